@@ -13,6 +13,7 @@
 #include "headwise/run/device.h"
 #include "headwise/run/device_buffer.h"
 #include "headwise/run/executor.h"
+#include "headwise/run/large_pages.h"
 #include "headwise/run/workspace.h"
 #include "headwise/run/progress.h"
 #include "headwise/run/trace_sink.h"

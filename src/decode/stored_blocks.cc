@@ -42,12 +42,38 @@ RowBlock StoredBlocks::block(std::size_t first, std::size_t count) {
         slot_, held ? first + n : sequences.length(slot_) - 1);
     finite_ = finite_ && held && !cells.not_finite(page, g_);
     for (std::size_t k = 0; k < some; k += width) {
-      panels_[panels++] = cells.panel(page, g_, (place + k) / width);
+      panels_[panels] = cells.panel(page, g_, (place + k) / width);
+      panels_[panels++].next = later_panel(first + n + k);
     }
-    values_[parts++] = cells.values(page, g_, place, some);
+    values_[parts] = cells.values(page, g_, place, some);
+    values_[parts++].next = later_values(first + n);
     n += some;
   }
   return {{panels_.data(), panels}, {values_.data(), parts}};
+}
+
+const void* StoredBlocks::later_panel(std::size_t token) const {
+  const SequencePages& sequences = cache_.sequences;
+  token += kernels::kKeyBlock;
+  if (token >= sequences.length(slot_)) {
+    return nullptr;
+  }
+  return cache_.cells
+      .panel(sequences.page_of(slot_, token), g_,
+             token % sequences.page_size() / cache_.cells.layout().panel_width)
+      .keys;
+}
+
+const void* StoredBlocks::later_values(std::size_t token) const {
+  const SequencePages& sequences = cache_.sequences;
+  token += kernels::kKeyBlock;
+  if (token >= sequences.length(slot_)) {
+    return nullptr;
+  }
+  return cache_.cells
+      .values(sequences.page_of(slot_, token), g_,
+              token % sequences.page_size(), 1)
+      .rows;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -28,6 +28,11 @@ class StoredBlocks final : public RowBlocks {
   static constexpr std::size_t kSmallestPage = 16;
   static constexpr std::size_t kMostParts = kernels::kKeyBlock / kSmallestPage;
 
+  // What is read one block after this token, a place where a panel begins;
+  // null: nothing.
+  const void* later_panel(std::size_t token) const;
+  const void* later_values(std::size_t token) const;
+
   const CacheState& cache_;
   std::span<const SequenceId> ids_;
   const kernels::StoredTile& loops_;

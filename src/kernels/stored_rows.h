@@ -49,6 +49,7 @@ struct KeyPanel {
   const void* keys;     // (D, width)
   const float* scales;  // (width)
   std::size_t width;
+  const void* next = nullptr;  // the panel one block on, or null
 };
 
 // Values of consecutive keys.
@@ -56,7 +57,8 @@ struct ValueRows {
   const void* rows;
   const float* scales;  // (count)
   std::size_t count;
-  std::ptrdiff_t row_stride;  // in numbers
+  std::ptrdiff_t row_stride;   // in numbers
+  const void* next = nullptr;  // the rows one block on, or null
 };
 
 // Writes the keys (count, D) into the places [first, first + count) of a panel.

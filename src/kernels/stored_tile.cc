@@ -88,24 +88,50 @@ HWY_INLINE void order_pairs(float* x) {
   }
 }
 
+// ---- Memory that is read one block later. ----
+
+// Whether to prefetch it. Where a loop does little more than wait for memory,
+// the hardware does that better.
+template <class T, std::size_t kRows>
+constexpr bool kPrefetches = kScaled<T> || (sizeof(T) == 2 && kRows > 1);
+
+// What stands at `at` bytes of it, as much as kCount vectors of T are: into the
+// second-level cache, and the narrowest numbers of several rows into the first.
+template <class T, std::size_t kRows, std::size_t kCount>
+HWY_INLINE void prefetch(const void* next, std::size_t at) {
+  constexpr std::size_t kLine = 64;
+  constexpr int kLocality = kScaled<T> && kRows > 1 ? 3 : 2;
+  const auto* from = static_cast<const std::byte*>(next) + at;
+  for (std::size_t line = 0; line < kCount * kLanes * sizeof(T);
+       line += kLine) {
+    __builtin_prefetch(from + line, 0, kLocality);
+  }
+}
+
 // ---- Scores: keys in the lanes. ----
 
 // The keys of some vectors of a panel from `keys` on.
 template <class T, std::size_t kRows, std::size_t kCount>
-HWY_INLINE void score_vectors(const float* HWY_RESTRICT q, const T* keys,
-                              const float* scales, std::size_t width,
+HWY_INLINE void score_vectors(const float* HWY_RESTRICT q,
+                              const KeyPanel& panel, std::size_t first,
                               std::size_t D, float* HWY_RESTRICT scores) {
   const Lane d;
+  const T* keys = static_cast<const T*>(panel.keys) + first;
   const std::size_t q_stride = whole_lines(D);
   Vector sum[kRows][kCount];
   Vector scale[kCount];
   for (std::size_t v = 0; v < kCount; ++v) {
-    scale[v] = kScaled<T> ? hn::LoadU(d, scales + v * kLanes) : hn::Zero(d);
+    scale[v] = kScaled<T> ? hn::LoadU(d, panel.scales + first + v * kLanes)
+                          : hn::Zero(d);
     for (std::size_t r = 0; r < kRows; ++r) {
       sum[r][v] = hn::Zero(d);
     }
   }
-  for (std::size_t i = 0; i < D; ++i, keys += width) {
+  for (std::size_t i = 0; i < D; ++i, keys += panel.width) {
+    if (kPrefetches<T, kRows> && panel.next != nullptr) {
+      prefetch<T, kRows, kCount>(panel.next,
+                                 (i * panel.width + first) * sizeof(T));
+    }
     Vector key[kCount];
     load_vectors(keys, key);
     for (std::size_t v = 0; v < kCount; ++v) {
@@ -131,13 +157,11 @@ HWY_INLINE void score_vectors(const float* HWY_RESTRICT q, const T* keys,
 template <class T, std::size_t kRows>
 HWY_INLINE void score_rows(const float* q, const KeyPanel& panel, std::size_t D,
                            float* scores) {
-  const auto* keys = static_cast<const T*>(panel.keys);
   std::size_t k = 0;
   const auto take = [&](auto count) HWY_ATTR {
     constexpr std::size_t kCount = decltype(count)::value;
     for (; k + kCount * kLanes <= panel.width; k += kCount * kLanes) {
-      score_vectors<T, kRows, kCount>(q, keys + k, panel.scales + k,
-                                      panel.width, D, scores + k);
+      score_vectors<T, kRows, kCount>(q, panel, k, D, scores + k);
     }
   };
   take(std::integral_constant<std::size_t, kKeyVectors>());
@@ -177,8 +201,10 @@ struct Weighing {
 
 // Some vectors of features from `feature` on, of keys from `key` of the block
 // on; what the keys before them gave is in the context. Pairs are not in order.
-// With kSelect, of one row, a key counts only where its bit is 1.
-template <class T, std::size_t kRows, std::size_t kCount, bool kSelect>
+// The first vectors also sum p. With kSelect, of one row, a key counts only
+// where its bit is 1.
+template <class T, std::size_t kRows, std::size_t kCount, bool kSelect,
+          bool kPrefetch = false>
 HWY_INLINE void weigh_vectors(const Weighing& w, const ValueRows& values,
                               std::size_t key, std::size_t feature) {
   static_assert(!kSelect || kRows == 1);
@@ -200,6 +226,12 @@ HWY_INLINE void weigh_vectors(const Weighing& w, const ValueRows& values,
     if (kSelect && !is_allowed(*w.allowed, key + k)) {
       continue;
     }
+    if (kPrefetch && values.next != nullptr) {
+      prefetch<T, kRows, kCount>(
+          values.next,
+          (k * static_cast<std::size_t>(values.row_stride) + feature) *
+              sizeof(T));
+    }
     Vector value[kCount];
     load_vectors(from, value);
     for (std::size_t v = 0; kScaled<T> && v < kCount; ++v) {
@@ -207,14 +239,13 @@ HWY_INLINE void weigh_vectors(const Weighing& w, const ValueRows& values,
     }
     for (std::size_t r = 0; r < kRows; ++r) {
       const Vector x = hn::Set(d, p[r * kKeyBlock + k]);
-      sum[r] = hn::Add(sum[r], x);
+      sum[r] = feature == 0 ? hn::Add(sum[r], x) : sum[r];
       for (std::size_t v = 0; v < kCount; ++v) {
         context[r][v] = hn::MulAdd(value[v], x, context[r][v]);
       }
     }
   }
   for (std::size_t r = 0; r < kRows; ++r) {
-    // Every vector of features finds the same sum.
     if (feature == 0) {
       w.sum[r] = hn::GetLane(sum[r]);
     }
@@ -276,20 +307,24 @@ constexpr std::size_t kRowsTogether =
                                                                        : 2;
 
 // The features that fill whole vectors, of some keys.
-template <class T, std::size_t kRows, bool kSelect, bool kNear>
+template <class T, std::size_t kRows, bool kSelect, bool kNear,
+          std::size_t kOfAll = kRows>
 HWY_INLINE void weigh_keys(const Weighing& w, const ValueRows& values,
                            std::size_t key, std::size_t Dv) {
   if constexpr (constexpr std::size_t kSome = kRowsTogether<T, kRows, kNear>;
                 kSome < kRows) {
-    weigh_keys<T, kSome, kSelect, kNear>(w, values, key, Dv);
+    weigh_keys<T, kSome, kSelect, kNear, kRows>(w, values, key, Dv);
+    ValueRows near = values;
+    near.next = nullptr;
     const Weighing rest = {w.p + kSome * kKeyBlock, w.allowed, w.context_stride,
                            w.sum + kSome, w.context + kSome * w.context_stride};
-    weigh_keys<T, kRows - kSome, kSelect, kNear>(rest, values, key, Dv);
+    weigh_keys<T, kRows - kSome, kSelect, kNear, kRows>(rest, near, key, Dv);
   } else {
     constexpr std::size_t kCount = vectors_of_features(kRows);
+    constexpr bool kPrefetch = !kNear && kPrefetches<T, kOfAll>;
     std::size_t c = 0;
     for (; c + kCount * kLanes <= Dv; c += kCount * kLanes) {
-      weigh_vectors<T, kRows, kCount, kSelect>(w, values, key, c);
+      weigh_vectors<T, kRows, kCount, kSelect, kPrefetch>(w, values, key, c);
     }
     for (; c + kLanes <= Dv; c += kLanes) {
       weigh_vectors<T, kRows, 1, kSelect>(w, values, key, c);
@@ -318,6 +353,10 @@ HWY_INLINE void weigh_rows(const Weighing& w, const ValueRows* parts,
       some.rows = static_cast<const T*>(some.rows) +
                   static_cast<std::ptrdiff_t>(some.count) * some.row_stride;
       some.scales += kScaled<T> ? some.count : 0;
+      if (some.next != nullptr) {
+        some.next = static_cast<const T*>(some.next) +
+                    static_cast<std::ptrdiff_t>(some.count) * some.row_stride;
+      }
     }
   }
   for (std::size_t r = 0; kPaired<T, kCount> && r < kRows; ++r) {

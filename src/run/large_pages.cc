@@ -1,4 +1,4 @@
-#include "run/large_pages.h"
+#include "headwise/run/large_pages.h"
 
 #include <cstdint>
 

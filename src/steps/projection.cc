@@ -8,8 +8,8 @@
 #include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
 #include "headwise/kernels/targets.h"
+#include "headwise/run/large_pages.h"
 #include "kernels/gemm.h"
-#include "run/large_pages.h"
 #include "steps/project.h"
 #include "steps/widen.h"
 

@@ -1,5 +1,6 @@
 #include "bench_peak.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <latch>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "headwise/kernels/peak.h"
+#include "headwise/run/large_pages.h"
 
 namespace headwise::cli {
 namespace {
@@ -36,8 +38,11 @@ double process_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
 double wall_seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
 Result<PeakMeter> PeakMeter::create(std::size_t threads) {
-  auto memory = Tensor<float, 1>::create({kMemoryBytes / sizeof(float)});
+  auto memory = Tensor<float, 1>::create_unset({kMemoryBytes / sizeof(float)});
   HEADWISE_TRY(memory);
+  // As the memory of a cache: small pages would read slower than it is.
+  prefer_large_pages(memory->data(), kMemoryBytes);
+  std::ranges::fill(memory->elements(), 0.0f);
   return PeakMeter(threads, *std::move(memory));
 }
 

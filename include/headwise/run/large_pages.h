@@ -6,6 +6,7 @@
 
 #include "headwise/version.h"
 
+#pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
 // Asks the system for large pages, for memory that has not been written to yet.
@@ -13,3 +14,4 @@ namespace headwise::inline HEADWISE_ABI {
 void prefer_large_pages(void* memory, std::size_t bytes);
 
 }  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop
