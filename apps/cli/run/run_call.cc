@@ -8,8 +8,10 @@
 #include "headwise/attention/forward.h"
 #include "headwise/steps/offsets.h"
 #include "headwise/steps/rotate_heads.h"
+#include "operands.h"
 #include "operation/layer_params.h"
 #include "operation/number_type.h"
+#include "operation_gradients.h"
 #include "run_gradients.h"
 
 namespace headwise::cli {
@@ -38,16 +40,6 @@ std::size_t weight_heads(const AttentionOptions& options, std::size_t heads) {
 std::size_t score_heads(const AttentionOptions& options, std::size_t heads) {
   return options.scores == ScoresStage::none ? 0 : heads;
 }
-
-// The tensors of a call of the operation that have its type, in the layout of
-// the files.
-template <class T>
-struct Operands {
-  Tensor<T, 4> query;
-  Tensor<T, 4> key;
-  Tensor<T, 4> value;
-  Tensor<T, 4> output{};  // what the backward pass reads, too
-};
 
 // The rotation of the queries and keys of a call, where one is asked for.
 struct Rotation {
@@ -81,114 +73,70 @@ Result<Rotation> rotation_of(const RotaryInputs& inputs,
                   options.query_start, inputs.positions(), *spec->executor};
 }
 
-// `rows` are the softmax rows of the forward pass.
+// What the backward pass reads of the forward pass in T.
+template <class T>
+struct ForwardOf {
+  Operands<T, 4> in;      // in the layout of the files
+  Tensor<T, 4> output{};  // likewise
+  Tensor<float, 4> attn_weights{};
+  Tensor<float, 4> softmax_rows{};
+};
+
 template <class T>
 Result<std::vector<NamedGradient>> operation_gradients(
-    const RunFlags& flags, const Operands<T>& in,
-    const TensorView<const float, 4>& rows, const Extents<4>& attn_weights,
-    bool batched, const AttentionOptions& options,
-    const OperationOptions& operation_options, const Rotation& rotation) {
-  const auto& shape = in.output.extents();
-  auto files =
-      read_upstream(flags, batched, {shape.begin(), shape.end()}, attn_weights);
+    const RunFlags& flags, const ForwardOf<T>& forward, bool batched,
+    const AttentionOptions& options, const OperationOptions& operation_options,
+    const Rotation& rotation) {
+  const auto& shape = forward.output.extents();
+  auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
+                             forward.attn_weights.extents());
   HEADWISE_TRY(files);
   auto wide_d_output = to_float<4>(files->d_output, "run", "--d-output");
   HEADWISE_TRY(wide_d_output);
   const auto d_output = narrow<T>(*std::move(wide_d_output));
-  auto d_query = Tensor<T, 4>::create(in.query.extents());
-  auto d_key = Tensor<T, 4>::create(in.key.extents());
-  auto d_value = Tensor<T, 4>::create(in.value.extents());
-  auto d_bias = make_bias_gradient(options.bias);
-  auto d_t5_bias = Tensor<float, 2>::create(options.t5_bias.table.extents());
-  auto d_alibi = Tensor<float, 1>::create({options.alibi.extent(0)});
-  auto d_sinks = Tensor<float, 1>::create({options.sinks.extent(0)});
-  auto d_score_weight =
-      Tensor<float, 2>::create(operation_options.score_weight.extents());
   HEADWISE_TRY(d_output);
-  HEADWISE_TRY(d_query);
-  HEADWISE_TRY(d_key);
-  HEADWISE_TRY(d_value);
-  HEADWISE_TRY(d_bias);
-  HEADWISE_TRY(d_t5_bias);
-  HEADWISE_TRY(d_alibi);
-  HEADWISE_TRY(d_sinks);
-  HEADWISE_TRY(d_score_weight);
-  const auto as_extents = [&](auto&& tensor) {
-    const TensorView view(tensor);
-    return flags.heads_first() ? as_blhd(view) : view;
-  };
-  const bool bucketed = d_t5_bias->size() != 0;
-  const bool sloped = d_alibi->size() != 0;
-  const bool sunk = d_sinks->size() != 0;
-  const bool additive = d_score_weight->size() != 0;
+  auto gradients =
+      OperationGradients<T>::create(forward.in, options, operation_options);
+  HEADWISE_TRY(gradients);
+  const bool heads_first = flags.heads_first();
   HEADWISE_TRY(attention_backward(
-      BackwardInputsOf<T>{as_extents(in.query), as_extents(in.key),
-                          as_extents(in.value), as_extents(in.output), rows,
-                          as_extents(*d_output), files->d_attn_weights_view()},
-      AttentionGradientsOf<T>{
-          as_extents(*d_query), as_extents(*d_key), as_extents(*d_value),
-          d_bias->by_scores, bucketed ? *d_t5_bias : TensorView<float, 2>(),
-          sloped ? *d_alibi : TensorView<float, 1>(),
-          additive ? *d_score_weight : TensorView<float, 2>(),
-          sunk ? *d_sinks : TensorView<float, 1>()},
-      options, operation_options));
-  auto wide_d_query = widen<T>(*std::move(d_query));
-  auto wide_d_key = widen<T>(*std::move(d_key));
-  auto wide_d_value = widen<T>(*std::move(d_value));
-  HEADWISE_TRY(wide_d_query);
-  HEADWISE_TRY(wide_d_key);
-  HEADWISE_TRY(wide_d_value);
-  HEADWISE_TRY(rotation.rotate_back(
-      {as_extents(wide_d_query->view()), as_extents(wide_d_key->view())}));
-  std::vector<NamedGradient> gradients;
-  gradients.push_back(named("d_query", *std::move(wide_d_query), batched));
-  gradients.push_back(named("d_key", *std::move(wide_d_key), batched));
-  gradients.push_back(named("d_value", *std::move(wide_d_value), batched));
-  if (options.bias.given()) {
-    gradients.push_back(
-        {"d_bias", std::move(d_bias->shape), std::move(d_bias->elements)});
-  }
-  if (bucketed) {
-    gradients.push_back(named("d_t5_bias", *std::move(d_t5_bias), true));
-  }
-  if (sloped) {
-    gradients.push_back(named("d_alibi", *std::move(d_alibi), true));
-  }
-  if (sunk) {
-    gradients.push_back(named("d_sinks", *std::move(d_sinks), true));
-  }
-  if (additive) {
-    gradients.push_back(
-        named("d_score_weight", *std::move(d_score_weight), true));
-  }
-  return gradients;
+      BackwardInputsOf<T>{as_extents(forward.in.query.view(), heads_first),
+                          as_extents(forward.in.key.view(), heads_first),
+                          as_extents(forward.in.value.view(), heads_first),
+                          as_extents(forward.output.view(), heads_first),
+                          forward.softmax_rows,
+                          as_extents(d_output->view(), heads_first),
+                          files->d_attn_weights_view()},
+      gradients->views(heads_first), options, operation_options));
+  auto wide = widen<T>(std::move(gradients->operands));
+  HEADWISE_TRY(wide);
+  HEADWISE_TRY(
+      rotation.rotate_back({as_extents(wide->query.view(), heads_first),
+                            as_extents(wide->key.view(), heads_first)}));
+  std::vector<NamedGradient> by_name;
+  by_name.push_back(named("d_query", std::move(wide->query), batched));
+  by_name.push_back(named("d_key", std::move(wide->key), batched));
+  by_name.push_back(named("d_value", std::move(wide->value), batched));
+  std::move(*gradients).name_options(by_name);
+  return by_name;
 }
 
 // The operation on tensors in T; the result is float32 again.
 template <class T>
-Result<RunResult> attend_in(const RunFlags& flags, Operands<float> floats,
+Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
                             bool batched, const AttentionOptions& options,
                             const OperationOptions& operation_options,
                             const Rotation& rotation) {
-  auto query = narrow<T>(std::move(floats.query));
-  auto key = narrow<T>(std::move(floats.key));
-  auto value = narrow<T>(std::move(floats.value));
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
-  Operands<T> in{*std::move(query), *std::move(key), *std::move(value)};
-  const auto as_extents = [&](auto& tensor) {
-    const TensorView view(tensor);
-    return flags.heads_first() ? as_blhd(view) : view;
-  };
-  const TensorView<const T, 4> q = as_extents(in.query);
-  const TensorView<const T, 4> k = as_extents(in.key);
-  const TensorView<const T, 4> v = as_extents(in.value);
+  auto in = narrow<T>(std::move(floats));
+  HEADWISE_TRY(in);
+  const bool heads_first = flags.heads_first();
+  const auto q = as_extents(std::as_const(in->query).view(), heads_first);
+  const auto k = as_extents(std::as_const(in->key).view(), heads_first);
+  const auto v = as_extents(std::as_const(in->value).view(), heads_first);
   const auto [B, Lq, H, D] = q.extents();
   const std::size_t Dv = v.extent(3);
-  auto output =
-      Tensor<T, 4>::create(flags.heads_first() ? Extents<4>{B, H, Lq, Dv}
-                                               : Extents<4>{B, Lq, H, Dv});
+  auto output = Tensor<T, 4>::create(heads_first ? Extents<4>{B, H, Lq, Dv}
+                                                 : Extents<4>{B, Lq, H, Dv});
   auto attn_weights = Tensor<float, 4>::create(
       pairs_of(options, q.extents(), k.extents(), weight_heads(options, H)));
   auto scores = Tensor<float, 4>::create(
@@ -200,27 +148,28 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float> floats,
   HEADWISE_TRY(lse);
   HEADWISE_TRY(rows);
   HEADWISE_TRY(scores);
-  in.output = *std::move(output);
-  HEADWISE_TRY(attention(q, k, v,
-                         AttentionOutputsOf<T>{.output = as_extents(in.output),
-                                               .attn_weights = *attn_weights,
-                                               .lse = *lse,
-                                               .softmax_rows = *rows,
-                                               .scores = *scores},
-                         options, operation_options));
+  HEADWISE_TRY(attention(
+      q, k, v,
+      AttentionOutputsOf<T>{.output = as_extents(output->view(), heads_first),
+                            .attn_weights = *attn_weights,
+                            .lse = *lse,
+                            .softmax_rows = *rows,
+                            .scores = *scores},
+      options, operation_options));
+  ForwardOf<T> forward{*std::move(in), *std::move(output),
+                       *std::move(attn_weights), *std::move(rows)};
   std::vector<NamedGradient> gradients;
   if (!flags.d_output.empty()) {
-    auto found =
-        operation_gradients<T>(flags, in, *rows, attn_weights->extents(),
-                               batched, options, operation_options, rotation);
+    auto found = operation_gradients<T>(flags, forward, batched, options,
+                                        operation_options, rotation);
     HEADWISE_TRY(found);
     gradients = *std::move(found);
   }
-  auto wide_output = widen<T>(std::move(in.output));
+  auto wide_output = widen<T>(std::move(forward.output));
   HEADWISE_TRY(wide_output);
   return RunResult{.output_by_heads = *std::move(wide_output),
                    .output = {},
-                   .attn_weights = *std::move(attn_weights),
+                   .attn_weights = std::move(forward.attn_weights),
                    .lse = *std::move(lse),
                    .gradients = std::move(gradients),
                    .scores = *std::move(scores)};
@@ -245,32 +194,6 @@ Result<RunResult> with_keep_mask(const RunFlags& flags,
   return result;
 }
 
-// Of a layer, in the call's type.
-template <class T>
-struct LayerOperands {
-  Tensor<T, 3> query;
-  Tensor<T, 3> key;
-  Tensor<T, 3> value;
-};
-
-template <class T>
-Result<LayerOperands<T>> read_layer_operands(const InputArrays& arrays) {
-  auto query = to_float<3>(arrays.query, "run", "--query");
-  auto key = to_float<3>(arrays.key, "run", "--key");
-  auto value = to_float<3>(arrays.value, "run", "--value");
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
-  auto in_query = narrow<T>(*std::move(query));
-  auto in_key = narrow<T>(*std::move(key));
-  auto in_value = narrow<T>(*std::move(value));
-  HEADWISE_TRY(in_query);
-  HEADWISE_TRY(in_key);
-  HEADWISE_TRY(in_value);
-  return LayerOperands<T>{*std::move(in_query), *std::move(in_key),
-                          *std::move(in_value)};
-}
-
 template <class T>
 Result<RunResult> run_result(MultiHeadAttentionResult<3, T> result,
                              std::vector<NamedGradient> gradients = {}) {
@@ -288,20 +211,19 @@ Result<RunResult> run_result(MultiHeadAttentionResult<3, T> result,
 template <class T>
 Result<MultiHeadAttentionGradients> widen_gradients(
     MultiHeadAttentionGradientsOf<T> gradients) {
-  auto query = widen<T>(std::move(gradients.query));
-  auto key = widen<T>(std::move(gradients.key));
-  auto value = widen<T>(std::move(gradients.value));
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
+  auto wide = widen<T>(Operands<T, 3>{std::move(gradients.query),
+                                      std::move(gradients.key),
+                                      std::move(gradients.value)});
+  HEADWISE_TRY(wide);
   MultiHeadAttentionParamGradients& of_params = gradients;
-  return MultiHeadAttentionGradients{std::move(of_params), *std::move(query),
-                                     *std::move(key), *std::move(value)};
+  return MultiHeadAttentionGradients{
+      std::move(of_params), std::move(wide->query), std::move(wide->key),
+      std::move(wide->value)};
 }
 
 template <class T>
 Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
-                                    const LayerOperands<T>& in,
+                                    const Operands<T, 3>& in,
                                     const AttentionOptions& options,
                                     const LayerOptions& layer_options) {
   auto result =
@@ -313,7 +235,7 @@ Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
 template <class T>
 Result<RunResult> run_layer_both_ways(const RunFlags& flags,
                                       const MultiHeadAttention& layer,
-                                      const LayerOperands<T>& in, bool batched,
+                                      const Operands<T, 3>& in, bool batched,
                                       const AttentionOptions& options,
                                       const LayerOptions& layer_options) {
   auto saved = layer.forward_for_backward(in.query, in.key, in.value, options,
@@ -343,7 +265,9 @@ Result<RunResult> run_layer_in(const RunFlags& flags,
                                const InputArrays& arrays,
                                const AttentionOptions& options,
                                const LayerOptions& layer_options) {
-  const auto in = read_layer_operands<T>(arrays);
+  auto floats = read_operands<3>(arrays);
+  HEADWISE_TRY(floats);
+  const auto in = narrow<T>(*std::move(floats));
   HEADWISE_TRY(in);
   return flags.d_output.empty()
              ? run_layer_forward<T>(layer, *in, options, layer_options)
@@ -359,21 +283,15 @@ Result<RunResult> run_operation(const RunFlags& flags,
                                 const OperationOptions& operation_options,
                                 const RotaryInputs& rotary) {
   HEADWISE_TRY(check_inputs(flags, arrays));
-  auto query = to_float<4>(arrays.query, "run", "--query");
-  auto key = to_float<4>(arrays.key, "run", "--key");
-  auto value = to_float<4>(arrays.value, "run", "--value");
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
-  for (auto* tensor : {&*query, &*key, &*value}) {
+  auto in = read_operands<4>(arrays);
+  HEADWISE_TRY(in);
+  for (auto* tensor : {&in->query, &in->key, &in->value}) {
     round_to(flags.dtype, tensor->elements());
   }
-  const auto as_extents = [&](const auto& view) {
-    return flags.heads_first() ? as_blhd(view) : view;
-  };
-  const auto q = as_extents(query->view());
-  const auto k = as_extents(key->view());
-  const auto v = as_extents(value->view());
+  const bool heads_first = flags.heads_first();
+  const auto q = as_extents(in->query.view(), heads_first);
+  const auto k = as_extents(in->key.view(), heads_first);
+  const auto v = as_extents(in->value.view(), heads_first);
   if (options.offsets.ragged()) {
     HEADWISE_TRY(options.offsets.check(q.extent(1), k.extent(1), "run"));
   }
@@ -383,16 +301,14 @@ Result<RunResult> run_operation(const RunFlags& flags,
       rotation_of(rotary, *tensors, options, operation_options);
   HEADWISE_TRY(rotation);
   HEADWISE_TRY(rotation->rotate({q, k}));
-  return with_keep_mask(
-      flags,
-      with_dtype(flags.dtype,
-                 [&](auto number) {
-                   return attend_in<decltype(number)>(
-                       flags,
-                       {*std::move(query), *std::move(key), *std::move(value)},
-                       arrays.batched, options, operation_options, *rotation);
-                 }),
-      *tensors, options, operation_options);
+  return with_keep_mask(flags,
+                        with_dtype(flags.dtype,
+                                   [&](auto number) {
+                                     return attend_in<decltype(number)>(
+                                         flags, *std::move(in), arrays.batched,
+                                         options, operation_options, *rotation);
+                                   }),
+                        *tensors, options, operation_options);
 }
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
