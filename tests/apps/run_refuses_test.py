@@ -122,10 +122,11 @@ class RunRefusesTest(RunCase):
                  "integers", "--key-lengths", "b.npy"),
                 (BAD_INPUT, "--key-padding has shape (2, 3, 6), expected "
                  "(B, Lkv)", "--key-padding", "m.npy"),
-                *((USAGE, f"--window is {window}, expected two whole numbers, "
-                   "each 0 or greater, or inf for no limit, such as 128,0 or 128,inf",
+                *((USAGE, f"--window is {window}, expected LEFT,RIGHT or "
+                   "LEFT,RIGHT,KEEP_FIRST, whole numbers of 0 or greater; a "
+                   "side may be inf, such as 128,0 or 128,inf",
                    "--window", window)
-                  for window in ("4", "-1,0", "0,-1", "1,2,3", "1,", ",1",
+                  for window in ("4", "-1,0", "0,-1", "1,2,", "1,2,inf", "1,2,-1", "1,2,3,4", "1,", ",1",
                                  "1.5,2", "1, 2", "inf", "none,0",
                                  "9223372036854775808,0")),
                 (BAD_INPUT, "--key-starts has shape (2, 3, 6), expected (B)",

@@ -88,10 +88,11 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"number of threads (default: all)", "사용할 스레드 수(기본값: 전부)"},
     {"output of a query without any key (default zero)",
      "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero)"},
-    {"query i attends to LEFT keys before i + query start and RIGHT after it; "
-     "inf: no limit",
-     "쿼리 i는 i + --query-start의 앞 LEFT개와 뒤 RIGHT개 키를 봅니다. inf: "
-     "전부"},
+    {"query i attends to LEFT keys before i + query start and RIGHT after it "
+     "(inf: no limit), and to the first KEEP_FIRST keys (default 0)",
+     "쿼리 i는 i + --query-start의 앞 LEFT개와 뒤 RIGHT개 키(inf: 전부), "
+     "그리고 "
+     "맨 앞 KEEP_FIRST개 키를 봅니다(기본값 0)"},
     {"query i attends to keys up to i + query start",
      "쿼리 i는 키 i + --query-start까지만 봅니다"},
     {"replace scores by X * tanh(score / X), before any bias",

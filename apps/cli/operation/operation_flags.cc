@@ -11,9 +11,10 @@ constexpr const char* kNpy = "F.npy";
 void add_mask_options(const Arguments& masks, OperationFlags& flags) {
   masks.add_flag("--causal", flags.causal,
                  "query i attends to keys up to i + query start");
-  masks.add_text("--window", flags.window, "LEFT,RIGHT",
+  masks.add_text("--window", flags.window, "LEFT,RIGHT[,KEEP_FIRST]",
                  "query i attends to LEFT keys before i + query start and "
-                 "RIGHT after it; inf: no limit");
+                 "RIGHT after it (inf: no limit), and to the first KEEP_FIRST "
+                 "keys (default 0)");
   masks
       .add_text("--query-start", flags.query_start, "N|bottom-right|F.npy",
                 "key position of query 0 (default 0); bottom-right: align the "

@@ -23,37 +23,6 @@ const std::map<std::string, EmptyRow> kEmptyRows = {
     {"uniform", EmptyRow::uniform},
     {"nan", EmptyRow::nan}};
 
-// One side of --window: a number of keys, or inf for all of them. No value: no
-// such side.
-std::optional<std::optional<std::int64_t>> parse_side(std::string_view text) {
-  if (text == "inf") {
-    return std::optional<std::int64_t>();
-  }
-  std::int64_t keys = 0;
-  const char* last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, keys);
-  if (error != std::errc{} || end != last || keys < 0) {
-    return std::nullopt;
-  }
-  return keys;
-}
-
-// "3,0" -> window(3, 0). One number alone is not guessed: some call it the keys
-// on each side, others all the keys up to the query.
-Result<Mask> parse_window(const std::string& text) {
-  const std::string_view sides = text;
-  const std::size_t comma = std::min(sides.find(','), sides.size());
-  const auto left = parse_side(sides.substr(0, comma));
-  const auto right =
-      parse_side(sides.substr(std::min(comma + 1, sides.size())));
-  if (!left || !right) {
-    return bad_option("--window", text,
-                      "two whole numbers, each 0 or greater, or inf for no "
-                      "limit, such as 128,0 or 128,inf");
-  }
-  return window(*left, *right);
-}
-
 // A file over the scores, whose axes the option `axes_text` names.
 template <class T>
 Status read_over_scores(const FileOption& file, const std::string& axes_text,
@@ -228,9 +197,9 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
     inputs.executor_ = *std::move(executor);
   }
   if (!flags.window.empty()) {
-    auto window = parse_window(flags.window);
+    const auto window = WindowSides::parse(flags.window);
     HEADWISE_TRY(window);
-    inputs.window_ = *std::move(window);
+    inputs.window_ = *window;
   }
   if (Status s = inputs.read_files(batched, num_heads); !s) {
     return in_option_words(s.error(), flags);
@@ -268,7 +237,7 @@ AttentionOptions OperationInputs::options() const {
     options.mask = options.mask & causal();
   }
   if (window_) {
-    options.mask = options.mask & *window_;
+    options.mask = options.mask & window_->mask();
   }
   if (mask_) {
     options.mask = options.mask & dense(mask_->data(), mask_axes_);

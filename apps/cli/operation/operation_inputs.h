@@ -9,6 +9,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "operation_flags.h"
+#include "window_sides.h"
 
 namespace headwise::cli {
 
@@ -41,7 +42,7 @@ class OperationInputs {
   std::optional<Tensor<std::int64_t, 1>> query_starts_;
   std::optional<Tensor<std::int64_t, 1>> key_lengths_;
   std::optional<Tensor<std::int64_t, 2>> key_lengths_of_queries_;
-  std::optional<Mask> window_;
+  std::optional<WindowSides> window_;
   std::optional<Tensor<std::int64_t, 1>> key_starts_;
   std::optional<Tensor<std::int64_t, 2>> documents_;
   std::optional<Tensor<std::int64_t, 2>> query_documents_;

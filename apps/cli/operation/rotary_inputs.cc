@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "comma_parts.h"
 #include "option_errors.h"
 #include "read_tensor.h"
 #include "shell/outcome.h"
@@ -18,19 +19,6 @@ namespace headwise::cli {
 namespace {
 
 constexpr const char* kScaling = "--rotary-scaling";
-
-// "F,LOW,HIGH" as its parts.
-std::vector<std::string_view> parts_of(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    parts.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) {
-      return parts;
-    }
-    text.remove_prefix(comma + 1);
-  }
-}
 
 std::optional<double> number_of(std::string_view text) {
   double number = 0;
@@ -102,7 +90,7 @@ std::optional<RotaryScaling> parse_scaling(std::string_view text) {
     return std::nullopt;
   }
   Numbers numbers;
-  for (std::string_view part : parts_of(text.substr(colon + 1))) {
+  for (std::string_view part : comma_parts(text.substr(colon + 1))) {
     part = part == "true" ? "1" : part == "false" ? "0" : part;
     const auto number = number_of(part);
     if (!number) {
@@ -163,7 +151,7 @@ Result<RotaryInputs> RotaryInputs::read(const RotaryFlags& flags,
     inputs.scaling_ = *scaling;
   }
   if (!flags.tables.empty()) {
-    const auto files = parts_of(flags.tables);
+    const auto files = comma_parts(flags.tables);
     if (files.size() != 2) {
       return bad_option("--rotary-tables", flags.tables,
                         "two files, COS.npy,SIN.npy");

@@ -32,6 +32,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "축 4개 (B, H, Lq, Lkv)여야 합니다. 다르면 {0:으로/로} 축을 알려 줄 수 "
      "있습니다(예: {1})."},
     {"LAYER.HEAD, such as {}", "LAYER.HEAD 형식(예: {0})"},
+    {"LEFT,RIGHT or LEFT,RIGHT,KEEP_FIRST, whole numbers of 0 or greater; a "
+     "side may be inf, such as 128,0 or 128,inf",
+     "LEFT,RIGHT 또는 LEFT,RIGHT,KEEP_FIRST여야 합니다. 0 이상의 정수이고, "
+     "양쪽은 inf도 됩니다(예: 128,0 또는 128,inf)."},
     {"a divisor of {}, which is {}", "{0}({1})의 약수"},
     {"a folder outside {}", "{0} 밖의 폴더"},
     {"a folder that is not the current one, for it is replaced",
@@ -185,9 +189,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"this is no SVG", "SVG가 아닙니다"},
     {"train one with: {}", "이렇게 학습할 수 있습니다: {0}"},
     {"two files, COS.npy,SIN.npy", "파일 두 개 COS.npy,SIN.npy"},
-    {"two whole numbers, each 0 or greater, or inf for no limit, such as 128,0 "
-     "or 128,inf",
-     "0 이상의 정수 두 개 또는 제한 없음을 뜻하는 inf(예: 128,0 또는 128,inf)"},
     {"unexpected argument \"{}\"", "예상하지 못한 인자입니다: \"{0}\""},
     {"unexpected argument \"{}\": a sentence needs --model DIR",
      "예상하지 못한 인자입니다: \"{0}\". 문장을 주려면 --model DIR가 "

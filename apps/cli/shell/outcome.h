@@ -24,7 +24,7 @@ struct Failure {
   Exit exit;
   Error error;
 };
-// An error about a typed option: `--window is 3, expected two whole numbers`.
+// An error about a typed option: `--softcap is 0, expected a number above 0`.
 Error option_error(std::string_view option, std::string given,
                    std::string expected = {},
                    ErrorCode code = ErrorCode::invalid_argument);
