@@ -59,6 +59,29 @@ TEST(ListStepsTest, EqualsWhatEveryExampleReports) {
   }
 }
 
+TEST(ListStepsTest, EqualsWhatADecodeStepReports) {
+  ExplainFlags flags = small();
+  flags.decode = true;
+  flags.sequence = 1;  // of 5 tokens
+  flags.num_kv_heads = 1;
+  flags.mask_kind = "padding+causal";
+  for (const bool rotated : {false, true}) {
+    flags.rotary.base = rotated ? std::optional(1e4) : std::nullopt;
+    expect_same_steps(flags, "decode");
+    const ExplainedJob job = job_of(flags);
+    EXPECT_THAT(job.find("cached_keys")->extents, ElementsAre(1u, 1u, 4u, 4u));
+    EXPECT_THAT(job.find("keys")->extents, ElementsAre(1u, 1u, 5u, 4u));
+    EXPECT_THAT(job.find("scores")->extents, ElementsAre(1u, 2u, 1u, 5u));
+    EXPECT_EQ(formula_of(job, *job.find("keys")),
+              std::string("keys[b,h,:,:] = concat(cached_keys[b,h,:,:], ") +
+                  (rotated ? "k_rotated" : "k_heads") + "[b,h,:,:])");
+    EXPECT_THAT(formula_of(job, *job.find("scores")),
+                HasSubstr("* keys[b,floor(h/2),j,d]"));
+    EXPECT_THAT(formula_of(job, *job.find("context")),
+                HasSubstr("* values[b,floor(h/2),j,d]"));
+  }
+}
+
 TEST(ListStepsTest, EqualsWhatGroupedHeadsReport) {
   ExplainFlags flags = small();
   flags.num_heads = 4;

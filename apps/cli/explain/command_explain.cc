@@ -34,6 +34,7 @@ constexpr CommandHelp kHelp = {
   headwise explain --tokens batch.json --mask-kind padding+causal
   headwise explain --step attn_weights --out attn_weights.npy
   headwise explain --heads heads.svg --sequence 7
+  headwise explain --decode --rotary-base 10000
   headwise explain --model all-MiniLM-L6-v2 "Heads matter." --layer 1
   headwise explain --json --lang ko)"};
 
@@ -81,7 +82,9 @@ Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
   if (flags.heads.empty()) {
     return {};
   }
-  const auto picture = explain_picture(job, flags.sequence, language());
+  // A decode step is of one sequence.
+  const auto picture =
+      explain_picture(job, job.decode ? 0 : flags.sequence, language());
   HEADWISE_TRY(picture);
   HEADWISE_TRY(written(write_file_atomically(flags.heads, *picture)));
   return {};
@@ -107,9 +110,9 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   if (flags.shapes_only && !(flags.out.empty() && flags.heads.empty())) {
     return usage("--shapes-only computes nothing: leave --out and --heads out");
   }
-  if (flags.model.empty() && flags.heads.empty() &&
+  if (flags.model.empty() && flags.heads.empty() && !flags.decode &&
       std::ranges::find(flags.given, "--sequence") != flags.given.end()) {
-    return usage("--sequence needs --heads FILE");
+    return usage("--sequence needs --heads FILE or --decode");
   }
   const FilePlan files = files_of(flags);
   HEADWISE_TRY(files.check());
@@ -165,6 +168,10 @@ void add_input_options(const Arguments& input, ExplainFlags& flags) {
   input.add_choice("--mask-kind", flags.mask_kind,
                    {"none", "padding", "causal", "padding+causal"},
                    "the mask to apply (default none)");
+  input.add_flag("--decode", flags.decode,
+                 "show the step that decodes the last token of one sequence "
+                 "(--sequence): its key and value are appended to a cache of "
+                 "the tokens before");
 }
 
 void add_layer_options(const Arguments& layer, ExplainFlags& flags) {
@@ -205,7 +212,7 @@ void add_output_options(const Arguments& output, ExplainFlags& flags) {
                   "draw every head of one sequence as a heat map");
   output
       .add_number("--sequence", flags.sequence,
-                  "sequence drawn by --heads (default 0)")
+                  "sequence of --heads and --decode (default 0)")
       .type_name("B");
 }
 

@@ -33,6 +33,7 @@ struct ExplainFlags {
   std::uint64_t seed = 0;
   std::string params;
   LayerFlags layer;
+  bool decode = false;
   bool shapes_only = false;
   std::string step;
   bool json = false;

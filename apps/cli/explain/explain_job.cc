@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "decode_steps.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/embedding.h"
@@ -408,6 +409,12 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
     return in_option_words(in_rotary_words(steps.error()), flags.operation);
   }
   job->steps = *std::move(steps);
+  if (flags.decode) {
+    job->steps = decode_steps(job->steps);
+    job->decode = true;
+    job->query_length = 1;
+    job->query_ids = {{job->key_ids[0].back()}};
+  }
   return job;
 }
 

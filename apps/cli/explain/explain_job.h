@@ -39,6 +39,7 @@ struct ExplainedJob {
   std::vector<TracedStep> steps;
   bool from_tokens = true;
   bool cross = false;
+  bool decode = false;  // the steps are those of decode_steps()
   bool batched = true;
   bool out_proj = true;
   bool value_proj = true;

@@ -92,8 +92,11 @@ std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
       json["max_target_sequence_length"] = job.query_length;
       json["max_source_sequence_length"] = job.key_length;
     } else {
-      json["max_sequence_length"] = job.query_length;
+      json["max_sequence_length"] = job.key_length;
     }
+  }
+  if (job.decode) {
+    json["cached_tokens"] = job.key_length - 1;
   }
   if (job.sentence) {
     add_sentence(json, *job.sentence);

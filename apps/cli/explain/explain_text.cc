@@ -171,6 +171,14 @@ std::string title(const ExplainedJob& job, Language language) {
   if (!job.from_tokens) {
     return text;
   }
+  if (job.decode) {
+    return text + say(language,
+                      {"One decode step: the cache has {} tokens; the new "
+                       "token is appended and attends to all {}.\n",
+                       "디코딩 한 스텝: 캐시에 토큰 {}개가 있습니다. 새 토큰을 "
+                       "덧붙인 다음 {}개 전부에 어텐션을 적용합니다.\n"},
+                      job.key_length - 1, job.key_length);
+  }
   if (job.cross) {
     text += say(language,
                 {"Maximum target sequence length: {}\n"
@@ -210,6 +218,11 @@ std::string axes_text(const ExplainedJob& job, bool computed,
        "축: B 배치, L 토큰, Lq 쿼리, Lkv 키, H 헤드, D 쿼리·키 헤드의 크기,\n"
        "Dv 밸류 헤드의 크기, E embed_dim; 1 = 이 축을 따라 모두 같은 값"
        "(브로드캐스트).\n"});
+  if (job.decode) {
+    text += say(language,
+                {"P tokens in the cache before this step, Lkv = P + Lq.\n",
+                 "P는 이 스텝 전에 캐시에 있던 토큰 수, Lkv = P + Lq.\n"});
+  }
   if (job.sentence && computed) {
     text += say(
         language,

@@ -57,6 +57,31 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
   return input;
 }
 
+// Of the batch the sequence whose last token is decoded.
+Status keep_decoded(const ExplainFlags& flags, JobInput& input) {
+  if (input.vectors || input.keys) {
+    return usage_error(
+        "--decode needs token ids that attend to themselves: one set of "
+        "sequences");
+  }
+  const std::size_t count = input.queries.size();
+  if (flags.sequence >= count) {
+    return option_error("--sequence", fmt::format("is {}", flags.sequence),
+                        count == 0 ? "less than the batch's 0"
+                                   : fmt::format("0 to {}", count - 1),
+                        ErrorCode::out_of_range);
+  }
+  auto sequence = std::move(input.queries[flags.sequence]);
+  if (sequence.empty()) {
+    return option_error("--sequence", fmt::format("is {}", flags.sequence),
+                        "a sequence with a token for --decode",
+                        ErrorCode::out_of_range);
+  }
+  input.queries.clear();
+  input.queries.push_back(std::move(sequence));
+  return ok();
+}
+
 const Example& example_of(const ExplainFlags& flags) {
   const auto all = examples();
   const auto found = std::ranges::find(all, flags.example, &Example::name);
@@ -86,6 +111,9 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   const Example& example = example_of(flags);
   auto input = own_tokens ? from_files(flags) : from_example(example);
   HEADWISE_TRY(input);
+  if (flags.decode) {
+    HEADWISE_TRY(keep_decoded(flags, *input));
+  }
   const std::string_view default_mask =
       own_tokens ? std::string_view("none") : example.mask_kind;
   const std::string_view kind =

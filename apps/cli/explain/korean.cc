@@ -48,8 +48,12 @@ constexpr auto kTexts = std::to_array<Translation>({
      "멀티 헤드 어텐션을 실행하며 모든 단계를 보여 줍니다"},
     {"seed of the random parameters (default 0)",
      "무작위로 만드는 파라미터의 시드(기본값 0)"},
-    {"sequence drawn by --heads (default 0)",
-     "--heads로 그릴 시퀀스(기본값 0)"},
+    {"sequence of --heads and --decode (default 0)",
+     "--heads와 --decode에 쓸 시퀀스(기본값 0)"},
+    {"show the step that decodes the last token of one sequence (--sequence): "
+     "its key and value are appended to a cache of the tokens before",
+     "시퀀스 하나(--sequence)의 마지막 토큰을 디코딩하는 스텝을 보여 줍니다. "
+     "새 토큰의 키와 밸류를 이전 토큰들의 캐시에 덧붙입니다"},
     {"size of a token's vector (default 512)", "토큰 벡터의 크기(기본값 512)"},
     {"the mask to apply (default none)", "적용할 마스크(기본값 none)"},
     {"the sentence for --model", "--model에 입력할 문장"},

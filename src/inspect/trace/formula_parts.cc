@@ -41,6 +41,10 @@ std::string FormulaParts::at_kv_head(std::string_view tensor,
   return at(tensor, head + ",j," + std::string(feature));
 }
 
+std::string_view FormulaParts::token_ids() const {
+  return first_of({"new_token"}, "padded");
+}
+
 std::string_view FormulaParts::query_input() const {
   return first_of({"query", "hidden", "embedded"}, "query");
 }
@@ -81,8 +85,16 @@ std::string_view FormulaParts::queries() const {
   return first_of({"q_rotated"}, queries_before_rotation());
 }
 
-std::string_view FormulaParts::keys() const {
+std::string_view FormulaParts::new_keys() const {
   return first_of({"k_rotated"}, keys_before_rotation());
+}
+
+std::string_view FormulaParts::keys() const {
+  return first_of({"keys"}, new_keys());
+}
+
+std::string_view FormulaParts::values() const {
+  return first_of({"values"}, "v_heads");
 }
 
 std::string_view FormulaParts::scores_before(std::string_view step) const {

@@ -28,6 +28,8 @@ class FormulaParts {
   std::string at_kv_head(std::string_view tensor,
                          std::string_view feature) const;
 
+  // What is looked up in the embedding.
+  std::string_view token_ids() const;
   // What is projected to queries, keys or values.
   std::string_view query_input() const;
   std::string_view kv_input(std::string_view side) const;  // "key", "value"
@@ -42,6 +44,8 @@ class FormulaParts {
   // The queries and keys that are compared.
   std::string_view queries() const;
   std::string_view keys() const;
+  std::string_view new_keys() const;  // without those of a cache
+  std::string_view values() const;
   // The scores that `step` takes: those of the last step before it.
   std::string_view scores_before(std::string_view step) const;
   // The mask of the scores: all masks combined, or the only one.

@@ -54,6 +54,12 @@ Text normed(const Parts& of, char side, std::string_view row) {
          (norm.bias ? " + " + name + ".bias" + own : "") + ", x = " + x;
 }
 
+Text appended(const Parts& of, std::string_view step, std::string_view cached,
+              std::string_view row) {
+  return of.at(step, "h,:,:") + " = concat(" + of.at(cached, "h,:,:") + ", " +
+         of.at(row, "h,:,:") + ")";
+}
+
 Text value_projection(const Parts& of) {
   const std::string_view input = of.kv_input("value");
   return "v = " + (of.pass().value_proj
@@ -90,7 +96,7 @@ constexpr std::array kSteps = {
     Step{"embedded", &StepWords::embedded,
          [](const Parts& of) {
            return of.at("embedded", "t,:") + " = embedding.weight[" +
-                  of.at("padded", "t") + ",:]";
+                  of.at(of.token_ids(), "t") + ",:]";
          }},
     Step{"lengths_kv", &StepWords::lengths_kv,
          [](const Parts& of) {
@@ -158,6 +164,28 @@ constexpr std::array kSteps = {
            return rotated(of, "k_rotated", of.keys_before_rotation(), "j");
          }},
 
+    // A decode step: the cache of the tokens before.
+    Step{"new_token", &StepWords::new_token,
+         [](const Parts& of) {
+           return of.at("new_token", "0") + " = tokens[b][lengths[b] - 1]";
+         }},
+    Step{"cached_keys", &StepWords::cached_keys,
+         [](const Parts& of) {
+           return "cached_keys: " + text(of.words().in_cache);
+         }},
+    Step{"keys", &StepWords::keys,
+         [](const Parts& of) {
+           return appended(of, "keys", "cached_keys", of.new_keys());
+         }},
+    Step{"cached_values", &StepWords::cached_values,
+         [](const Parts& of) {
+           return "cached_values: " + text(of.words().in_cache);
+         }},
+    Step{"values", &StepWords::values,
+         [](const Parts& of) {
+           return appended(of, "values", "cached_values", "v_heads");
+         }},
+
     // Scores.
     Step{"scores", &StepWords::scores, scores},
     Step{"capped_scores", &StepWords::capped_scores,
@@ -206,7 +234,7 @@ constexpr std::array kSteps = {
          [](const Parts& of) {
            return of.at("context", "h,i,d") + " = sum_j " +
                   of.at(of.weights(), "h,i,j") + " * " +
-                  of.at_kv_head("v_heads", "d");
+                  of.at_kv_head(of.values(), "d");
          }},
     Step{"gated", &StepWords::gated,
          [](const Parts& of) {

@@ -32,6 +32,11 @@ struct StepWords {
   Word k_normed;
   Word q_rotated;
   Word k_rotated;
+  Word new_token;
+  Word cached_keys;
+  Word keys;
+  Word cached_values;
+  Word values;
   Word scores;
   Word additive_scores;
   Word capped_scores;
@@ -59,6 +64,7 @@ struct FormulaWords {
   Word layer_input;
   Sentence<1> layer_output;  // number of a layer
   Word all_masks;
+  Word in_cache;
   Sentence<1> if_kept;  // an expression
 };
 

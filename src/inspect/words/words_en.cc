@@ -26,6 +26,11 @@ constexpr Words kEnglishWords = {
          .q_rotated = "rotate each pair of features of the queries by an angle "
                       "that grows with the position",
          .k_rotated = "rotate the keys in the same way",
+         .new_token = "the new token, the last of the sequence",
+         .cached_keys = "the keys of the tokens before, from the cache",
+         .keys = "append the key of the new token to the cache",
+         .cached_values = "the values of the tokens before, from the cache",
+         .values = "append the value of the new token to the cache",
          .scores = "compare every query with every key, scaled",
          .additive_scores =
              "compare every query with every key through a hidden layer",
@@ -56,6 +61,7 @@ constexpr Words kEnglishWords = {
                  .layer_input = "input of this layer",
                  .layer_output = "output of layer {0}",
                  .all_masks = "AND of all masks above",
+                 .in_cache = "in the cache before this step",
                  .if_kept = "{0} if kept else 0"},
     .pictures = {
         .query = "query",
