@@ -96,7 +96,7 @@ class HelpTest(CliTest):
             self.put(f"layer/{name}.weight.npy", 16, 16)
         text = self.succeed("run", "--help").split("\n\n")[0]
         lines = text.replace("\\\n", "").splitlines()[1:]
-        self.assertEqual(len(lines), 5)
+        self.assertEqual(len(lines), 6)
         for line in lines:
             if "--offsets" in line:
                 self.put("offsets.npy", 3, descr="<i8", values=(0, 1, 2))

@@ -207,68 +207,95 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
   return inputs;
 }
 
-AttentionOptions OperationInputs::options() const {
-  AttentionOptions options{.scale = flags_.scale,
-                           .softcap = flags_.softcap,
-                           .query_start = query_start_,
-                           .empty_rows = kEmptyRows.at(flags_.empty_rows),
-                           .executor = executor_ ? &*executor_ : nullptr};
-  if (offsets_) {
-    const auto& of_queries = query_offsets_ ? query_offsets_ : offsets_;
-    options.offsets = Offsets(*of_queries, *offsets_);
-  }
+Mask OperationInputs::mask(CallPart& part) const {
+  Mask mask;
   if (key_padding_) {
-    options.mask = options.mask & key_padding(*key_padding_);
+    mask = mask & key_padding(part.of_keys(key_padding_->view()));
   }
   if (key_lengths_) {
-    options.mask = options.mask & key_lengths(*key_lengths_);
+    mask = mask & key_lengths(part.counts(key_lengths_->view()));
   }
   if (key_lengths_of_queries_) {
-    options.mask = options.mask & key_lengths(*key_lengths_of_queries_);
+    mask = mask & key_lengths(part.counts(key_lengths_of_queries_->view()));
   }
   if (key_starts_) {
-    options.mask = options.mask & key_starts(*key_starts_);
+    mask = mask & key_starts(part.counts(key_starts_->view()));
   }
   if (documents_) {
     const auto& of_queries = query_documents_ ? query_documents_ : documents_;
-    options.mask = options.mask & documents(*of_queries, *documents_);
+    mask = mask & documents(part.of_queries(of_queries->view()),
+                            part.of_keys(documents_->view()));
   }
   if (flags_.causal) {
-    options.mask = options.mask & causal();
+    mask = mask & causal();
   }
   if (window_) {
-    options.mask = options.mask & window_->mask();
+    mask = mask & window_->mask();
   }
   if (mask_) {
-    options.mask = options.mask & dense(mask_->data(), mask_axes_);
+    mask = mask & dense(part.data_of_scores(mask_->data(), mask_axes_),
+                        part.of_scores(mask_axes_));
   }
-  if (bias_) {
-    options.bias = Bias(bias_->data(), bias_axes_);
-  }
+  return mask;
+}
+
+T5Bias OperationInputs::t5_bias() const {
+  T5Bias bias;
   if (t5_bias_) {
-    options.t5_bias.table = *t5_bias_;
-    options.t5_bias.bidirectional = flags_.t5_bidirectional;
+    bias.table = *t5_bias_;
+    bias.bidirectional = flags_.t5_bidirectional;
   }
   if (flags_.t5_max_distance) {
     // No key is as far away as the largest number of the library.
     constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
-    options.t5_bias.max_distance =
+    bias.max_distance =
         static_cast<std::int64_t>(std::min(*flags_.t5_max_distance, kLargest));
+  }
+  return bias;
+}
+
+Dropout OperationInputs::dropout(const CallPart& part) const {
+  Dropout dropout;
+  dropout.p = flags_.dropout;
+  dropout.training = flags_.dropout.has_value();
+  dropout.seed = Seed{flags_.dropout_seed};
+  if (sequence_ids_) {
+    dropout.sequence_ids = *sequence_ids_;
+  }
+  if (keep_mask_) {
+    dropout.keep_mask = part.of_pairs(keep_mask_->view());
+  }
+  return dropout;
+}
+
+AttentionOptions OperationInputs::options() const {
+  CallPart whole;
+  AttentionOptions options = this->options(whole);
+  options.query_start = query_start_;
+  if (offsets_) {
+    const auto& of_queries = query_offsets_ ? query_offsets_ : offsets_;
+    options.offsets = Offsets(*of_queries, *offsets_);
+  }
+  return options;
+}
+
+AttentionOptions OperationInputs::options(CallPart& part) const {
+  AttentionOptions options{.mask = mask(part),
+                           .scale = flags_.scale,
+                           .softcap = flags_.softcap,
+                           .t5_bias = t5_bias(),
+                           .empty_rows = kEmptyRows.at(flags_.empty_rows),
+                           .dropout = dropout(part),
+                           .executor = executor_ ? &*executor_ : nullptr};
+  if (bias_) {
+    options.bias = Bias(part.data_of_scores(bias_->data(), bias_axes_),
+                        part.of_scores(bias_axes_));
   }
   if (alibi_) {
     options.alibi = *alibi_;
   }
   if (sinks_) {
     options.sinks = *sinks_;
-  }
-  options.dropout.p = flags_.dropout;
-  options.dropout.training = flags_.dropout.has_value();
-  options.dropout.seed = Seed{flags_.dropout_seed};
-  if (sequence_ids_) {
-    options.dropout.sequence_ids = *sequence_ids_;
-  }
-  if (keep_mask_) {
-    options.dropout.keep_mask = *keep_mask_;
   }
   return options;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "call_part.h"
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -23,7 +24,15 @@ class OperationInputs {
                                       std::size_t num_heads);
 
   AttentionOptions options() const;
+  // Those of a part, without its query_start and offsets. They look into `part`
+  // too.
+  AttentionOptions options(CallPart& part) const;
   OperationOptions operation_options() const;
+
+  // Whether a query may attend to keys after its own position.
+  bool looks_ahead() const {
+    return !flags_.causal && !(window_ && window_->right == 0);
+  }
 
  private:
   Status read_offsets();
@@ -33,6 +42,9 @@ class OperationInputs {
   Status read_t5_bias();
   Status read_alibi(std::size_t num_heads);
   Status read_files(bool batched, std::size_t num_heads);
+  Mask mask(CallPart& part) const;
+  T5Bias t5_bias() const;
+  Dropout dropout(const CallPart& part) const;
 
   OperationFlags flags_;
   std::optional<Executor> executor_;

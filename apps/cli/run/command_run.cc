@@ -3,6 +3,7 @@
 // --params the layer on (B, L, E); with --offsets on a ragged batch of rows.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -34,7 +35,9 @@ constexpr CommandHelp kHelp = {
   headwise run --query q.npy --key k.npy --value v.npy --offsets offsets.npy \
       --causal --out out.npy
   headwise run --query q.npy --key k.npy --value v.npy --out out.npy \
-      --d-output d_out.npy --grad-dir gradients/)",
+      --d-output d_out.npy --grad-dir gradients/
+  headwise run --query q.npy --key k.npy --value v.npy --causal --out out.npy \
+      --cache paged --cache-dtype bfloat16 --chunk 1)",
     .footer =
         R"(Axes: B sequences, Hq = H query heads, Hkv key/value heads, Lq queries, Lkv keys
 (with --offsets those of the longest sequence), D and Dv the head sizes of
@@ -66,6 +69,21 @@ Status write(const std::string& path, const Tensor<T, Rank>& tensor,
   return write_npy(path, AnyView(tensor.data(), DTypeOf<T>::value, extents));
 }
 
+constexpr const char* kPresentKey = "key.npy";
+constexpr const char* kPresentValue = "value.npy";
+
+Status write_present(const std::string& folder, const RunResult& result,
+                     bool batched) {
+  HEADWISE_TRY(make_folder("--present-dir", folder));
+  for (const auto& [name, tensor] :
+       {std::pair(kPresentKey, &result.present_key),
+        {kPresentValue, &result.present_value}}) {
+    HEADWISE_TRY(write((std::filesystem::path(folder) / name).string(), *tensor,
+                       batched));
+  }
+  return ok();
+}
+
 Status write_results(const RunFlags& flags, const RunResult& result,
                      bool batched) {
   HEADWISE_TRY(flags.is_layer()
@@ -85,6 +103,9 @@ Status write_results(const RunFlags& flags, const RunResult& result,
   if (!flags.keep_mask_out.empty()) {
     HEADWISE_TRY(write(flags.keep_mask_out, result.keep_mask,
                        batched || flags.ragged()));
+  }
+  if (!flags.present_dir.empty()) {
+    HEADWISE_TRY(write_present(flags.present_dir, result, batched));
   }
   return flags.grad_dir.empty()
              ? ok()
@@ -165,7 +186,8 @@ Outcome check_output_flags(const RunFlags& flags) {
 
 Outcome check_flags(const RunFlags& flags) {
   for (const auto check :
-       {check_layer_flags, check_scoring_flags, check_output_flags}) {
+       {check_layer_flags, check_scoring_flags, check_output_flags,
+        PastInputs::check_flags, check_cache_flags}) {
     HEADWISE_TRY(check(flags));
   }
   return {};
@@ -176,6 +198,8 @@ FilePlan files_of(const RunFlags& flags) {
   plan.input("--query", flags.query);
   plan.input("--key", flags.key);
   plan.input("--value", flags.value);
+  plan.input("--past-key", flags.past_key);
+  plan.input("--past-value", flags.past_value);
   plan.input("--params", flags.params);
   plan.input("--d-output", flags.d_output);
   plan.input("--d-attn-weights", flags.d_attn_weights);
@@ -186,9 +210,32 @@ FilePlan files_of(const RunFlags& flags) {
   plan.output("--lse", flags.lse);
   plan.output("--scores-out", flags.scores_out);
   plan.output("--keep-mask-out", flags.keep_mask_out);
+  plan.outputs_in("--present-dir", flags.present_dir,
+                  {kPresentKey, kPresentValue}, /*parents=*/true);
   plan.outputs_in("--grad-dir", flags.grad_dir, gradient_files(),
                   /*parents=*/true);
   return plan;
+}
+
+// Those of the operation, with what is asked of this call.
+AttentionOptions options_of(const RunFlags& flags, const PastInputs& past,
+                            const OperationInputs& operation) {
+  AttentionOptions options = operation.options();
+  if (flags.operation.query_start.empty()) {
+    if (flags.cache.given()) {
+      options.query_start = QueryStart::bottom_right();
+    } else if (past.given()) {
+      options.query_start = static_cast<std::int64_t>(past.length());
+    }
+  }
+  if (!flags.attn_weights.empty() || !flags.d_attn_weights.empty()) {
+    options.attn_weights = kForms.at(flags.form);
+  }
+  if (!flags.scores_out.empty()) {
+    options.scores =
+        kStages.at(flags.scores_stage.empty() ? "raw" : flags.scores_stage);
+  }
+  return options;
 }
 
 Outcome run_run(const RunFlags& flags, const Streams&) {
@@ -201,21 +248,16 @@ Outcome run_run(const RunFlags& flags, const Streams&) {
       flags.operation, arrays->batched,
       flags.num_heads.value_or(arrays->query.shape[heads_axis]));
   HEADWISE_TRY(operation);
-  AttentionOptions options = operation->options();
-  if (!flags.attn_weights.empty() || !flags.d_attn_weights.empty()) {
-    options.attn_weights = kForms.at(flags.form);
-  }
-  if (!flags.scores_out.empty()) {
-    options.scores =
-        kStages.at(flags.scores_stage.empty() ? "raw" : flags.scores_stage);
-  }
+  const auto past = PastInputs::read(flags, *arrays);
+  HEADWISE_TRY(past);
+  const AttentionOptions options = options_of(flags, *past, *operation);
   const auto rotary =
       RotaryInputs::read(flags.rotary, arrays->batched || flags.ragged());
   HEADWISE_TRY(rotary);
   const auto result =
-      flags.is_layer() ? run_layer(flags, *arrays, options, *rotary)
-                       : run_operation(flags, *arrays, options,
-                                       operation->operation_options(), *rotary);
+      flags.is_layer()
+          ? run_layer(flags, *arrays, *operation, options, *rotary)
+          : run_operation(flags, *arrays, *past, *operation, options, *rotary);
   if (!result) {
     return in_option_words(in_rotary_words(result.error()), flags.operation);
   }
@@ -234,6 +276,24 @@ void add_tensor_options(const Arguments& tensors, RunFlags& flags) {
   add_layout_option(tensors, flags.layout);
   add_dtype_option(tensors, flags.dtype);
   add_ragged_options(tensors, flags.operation);
+}
+
+void add_past_options(const Arguments& cache, RunFlags& flags) {
+  cache
+      .add_text("--past-key", flags.past_key, kNpy,
+                "(B, Hkv, P, D): keys of P tokens before those of --key; the "
+                "default of --query-start is then P")
+      .advanced();
+  cache
+      .add_text("--past-value", flags.past_value, kNpy,
+                "(B, Hkv, P, Dv): values of these tokens")
+      .advanced();
+  cache
+      .add_text("--present-dir", flags.present_dir, "DIR",
+                "write past and new keys and values to this folder: key.npy "
+                "and value.npy, for --past-key and --past-value of the next "
+                "call")
+      .advanced();
 }
 
 void add_layer_options(const Arguments& layer, RunFlags& flags) {
@@ -305,6 +365,9 @@ void add_options(const Arguments& command, RunFlags& flags) {
   add_tensor_options(command.under("Tensors"), flags);
   add_score_weight_option(command.under("Scores"), flags.operation);
   add_layer_options(command.under("Layer"), flags);
+  const Arguments cache = command.under("Keys and values of earlier tokens");
+  add_past_options(cache, flags);
+  add_cache_options(cache, flags.cache);
   add_output_options(command.under("Output"), flags);
   add_gradient_options(command.under("Gradients"), flags);
   add_operation_options(command, flags.operation);

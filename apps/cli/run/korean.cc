@@ -9,6 +9,12 @@ namespace {
 constexpr auto kTexts = std::to_array<Translation>({
     {"(B, Hkv, Lkv, D)", "(B, Hkv, Lkv, D)"},
     {"(B, Hkv, Lkv, Dv)", "(B, Hkv, Lkv, Dv)"},
+    {"(B, Hkv, P, D): keys of P tokens before those of --key; the default of "
+     "--query-start is then P",
+     "(B, Hkv, P, D): --key의 토큰보다 앞선 토큰 P개의 키. 이때 "
+     "--query-start의 기본값은 P입니다"},
+    {"(B, Hkv, P, Dv): values of these tokens",
+     "(B, Hkv, P, Dv): 이 토큰들의 밸류"},
     {"(B, Hq, Lq, D), or (Hq, Lq, D)", "(B, Hq, Lq, D) 또는 (Hq, Lq, D)"},
     {"--scores-out has the scores of raw q.k (default), after the softcap, "
      "after biases and masks, or after the softmax",
@@ -23,6 +29,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "헤드의 크기, Dv는\n밸류 헤드의 크기, E는 토큰 벡터의 크기입니다. B가 "
      "없으면 시퀀스가 하나입니다."},
     {"Gradients", "그래디언트"},
+    {"Keys and values of earlier tokens", "이전 토큰의 키와 밸류"},
     {"gradient of the loss with respect to the attention weights, with the "
      "shape of --attn-weights",
      "어텐션 가중치에 대한 손실의 그래디언트. --attn-weights와 모양이 "
@@ -33,6 +40,10 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"number of heads", "헤드 수"},
     {"per head (default), their mean (B, Lq, Lkv), or after dropout",
      "헤드별(기본값), 헤드의 평균 (B, Lq, Lkv) 또는 드롭아웃을 적용한 값"},
+    {"queries at a time, 1: token by token (default: all); needs --causal or "
+     "--window LEFT,0",
+     "한 번에 처리할 쿼리 수. 1이면 토큰을 하나씩 처리합니다(기본값: 전부). "
+     "--causal 또는 --window LEFT,0이 필요합니다"},
     {"run a layer with the parameters in a folder of .npy files, a .npz or a "
      ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, "
      "w_score.weight for additive scoring, and q_norm.weight and k_norm.weight "
@@ -43,6 +54,19 @@ constexpr auto kTexts = std::to_array<Translation>({
      "E)입니다"},
     {"run attention on your own tensors (.npy)",
      "내 텐서(.npy)로 어텐션을 계산합니다"},
+    {"run the call through a cache of keys and values; the last query is then "
+     "at the last key",
+     "키와 밸류의 캐시를 거쳐 계산합니다. 이때 마지막 쿼리가 마지막 키의 "
+     "위치에 있습니다"},
+    {"tokens per page of --cache paged: 16, 32 or a multiple of 64 (default "
+     "128)",
+     "--cache paged의 페이지당 토큰 수: 16, 32 또는 64의 배수(기본값 128)"},
+    {"type of the cached numbers (default float32)",
+     "캐시에 저장하는 수의 자료형(기본값 float32)"},
+    {"write past and new keys and values to this folder: key.npy and "
+     "value.npy, for --past-key and --past-value of the next call",
+     "이전과 새 토큰의 키와 밸류를 이 폴더의 key.npy와 value.npy에 저장합니다. "
+     "다음 호출의 --past-key와 --past-value로 쓸 수 있습니다"},
     {"write the attention weights (B, H, Lq, Lkv)",
      "어텐션 가중치 (B, H, Lq, Lkv)를 저장합니다"},
     {"write the gradients to this folder: d_query.npy, d_key.npy, d_value.npy, "

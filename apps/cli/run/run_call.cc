@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "cached_call.h"
+#include "cached_layer.h"
 #include "headwise/attention/backward.h"
 #include "headwise/attention/forward.h"
 #include "headwise/steps/offsets.h"
@@ -44,10 +46,13 @@ std::size_t score_heads(const AttentionOptions& options, std::size_t heads) {
 // The rotation of the queries and keys of a call, where one is asked for.
 struct Rotation {
   std::optional<Rotary> rotary;
-  AttentionShape shape;
+  AttentionShape shape;  // of what is rotated: past keys were rotated before
   QueryStart query_start;
   HeadPositions positions;
   const Executor& executor;
+  // What `positions` look at where there are past keys.
+  Tensor<std::int64_t, 2> query_positions{};
+  Tensor<std::int64_t, 2> key_positions{};
 
   Status rotate(const QueriesAndKeys& heads) const {
     return rotary ? rotate_heads(*rotary, heads, shape, query_start, positions,
@@ -61,16 +66,52 @@ struct Rotation {
   }
 };
 
+// (B, L), each row counting from its start.
+template <class Start>
+Result<Tensor<std::int64_t, 2>> positions_from(std::size_t B, std::size_t L,
+                                               const Start& start) {
+  auto positions = Tensor<std::int64_t, 2>::create({B, L});
+  HEADWISE_TRY(positions);
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t n = 0; n < L; ++n) {
+      (*positions)(b, n) = start(b) + static_cast<std::int64_t>(n);
+    }
+  }
+  return positions;
+}
+
+// `spec`: of the whole call, past keys included; `tensors`: without them.
 Result<Rotation> rotation_of(const RotaryInputs& inputs,
+                             const AttentionSpec& spec,
                              const AttentionShape& tensors,
-                             const AttentionOptions& options,
-                             const OperationOptions& operation_options) {
+                             const QueryStart& query_start,
+                             const PastInputs& past) {
   auto rotary = inputs.rotary(tensors.D);
   HEADWISE_TRY(rotary);
-  auto spec = AttentionSpec::create(tensors, options, operation_options, "run");
-  HEADWISE_TRY(spec);
-  return Rotation{*std::move(rotary), std::move(spec->shape),
-                  options.query_start, inputs.positions(), *spec->executor};
+  Rotation rotation{*std::move(rotary), spec.shape, query_start,
+                    inputs.positions(), *spec.executor};
+  if (!rotation.rotary || !past.given()) {
+    return rotation;
+  }
+  auto of_queries = positions_from(tensors.B, tensors.Lq, [&](std::size_t b) {
+    return query_start.of(b, spec.shape);
+  });
+  HEADWISE_TRY(of_queries);
+  auto of_keys = positions_from(tensors.B, tensors.Lkv, [&](std::size_t) {
+    return static_cast<std::int64_t>(past.length());
+  });
+  HEADWISE_TRY(of_keys);
+  rotation.shape = tensors;
+  rotation.query_positions = *std::move(of_queries);
+  rotation.key_positions = *std::move(of_keys);
+  HeadPositions& positions = rotation.positions;
+  if (positions.query_positions.data() == nullptr) {
+    positions.query_positions = rotation.query_positions;
+  }
+  if (positions.key_positions.data() == nullptr) {
+    positions.key_positions = rotation.key_positions;
+  }
+  return rotation;
 }
 
 // What the backward pass reads of the forward pass in T.
@@ -175,6 +216,35 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
                    .scores = *std::move(scores)};
 }
 
+// In the type that was asked for.
+Result<RunResult> attend(const RunFlags& flags, Operands<float, 4> in,
+                         bool batched, const AttentionOptions& options,
+                         const OperationOptions& operation_options,
+                         const Rotation& rotation) {
+  std::optional<Operands<float, 4>> present;
+  if (!flags.present_dir.empty()) {
+    auto copy = operands_of(Result<Tensor<float, 4>>(Tensor<float, 4>()),
+                            in.key.clone(), in.value.clone());
+    HEADWISE_TRY(copy);
+    present = *std::move(copy);
+  }
+  auto result = with_dtype(flags.dtype, [&](auto number) {
+    return attend_in<decltype(number)>(flags, std::move(in), batched, options,
+                                       operation_options, rotation);
+  });
+  if (result && present) {
+    result->present_key = std::move(present->key);
+    result->present_value = std::move(present->value);
+  }
+  return result;
+}
+
+void round_all(const std::string& dtype, Operands<float, 4>& operands) {
+  for (auto* tensor : {&operands.query, &operands.key, &operands.value}) {
+    round_to(dtype, tensor->elements());
+  }
+}
+
 // The result, with the keep mask where it is asked for.
 Result<RunResult> with_keep_mask(const RunFlags& flags,
                                  Result<RunResult> result,
@@ -262,32 +332,29 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
 template <class T>
 Result<RunResult> run_layer_in(const RunFlags& flags,
                                const MultiHeadAttention& layer,
-                               const InputArrays& arrays,
+                               Operands<float, 3> floats, bool batched,
                                const AttentionOptions& options,
                                const LayerOptions& layer_options) {
-  auto floats = read_operands<3>(arrays);
-  HEADWISE_TRY(floats);
-  const auto in = narrow<T>(*std::move(floats));
+  const auto in = narrow<T>(std::move(floats));
   HEADWISE_TRY(in);
   return flags.d_output.empty()
              ? run_layer_forward<T>(layer, *in, options, layer_options)
-             : run_layer_both_ways<T>(flags, layer, *in, arrays.batched,
-                                      options, layer_options);
+             : run_layer_both_ways<T>(flags, layer, *in, batched, options,
+                                      layer_options);
 }
 
 }  // namespace
 
 Result<RunResult> run_operation(const RunFlags& flags,
                                 const InputArrays& arrays,
+                                const PastInputs& past,
+                                const OperationInputs& inputs,
                                 const AttentionOptions& options,
-                                const OperationOptions& operation_options,
                                 const RotaryInputs& rotary) {
   HEADWISE_TRY(check_inputs(flags, arrays));
   auto in = read_operands<4>(arrays);
   HEADWISE_TRY(in);
-  for (auto* tensor : {&in->query, &in->key, &in->value}) {
-    round_to(flags.dtype, tensor->elements());
-  }
+  round_all(flags.dtype, *in);
   const bool heads_first = flags.heads_first();
   const auto q = as_extents(in->query.view(), heads_first);
   const auto k = as_extents(in->key.view(), heads_first);
@@ -297,21 +364,30 @@ Result<RunResult> run_operation(const RunFlags& flags,
   }
   const auto tensors = attention_shape(q.extents(), k.extents(), v.extents());
   HEADWISE_TRY(tensors);
+  AttentionShape whole = *tensors;
+  whole.Lkv += past.length();
+  const OperationOptions operation_options = inputs.operation_options();
+  const auto spec =
+      AttentionSpec::create(whole, options, operation_options, "run");
+  HEADWISE_TRY(spec);
   const auto rotation =
-      rotation_of(rotary, *tensors, options, operation_options);
+      rotation_of(rotary, *spec, *tensors, options.query_start, past);
   HEADWISE_TRY(rotation);
   HEADWISE_TRY(rotation->rotate({q, k}));
+  round_all(flags.dtype, *in);  // what was rotated
+  auto joined = past.joined(flags, *std::move(in));
+  HEADWISE_TRY(joined);
   return with_keep_mask(flags,
-                        with_dtype(flags.dtype,
-                                   [&](auto number) {
-                                     return attend_in<decltype(number)>(
-                                         flags, *std::move(in), arrays.batched,
-                                         options, operation_options, *rotation);
-                                   }),
-                        *tensors, options, operation_options);
+                        flags.cache.given()
+                            ? attend_through_cache(flags, *joined, inputs,
+                                                   options, operation_options)
+                            : attend(flags, *std::move(joined), arrays.batched,
+                                     options, operation_options, *rotation),
+                        whole, options, operation_options);
 }
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
+                            const OperationInputs& inputs,
                             const AttentionOptions& options,
                             const RotaryInputs& rotary) {
   const auto qk_norm = flags.qk_norm.norm();
@@ -327,25 +403,29 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   auto rotation = rotary.rotary(*files->layer.config().head_dim);
   HEADWISE_TRY(rotation);
   HEADWISE_TRY(files->layer.set_rotary(*std::move(rotation)));
-  const LayerOptions layer_options = {.positions = rotary.positions()};
   const MultiHeadAttentionConfig& config = files->layer.config();
   auto kv_groups = HeadGroups::create(config.kv_group_sizes);
   HEADWISE_TRY(kv_groups);
-  return with_keep_mask(flags,
-                        with_dtype(flags.dtype,
-                                   [&](auto number) {
-                                     return run_layer_in<decltype(number)>(
-                                         flags, files->layer, arrays, options,
-                                         layer_options);
-                                   }),
-                        AttentionShape{.B = arrays.query.shape[0],
-                                       .Hq = config.num_heads,
-                                       .Hkv = *config.num_kv_heads,
-                                       .Lq = arrays.query.shape[1],
-                                       .Lkv = arrays.key.shape[1],
-                                       .D = *config.head_dim,
-                                       .Dv = *config.v_head_dim},
-                        options, {.kv_groups = *std::move(kv_groups)});
+  const AttentionShape tensors = {.B = arrays.query.shape[0],
+                                  .Hq = config.num_heads,
+                                  .Hkv = *config.num_kv_heads,
+                                  .Lq = arrays.query.shape[1],
+                                  .Lkv = arrays.key.shape[1],
+                                  .D = *config.head_dim,
+                                  .Dv = *config.v_head_dim,
+                                  .kv_groups = *std::move(kv_groups)};
+  auto in = read_operands<3>(arrays);
+  HEADWISE_TRY(in);
+  auto result = flags.cache.given()
+                    ? layer_through_cache(flags, files->layer, *in, inputs,
+                                          options, tensors)
+                    : with_dtype(flags.dtype, [&](auto number) {
+                        return run_layer_in<decltype(number)>(
+                            flags, files->layer, *std::move(in), arrays.batched,
+                            options, {.positions = rotary.positions()});
+                      });
+  return with_keep_mask(flags, std::move(result), tensors, options,
+                        {.kv_groups = tensors.kv_groups});
 }
 
 }  // namespace headwise::cli

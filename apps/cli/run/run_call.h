@@ -9,7 +9,9 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "operation/operation_inputs.h"
 #include "operation/rotary_inputs.h"
+#include "past_inputs.h"
 #include "run_flags.h"
 #include "run_inputs.h"
 
@@ -33,15 +35,22 @@ struct RunResult {
   std::vector<NamedGradient> gradients{};
   Tensor<bool, 4> keep_mask{};  // (B, H, Lq, Lkv), where --keep-mask-out asks
   Tensor<float, 4> scores{};    // (B, H, Lq, Lkv), where --scores-out asks
+  // Past and new keys and values in the files' layout, as they were attended
+  // to, where --present-dir asks.
+  Tensor<float, 4> present_key{};
+  Tensor<float, 4> present_value{};
 };
 
-// Errors: those of the library; shape_mismatch for files that do not fit.
+// `options`: those of `inputs`, with what is asked of the call. Errors: those
+// of the library; shape_mismatch for files that do not fit.
 Result<RunResult> run_operation(const RunFlags& flags,
                                 const InputArrays& arrays,
+                                const PastInputs& past,
+                                const OperationInputs& inputs,
                                 const AttentionOptions& options,
-                                const OperationOptions& operation_options,
                                 const RotaryInputs& rotary);
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
+                            const OperationInputs& inputs,
                             const AttentionOptions& options,
                             const RotaryInputs& rotary);
 

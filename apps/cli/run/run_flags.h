@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cache_flags.h"
 #include "operation/layer_choice.h"
 #include "operation/operation_flags.h"
 #include "operation/qk_norm_flags.h"
@@ -33,6 +34,10 @@ struct RunFlags {
   std::string scores_out;
   std::string scores_stage;
   std::string keep_mask_out;
+  std::string past_key;
+  std::string past_value;
+  std::string present_dir;
+  CacheFlags cache;
   std::string d_output;
   std::string d_attn_weights;
   std::string grad_dir;

@@ -150,14 +150,18 @@ std::vector<std::string> gradient_files() {
   return names;
 }
 
-Status write_gradients(const std::string& folder,
-                       const std::vector<NamedGradient>& gradients) {
+Status make_folder(std::string_view option, const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  if (failed) {
-    return system_error({.operation = "--grad-dir", .file = folder},
-                        failed.value());
-  }
+  return failed ? Status(system_error(
+                      {.operation = std::string(option), .file = folder},
+                      failed.value()))
+                : ok();
+}
+
+Status write_gradients(const std::string& folder,
+                       const std::vector<NamedGradient>& gradients) {
+  HEADWISE_TRY(make_folder("--grad-dir", folder));
   for (const NamedGradient& gradient : gradients) {
     HEADWISE_TRY(write_npy(
         (std::filesystem::path(folder) / (gradient.name + ".npy")).string(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,10 @@ Result<std::vector<NamedGradient>> named_gradients(
 
 // The names of all files that write_gradients() may write.
 std::vector<std::string> gradient_files();
+
+// Makes the folder that the option names, where it is missing. Errors:
+// io_error.
+Status make_folder(std::string_view option, const std::string& folder);
 
 // Makes the folder where it is missing, then writes NAME.npy for each. Errors:
 // io_error.

@@ -9,9 +9,17 @@ namespace {
 
 constexpr auto kPhrases = std::to_array<Translation>({
     {"(B + 1), at least (1)", "(B + 1), 최소 (1)"},
+    {"({}), for P tokens the shape of {}", "({0}), 토큰 P개인 {1}의 모양"},
     {"--all adds columns to the lines; --json has every probability without it",
      "--all은 줄에 열을 더합니다. --json에는 모든 확률이 이미 있습니다"},
+    {"--chunk needs --causal or --window LEFT,0: otherwise queries attend to "
+     "keys after their chunk",
+     "--chunk를 쓰려면 --causal 또는 --window LEFT,0이 필요합니다. 없으면 "
+     "쿼리가 청크 뒤의 키까지 봅니다"},
     {"--data has no labels", "--data에 레이블이 없습니다"},
+    {"--decode needs token ids that attend to themselves: one set of sequences",
+     "--decode를 쓰려면 셀프 어텐션을 하는 토큰 id, 곧 한 묶음의 시퀀스가 "
+     "필요합니다"},
     {"--layers and --no-elements make it smaller",
      "--layers와 --no-elements로 줄일 수 있습니다"},
     {"--layout is for tensors with heads; with --params they are (B, L, E)",
@@ -28,6 +36,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "0에서 {0} 사이여야 합니다({1}의 레이어는 {2}개)."},
     {"0 to {}: {} has {} layers",
      "0에서 {0} 사이여야 합니다({1}의 레이어는 {2}개)."},
+    {"16, 32 or a multiple of 64", "16, 32 또는 64의 배수"},
     {"4 axes (B, H, Lq, Lkv), or {} to name them, such as {}",
      "축 4개 (B, H, Lq, Lkv)여야 합니다. 다르면 {0:으로/로} 축을 알려 줄 수 "
      "있습니다(예: {1})."},
@@ -43,6 +52,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a folder without {}, for it is replaced",
      "바뀌는 폴더이므로 {0:이/가} 없어야 합니다."},
     {"a head of the layers that are shown", "보여 주는 레이어의 헤드"},
+    {"a layer rotates by the positions in the cache",
+     "레이어는 캐시 안의 위치로 회전합니다"},
     {"a multiple of the {} of --key", "--key의 값 {0}의 배수"},
     {"a multiple of {}, which is {}", "{0}({1})의 배수"},
     {"a number of heads from 0 to {}, or a share such as 40%",
@@ -51,6 +62,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a picture in pixels needs librsvg (Debian's package librsvg2-2): {}",
      "픽셀 그림을 만들려면 librsvg가 필요합니다(데비안 패키지 librsvg2-2): "
      "{*0}"},
+    {"a sequence with a token for --decode",
+     "--decode를 쓰려면 토큰이 있는 시퀀스"},
     {"a share above {} and at most {}", "{0}보다 크고 {1} 이하인 비율"},
     {"a value", "값"},
     {"a whole number, bottom-right or a .npy file",
@@ -75,6 +88,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "헤드 하나에서는 {0} 이하여야 합니다. 모든 헤드의 그림은 칸으로 나누어 "
      "보여 줍니다."},
     {"at most {} in all", "모두 {0} 이하"},
+    {"at most {} with --cache, one for each key",
+     "--cache를 쓰면 키마다 하나씩 {0}개 이하"},
     {"at most {}, the number of heads", "헤드 수 {0} 이하"},
     {"auto or a .npy file", "auto 또는 .npy 파일"},
     {"cannot write to standard output", "표준 출력에 쓸 수 없습니다"},
@@ -104,6 +119,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has no value", "{s}에 값이 없습니다"},
     {"has no w_score.weight, which --scoring additive needs",
      "{s}에 --scoring additive에 필요한 w_score.weight가 없습니다"},
+    {"has {} queries", "{s}의 쿼리가 {0}개입니다"},
     {"has {} sequences", "{s}의 시퀀스가 {0}개입니다"},
     {"headwise downloads nothing: fetch the folder first, such as with {}, or "
      "with {}",
@@ -130,6 +146,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"is {}, which would be a file of {}",
      "{s} 값 {0:은/는} {1}의 파일이 됩니다"},
     {"is {}, which {} reads", "{s} 값 {0:은/는} {1:이/가} 읽는 파일입니다"},
+    {"it has no backward pass", "캐시에는 역전파가 없습니다"},
+    {"it returns no scores", "캐시는 점수를 돌려주지 않습니다"},
+    {"it returns the attention weights of each head",
+     "캐시는 헤드별 어텐션 가중치를 돌려줍니다"},
     {"layers", "레이어"},
     {"linear:F, ntk:F, yarn:F,ORIGINAL or llama3:F,LOW,HIGH,ORIGINAL with "
      "numbers",
@@ -173,6 +193,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"takes vectors of size {}", "{s:은/는} 크기가 {0}인 벡터를 받습니다"},
     {"tensors of --offsets have no batch axis",
      "--offsets를 쓰면 텐서에 배치 축이 없습니다"},
+    {"that averages all keys of the call, and a cache has those so far",
+     "이 값은 호출의 모든 키를 평균하는데, 캐시에는 그때까지의 키만 있습니다"},
     {"that of {}, ({})", "{*0}의 모양 ({1})"},
     {"the attention weights", "어텐션 가중치"},
     {"the journal of {}", "{0}의 저널"},
@@ -210,6 +232,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} and {} name one file", "{*0:과/와} {*1:이/가} 같은 파일입니다"},
     {"{} and {} name one file, {}",
      "{*0:과/와} {*1:이/가} 같은 파일 {2}입니다"},
+    {"{} cannot be used with --cache: {}",
+     "{0:은/는} --cache와 함께 쓸 수 없습니다: {*1}"},
     {"{} cannot be used with --model",
      "{0:은/는} --model과 함께 쓸 수 없습니다"},
     {"{} cannot be used with --model: the model folder defines the layers and "
@@ -247,7 +271,13 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{0:을/를} 쓰려면 {1}, {2}, {3} 중 하나가 필요합니다"},
     {"{} of at least {}", "{1} 이상의 {0}"},
     {"{} to {}, the positions of {}", "{0}에서 {2}의 위치 수 {1} 사이"},
+    {"{} with --cache: the last query is at the last key",
+     "--cache를 쓰면 {0:이어야/여야} 합니다. 마지막 쿼리가 마지막 키의 위치에 "
+     "있습니다."},
+    {"{}, as {} has", "{1:과/와} 같은 {0}"},
     {"{}, one for each key", "키마다 하나씩 {0}줄"},
+    {"{}, one for each key, with --cache and --params",
+     "--cache와 --params를 쓰면 키마다 하나씩 {0}개"},
     {"{}, one for each query", "쿼리마다 하나씩 {0}줄"},
     {"{}, the same for --query, --key and --value",
      "{*0:이어야/여야} 하고, --query, --key, --value가 모두 같아야 합니다."},

@@ -1,0 +1,162 @@
+#include "cached_call.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cached_run.h"
+#include "headwise/decode/decode_plan.h"
+#include "headwise/run/workspace.h"
+
+namespace headwise::cli {
+namespace {
+
+// The tensors of the whole call, (B, L, H, D).
+struct Views {
+  TensorView<const float, 4> query;
+  TensorView<const float, 4> key;
+  TensorView<const float, 4> value;
+};
+
+// Outputs of a chunk, not yet written. Errors: out_of_memory.
+Result<ChunkOutputs> make_outputs(const AttentionShape& shape,
+                                  AttnWeights weights, const Chunk& chunk) {
+  const auto rows = static_cast<std::size_t>(offsets_of(chunk.queries).back());
+  const auto keys = static_cast<std::size_t>(std::ranges::max(chunk.lengths));
+  auto output = Tensor<float, 4>::create_unset({1, rows, shape.Hq, shape.Dv});
+  auto attn_weights = Tensor<float, 4>::create_unset(
+      weights == AttnWeights::none
+          ? Extents<4>{}
+          : Extents<4>{shape.B, shape.Hq, chunk.longest, keys});
+  auto lse = Tensor<float, 3>::create_unset({1, shape.Hq, rows});
+  HEADWISE_TRY(output);
+  HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(lse);
+  return ChunkOutputs{*std::move(output), *std::move(attn_weights),
+                      *std::move(lse)};
+}
+
+// Appends the keys before those of the queries.
+Status append_past(const Views& views, const AttentionShape& shape,
+                   CachedRun& run) {
+  const std::vector<Rows> past = past_of(shape);
+  const auto key = gather(views.key, past);
+  HEADWISE_TRY(key);
+  const auto value = gather(views.value, past);
+  HEADWISE_TRY(value);
+  const std::vector<std::int64_t> offsets = offsets_of(past);
+  return run.cache().append(run.ids(), *key, *value, offsets);
+}
+
+Result<ChunkOutputs> attend_to_chunk(const Views& views,
+                                     const AttentionShape& shape,
+                                     const Chunk& chunk,
+                                     const AttentionOptions& options,
+                                     const OperationOptions& operation_options,
+                                     CachedRun& run) {
+  const std::vector<std::int64_t> offsets = offsets_of(chunk.queries);
+  const auto plan = DecodePlan::create(run.cache(), shape.Hq,
+                                       static_cast<std::size_t>(offsets.back()),
+                                       options, operation_options);
+  HEADWISE_TRY(plan);
+  auto workspace = Workspace::create(plan->workspace_bytes());
+  HEADWISE_TRY(workspace);
+  const auto in = operands_of(gather(views.query, chunk.queries),
+                              gather(views.key, chunk.keys),
+                              gather(views.value, chunk.keys));
+  HEADWISE_TRY(in);
+  auto outputs = make_outputs(shape, options.attn_weights, chunk);
+  HEADWISE_TRY(outputs);
+  HEADWISE_TRY(plan->run(run.ids(), in->query, in->key, in->value,
+                         {.output = outputs->output,
+                          .attn_weights = outputs->attn_weights,
+                          .lse = outputs->lse},
+                         *workspace, offsets));
+  return outputs;
+}
+
+// The rows of one sequence in a tensor (B, L, H, D).
+TensorView<float, 3> sequence_of(const TensorView<float, 4>& all,
+                                 const SequencePlace& place) {
+  return {&all(place.batch, place.first_key, 0, 0),
+          {place.Lkv, all.extent(2), all.extent(3)},
+          {all.stride(1), all.stride(2), all.stride(3)}};
+}
+
+// What the cache holds, in the layout of the files.
+Status read_present(const AttentionShape& shape, bool heads_first,
+                    CachedRun& run, RunResult& result) {
+  const std::span<const SequenceId> ids = run.ids();
+  const auto key = as_extents(result.present_key.view(), heads_first);
+  const auto value = as_extents(result.present_value.view(), heads_first);
+  for (std::size_t b = 0; b < ids.size(); ++b) {
+    const SequencePlace place = shape.sequence(b);
+    if (place.Lkv != 0) {
+      HEADWISE_TRY(run.cache().read(ids[b], 0, sequence_of(key, place),
+                                    sequence_of(value, place)));
+    }
+  }
+  return ok();
+}
+
+// Zeros. Errors: out_of_memory.
+Result<RunResult> empty_result(const RunFlags& flags,
+                               const Operands<float, 4>& in,
+                               const AttentionOptions& options,
+                               const AttentionShape& shape) {
+  auto result = cached_result(options, shape);
+  HEADWISE_TRY(result);
+  Extents<4> extents = in.query.extents();
+  extents[3] = shape.Dv;
+  auto output = Tensor<float, 4>::create(extents);
+  HEADWISE_TRY(output);
+  result->output_by_heads = *std::move(output);
+  if (!flags.present_dir.empty()) {
+    auto key = Tensor<float, 4>::create(in.key.extents());
+    auto value = Tensor<float, 4>::create(in.value.extents());
+    HEADWISE_TRY(key);
+    HEADWISE_TRY(value);
+    result->present_key = *std::move(key);
+    result->present_value = *std::move(value);
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<RunResult> attend_through_cache(
+    const RunFlags& flags, const Operands<float, 4>& in,
+    const OperationInputs& inputs, const AttentionOptions& options,
+    const OperationOptions& operation_options) {
+  const bool heads_first = flags.heads_first();
+  const Views views = {as_extents(in.query.view(), heads_first),
+                       as_extents(in.key.view(), heads_first),
+                       as_extents(in.value.view(), heads_first)};
+  const auto tensors = attention_shape(
+      views.query.extents(), views.key.extents(), views.value.extents());
+  HEADWISE_TRY(tensors);
+  const auto spec =
+      AttentionSpec::create(*tensors, options, operation_options, "run");
+  HEADWISE_TRY(spec);
+  const AttentionShape& shape = spec->shape;
+  auto run = CachedRun::create(flags, inputs, options, shape);
+  HEADWISE_TRY(run);
+  auto result = empty_result(flags, in, options, shape);
+  HEADWISE_TRY(result);
+  HEADWISE_TRY(append_past(views, shape, *run));
+  const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {
+    return attend_to_chunk(views, shape, chunk, part, operation_options, *run);
+  };
+  HEADWISE_TRY(
+      run->run(attend, *result,
+               as_extents(result->output_by_heads.view(), heads_first)));
+  round_to(flags.dtype, result->output_by_heads.elements());
+  if (!flags.present_dir.empty()) {
+    HEADWISE_TRY(read_present(shape, heads_first, *run, *result));
+  }
+  return result;
+}
+
+}  // namespace headwise::cli

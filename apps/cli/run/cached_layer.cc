@@ -1,0 +1,99 @@
+#include "cached_layer.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "cached_run.h"
+#include "shell/outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+// The rows of tokens (B, L, E) in T: (1, rows, E).
+template <class T>
+Result<Tensor<T, 3>> gather_tokens(const Tensor<float, 3>& from,
+                                   const std::vector<Rows>& rows) {
+  const auto [B, L, E] = from.extents();
+  auto gathered =
+      gather(TensorView<const float, 4>(from.data(), {B, L, 1, E}), rows);
+  HEADWISE_TRY(gathered);
+  const std::size_t count = gathered->extent(1);
+  return narrow<T>(std::move(*gathered).with_extents(Extents<3>{1, count, E}));
+}
+
+template <class T>
+Result<ChunkOutputs> run_chunk(const MultiHeadAttention& layer,
+                               const Operands<float, 3>& in, const Chunk& chunk,
+                               AttentionOptions options, CachedRun& run) {
+  const auto tokens = operands_of(gather_tokens<T>(in.query, chunk.queries),
+                                  gather_tokens<T>(in.key, chunk.keys),
+                                  gather_tokens<T>(in.value, chunk.keys));
+  HEADWISE_TRY(tokens);
+  const std::vector<std::int64_t> offsets = offsets_of(chunk.queries);
+  options.offsets = offsets;
+  LayerOptions layer_options;
+  layer_options.cache = &run.cache();
+  layer_options.sequences = run.ids();
+  auto result = layer.forward(tokens->query, tokens->key, tokens->value,
+                              options, layer_options);
+  HEADWISE_TRY(result);
+  auto output = widen<T>(std::move(result->output));
+  HEADWISE_TRY(output);
+  const auto [one, rows, E] = output->extents();
+  return ChunkOutputs{
+      std::move(*output).with_extents(Extents<4>{one, rows, 1, E}),
+      std::move(result->attn_weights), std::move(result->lse)};
+}
+
+Status check_same_tokens(const AttentionShape& shape) {
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const SequencePlace place = shape.sequence(b);
+    if (place.Lq != place.Lkv) {
+      return option_error(
+          "--query", fmt::format("has {} queries", place.Lq),
+          fmt::format("{}, one for each key, with --cache and --params",
+                      place.Lkv),
+          ErrorCode::shape_mismatch);
+    }
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<RunResult> layer_through_cache(const RunFlags& flags,
+                                      const MultiHeadAttention& layer,
+                                      const Operands<float, 3>& in,
+                                      const OperationInputs& inputs,
+                                      const AttentionOptions& options,
+                                      const AttentionShape& tensors) {
+  const auto spec = AttentionSpec::create(
+      tensors, options, {.kv_groups = tensors.kv_groups}, "run");
+  HEADWISE_TRY(spec);
+  const AttentionShape& shape = spec->shape;
+  HEADWISE_TRY(check_same_tokens(shape));
+  auto run = CachedRun::create(flags, inputs, options, shape);
+  HEADWISE_TRY(run);
+  auto result = cached_result(options, shape);
+  HEADWISE_TRY(result);
+  const MultiHeadAttentionConfig& config = layer.config();
+  const auto [B, L, E] = in.query.extents();
+  const std::size_t size =
+      config.out_proj ? config.embed_dim : shape.Hq * shape.Dv;
+  auto output = Tensor<float, 3>::create({B, L, size});
+  HEADWISE_TRY(output);
+  const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {
+    return with_dtype(flags.dtype, [&](auto number) {
+      return run_chunk<decltype(number)>(layer, in, chunk, part, *run);
+    });
+  };
+  HEADWISE_TRY(run->run(attend, *result,
+                        TensorView<float, 4>(output->data(), {B, L, 1, size})));
+  result->output = *std::move(output);
+  return result;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,142 @@
+#include "cached_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "headwise/base/checked_product.h"
+#include "shell/outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+Status check_positions(const AttentionOptions& options,
+                       const AttentionShape& shape) {
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const SequencePlace place = shape.sequence(b);
+    if (place.Lq > place.Lkv) {
+      return option_error(
+          "--query", fmt::format("has {} queries", place.Lq),
+          fmt::format("at most {} with --cache, one for each key", place.Lkv),
+          ErrorCode::shape_mismatch);
+    }
+    const std::int64_t start = options.query_start.of(b, shape);
+    const auto before = static_cast<std::int64_t>(place.Lkv - place.Lq);
+    if (start != before) {
+      return option_error(
+          "--query-start", fmt::format("is {}", start),
+          fmt::format("{} with --cache: the last query is at the last key",
+                      before),
+          ErrorCode::out_of_range);
+    }
+  }
+  return ok();
+}
+
+Status check_chunk(const RunFlags& flags, const OperationInputs& inputs) {
+  return flags.cache.chunk && inputs.looks_ahead()
+             ? Status(usage_error("--chunk needs --causal or --window LEFT,0: "
+                                  "otherwise queries attend to keys after "
+                                  "their chunk"))
+             : ok();
+}
+
+DType dtype_of(const CacheFlags& flags) {
+  for (const DType dtype : {DType::bfloat16, DType::float16, DType::int8}) {
+    if (flags.dtype == name_of(dtype)) {
+      return dtype;
+    }
+  }
+  return DType::float32;
+}
+
+// The tokens of all sequences: in whole pages, or in equal regions.
+std::optional<std::size_t> tokens_of(const AttentionShape& shape,
+                                     std::size_t page_size) {
+  if (page_size == 0) {
+    return checked_product(std::array<std::size_t, 2>{shape.B, shape.Lkv});
+  }
+  std::size_t tokens = 0;
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const std::size_t pages =
+        (shape.sequence(b).Lkv + page_size - 1) / page_size;
+    tokens += pages * page_size;
+  }
+  return tokens;
+}
+
+Result<KvCache> make_cache(const CacheFlags& flags,
+                           const AttentionShape& shape) {
+  const std::size_t page_size =
+      flags.kind == "paged"
+          ? flags.page_size.value_or(KvCacheOptions{}.page_size)
+          : 0;
+  const auto tokens = tokens_of(shape, page_size);
+  if (!tokens) {
+    return Error::no_memory_for(~std::uint64_t{0});
+  }
+  return KvCache::create({.num_kv_heads = shape.Hkv,
+                          .head_dim = shape.D,
+                          .v_head_dim = shape.Dv,
+                          .dtype = dtype_of(flags),
+                          .page_size = page_size,
+                          .max_tokens = std::max<std::size_t>(*tokens, 1),
+                          .max_sequences = std::max<std::size_t>(shape.B, 1)});
+}
+
+}  // namespace
+
+Result<CachedRun> CachedRun::create(const RunFlags& flags,
+                                    const OperationInputs& inputs,
+                                    const AttentionOptions& options,
+                                    const AttentionShape& shape) {
+  HEADWISE_TRY(check_positions(options, shape));
+  HEADWISE_TRY(check_chunk(flags, inputs));
+  auto cache = make_cache(flags.cache, shape);
+  HEADWISE_TRY(cache);
+  CachedRun run(flags, inputs, options, shape, *std::move(cache));
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const auto id = run.cache_.add();
+    HEADWISE_TRY(id);
+    run.ids_.push_back(*id);
+  }
+  return run;
+}
+
+Status CachedRun::run(const Attend& attend, RunResult& result,
+                      const TensorView<float, 4>& output) {
+  const std::size_t most = flags_.cache.chunk.value_or(shape_.Lq);
+  for (std::size_t first = 0; shape_.B != 0 && first < shape_.Lq;) {
+    const Chunk chunk(shape_, first, most);
+    CallPart part(first, chunk.longest, chunk.lengths);
+    AttentionOptions options = inputs_.options(part);
+    options.attn_weights = options_.attn_weights;
+    const auto outputs = attend(chunk, options);
+    HEADWISE_TRY(outputs);
+    outputs->copy_to(result, output, chunk);
+    first += chunk.longest;
+  }
+  return ok();
+}
+
+Result<RunResult> cached_result(const AttentionOptions& options,
+                                const AttentionShape& shape) {
+  auto attn_weights = Tensor<float, 4>::create(
+      options.attn_weights == AttnWeights::none
+          ? Extents<4>{}
+          : Extents<4>{shape.B, shape.Hq, shape.Lq, shape.Lkv});
+  auto lse =
+      Tensor<float, 3>::create({shape.batches(), shape.Hq, shape.query_rows()});
+  HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(lse);
+  return RunResult{.output_by_heads = {},
+                   .output = {},
+                   .attn_weights = *std::move(attn_weights),
+                   .lse = *std::move(lse)};
+}
+
+}  // namespace headwise::cli
