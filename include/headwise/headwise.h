@@ -37,6 +37,7 @@
 #include "headwise/steps/t5_bias.h"
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/mask.h"
+#include "headwise/steps/added_keys.h"
 #include "headwise/steps/sinks.h"
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/dropout.h"

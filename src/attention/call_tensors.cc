@@ -11,7 +11,7 @@ constexpr std::array<Size, 4> kValue = {batch, keys, key_heads, value_features};
 constexpr std::array<Size, 4> kOutput = {batch, queries, query_heads,
                                          value_features};
 constexpr std::array<Size, 4> kWeights = {sequences, weight_heads,
-                                          longest_queries, longest_keys};
+                                          longest_queries, pair_columns};
 constexpr std::array<Size, 4> kBias = {bias_sequences, bias_heads, bias_queries,
                                        bias_keys};
 constexpr std::array<Size, 4> kTop = {batch, query_heads, queries,
@@ -30,6 +30,8 @@ constexpr std::string_view kRaggedOutput = "(1, queries, Hq, Dv)";
 constexpr std::string_view kWeightsAxes = "(B, Hq, Lq, Lkv)";
 constexpr std::string_view kMeanAxes = "(B, 1, Lq, Lkv)";
 constexpr std::string_view kBiasAxes = "(B, Hq, Lq, Lkv) or 1 where broadcast";
+constexpr std::string_view kBiasKAxes = "(Hkv, D)";
+constexpr std::string_view kBiasVAxes = "(Hkv, Dv)";
 constexpr std::string_view kTopAxes = "(B, Hq, Lq, top_keys)";
 constexpr std::string_view kMapAxes = "(B, Hq, map_size(Lq), map_size(Lkv))";
 
@@ -46,6 +48,8 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
     {"bias", kBiasAxes, "", kBias, kFloat},
     {"t5_bias.table", "(buckets, Hq)", "", {t5_buckets, query_heads}, kFloat},
     {"alibi", "(Hq)", "", {query_heads}, kFloat},
+    {"added_keys.bias_k", kBiasKAxes, "", {key_heads, features}, kFloat},
+    {"added_keys.bias_v", kBiasVAxes, "", {key_heads, value_features}, kFloat},
     {"sinks", "(Hq)", "", {query_heads}, kFloat},
     {"output", kOutputAxes, kRaggedOutput, kOutput},
     {"attn_weights", kWeightsAxes, kMeanAxes, kWeights, kSums, Need::if_asked,
@@ -87,7 +91,7 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
     {"scores",
      kWeightsAxes,
      "",
-     {sequences, query_heads, longest_queries, longest_keys},
+     {sequences, query_heads, longest_queries, pair_columns},
      kSums,
      Need::if_asked,
      Condition::scores},
@@ -129,6 +133,20 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      kSums,
      Need::if_wanted,
      Condition::sinks},
+    {"d_bias_k",
+     kBiasKAxes,
+     "",
+     {key_heads, features},
+     kSums,
+     Need::if_wanted,
+     Condition::bias_k},
+    {"d_bias_v",
+     kBiasVAxes,
+     "",
+     {key_heads, value_features},
+     kSums,
+     Need::if_wanted,
+     Condition::bias_k},
 }};
 
 }  // namespace

@@ -20,6 +20,8 @@ enum class CallTensor : std::uint8_t {
   bias,
   t5_bias,
   alibi,
+  bias_k,
+  bias_v,
   sinks,
   output,
   attn_weights,
@@ -42,8 +44,10 @@ enum class CallTensor : std::uint8_t {
   d_alibi,
   d_score_weight,
   d_sinks,
+  d_bias_k,
+  d_bias_v,
 };
-inline constexpr std::size_t kCallTensors = 29;
+inline constexpr std::size_t kCallTensors = 33;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {
@@ -51,9 +55,9 @@ enum class Size : std::uint8_t {
   sequences,
   batch,  // of the tensors: 1 in a ragged batch
   queries,
-  keys,  // of the tensors, here and above
-  longest_queries,
-  longest_keys,  // of a sequence, here and above
+  keys,             // of the tensors, here and above
+  longest_queries,  // of a sequence
+  pair_columns,     // the keys of the longest sequence and the added keys
   query_heads,
   key_heads,
   weight_heads,  // of the returned attention weights: 1 of their mean
@@ -101,6 +105,7 @@ enum class Condition : std::uint8_t {
   alibi,
   score_weight,
   sinks,
+  bias_k,
 };
 
 struct CallTensorRow {

@@ -60,7 +60,9 @@ struct CallGradients {
         t5_bias(of.t5_bias),
         alibi(of.alibi),
         score_weight(of.score_weight),
-        sinks(of.sinks) {}
+        sinks(of.sinks),
+        bias_k(of.bias_k),
+        bias_v(of.bias_v) {}
 
   NumberView<void> query;
   NumberView<void> key;
@@ -70,6 +72,8 @@ struct CallGradients {
   TensorView<float, 1> alibi;
   TensorView<float, 2> score_weight;
   TensorView<float, 1> sinks;
+  TensorView<float, 2> bias_k;
+  TensorView<float, 2> bias_v;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

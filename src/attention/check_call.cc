@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory_overlap.h"
+#include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -23,7 +24,7 @@ class Sizes {
     set(Size::queries, shape.query_rows());
     set(Size::keys, shape.key_rows());
     set(Size::longest_queries, shape.Lq);
-    set(Size::longest_keys, shape.Lkv);
+    set(Size::pair_columns, spec.pair_columns());
     set(Size::query_heads, shape.Hq);
     set(Size::key_heads, shape.Hkv);
     set(Size::weight_heads,
@@ -83,6 +84,8 @@ bool holds(const AttentionSpec& spec, Condition condition) {
       return spec.additive();
     case Condition::sinks:
       return spec.sinks.given();
+    case Condition::bias_k:
+      return spec.added_keys.learned();
   }
   return false;
 }
@@ -99,6 +102,8 @@ std::string_view why_not(Condition condition) {
       return "none: the options have no score_weight";
     case Condition::sinks:
       return "none: the options have no sinks";
+    case Condition::bias_k:
+      return "none: the options have no added_keys.bias_k";
     default:
       return "none: the options do not ask for it";
   }
@@ -174,8 +179,13 @@ class TensorCheck {
   }
 
   std::string_view axes(const CallTensorRow& row) const {
+    const bool mean = row.sizes[1] == Size::weight_heads &&
+                      spec_.attn_weights == AttnWeights::mean;
+    if (row.sizes[3] == Size::pair_columns && spec_.added_keys.count() != 0) {
+      return pair_axes(spec_.added_keys, mean);
+    }
     const bool other = row.sizes[1] == Size::weight_heads
-                           ? spec_.attn_weights == AttnWeights::mean
+                           ? mean
                            : spec_.shape.has_query_rows();
     return other && !row.other_axes.empty() ? row.other_axes : row.axes;
   }
@@ -196,7 +206,7 @@ Status check_offsets(std::string_view operation, const AttentionShape& shape,
   return check_longest(operation, shape, shape.offsets);
 }
 
-constexpr std::size_t kMostArguments = 12;
+constexpr std::size_t kMostArguments = 14;
 using Footprints = std::array<NamedFootprint, kMostArguments>;
 
 std::span<const NamedFootprint> footprints_of(

@@ -69,7 +69,7 @@ Status check_forward(const AttentionSpec& spec,
                      const AttentionOutputsOf<T>& outputs) {
   using enum CallTensor;
   const StatisticsViews& statistics = outputs.statistics;
-  const std::array<CallArgument, 8> read = {{
+  const std::array<CallArgument, 10> read = {{
       {query, false, inputs.query},
       {key, false, inputs.key},
       {value, false, inputs.value},
@@ -77,6 +77,8 @@ Status check_forward(const AttentionSpec& spec,
       {bias, true, view_of(spec.bias)},
       {t5_bias, true, spec.t5_bias.table()},
       {alibi, true, spec.alibi.slopes()},
+      {bias_k, true, spec.added_keys.bias_k()},
+      {bias_v, true, spec.added_keys.bias_v()},
       {sinks, true, spec.sinks.view()},
   }};
   const std::array<CallArgument, 11> written = {{
@@ -100,7 +102,7 @@ Status check_backward(const AttentionSpec& spec,
                       const BackwardInputsOf<T>& inputs,
                       const AttentionGradientsOf<T>& gradients) {
   using enum CallTensor;
-  const std::array<CallArgument, 12> read = {{
+  const std::array<CallArgument, 14> read = {{
       {query, false, inputs.query},
       {key, false, inputs.key},
       {value, false, inputs.value},
@@ -112,9 +114,11 @@ Status check_backward(const AttentionSpec& spec,
       {bias, true, view_of(spec.bias)},
       {t5_bias, true, spec.t5_bias.table()},
       {alibi, true, spec.alibi.slopes()},
+      {bias_k, true, spec.added_keys.bias_k()},
+      {bias_v, true, spec.added_keys.bias_v()},
       {sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 8> written = {{
+  const std::array<CallArgument, 10> written = {{
       {d_query, false, gradients.query},
       {d_key, false, gradients.key},
       {d_value, false, gradients.value},
@@ -123,6 +127,8 @@ Status check_backward(const AttentionSpec& spec,
       {d_alibi, false, gradients.alibi},
       {d_score_weight, false, gradients.score_weight},
       {d_sinks, false, gradients.sinks},
+      {d_bias_k, false, gradients.bias_k},
+      {d_bias_v, false, gradients.bias_v},
   }};
   return check_call("attention_backward", spec, call_types<T>(), read, written);
 }

@@ -27,6 +27,12 @@ Status check_device_options(const AttentionOptions& attention_options,
                        "none on cuda: only the CPU has uneven groups",
                        ErrorCode::unsupported);
   }
+  if (options.added_keys.bias_k.data() != nullptr ||
+      options.added_keys.zero_attn) {
+    return value_error("attention", "added_keys", "given",
+                       "none on cuda: only the CPU has added keys",
+                       ErrorCode::unsupported);
+  }
   if (attention_options.sinks.data() != nullptr) {
     return value_error("attention", "sinks", "given",
                        "none on cuda: only the CPU has sinks",
@@ -78,7 +84,8 @@ AttentionGradientsOf<std::byte> bytes_of(
   return {bytes_of(gradients.query), bytes_of(gradients.key),
           bytes_of(gradients.value), gradients.bias,
           gradients.t5_bias,         gradients.alibi,
-          gradients.score_weight,    gradients.sinks};
+          gradients.score_weight,    gradients.sinks,
+          gradients.bias_k,          gradients.bias_v};
 }
 
 }  // namespace

@@ -55,6 +55,10 @@ float empty_output(const AttentionSpec& spec, const RowIndex& row,
       [&](const auto& values) { return mean_value(spec, row, values, c); });
 }
 
+float empty_added_weight(const AttentionSpec& spec) {
+  return spec.empty_rows == EmptyRow::nan ? kNaN : 0;
+}
+
 float empty_weight(const AttentionSpec& spec, const RowIndex& row,
                    std::size_t j, bool dropped) {
   switch (spec.empty_rows) {

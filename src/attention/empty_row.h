@@ -27,5 +27,7 @@ float empty_output(const AttentionSpec& spec, const RowIndex& row,
 // The row's attention weight of key j, before dropout or after it.
 float empty_weight(const AttentionSpec& spec, const RowIndex& row,
                    std::size_t j, bool dropped);
+// That of an added key, whose score is -inf then: a uniform row has none of it.
+float empty_added_weight(const AttentionSpec& spec);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -6,6 +6,9 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+// Back to natural units.
+inline constexpr float kLn2 = 0x1.62e43p-1f;
+
 // Formed in binary64 and rounded once.
 constexpr float times_log2e(double x) {
   constexpr double kLog2E = 0x1.71547652b82fep+0;

@@ -11,12 +11,14 @@ namespace headwise::inline HEADWISE_ABI {
 template <class T>
 void fill_beyond_sequences(const AttentionShape& shape, T value,
                            TensorView<T, 4> pairs) {
-  const auto [B, heads, Lq, Lkv] = pairs.extents();
+  const auto [B, heads, Lq, columns] = pairs.extents();
   for (std::size_t b = 0; b < B; ++b) {
     const SequencePlace place = shape.sequence(b);
     for (std::size_t h = 0; h < heads; ++h) {
       for (std::size_t i = 0; i < Lq; ++i) {
-        for (std::size_t j = i < place.Lq ? place.Lkv : 0; j < Lkv; ++j) {
+        // Added keys stand behind those of the longest sequence.
+        const std::size_t end = i < place.Lq ? shape.Lkv : columns;
+        for (std::size_t j = i < place.Lq ? place.Lkv : 0; j < end; ++j) {
           pairs(b, h, i, j) = value;
         }
       }

@@ -19,7 +19,8 @@ bool is_zero(T x) {
 }
 
 // Whether row i of head h of sequence b has a gradient other than 0: that of
-// its output, or of a returned attention weight of a key that it may attend to.
+// its output, or of a returned attention weight of a key that it may attend to:
+// to added keys it always may.
 template <class T, class Sum>
 bool has_gradient(const AttentionSpec& spec,
                   const TensorView<const T, 4>& d_output,
@@ -36,6 +37,11 @@ bool has_gradient(const AttentionSpec& spec,
     return false;
   }
   const std::size_t head = spec.attn_weights == AttnWeights::mean ? 0 : h;
+  for (std::size_t j = spec.shape.Lkv; j < spec.pair_columns(); ++j) {
+    if (d_attn_weights(b, head, i, j) != 0) {
+      return true;
+    }
+  }
   for (std::size_t j = 0; j < place.Lkv; ++j) {
     if (d_attn_weights(b, head, i, j) != 0 &&
         spec.mask.may_attend(b, h, i, j)) {

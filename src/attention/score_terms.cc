@@ -14,15 +14,21 @@ bool has_score_terms(const AttentionSpec& spec) {
          spec.alibi.given();
 }
 
+void apply_softcap(const AttentionSpec& spec, std::size_t keys,
+                   std::size_t lanes, float* scores, float* slope) {
+  const kernels::ScoreTerms& terms = kernels::score_terms();
+  if (spec.softcap && slope != nullptr) {
+    terms.softcap_with_slope(times_log2e(*spec.softcap), keys, lanes, scores,
+                             slope);
+  } else if (spec.softcap) {
+    terms.softcap(times_log2e(*spec.softcap), keys, lanes, scores);
+  }
+}
+
 void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
                        std::size_t lanes, float* scores, float* slope) {
   const kernels::ScoreTerms& terms = kernels::score_terms();
-  if (spec.softcap && slope != nullptr) {
-    terms.softcap_with_slope(times_log2e(*spec.softcap), tile.keys, lanes,
-                             scores, slope);
-  } else if (spec.softcap) {
-    terms.softcap(times_log2e(*spec.softcap), tile.keys, lanes, scores);
-  }
+  apply_softcap(spec, tile.keys, lanes, scores, slope);
   if (spec.bias.given()) {
     terms.add_bias(
         {&spec.bias(tile.b, tile.h, tile.first_query, tile.first_key),

@@ -22,5 +22,8 @@ void apply_score_terms(const AttentionSpec& spec, const Tile& tile,
 // vectors, one key a lane.
 void apply_score_terms_to_row(const AttentionSpec& spec, const Tile& tile,
                               float* scores);
+// The first of them alone: what an added key has. scores (keys, lanes).
+void apply_softcap(const AttentionSpec& spec, std::size_t keys,
+                   std::size_t lanes, float* scores, float* slope = nullptr);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -141,11 +141,14 @@ Result<AttentionSpec> AttentionSpec::create(
   HEADWISE_TRY(t5_bias);
   auto alibi = BoundAlibi::bind(options.alibi, context);
   HEADWISE_TRY(alibi);
+  const auto added_keys =
+      BoundAddedKeys::bind(operation_options.added_keys, context);
+  HEADWISE_TRY(added_keys);
   auto sinks = BoundSinks::bind(options.sinks, context);
   HEADWISE_TRY(sinks);
   auto mask = BoundMask::bind(options.mask, context, *bias);
   HEADWISE_TRY(mask);
-  auto dropout = BoundDropout::bind(options.dropout, context);
+  auto dropout = BoundDropout::bind(options.dropout, context, *added_keys);
   HEADWISE_TRY(dropout);
   auto statistics =
       BoundStatistics::bind(operation_options.statistics, context);
@@ -163,6 +166,7 @@ Result<AttentionSpec> AttentionSpec::create(
       *std::move(bias),
       *std::move(t5_bias),
       *std::move(alibi),
+      *added_keys,
       *sinks,
       *std::move(mask),
       *std::move(dropout),

@@ -84,6 +84,11 @@ Status check_options(const AttentionOptions& options,
     return value_error(kOperation, "scores", "asked for", "none with a cache",
                        ErrorCode::unsupported);
   }
+  if (operation_options.added_keys.bias_k.data() != nullptr ||
+      operation_options.added_keys.zero_attn) {
+    return value_error(kOperation, "added_keys", "given", "none with a cache",
+                       ErrorCode::unsupported);
+  }
   if (operation_options.statistics.any()) {
     return value_error(kOperation, "statistics", "asked for",
                        "none with a cache", ErrorCode::unsupported);

@@ -45,7 +45,8 @@ PhiloxKey dropout_key(const Dropout& dropout) {
 }  // namespace
 
 Result<BoundDropout> BoundDropout::bind(const Dropout& dropout,
-                                        const CallContext& context) try {
+                                        const CallContext& context,
+                                        const BoundAddedKeys& added) try {
   const AttentionShape& shape = context.shape;
   const std::string_view operation = context.operation;
   const double p = dropout.p.value_or(0);
@@ -57,17 +58,19 @@ Result<BoundDropout> BoundDropout::bind(const Dropout& dropout,
     HEADWISE_TRY(check_sequence_ids(dropout.sequence_ids, shape, operation));
   }
   if (dropout.keep_mask.data() != nullptr) {
-    HEADWISE_TRY(check_shape(operation, "dropout.keep_mask",
-                             dropout.keep_mask.extents(), "(B, Hq, Lq, Lkv)",
-                             {{shape.B, shape.Hq, shape.Lq, shape.Lkv}}));
+    HEADWISE_TRY(check_shape(
+        operation, "dropout.keep_mask", dropout.keep_mask.extents(),
+        pair_axes(added),
+        {{shape.B, shape.Hq, shape.Lq, shape.Lkv + added.count()}}));
   }
-  return BoundDropout(dropout, context);
+  return BoundDropout(dropout, context, added);
 } catch (...) {
   return caught_out_of_memory();
 }
 
-BoundDropout::BoundDropout(const Dropout& dropout, const CallContext& context)
-    : dropout_(dropout), context_(context) {
+BoundDropout::BoundDropout(const Dropout& dropout, const CallContext& context,
+                           const BoundAddedKeys& added)
+    : dropout_(dropout), context_(context), added_(added) {
   const double p = dropout.p.value_or(0);
   key_ = dropout_key(dropout);
   threshold_ = static_cast<std::uint64_t>(std::floor(p * 0x1p32));
@@ -78,7 +81,7 @@ BoundDropout::BoundDropout(const Dropout& dropout, const CallContext& context)
 bool BoundDropout::keeps(std::size_t b, std::size_t h, std::size_t i,
                          std::size_t j) const {
   if (dropout_.keep_mask.data() != nullptr) {
-    return dropout_.keep_mask(b, h, i, j);
+    return dropout_.keep_mask(b, h, i, column(j));
   }
   const PhiloxCounter words = philox4x32(
       {sequence_id(b), low_word(h), position(b, i), low_word(j / 4)}, key_);
@@ -97,9 +100,9 @@ std::uint32_t BoundDropout::position(std::size_t b, std::size_t i) const {
 
 Result<Tensor<bool, 4>> BoundDropout::materialize() const try {
   const AttentionShape& shape = context_.shape;
-  const auto [B, Hq, Lq, Lkv] =
-      Extents<4>{shape.B, shape.Hq, shape.Lq, shape.Lkv};
-  auto mask = Tensor<bool, 4>::create({B, Hq, Lq, Lkv});
+  const auto [B, Hq, Lq, columns] =
+      Extents<4>{shape.B, shape.Hq, shape.Lq, shape.Lkv + added_.count()};
+  auto mask = Tensor<bool, 4>::create({B, Hq, Lq, columns});
   if (!mask || mask->size() == 0) {
     return mask;
   }
@@ -107,8 +110,9 @@ Result<Tensor<bool, 4>> BoundDropout::materialize() const try {
   for (std::size_t b = 0; b < B; ++b) {
     for (std::size_t h = 0; h < Hq; ++h) {
       for (std::size_t i = 0; i < Lq; ++i) {
-        for (std::size_t j = 0; j < Lkv; ++j) {
-          *to++ = keeps(b, h, i, j);
+        for (std::size_t j = 0; j < columns; ++j) {
+          *to++ =
+              keeps(b, h, i, j < shape.Lkv ? j : added_.number(j - shape.Lkv));
         }
       }
     }

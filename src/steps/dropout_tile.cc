@@ -19,8 +19,8 @@ void fill_words(const BoundDropout& dropout, const Tile& tile,
   for (std::size_t k = 0; k < tile.keys; ++k) {
     kept[k] = 0;
     for (std::size_t n = 0; n < tile.queries; ++n) {
-      const bool stays =
-          keep_mask(tile.b, tile.h, tile.first_query + n, tile.first_key + k);
+      const bool stays = keep_mask(tile.b, tile.h, tile.first_query + n,
+                                   dropout.column(tile.first_key + k));
       kept[k] |= std::uint64_t{stays} << n;
     }
   }

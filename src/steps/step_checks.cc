@@ -1,5 +1,6 @@
 #include "steps/step_checks.h"
 
+#include <array>
 #include <string>
 
 #include "base/check.h"
@@ -10,6 +11,14 @@ namespace headwise::inline HEADWISE_ABI {
 Status check_like_scores(std::string_view operation, std::string_view argument,
                          const Extents<4>& given, const Extents<4>& scores) {
   return check_shape(operation, argument, given, "(B, Hq, Lq, Lkv)", scores);
+}
+
+std::string_view pair_axes(const BoundAddedKeys& added, bool mean) {
+  constexpr std::array<std::string_view, 2 * (BoundAddedKeys::kMost + 1)>
+      kAxes = {"(B, Hq, Lq, Lkv)",     "(B, Hq, Lq, Lkv + 1)",
+               "(B, Hq, Lq, Lkv + 2)", "(B, 1, Lq, Lkv)",
+               "(B, 1, Lq, Lkv + 1)",  "(B, 1, Lq, Lkv + 2)"};
+  return kAxes[(mean ? BoundAddedKeys::kMost + 1 : 0) + added.count()];
 }
 
 Status check_bound_to_scores(std::string_view operation,

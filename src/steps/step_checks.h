@@ -8,6 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/steps/added_keys.h"
 #include "headwise/steps/head_groups.h"
 #include "headwise/steps/shape.h"
 
@@ -16,6 +17,10 @@ namespace headwise::inline HEADWISE_ABI {
 // Errors: shape_mismatch unless `given` has the extents of the scores.
 Status check_like_scores(std::string_view operation, std::string_view argument,
                          const Extents<4>& given, const Extents<4>& scores);
+
+// The axes of a tensor over all pairs in messages: with the columns of added
+// keys, and of a mean over the heads.
+std::string_view pair_axes(const BoundAddedKeys& added, bool mean = false);
 
 // For what was bound to the sizes of a call: a mask, slopes, dropout. Errors:
 // shape_mismatch unless those were the sizes of the scores.

@@ -53,30 +53,38 @@ struct Outputs {
   }
 };
 
+inline std::size_t count_of(const AddedKeys& added) {
+  return (added.bias_k.data() != nullptr ? 1U : 0U) +
+         (added.zero_attn ? 1U : 0U);
+}
+
 // Every element 42, so that what is not written shows.
 template <class T>
 Outputs<T> outputs_for(const Inputs<T>& in, AttnWeights form,
-                       ScoresStage stage = ScoresStage::none) {
+                       ScoresStage stage = ScoresStage::none,
+                       std::size_t added_keys = 0) {
   const auto [B, Lq, Hq, D] = in.query.extents();
   const std::size_t heads = form == AttnWeights::none   ? 0
                             : form == AttnWeights::mean ? 1
                                                         : Hq;
+  const std::size_t columns = in.key.extent(1) + added_keys;
   return {filled<T, 4>({B, Lq, Hq, in.value.extent(3)}, T{42}),
-          filled<T, 4>({B, heads, Lq, in.key.extent(1)}, T{42}),
+          filled<T, 4>({B, heads, Lq, columns}, T{42}),
           filled<T, 3>({B, Hq, Lq}, T{42}),
-          filled<T, 4>(
-              {B, stage == ScoresStage::none ? 0 : Hq, Lq, in.key.extent(1)},
-              T{42})};
+          filled<T, 4>({B, stage == ScoresStage::none ? 0 : Hq, Lq, columns},
+                       T{42})};
 }
 template <class T>
-Outputs<T> outputs_for(const Inputs<T>& in, const AttentionOptions& options) {
-  return outputs_for(in, options.attn_weights, options.scores);
+Outputs<T> outputs_for(const Inputs<T>& in, const AttentionOptions& options,
+                       const OperationOptions& operation_options = {}) {
+  return outputs_for(in, options.attn_weights, options.scores,
+                     count_of(operation_options.added_keys));
 }
 
 inline Outputs<float> attend(const Inputs<float>& in,
                              const AttentionOptions& options = {},
                              const OperationOptions& operation_options = {}) {
-  auto out = outputs_for(in, options);
+  auto out = outputs_for(in, options, operation_options);
   const Status s = attention(in.query.view(), in.key.view(), in.value.view(),
                              out.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
@@ -86,7 +94,7 @@ inline Outputs<float> attend(const Inputs<float>& in,
 template <class T>
 Outputs<T> reference(const Inputs<T>& in, const AttentionOptions& options = {},
                      const OperationOptions& operation_options = {}) {
-  auto out = outputs_for(in, options);
+  auto out = outputs_for(in, options, operation_options);
   const Status s =
       reference_attention<T>(in.query.view(), in.key.view(), in.value.view(),
                              out.views(), options, operation_options);
@@ -300,15 +308,51 @@ inline std::vector<OptionsCase> every_sink_option(const EveryBias& every,
   return cases;
 }
 
+// Added keys alone, of each kind, and with everything between scores and
+// weights.
+inline std::vector<OptionsCase> every_added_option(const EveryBias& every,
+                                                   const Mask& mask) {
+  const OperationOptions both = {.added_keys = every.added_keys(true)};
+  std::vector<OptionsCase> cases = {
+      {"bias_kv", {}, {.added_keys = every.added_keys(false)}},
+      {"zero_attn, causal",
+       {.mask = causal(), .query_start = -1},
+       {.added_keys = {.zero_attn = true}}},
+      {"added keys, all terms",
+       {.mask = causal(),
+        .softcap = 0.9,
+        .bias = every.finite(),
+        .t5_bias = every.t5_bias(true),
+        .alibi = every.slopes(),
+        .sinks = every.sinks()},
+       both},
+      {"added keys, mean",
+       {.mask = mask, .attn_weights = AttnWeights::mean},
+       both}};
+  for (const EmptyRow empty_rows :
+       {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+    cases.push_back({"added keys and empty rows",
+                     {.mask = mask,
+                      .empty_rows = empty_rows,
+                      .dropout = {.p = 0.4, .training = true},
+                      .attn_weights = AttnWeights::after_dropout},
+                     both});
+  }
+  return cases;
+}
+
 // Additive scoring alone and with everything that may stand beside it.
 inline std::vector<OptionsCase> every_additive_option(
     const EveryMask& every_mask, const Mask& mask) {
-  const OperationOptions additive = {.score_weight = every_mask.score_weight()};
   const EveryBias& every = every_mask.biases();
+  const OperationOptions additive = {.score_weight = every_mask.score_weight()};
+  const OperationOptions added = {.score_weight = every_mask.score_weight(),
+                                  .added_keys = every.added_keys(true)};
   std::vector<OptionsCase> cases = {
       {"additive", {}, additive},
       {"additive, causal", {.mask = causal(), .query_start = 1}, additive},
       {"additive, softcap", {.softcap = 0.7}, additive},
+      {"additive, added keys", {.mask = causal(), .softcap = 0.8}, added},
       {"additive, mean",
        {.mask = mask, .attn_weights = AttnWeights::mean},
        additive},
@@ -357,6 +401,8 @@ inline std::vector<OptionsCase> every_options(const EveryMask& every_mask,
   std::ranges::move(every_score_term(every_mask.biases(), all),
                     std::back_inserter(cases));
   std::ranges::move(every_sink_option(every_mask.biases(), all),
+                    std::back_inserter(cases));
+  std::ranges::move(every_added_option(every_mask.biases(), all),
                     std::back_inserter(cases));
   std::ranges::move(every_additive_option(every_mask, all),
                     std::back_inserter(cases));

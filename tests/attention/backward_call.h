@@ -19,13 +19,16 @@ struct Upstream {
 
 inline Upstream<float> random_upstream(const Inputs<float>& in,
                                        const AttentionOptions& options,
-                                       std::uint32_t stream) {
+                                       std::uint32_t stream,
+                                       const OperationOptions& operation = {}) {
   const auto [B, Lq, Hq, D] = in.query.extents();
   const std::size_t heads = options.attn_weights == AttnWeights::none   ? 0
                             : options.attn_weights == AttnWeights::mean ? 1
                                                                         : Hq;
   return {uniform<4>({B, Lq, Hq, in.value.extent(3)}, stream),
-          uniform<4>({B, heads, Lq, in.key.extent(1)}, stream + 1)};
+          uniform<4>(
+              {B, heads, Lq, in.key.extent(1) + count_of(operation.added_keys)},
+              stream + 1)};
 }
 inline Upstream<double> widened(const Upstream<float>& upstream) {
   return {widened(upstream.d_output), widened(upstream.d_attn_weights)};
@@ -41,6 +44,8 @@ struct Gradients {
   Tensor<T, 1> alibi;
   Tensor<T, 2> score_weight;
   Tensor<T, 1> sinks;
+  Tensor<T, 2> bias_k;  // of added keys
+  Tensor<T, 2> bias_v;
 
   AttentionGradientsOf<T> views() {
     return {query.view(),
@@ -50,7 +55,9 @@ struct Gradients {
             t5_bias.size() == 0 ? TensorView<T, 2>() : t5_bias.view(),
             alibi.size() == 0 ? TensorView<T, 1>() : alibi.view(),
             score_weight.size() == 0 ? TensorView<T, 2>() : score_weight.view(),
-            sinks.size() == 0 ? TensorView<T, 1>() : sinks.view()};
+            sinks.size() == 0 ? TensorView<T, 1>() : sinks.view(),
+            bias_k.size() == 0 ? TensorView<T, 2>() : bias_k.view(),
+            bias_v.size() == 0 ? TensorView<T, 2>() : bias_v.view()};
   }
 };
 
@@ -72,7 +79,9 @@ Gradients<T> gradients_for(const Inputs<T>& in, const AttentionOptions& options,
           filled<T, 2>(spec.t5_bias.table().extents(), T{42}),
           filled<T, 1>({spec.alibi.given() ? spec.shape.Hq : 0}, T{42}),
           filled<T, 2>(spec.score_weight.extents(), T{42}),
-          filled<T, 1>(spec.sinks.view().extents(), T{42})};
+          filled<T, 1>(spec.sinks.view().extents(), T{42}),
+          filled<T, 2>(spec.added_keys.bias_k().extents(), T{42}),
+          filled<T, 2>(spec.added_keys.bias_v().extents(), T{42})};
 }
 
 // The forward pass, then the backward one.
@@ -80,7 +89,7 @@ inline Gradients<float> differentiate(
     const Inputs<float>& in, const Upstream<float>& upstream,
     const AttentionOptions& options = {},
     const OperationOptions& operation_options = {}) {
-  auto out = outputs_for(in, options);
+  auto out = outputs_for(in, options, operation_options);
   const auto [B, Lq, Hq, D] = in.query.extents();
   auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
   AttentionOutputs outputs = out.views();
@@ -139,6 +148,12 @@ inline testing::AssertionResult same_bits(const Gradients<float>& got,
   }
   if (auto r = same_bits(got.sinks, want.sinks); !r) {
     return r << " of d_sinks";
+  }
+  if (auto r = same_bits(got.bias_k, want.bias_k); !r) {
+    return r << " of d_bias_k";
+  }
+  if (auto r = same_bits(got.bias_v, want.bias_v); !r) {
+    return r << " of d_bias_v";
   }
   return same_bits(got.score_weight, want.score_weight) << " of d_score_weight";
 }

@@ -56,7 +56,8 @@ TEST_P(BackwardTest, IsNearTheReferenceForEveryOption) {
     const Inputs<float> in = random_inputs(shape, 3300, 1);
     const EveryMask every_mask(shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
-      const Upstream<float> upstream = random_upstream(in, c.options, 3310);
+      const Upstream<float> upstream =
+          random_upstream(in, c.options, 3310, c.operation_options);
       const Gradients<float> got =
           differentiate(in, upstream, c.options, c.operation_options);
       const Gradients<double> want = reference_gradients(
@@ -70,6 +71,8 @@ TEST_P(BackwardTest, IsNearTheReferenceForEveryOption) {
       EXPECT_TRUE(near_reference(got.score_weight, want.score_weight))
           << c.name;
       EXPECT_TRUE(near_reference(got.sinks, want.sinks)) << c.name;
+      EXPECT_TRUE(near_reference(got.bias_k, want.bias_k)) << c.name;
+      EXPECT_TRUE(near_reference(got.bias_v, want.bias_v)) << c.name;
     }
   }
 }
@@ -83,8 +86,9 @@ class BackwardContractTest : public TargetTest {
                               const AttentionOptions& options,
                               const OperationOptions& operation_options,
                               const std::string& name) {
-    const Upstream<float> upstream = random_upstream(in, options, 3410);
-    auto out = outputs_for(in, options);
+    const Upstream<float> upstream =
+        random_upstream(in, options, 3410, operation_options);
+    auto out = outputs_for(in, options, operation_options);
     const auto [B, Lq, Hq, D] = in.query.extents();
     auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
     AttentionOutputs outputs = out.views();

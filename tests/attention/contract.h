@@ -132,7 +132,8 @@ class Contract {
   Outputs<float> run() const {
     const FloatEnvironment environment;
     const AttentionShape& s = spec_.shape;
-    Outputs<float> out = outputs_for(in_, spec_.attn_weights, spec_.scores);
+    Outputs<float> out = outputs_for(in_, spec_.attn_weights, spec_.scores,
+                                     spec_.added_keys.count());
     if (spec_.attn_weights == AttnWeights::mean) {
       std::fill_n(out.attn_weights.data(), out.attn_weights.size(), 0.0f);
     }
@@ -156,11 +157,49 @@ class Contract {
 
   const AttentionSpec& spec() const { return spec_; }
 
+  // Added keys are the last columns.
+  bool is_added(std::size_t j) const { return j >= spec_.shape.Lkv; }
+  std::size_t columns() const {
+    return spec_.shape.Lkv + spec_.added_keys.count();
+  }
+  // What dropout counts a column as.
+  std::size_t number(std::size_t j) const {
+    const bool learned = spec_.added_keys.bias_k().data() != nullptr;
+    return !is_added(j)                      ? j
+           : learned && j == spec_.shape.Lkv ? 0xFFFFFFFE
+                                             : 0xFFFFFFFF;
+  }
+  float key(std::size_t b, std::size_t j, std::size_t h, std::size_t d) const {
+    const std::size_t g = spec_.shape.kv_head(h);
+    return !is_added(j)              ? in_.key(b, j, g, d)
+           : number(j) == 0xFFFFFFFE ? spec_.added_keys.bias_k()(g, d)
+                                     : 0;
+  }
+  float value(std::size_t b, std::size_t j, std::size_t h,
+              std::size_t c) const {
+    const std::size_t g = spec_.shape.kv_head(h);
+    return !is_added(j)              ? in_.value(b, j, g, c)
+           : number(j) == 0xFFFFFFFE ? spec_.added_keys.bias_v()(g, c)
+                                     : 0;
+  }
+  // The blocks of keys, and one of each added key.
+  template <class Body>
+  void for_each_block(std::size_t b, const Body& body) const {
+    for (std::size_t first = spec_.mask.first_key(b); first < spec_.shape.Lkv;
+         first += kBlock) {
+      body(first, std::min(first + kBlock, spec_.shape.Lkv));
+    }
+    for (std::size_t j = spec_.shape.Lkv; j < columns(); ++j) {
+      body(j, j + 1);
+    }
+  }
+
   bool allowed(std::size_t b, std::size_t h, std::size_t i,
                std::size_t j) const {
-    return spec_.mask.may_attend(b, h, i, j) &&
-           !(spec_.bias.given() &&
-             spec_.bias(b, h, i, j) == -std::numeric_limits<float>::infinity());
+    return is_added(j) || (spec_.mask.may_attend(b, h, i, j) &&
+                           !(spec_.bias.given() &&
+                             spec_.bias(b, h, i, j) ==
+                                 -std::numeric_limits<float>::infinity()));
   }
 
   float product(std::size_t b, std::size_t h, std::size_t i,
@@ -168,8 +207,7 @@ class Contract {
     const auto factor = static_cast<float>(spec_.scale * 0x1.71547652b82fep+0);
     float chain = 0;
     for (std::size_t d = 0; d < spec_.shape.D; ++d) {
-      chain = std::fma(in_.query(b, i, h, d) * factor,
-                       in_.key(b, j, spec_.shape.kv_head(h), d), chain);
+      chain = std::fma(in_.query(b, i, h, d) * factor, key(b, j, h, d), chain);
     }
     return chain + 0.0f;
   }
@@ -177,8 +215,7 @@ class Contract {
                  std::size_t j) const {
     float chain = 0;
     for (std::size_t d = 0; d < spec_.shape.D; ++d) {
-      const float t = contract_tanh(in_.query(b, i, h, d) +
-                                    in_.key(b, j, spec_.shape.kv_head(h), d));
+      const float t = contract_tanh(in_.query(b, i, h, d) + key(b, j, h, d));
       chain = std::fma(spec_.score_weight(h, d), t, chain);
     }
     return (chain + 0.0f) * 0x1.715476p+0f;
@@ -199,6 +236,9 @@ class Contract {
                    std::size_t j) const {
     constexpr double kLog2E = 0x1.71547652b82fep+0;
     score = capped(score);
+    if (is_added(j)) {
+      return score;
+    }
     if (spec_.bias.given()) {
       score =
           std::fma(spec_.bias(b, h, i, j), static_cast<float>(kLog2E), score);
@@ -222,10 +262,8 @@ class Contract {
   }
 
   ContractBlock block(std::size_t b, std::size_t h, std::size_t i,
-                      std::size_t first) const {
-    const AttentionShape& s = spec_.shape;
+                      std::size_t first, std::size_t end) const {
     ContractBlock block;
-    const std::size_t end = std::min(first + kBlock, s.Lkv);
     for (std::size_t j = first; j < end; ++j) {
       float score = -std::numeric_limits<float>::infinity();
       if (allowed(b, h, i, j)) {
@@ -248,7 +286,7 @@ class Contract {
     if (!spec_.dropout.active()) {
       return p;
     }
-    return spec_.dropout.keeps(b, h, i, j)
+    return spec_.dropout.keeps(b, h, i, number(j))
                ? p * static_cast<float>(spec_.dropout.factor())
                : 0;
   }
@@ -268,21 +306,20 @@ class Contract {
     const AttentionShape& s = spec_.shape;
     ContractRow state(s.Dv);
     const std::size_t start = spec_.mask.first_key(b);
-    for (std::size_t first = start; first < s.Lkv; first += kBlock) {
-      const ContractBlock part = block(b, h, i, first);
+    for_each_block(b, [&](std::size_t first, std::size_t end) {
+      const ContractBlock part = block(b, h, i, first, end);
       std::vector<float> context(s.Dv, 0.0f);
       for (std::size_t c = 0; c < s.Dv; ++c) {
         for (std::size_t k = 0; k < part.p.size(); ++k) {
           if (allowed(b, h, i, first + k)) {
-            context[c] =
-                std::fma(dropped(b, h, i, first + k, part.p[k]),
-                         in_.value(b, first + k, s.kv_head(h), c), context[c]);
+            context[c] = std::fma(dropped(b, h, i, first + k, part.p[k]),
+                                  value(b, first + k, h, c), context[c]);
           }
         }
         context[c] += 0.0f;
       }
       state.fold(part.max, part.sum, context);
-    }
+    });
     if (const auto m = sink(h)) {
       state.fold(*m, 1, std::vector<float>(s.Dv, 0.0f));
     }
@@ -295,7 +332,7 @@ class Contract {
                                    ? empty_output(b, h, i, c)
                                    : state.context(c) / state.sum();
     }
-    for (std::size_t j = 0; out.scores.size() != 0 && j < s.Lkv; ++j) {
+    for (std::size_t j = 0; out.scores.size() != 0 && j < columns(); ++j) {
       out.scores(b, h, i, j) = returned_score(b, h, i, j);
     }
     if (spec_.attn_weights != AttnWeights::none ||
@@ -303,12 +340,12 @@ class Contract {
       for (std::size_t j = 0; j < start; ++j) {
         weight(b, h, i, j, 0, 0, state, out);
       }
-      for (std::size_t first = start; first < s.Lkv; first += kBlock) {
-        const ContractBlock part = block(b, h, i, first);
+      for_each_block(b, [&](std::size_t first, std::size_t end) {
+        const ContractBlock part = block(b, h, i, first, end);
         for (std::size_t k = 0; k < part.p.size(); ++k) {
           weight(b, h, i, first + k, part.p[k], part.max, state, out);
         }
-      }
+      });
     }
   }
 
@@ -364,6 +401,9 @@ class Contract {
         return kNaN;
       case EmptyRow::uniform:
         break;
+    }
+    if (is_added(j)) {
+      return 0;
     }
     return (after ? dropped(b, h, i, j, 1) : 1) /
            static_cast<float>(spec_.shape.Lkv);

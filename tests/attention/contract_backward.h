@@ -49,8 +49,12 @@ class ContractBackward {
     std::fill_n(gradients_.score_weight.data(), gradients_.score_weight.size(),
                 0.0f);
     std::fill_n(gradients_.sinks.data(), gradients_.sinks.size(), 0.0f);
+    std::fill_n(gradients_.bias_k.data(), gradients_.bias_k.size(), 0.0f);
+    std::fill_n(gradients_.bias_v.data(), gradients_.bias_v.size(), 0.0f);
     std::vector<Row> rows;
     for (std::size_t b = 0; b < s.B; ++b) {
+      learned_key_ = filled<float, 2>(gradients_.bias_k.extents(), 0);
+      learned_value_ = filled<float, 2>(gradients_.bias_v.extents(), 0);
       for (std::size_t h = 0; h < s.Hq; ++h) {
         rows.clear();
         for (std::size_t i = 0; i < s.Lq; ++i) {
@@ -67,6 +71,7 @@ class ContractBackward {
           add_score_weight(rows, b, h, first);
         }
       }
+      add_learned();
     }
     scale(gradients_.query);
     scale(gradients_.key);
@@ -91,13 +96,38 @@ class ContractBackward {
     float d_sink = 0;
   };
 
+  // Added keys are the last columns.
+  bool is_added(std::size_t j) const { return j >= spec_.shape.Lkv; }
+  bool is_learned(std::size_t j) const {
+    return spec_.added_keys.bias_k().data() != nullptr && j == spec_.shape.Lkv;
+  }
+  std::size_t columns() const {
+    return spec_.shape.Lkv + spec_.added_keys.count();
+  }
+  float key(std::size_t b, std::size_t j, std::size_t h, std::size_t d) const {
+    const std::size_t g = spec_.shape.kv_head(h);
+    return !is_added(j)    ? in_.key(b, j, g, d)
+           : is_learned(j) ? spec_.added_keys.bias_k()(g, d)
+                           : 0;
+  }
+  float value(std::size_t b, std::size_t j, std::size_t h,
+              std::size_t c) const {
+    const std::size_t g = spec_.shape.kv_head(h);
+    return !is_added(j)    ? in_.value(b, j, g, c)
+           : is_learned(j) ? spec_.added_keys.bias_v()(g, c)
+                           : 0;
+  }
+
   bool allowed(std::size_t b, std::size_t h, std::size_t i,
                std::size_t j) const {
-    return spec_.mask.may_attend(b, h, i, j);
+    return is_added(j) || spec_.mask.may_attend(b, h, i, j);
   }
   float kept(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
     return !spec_.dropout.active() ? 1
-           : spec_.dropout.keeps(b, h, i, j)
+           : spec_.dropout.keeps(b, h, i,
+                                 !is_added(j)    ? j
+                                 : is_learned(j) ? 0xFFFFFFFE
+                                                 : 0xFFFFFFFF)
                ? static_cast<float>(spec_.dropout.factor())
                : 0;
   }
@@ -111,19 +141,17 @@ class ContractBackward {
     const auto factor = static_cast<float>(spec_.scale * kLog2E);
     float chain = 0;
     for (std::size_t d = 0; d < s.D; ++d) {
-      chain = spec_.additive()
-                  ? std::fma(spec_.score_weight(h, d), tangent(b, h, i, j, d),
-                             chain)
-                  : std::fma(in_.query(b, i, h, d) * factor,
-                             in_.key(b, j, s.kv_head(h), d), chain);
+      chain = spec_.additive() ? std::fma(spec_.score_weight(h, d),
+                                          tangent(b, h, i, j, d), chain)
+                               : std::fma(in_.query(b, i, h, d) * factor,
+                                          key(b, j, h, d), chain);
     }
     return spec_.additive() ? ended(chain) * static_cast<float>(kLog2E)
                             : ended(chain);
   }
   float tangent(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
                 std::size_t d) const {
-    return contract_tanh(in_.query(b, i, h, d) +
-                         in_.key(b, j, spec_.shape.kv_head(h), d));
+    return contract_tanh(in_.query(b, i, h, d) + key(b, j, h, d));
   }
   // The derivative of a plain score by feature d of its key, by that of its
   // query: times scale, which comes last.
@@ -137,8 +165,7 @@ class ContractBackward {
   }
   float by_query(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
                  std::size_t d) const {
-    return spec_.additive() ? by_key(b, h, i, j, d)
-                            : in_.key(b, j, spec_.shape.kv_head(h), d);
+    return spec_.additive() ? by_key(b, h, i, j, d) : key(b, j, h, d);
   }
 
   float score(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
@@ -151,6 +178,9 @@ class ContractBackward {
       const float t = contract_tanh(score / c);
       slope = std::fma(-t, t, 1.0f);
       score = c * t;
+    }
+    if (is_added(j)) {
+      return score;
     }
     if (spec_.bias.given()) {
       score =
@@ -194,9 +224,17 @@ class ContractBackward {
   }
   bool has_given() const { return up_.d_attn_weights.size() != 0; }
 
-  // The blocks of keys are aligned where the sequence's keys begin.
+  // The blocks of keys are aligned where the sequence's keys begin; each added
+  // key has one behind them.
   template <class Body>
   void for_each_block(std::size_t b, const Body& body) const {
+    for_each_key_block(b, body);
+    for (std::size_t j = spec_.shape.Lkv; j < columns(); ++j) {
+      body(j, j + 1);
+    }
+  }
+  template <class Body>
+  void for_each_key_block(std::size_t b, const Body& body) const {
     for (std::size_t first = spec_.mask.first_key(b); first < spec_.shape.Lkv;
          first += kKeys) {
       body(first, std::min(first + kKeys, spec_.shape.Lkv));
@@ -210,7 +248,7 @@ class ContractBackward {
       any = any || up_.d_output(b, i, h, c) != 0;
     }
     const std::size_t head = spec_.attn_weights == AttnWeights::mean ? 0 : h;
-    for (std::size_t j = 0; has_given() && j < spec_.shape.Lkv; ++j) {
+    for (std::size_t j = 0; has_given() && j < columns(); ++j) {
       any = any ||
             (allowed(b, h, i, j) && up_.d_attn_weights(b, head, i, j) != 0);
     }
@@ -219,9 +257,9 @@ class ContractBackward {
 
   Row row(std::size_t b, std::size_t h, std::size_t i) const {
     const AttentionShape& s = spec_.shape;
-    Row row{std::vector<bool>(s.Lkv), std::vector<bool>(s.Lkv),
-            std::vector<float>(s.Lkv), std::vector<float>(s.Lkv),
-            std::vector<float>(s.Lkv)};
+    Row row{std::vector<bool>(columns()), std::vector<bool>(columns()),
+            std::vector<float>(columns()), std::vector<float>(columns()),
+            std::vector<float>(columns())};
     if (!has_gradient(b, h, i)) {
       return row;
     }
@@ -234,10 +272,10 @@ class ContractBackward {
       }
       return row;
     }
-    std::vector<float> p(s.Lkv);
-    std::vector<float> slope(s.Lkv);
+    std::vector<float> p(columns());
+    std::vector<float> slope(columns());
     const float reciprocal = 1 / sum;
-    for (std::size_t j = 0; j < s.Lkv; ++j) {
+    for (std::size_t j = 0; j < columns(); ++j) {
       row.allowed[j] = allowed(b, h, i, j);
       row.read[j] = row.allowed[j];
       if (row.allowed[j]) {
@@ -252,14 +290,14 @@ class ContractBackward {
       row.d_sink =
           contract_exp2(m - rows_(b, h, i, 0)) * reciprocal * (0 - delta);
     }
-    for (std::size_t j = 0; j < s.Lkv; ++j) {
+    for (std::size_t j = 0; j < columns(); ++j) {
       if (!row.allowed[j]) {
         continue;
       }
       float d_weight = 0;
       for (std::size_t c = 0; c < s.Dv; ++c) {
-        d_weight = std::fma(up_.d_output(b, i, h, c),
-                            in_.value(b, j, s.kv_head(h), c), d_weight);
+        d_weight =
+            std::fma(up_.d_output(b, i, h, c), value(b, j, h, c), d_weight);
       }
       d_weight = ended(d_weight);
       if (spec_.dropout.active()) {
@@ -277,7 +315,7 @@ class ContractBackward {
           spec_.softcap ? row.d_score[j] * slope[j] : row.d_score[j];
     }
     if (spec_.alibi.given()) {
-      for_each_block(b, [&](std::size_t first, std::size_t end) {
+      for_each_key_block(b, [&](std::size_t first, std::size_t end) {
         float chain = 0;
         for (std::size_t j = first; j < end; ++j) {
           chain = std::fma(row.d_score[j], -distance(b, i, j), chain);
@@ -330,7 +368,10 @@ class ContractBackward {
     const AttentionShape& s = spec_.shape;
     const std::size_t g = s.kv_head(h);
     const std::size_t end = std::min(first + kQueries, s.Lq);
-    for (std::size_t j = 0; j < s.Lkv; ++j) {
+    for (std::size_t j = 0; j < columns(); ++j) {
+      if (is_added(j) && !is_learned(j)) {
+        continue;
+      }
       for (std::size_t d = 0; d < s.D; ++d) {
         float chain = 0;
         for (std::size_t i = first; i < end; ++i) {
@@ -339,7 +380,8 @@ class ContractBackward {
                 std::fma(rows[i].d_product[j], by_key(b, h, i, j, d), chain);
           }
         }
-        gradients_.key(b, j, g, d) += chain;
+        (is_added(j) ? learned_key_(g, d) : gradients_.key(b, j, g, d)) +=
+            chain;
       }
       for (std::size_t c = 0; c < s.Dv; ++c) {
         float chain = 0;
@@ -349,7 +391,8 @@ class ContractBackward {
                 std::fma(rows[i].weight[j], up_.d_output(b, i, h, c), chain);
           }
         }
-        gradients_.value(b, j, g, c) += chain;
+        (is_added(j) ? learned_value_(g, c) : gradients_.value(b, j, g, c)) +=
+            chain;
       }
     }
     for (std::size_t i = first; i < end; ++i) {
@@ -366,7 +409,7 @@ class ContractBackward {
     }
     const std::size_t end = std::min(first + kQueries, spec_.shape.Lq);
     std::vector<float> share(gradients_.t5_bias.extent(0));
-    for_each_block(b, [&](std::size_t begin_key, std::size_t end_key) {
+    for_each_key_block(b, [&](std::size_t begin_key, std::size_t end_key) {
       std::vector<float> sums(share.size());
       // From the last query to the first key, ... the first to the last.
       const auto before = static_cast<std::int64_t>(end - 1);
@@ -432,7 +475,7 @@ class ContractBackward {
       return;
     }
     float sum = 0;
-    for_each_block(b, [&](std::size_t first, std::size_t end) {
+    for_each_key_block(b, [&](std::size_t first, std::size_t end) {
       float chain = 0;
       for (std::size_t j = first; j < end; ++j) {
         chain += row.d_score[j];
@@ -440,6 +483,20 @@ class ContractBackward {
       sum += chain;
     });
     gradients_.bias(at_b, at_h, at_i, 0) += sum;
+  }
+
+  // What a sequence gives to the learned added key, after all of its heads.
+  void add_learned() {
+    for (std::size_t n = 0; n < learned_key_.size(); ++n) {
+      float& sum = gradients_.bias_k.data()[n];
+      sum += learned_key_.data()[n] * static_cast<float>(spec_.scale);
+      sum = std::isnan(sum) ? kNaN : sum;
+    }
+    for (std::size_t n = 0; n < learned_value_.size(); ++n) {
+      float& sum = gradients_.bias_v.data()[n];
+      sum += learned_value_.data()[n];
+      sum = std::isnan(sum) ? kNaN : sum;
+    }
   }
 
   // d_slopes_ stands in the order b, h, i.
@@ -474,6 +531,8 @@ class ContractBackward {
   AttentionSpec spec_;
   Gradients<float> gradients_;
   std::vector<float> d_slopes_;
+  Tensor<float, 2> learned_key_;  // of one sequence
+  Tensor<float, 2> learned_value_;
 };
 
 }  // namespace headwise::testing_support

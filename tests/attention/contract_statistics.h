@@ -72,7 +72,8 @@ class ContractStatistics : private Contract {
     Blocks all;
     for (std::size_t first = spec().mask.first_key(b); first < spec().shape.Lkv;
          first += kBlock) {
-      all.push_back(block(b, h, i, first));
+      all.push_back(
+          block(b, h, i, first, std::min(first + kBlock, spec().shape.Lkv)));
     }
     return all;
   }
@@ -119,8 +120,13 @@ class ContractStatistics : private Contract {
     return of.p[at % kBlock] * contract_exp2(of.max - row.max) / row.sum;
   }
 
-  // The sink is one more outcome, at no distance.
-  ContractSums with_sink(ContractSums sums, std::size_t h) const {
+  // Added keys and the sink are one more outcome each, at no distance.
+  ContractSums with_others(ContractSums sums, std::size_t b, std::size_t h,
+                           std::size_t i) const {
+    for (std::size_t j = spec().shape.Lkv; j < columns(); ++j) {
+      const ContractBlock of = block(b, h, i, j, j + 1);
+      sums.fold({.max = of.max, .sum = of.sum});
+    }
     if (const auto m = sink(h)) {
       sums.fold({.max = *m, .sum = 1});
     }
@@ -131,7 +137,7 @@ class ContractStatistics : private Contract {
            AttentionStatistics& done) const {
     const Blocks all = blocks(b, h, i);
     const ContractSums of_keys = sums_of(all, b, i, 0, spec().shape.Lkv);
-    const ContractSums sums = with_sink(of_keys, h);
+    const ContractSums sums = with_others(of_keys, b, h, i);
     const auto put = [&](Statistic k, float x) {
       done.rows(b, h, i, index_of(k)) = x;
     };
@@ -190,7 +196,7 @@ class ContractStatistics : private Contract {
       for (std::size_t i = first; i < std::min(first + chunk, n); ++i) {
         const Blocks all = blocks(b, h, i);
         const ContractSums of_keys = sums_of(all, b, i, 0, keys);
-        const ContractSums row = with_sink(of_keys, h);
+        const ContractSums row = with_others(of_keys, b, h, i);
         if (of_keys.sum != 0) {
           add_columns(all, b, i, row, columns);
           const std::size_t r = i * map_size(n) / n;

@@ -71,7 +71,7 @@ class ContractTest : public TargetTest {
   static Rows rows_of(const Inputs<float>& in, const AttentionOptions& options,
                       const OperationOptions& operation_options) {
     const auto [B, Lq, Hq, D] = in.query.extents();
-    Rows rows = {outputs_for(in, options),
+    Rows rows = {outputs_for(in, options, operation_options),
                  filled<float, 4>({B, Hq, Lq, 2}, 42)};
     AttentionOutputs views = rows.outputs.views();
     views.softmax_rows = rows.softmax_rows;

@@ -51,6 +51,14 @@ TEST(DeviceTest, NamesWhatItCannotTake) {
                     {.sinks = {score_weight.data(), {2}}}),
             "attention: sinks is given, expected none on cuda: only the CPU "
             "has sinks");
+  for (const AddedKeys& added :
+       {AddedKeys{.zero_attn = true},
+        AddedKeys{.bias_k = {score_weight.data(), {2, 8}},
+        .bias_v = {score_weight.data(), {2, 8}}}}) {
+    EXPECT_EQ(refusal({.added_keys = added, .device = Device::cuda()}),
+              "attention: added_keys is given, expected none on cuda: only the "
+              "CPU has added keys");
+  }
 }
 
 TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {

@@ -19,7 +19,8 @@
 //   s - m, and all M - M' together   |s - max s|     as exponents telescope
 //   exp2 of p, of a fold's b         2 * 1.36
 //   each fold: exp2 of a, 2 roundings  nb * 3.36     nb blocks of 128 keys,
-//                                                    and one of a sink
+//                                                    and one of each added
+//                                                    key and of a sink
 //
 // A sink has |sink| for its product with log2 e in place of the score's lines.
 // Call the sum e_j: p_j has the relative error delta_j <= u e_j. The weights
@@ -41,6 +42,7 @@
 #include <vector>
 
 #include "attention/attention_call.h"
+#include "attention/row_keys.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::testing_support {
@@ -53,25 +55,25 @@ class ErrorBound {
   // `exact` holds the reference's attention weights, per head, and LSE.
   ErrorBound(const Inputs<float>& in, const AttentionSpec& spec,
              const Outputs<double>& exact, double input_error = 0)
-      : in_(in),
-        spec_(spec),
+      : spec_(spec),
         exact_(exact),
         input_error_(input_error),
+        keys_(in, spec),
         query_norm_(norms(in.query)),
         key_norm_(norms(in.key)) {}
 
   struct Row {
     std::vector<double> output;        // (Dv)
-    std::vector<double> attn_weights;  // (Lkv of the sequence)
+    std::vector<double> attn_weights;  // (Lkv of the sequence, added keys)
     double lse;
     double sink;  // of the share of the head's sink
   };
-  // Of a row that has a key or a sink.
+  // Of a row that has a key, an added one or a sink.
   Row row(std::size_t b, std::size_t h, std::size_t i) const {
     const SequencePlace place = spec_.shape.sequence(b);
     std::vector<double> delta = score_errors(b, h, i);
     double grown = sink_share(b, h, i) * std::exp(sink_error(b, h, i));
-    for (std::size_t j = 0; j < place.Lkv; ++j) {
+    for (std::size_t j = 0; j < keys_.count(place); ++j) {
       grown += weight(b, h, i, j) * std::exp(delta[j]);
     }
     const double shared = std::log(std::max(grown, 1.0));
@@ -79,7 +81,7 @@ class ErrorBound {
     const double lse = exact_.lse(place.batch, h, place.first_query + i);
     Row row{
         std::vector<double>(spec_.shape.Dv, kLost),
-        std::vector<double>(place.Lkv, kLost),
+        std::vector<double>(keys_.count(place), kLost),
         1.01 * (shared + sum) +
             kUnit * (4 * std::abs(lse) +
                      2 * std::log(static_cast<double>(place.Lkv) + 1) + 2),
@@ -87,13 +89,13 @@ class ErrorBound {
                                                  sum + 5 * kUnit)) +
             kLost};
     const double factor = spec_.dropout.active() ? spec_.dropout.factor() : 1;
-    for (std::size_t j = 0; j < place.Lkv; ++j) {
+    for (std::size_t j = 0; j < keys_.count(place); ++j) {
       const double w = weight(b, h, i, j) * factor;
       const double theta = delta[j] + shared + 5 * kUnit;
       row.attn_weights[j] += w * std::expm1(1.01 * (theta + sum));
       const double share = w * std::expm1(1.01 * (theta + 2 * sum));
       for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
-        row.output[c] += share * std::abs(double{value(place, h, j, c)});
+        row.output[c] += share * std::abs(keys_.value(place, h, j, c));
       }
     }
     return row;
@@ -118,7 +120,7 @@ class ErrorBound {
     const SequencePlace place = spec_.shape.sequence(b);
     double sum = 0;
     for (std::size_t j = 0; j < place.Lkv; ++j) {
-      sum += std::abs(double{value(place, h, j, c)});
+      sum += std::abs(keys_.value(place, h, j, c));
     }
     const double factor = spec_.dropout.active() ? spec_.dropout.factor() : 1;
     const auto count = static_cast<double>(std::max<std::size_t>(place.Lkv, 1));
@@ -146,8 +148,8 @@ class ErrorBound {
                                    std::size_t i) const {
     const AttentionShape& s = spec_.shape;
     const SequencePlace place = s.sequence(b);
-    std::vector<double> errors(place.Lkv, 0.0);
-    for (std::size_t j = 0; j < place.Lkv; ++j) {
+    std::vector<double> errors(keys_.count(place), 0.0);
+    for (std::size_t j = 0; j < errors.size(); ++j) {
       if (weight(b, h, i, j) > 0) {
         errors[j] =
             exponent_error(score_error(place, b, h, i, j, ScoresStage::softmax),
@@ -170,7 +172,7 @@ class ErrorBound {
   // max s - s of what has this share.
   double gap(std::size_t b, std::size_t h, std::size_t i, double share) const {
     double largest = sink_share(b, h, i);
-    for (std::size_t j = 0; j < spec_.shape.sequence(b).Lkv; ++j) {
+    for (std::size_t j = 0; j < keys_.count(spec_.shape.sequence(b)); ++j) {
       largest = std::max(largest, weight(b, h, i, j));
     }
     return std::log(largest) - std::log(share);
@@ -180,10 +182,13 @@ class ErrorBound {
     const AttentionShape& s = spec_.shape;
     const std::size_t query =
         (place.batch * s.query_rows() + place.first_query + i) * s.Hq + h;
-    const std::size_t key =
-        (place.batch * s.key_rows() + place.first_key + j) * s.Hkv +
-        s.kv_head(h);
-    double t = std::abs(spec_.scale) * query_norm_[query] * key_norm_[key];
+    const bool added = RowKeys::is_added(place, j);
+    const double key_norm =
+        added ? keys_.norm(place, h, j)
+              : key_norm_[(place.batch * s.key_rows() + place.first_key + j) *
+                              s.Hkv +
+                          s.kv_head(h)];
+    double t = std::abs(spec_.scale) * query_norm_[query] * key_norm;
     double error = (static_cast<double>(s.D) + 3 + 2 * input_error_) * t;
     if (spec_.additive()) {
       t = 0;
@@ -193,9 +198,9 @@ class ErrorBound {
         t += w;
         square += w * w;
       }
-      error = (static_cast<double>(s.D) + 8) * t +
-              input_error_ * (query_norm_[query] + key_norm_[key]) *
-                  std::sqrt(square);
+      error =
+          (static_cast<double>(s.D) + 8) * t +
+          input_error_ * (query_norm_[query] + key_norm) * std::sqrt(square);
     }
     if (stage == ScoresStage::raw) {
       return error;
@@ -204,7 +209,7 @@ class ErrorBound {
       t = std::min(t, *spec_.softcap);
       error += 9 * t;
     }
-    if (stage == ScoresStage::softcap) {
+    if (stage == ScoresStage::softcap || added) {
       return error;
     }
     if (spec_.bias.given()) {
@@ -230,22 +235,19 @@ class ErrorBound {
 
   double folds(const SequencePlace& place, std::size_t h) const {
     const std::size_t blocks = (place.Lkv + 127) / 128;
-    return static_cast<double>(blocks) + (spec_.sinks.has(h) ? 1 : 0);
+    return static_cast<double>(blocks + spec_.added_keys.count()) +
+           (spec_.sinks.has(h) ? 1 : 0);
   }
   double weight(std::size_t b, std::size_t h, std::size_t i,
                 std::size_t j) const {
-    return exact_.attn_weights(b, h, i, j);
-  }
-  float value(const SequencePlace& place, std::size_t h, std::size_t j,
-              std::size_t c) const {
-    return in_.value(place.batch, place.first_key + j, spec_.shape.kv_head(h),
-                     c);
+    return exact_.attn_weights(b, h, i,
+                               keys_.column(spec_.shape.sequence(b), j));
   }
 
-  const Inputs<float>& in_;
   const AttentionSpec& spec_;
   const Outputs<double>& exact_;
   double input_error_;  // e
+  RowKeys keys_;
   std::vector<double> query_norm_;
   std::vector<double> key_norm_;
 };

@@ -41,7 +41,9 @@ struct Call {
         bad_bias(filled<float, 2>({3, 4}, 0)),
         bad_slopes(filled<float, 1>({4}, kNaN)),
         table(filled<float, 2>({33, 4}, 1)),
-        score_weight(filled<float, 2>({4, 8}, 1)) {}
+        score_weight(filled<float, 2>({4, 8}, 1)),
+        bias_k(filled<float, 2>({2, 8}, 1)),
+        bias_v(filled<float, 2>({2, 6}, 1)) {}
 
   Inputs<float> in;
   Outputs<float> out;
@@ -54,6 +56,8 @@ struct Call {
   Tensor<float, 1> bad_slopes;
   const Tensor<float, 2> table;
   const Tensor<float, 2> score_weight;
+  const Tensor<float, 2> bias_k;
+  const Tensor<float, 2> bias_v;
 };
 
 struct ErrorCase {
@@ -140,6 +144,10 @@ std::vector<ErrorCase> shape_errors() {
        ErrorCode::invalid_argument,
        "attention: scores is given, expected none: the options do not ask for "
        "it",
+       true},
+      {[](Call& c) { c.operation_options.added_keys.zero_attn = true; }, code,
+       "attention: attn_weights has shape (2, 4, 3, 5), expected (B, Hq, Lq, "
+       "Lkv + 1) = (2, 4, 3, 6)",
        true},
       {[](Call& c) { c.options.attn_weights = AttnWeights::mean; }, code,
        "attention: attn_weights has shape (2, 4, 3, 5), expected (B, 1, Lq, "
@@ -286,6 +294,26 @@ std::vector<ErrorCase> option_errors() {
        },
        ErrorCode::shape_mismatch,
        "attention: sinks has shape (3), expected (Hq) = (4)"},
+      {[](Call& c) { c.operation_options.added_keys.bias_k = c.bias_k; },
+       invalid,
+       "attention: added_keys.bias_v is not given, expected a value for each "
+       "key of bias_k"},
+      {[](Call& c) { c.operation_options.added_keys.bias_v = c.bias_v; },
+       invalid,
+       "attention: added_keys.bias_k is not given, expected a key for each "
+       "value of bias_v"},
+      {[](Call& c) {
+         c.operation_options.added_keys = {c.bias_v, c.bias_v};
+       },
+       ErrorCode::shape_mismatch,
+       "attention: added_keys.bias_k has shape (2, 6), expected (Hkv, D) = (2, "
+       "8)"},
+      {[](Call& c) {
+         c.operation_options.added_keys = {c.bias_k, c.bias_k};
+       },
+       ErrorCode::shape_mismatch,
+       "attention: added_keys.bias_v has shape (2, 8), expected (Hkv, Dv) = "
+       "(2, 6)"},
       {[](Call& c) { c.options.mask = causal() & key_lengths(c.bad_lengths); },
        ErrorCode::out_of_range,
        "attention: mask.key_lengths[0] is 6, expected 0 to Lkv = 5"},

@@ -1,5 +1,5 @@
-// Biases for tests: one of each layout, with a -inf here and there, T5's, and
-// slopes.
+// Biases for tests: one of each layout, with a -inf here and there, T5's,
+// slopes, sinks and added keys.
 #pragma once
 
 #include <limits>
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/steps/added_keys.h"
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/bias.h"
 #include "headwise/steps/t5_bias.h"
@@ -25,7 +26,9 @@ class EveryBias {
         gaps_(some_minus_inf(uniform<3>({s.Lq, s.Lkv, 3}, 916, -3, 3))),
         buckets_(uniform<2>({12, s.Hq}, 917, -3, 3)),
         slopes_(alibi_slopes(s.Hq).value()),
-        sinks_(uniform<1>({s.Hq}, 917, -2, 4)) {
+        sinks_(uniform<1>({s.Hq}, 917, -2, 4)),
+        bias_k_(uniform<2>({s.Hkv, s.D}, 918, -2, 2)),
+        bias_v_(uniform<2>({s.Hkv, s.Dv}, 919, -2, 2)) {
     sinks_(s.Hq - 1) = -std::numeric_limits<float>::infinity();
     sinks_(0) = s.Hq == 1 ? 0.5f : sinks_(0);
   }
@@ -60,6 +63,9 @@ class EveryBias {
   TensorView<const float, 1> slopes() const { return slopes_.view(); }
   // That of the last of several heads is -inf.
   TensorView<const float, 1> sinks() const { return sinks_.view(); }
+  AddedKeys added_keys(bool zero_attn) const {
+    return {bias_k_.view(), bias_v_.view(), zero_attn};
+  }
 
  private:
   template <std::size_t Rank>
@@ -79,6 +85,8 @@ class EveryBias {
   Tensor<float, 2> buckets_;
   Tensor<float, 1> slopes_;
   Tensor<float, 1> sinks_;
+  Tensor<float, 2> bias_k_;
+  Tensor<float, 2> bias_v_;
 };
 
 }  // namespace headwise::testing_support

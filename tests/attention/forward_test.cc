@@ -111,6 +111,98 @@ TEST(SinkTest, LeavesARowWithoutAKeyZeroUnderEveryRule) {
   }
 }
 
+// ---- Added keys. ----
+
+// The call with the added keys among its own: the last keys of each sequence.
+Inputs<float> with_added(const Inputs<float>& in, const AddedKeys& added) {
+  const std::size_t B = in.key.extent(0);
+  const std::size_t Lkv = in.key.extent(1);
+  const std::size_t Hkv = in.key.extent(2);
+  const std::size_t all = Lkv + testing_support::count_of(added);
+  Inputs<float> more = testing_support::clone(in);
+  const auto append = [&](const Tensor<float, 4>& from,
+                          TensorView<const float, 2> learned) {
+    auto to = Tensor<float, 4>::create({B, all, Hkv, from.extent(3)}).value();
+    for (std::size_t b = 0; b < B; ++b) {
+      for (std::size_t g = 0; g < Hkv; ++g) {
+        for (std::size_t c = 0; c < from.extent(3); ++c) {
+          for (std::size_t j = 0; j < all; ++j) {
+            to(b, j, g, c) = j < Lkv ? from(b, j, g, c)
+                             : j == Lkv && learned.data() != nullptr
+                                 ? learned(g, c)
+                                 : 0;
+          }
+        }
+      }
+    }
+    return to;
+  };
+  more.key = append(in.key, added.bias_k);
+  more.value = append(in.value, added.bias_v);
+  return more;
+}
+
+TEST(AddedKeysTest, AreTheLastKeysOfEverySequence) {
+  const Inputs<float> in = random_inputs(kSmall, 270);
+  const EveryBias every(kSmall);
+  for (const AddedKeys& added :
+       {every.added_keys(false), every.added_keys(true),
+        AddedKeys{.zero_attn = true}}) {
+    for (const AttnWeights form : {AttnWeights::per_head, AttnWeights::mean}) {
+      const AttentionOptions options = {.softcap = 3, .attn_weights = form};
+      const Outputs<float> got = attend(in, options, {.added_keys = added});
+      const Outputs<float> want = attend(with_added(in, added), options);
+      EXPECT_TRUE(all_near(got.output, widened(want.output), 2e-6));
+      EXPECT_TRUE(all_near(got.attn_weights, widened(want.attn_weights), 2e-6));
+      EXPECT_TRUE(all_near(got.lse, widened(want.lse), 2e-6));
+    }
+  }
+}
+
+// Whatever hides every other key: no row is empty, whatever its rule.
+TEST(AddedKeysTest, AreSeenByEveryQuery) {
+  const Inputs<float> in = random_inputs(kSmall, 271);
+  const EveryBias every(kSmall);
+  for (const EmptyRow empty_rows :
+       {EmptyRow::zero, EmptyRow::uniform, EmptyRow::nan}) {
+    const Outputs<float> out = attend(in,
+                                      {.mask = causal(),
+                                       .query_start = -9,
+                                       .empty_rows = empty_rows,
+                                       .attn_weights = AttnWeights::per_head},
+                                      {.added_keys = every.added_keys(false)});
+    for (std::size_t h = 0; h < kSmall.Hq; ++h) {
+      EXPECT_EQ(out.attn_weights(1, h, 2, 0), 0);
+      EXPECT_EQ(out.attn_weights(1, h, 2, kSmall.Lkv), 1);
+      for (std::size_t c = 0; c < kSmall.Dv; ++c) {
+        EXPECT_EQ(out.output(1, 2, h, c),
+                  every.added_keys(false).bias_v(h / 2, c));
+      }
+    }
+  }
+}
+
+TEST(AddedKeysTest, HaveColumnsInAKeepMask) {
+  const Inputs<float> in = random_inputs(kSmall, 272);
+  const EveryBias every(kSmall);
+  AttentionOptions options = {
+      .dropout = {.p = 0.4, .training = true, .seed = Seed{3}},
+      .attn_weights = AttnWeights::after_dropout};
+  for (const AddedKeys& added :
+       {every.added_keys(false), every.added_keys(true),
+        AddedKeys{.zero_attn = true}}) {
+    const OperationOptions operation = {.added_keys = added};
+    const Outputs<float> want = attend(in, options, operation);
+    const auto keep = AttentionSpec::create(kSmall, options, operation)
+                          ->dropout.materialize();
+    ASSERT_TRUE(keep);
+    ASSERT_EQ(keep->extent(3), kSmall.Lkv + testing_support::count_of(added));
+    AttentionOptions given = options;
+    given.dropout = {.p = 0.4, .keep_mask = keep->view()};
+    EXPECT_TRUE(same_bits(attend(in, given, operation), want));
+  }
+}
+
 // ---- Rows without a key. ----
 
 TEST(EmptyRowTest, GivesWhatItsRuleSaysAndALogSumExpOfMinusInfinity) {

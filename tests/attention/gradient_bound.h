@@ -43,12 +43,13 @@ class GradientBound {
         upstream_(upstream),
         spec_(spec),
         exact_(exact),
+        keys_(in, spec),
         forward_(in, spec, exact),
         factor_(spec.dropout.active() ? spec.dropout.factor() : 1) {
     const AttentionShape& s = spec.shape;
     roundings_ = ErrorBound::kUnit *
-                 static_cast<double>(s.B * s.Hq * s.Lq + s.Lkv + s.D + s.Dv +
-                                     spec.shape.Hq + 16);
+                 static_cast<double>(s.B * s.Hq * s.Lq + spec.pair_columns() +
+                                     s.D + s.Dv + spec.shape.Hq + 16);
   }
 
   // One bound for each element.
@@ -63,6 +64,8 @@ class GradientBound {
     std::ranges::fill(bound_.alibi.elements(), ErrorBound::kLost);
     std::ranges::fill(bound_.score_weight.elements(), ErrorBound::kLost);
     std::ranges::fill(bound_.sinks.elements(), ErrorBound::kLost);
+    std::ranges::fill(bound_.bias_k.elements(), ErrorBound::kLost);
+    std::ranges::fill(bound_.bias_v.elements(), ErrorBound::kLost);
     for (std::size_t b = 0; b < spec_.shape.B; ++b) {
       for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
         for (std::size_t i = 0; i < spec_.shape.sequence(b).Lq; ++i) {
@@ -94,10 +97,10 @@ class GradientBound {
       return;
     }
     const ErrorBound::Row row = forward_.row(at.b, at.h, at.i);
-    std::vector<double> magnitude(at.place.Lkv);
+    std::vector<double> magnitude(keys_.count(at.place));
     double delta = 0;
     double delta_error = 0;
-    for (std::size_t j = 0; j < at.place.Lkv; ++j) {
+    for (std::size_t j = 0; j < magnitude.size(); ++j) {
       magnitude[j] = by_output(at, j) + std::abs(by_weights(at, j));
       delta += weight(at, j) * magnitude[j];
       delta_error += std::abs(by_weights(at, j)) * row.attn_weights[j];
@@ -113,7 +116,7 @@ class GradientBound {
            forward_.sink_share(at.b, at.h, at.i) *
                (delta_error + (roundings_ + 4 * ErrorBound::kUnit) * delta));
     }
-    for (std::size_t j = 0; j < at.place.Lkv; ++j) {
+    for (std::size_t j = 0; j < magnitude.size(); ++j) {
       const double w = weight(at, j);
       if (w == 0) {
         continue;
@@ -131,8 +134,8 @@ class GradientBound {
   double by_output(const At& at, std::size_t j) const {
     double sum = 0;
     for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
-      sum += std::abs(double{d_output(at, c)} *
-                      double{in_.value(at.place.batch, at.key(j), at.g, c)});
+      sum +=
+          std::abs(double{d_output(at, c)} * keys_.value(at.place, at.h, j, c));
     }
     return sum * factor_;
   }
@@ -141,14 +144,25 @@ class GradientBound {
       return 0;
     }
     const bool mean = spec_.attn_weights == AttnWeights::mean;
-    const auto given =
-        double{upstream_.d_attn_weights(at.b, mean ? 0 : at.h, at.i, j)};
+    const auto given = double{upstream_.d_attn_weights(
+        at.b, mean ? 0 : at.h, at.i, keys_.column(at.place, j))};
     return mean ? given / static_cast<double>(spec_.shape.Hq) : given * factor_;
+  }
+
+  // The bound of key or value j, which for an added key is that of what was
+  // learned; the key of zeros has none.
+  double& of_key(Tensor<double, 4>& keys, Tensor<double, 2>& learned,
+                 const At& at, std::size_t j, std::size_t c) {
+    if (!RowKeys::is_added(at.place, j)) {
+      return keys(at.place.batch, at.key(j), at.g, c);
+    }
+    return spec_.added_keys.is_learned(j - at.place.Lkv) ? learned(at.g, c)
+                                                         : unused_;
   }
 
   void add_value(const At& at, std::size_t j, double error) {
     for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
-      bound_.value(at.place.batch, at.key(j), at.g, c) +=
+      of_key(bound_.value, bound_.bias_v, at, j, c) +=
           1.01 * error * std::abs(double{d_output(at, c)});
     }
   }
@@ -158,17 +172,18 @@ class GradientBound {
   void add_score(const At& at, std::size_t j, double magnitude, double error,
                  double relative) {
     const double whole = 1.01 * (error + roundings_ * magnitude);
-    if (bound_.bias.size() != 0) {
+    const bool added = RowKeys::is_added(at.place, j);
+    if (bound_.bias.size() != 0 && !added) {
       const auto [eb, eh, ei, ej] = bound_.bias.extents();
       bound_.bias(eb == 1 ? 0 : at.b, eh == 1 ? 0 : at.h, ei == 1 ? 0 : at.i,
                   ej == 1 ? 0 : j) += whole;
     }
-    if (bound_.t5_bias.size() != 0) {
+    if (bound_.t5_bias.size() != 0 && !added) {
       const BoundT5Bias& t5 = spec_.t5_bias;
       bound_.t5_bias(t5.bucket(t5.offset(at.b, at.i, j)), at.h) +=
           whole + 1.01 * 48 * ErrorBound::kUnit * magnitude;
     }
-    if (bound_.alibi.size() != 0) {
+    if (bound_.alibi.size() != 0 && !added) {
       bound_.alibi(at.h) +=
           whole *
           std::abs(static_cast<double>(spec_.alibi.offset(at.b, at.i, j)));
@@ -186,7 +201,7 @@ class GradientBound {
   void add_feature(const At& at, std::size_t j, std::size_t d, double error,
                    double magnitude) {
     double& query = bound_.query(at.place.batch, at.query(), at.h, d);
-    double& key = bound_.key(at.place.batch, at.key(j), at.g, d);
+    double& key = of_key(bound_.key, bound_.bias_k, at, j, d);
     if (spec_.additive()) {
       const double whole = error + 12 * ErrorBound::kUnit * magnitude;
       const double w = std::abs(double{spec_.score_weight(at.h, d)});
@@ -196,8 +211,7 @@ class GradientBound {
       return;
     }
     const double scaled = error * std::abs(spec_.scale);
-    query +=
-        scaled * std::abs(double{in_.key(at.place.batch, at.key(j), at.g, d)});
+    query += scaled * std::abs(keys_.key(at.place, at.h, j, d));
     key += scaled *
            std::abs(double{in_.query(at.place.batch, at.query(), at.h, d)});
   }
@@ -206,16 +220,18 @@ class GradientBound {
     return upstream_.d_output(at.place.batch, at.query(), at.h, c);
   }
   double weight(const At& at, std::size_t j) const {
-    return exact_.attn_weights(at.b, at.h, at.i, j);
+    return exact_.attn_weights(at.b, at.h, at.i, keys_.column(at.place, j));
   }
 
   const Inputs<float>& in_;
   const Upstream<float>& upstream_;
   const AttentionSpec& spec_;
   const Outputs<double>& exact_;
+  RowKeys keys_;
   ErrorBound forward_;
   double factor_;
   double roundings_ = 0;
+  double unused_ = 0;
   Gradients<double> bound_;
 };
 

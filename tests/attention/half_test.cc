@@ -80,7 +80,7 @@ template <class T>
 Results results_of(const Inputs<float>& floats, const Upstream<float>& upstream,
                    const Options& options) {
   const Inputs<T> in = narrowed_inputs<T>(floats);
-  auto out = outputs_for(floats, options.attention);
+  auto out = outputs_for(floats, options.attention, options.operation);
   auto output = narrowed_to<T>(out.output);
   auto rows = rows_for(in);
   EXPECT_TRUE(attention(in.query, in.key, in.value,
@@ -103,7 +103,7 @@ Results results_of(const Inputs<float>& floats, const Upstream<float>& upstream,
                           given(upstream.d_attn_weights)},
       AttentionGradientsOf<T>{d_query, d_key, d_value, others.bias,
                               others.t5_bias, others.alibi, others.score_weight,
-                              others.sinks},
+                              others.sinks, others.bias_k, others.bias_v},
       options.attention, options.operation));
   gradients.query = widened_to_float(d_query);
   gradients.key = widened_to_float(d_key);
@@ -117,7 +117,7 @@ Results rounded_results(const Inputs<float>& floats,
                         const Upstream<float>& upstream,
                         const Options& options) {
   const Inputs<float> in = rounded_inputs<T>(floats);
-  auto out = outputs_for(in, options.attention);
+  auto out = outputs_for(in, options.attention, options.operation);
   auto rows = rows_for(in);
   EXPECT_TRUE(attention(in.query, in.key, in.value,
                         AttentionOutputs{.output = out.output,
@@ -156,7 +156,8 @@ TEST_P(HalfAttentionTest, EveryOptionGivesTheFloatCallRoundedOnce) {
   const Inputs<float> in = random_inputs(kSmall, 4100);
   const EveryMask every_mask(kSmall, true);
   for (const auto& [name, options, operation] : every_options(every_mask)) {
-    const Upstream<float> upstream = random_upstream(in, options, 4110);
+    const Upstream<float> upstream =
+        random_upstream(in, options, 4110, operation);
     expect_rounded_once<BFloat16>(in, upstream, {options, operation}, name);
     expect_rounded_once<Float16>(in, upstream, {options, operation}, name);
   }

@@ -51,7 +51,7 @@ TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
       const auto plan =
           AttentionPlan::create(shape, options, operation_options).value();
       auto workspace = Workspace::create(plan.workspace_bytes()).value();
-      Outputs<float> out = outputs_for(in, options);
+      Outputs<float> out = outputs_for(in, options, operation_options);
       for (int run = 0; run < 2; ++run) {
         const std::size_t before = allocations;
         const Status s =
@@ -194,7 +194,7 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
   const EveryMask every_mask(kSmall, true);
   for (auto [name, options, operation_options] : every_options(every_mask)) {
     options.executor = &executor;
-    Outputs<float> out = outputs_for(in, options);
+    Outputs<float> out = outputs_for(in, options, operation_options);
     expect_each_allocation_may_fail(
         name,
         [&, &options = options,
@@ -275,7 +275,7 @@ TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {
   const EveryMask every_mask(kSmall, true);
   for (auto [name, options, operation_options] : every_options(every_mask)) {
     options.executor = &executor;
-    auto out = outputs_for(in, options);
+    auto out = outputs_for(in, options, operation_options);
     auto rows =
         Tensor<float, 4>::create({kSmall.B, kSmall.Hq, kSmall.Lq, 2}).value();
     AttentionOutputs outputs = out.views();

@@ -22,8 +22,8 @@ struct NaiveStatistics {
 
 class NaiveStatisticsOf {
  public:
-  // `weights` (B, Hq, Lq, Lkv), `lse` (B, Hq, Lq). A row without a key has
-  // lse -inf, or no weight next to its sink.
+  // `weights` (B, Hq, Lq, Lkv + added keys), `lse` (B, Hq, Lq). A row without a
+  // key has lse -inf, or no weight next to its sink and the added keys.
   NaiveStatisticsOf(const Outputs<double>& of, const AttentionSpec& spec)
       : w_(of.attn_weights), lse_(of.lse), spec_(spec) {}
 
@@ -60,13 +60,13 @@ class NaiveStatisticsOf {
 
  private:
   bool empty(std::size_t b, std::size_t h, std::size_t i) const {
-    for (std::size_t j = 0; spec_.sinks.has(h) && j < w_.extent(3); ++j) {
+    const bool others = spec_.sinks.has(h) || spec_.added_keys.count() != 0;
+    for (std::size_t j = 0; others && j < spec_.shape.Lkv; ++j) {
       if (w_(b, h, i, j) != 0) {
         return false;
       }
     }
-    return spec_.sinks.has(h) ||
-           lse_(b, h, i) == -std::numeric_limits<double>::infinity();
+    return others || lse_(b, h, i) == -std::numeric_limits<double>::infinity();
   }
   bool counts(std::size_t b, std::size_t h, std::size_t i) const {
     return !empty(b, h, i) && i < spec_.statistics.queries(b);
@@ -85,9 +85,13 @@ class NaiveStatisticsOf {
       const double log_share = double{spec_.sinks.of(h)} - lse_(b, h, i);
       at(Statistic::entropy) -= std::exp(log_share) * log_share;
     }
+    for (std::size_t j = spec_.shape.Lkv; j < w_.extent(3); ++j) {
+      const double w = w_(b, h, i, j);
+      at(Statistic::entropy) -= w == 0 ? 0 : w * std::log(w);
+    }
     const auto position =
         static_cast<std::int64_t>(i) + spec_.statistics.query_start(b);
-    for (std::size_t j = 0; j < w_.extent(3); ++j) {
+    for (std::size_t j = 0; j < spec_.shape.Lkv; ++j) {
       const double w = w_(b, h, i, j);
       const auto offset = static_cast<std::int64_t>(j) - position;
       at(Statistic::entropy) -= w == 0 ? 0 : w * std::log(w);
@@ -106,7 +110,7 @@ class NaiveStatisticsOf {
 
   void map(std::size_t b, std::size_t h, NaiveStatistics& done) const {
     const std::size_t queries = spec_.statistics.queries(b);
-    const std::size_t keys = w_.extent(3);
+    const std::size_t keys = spec_.shape.Lkv;
     std::vector<double> pairs(kMostMapCells * kMostMapCells);
     for (std::size_t i = 0; i < queries; ++i) {
       const std::size_t r = i * map_size(queries) / queries;

@@ -126,6 +126,8 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
   far.offsets = offsets;
   AttentionOptions scaled = plain;
   scaled.scale = kNaN;
+  const OperationOptions keyless = {
+      .added_keys = {.bias_k = {nan_.data(), {1, 2}}}};
   const OperationOptions many = {.statistics = {.top_keys = 99}};
   const TensorView<const float, 4> narrow(x_.data(), {2, 3, 1, 4});
   const BFloat16 halves[48] = {};
@@ -137,6 +139,7 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"slopes", [&] { return attention(x_, x_, x_, y_, sloped); }},
       {"buckets", [&] { return attention(x_, x_, x_, y_, bucketed); }},
       {"sinks", [&] { return attention(x_, x_, x_, y_, sunk); }},
+      {"added keys", [&] { return attention(x_, x_, x_, y_, plain, keyless); }},
       {"offsets", [&] { return attention(x_, x_, x_, y_, far); }},
       {"overlap", [&] { return attention(x_, x_, view_of(y_), y_, plain); }},
       {"attention_backward",

@@ -112,6 +112,12 @@ TEST(OverlapTest, OfAnOutputAndATermOfTheScoresIsAnError) {
   options.sinks = {out.lse.data(), {2}};
   expect_refused(attention(in.query, in.key, in.value, out.views(), options),
                  in_memory("attention", "lse", "sinks"));
+  OperationOptions operation_options;
+  operation_options.added_keys = {{out.output.data(), {2, 4}},
+                                  {in.value.data(), {2, 4}}};
+  expect_refused(
+      attention(in.query, in.key, in.value, out.output, {}, operation_options),
+      in_memory("attention", "output", "added_keys.bias_k"));
 }
 
 TEST(OverlapTest, OfARepeatedOutputIsAnError) {

@@ -78,30 +78,33 @@ Inputs<float> ragged_inputs(const Inputs<float>& in, const Batch& batch) {
 
 template <class T>
 Outputs<T> ragged_outputs(const Batch& batch, AttnWeights form,
-                          ScoresStage stage = ScoresStage::none) {
+                          ScoresStage stage = ScoresStage::none,
+                          const OperationOptions& operation_options = {}) {
   const AttentionShape shape = batch.shape();
   const std::size_t B = shape.B;
   const std::size_t Hq = shape.Hq;
   const std::size_t Lq = shape.Lq;
-  const std::size_t Lkv = shape.Lkv;
+  const std::size_t columns =
+      shape.Lkv + testing_support::count_of(operation_options.added_keys);
   const std::size_t Dv = shape.Dv;
   const Offsets& offsets = shape.offsets;
   const auto rows = static_cast<std::size_t>(offsets.query(B));
   const std::size_t heads = form == AttnWeights::none   ? 0
                             : form == AttnWeights::mean ? 1
                                                         : Hq;
-  return {
-      filled<T, 4>({1, rows, Hq, Dv}, T{42}),
-      filled<T, 4>({B, heads, Lq, Lkv}, T{42}),
-      filled<T, 3>({1, Hq, rows}, T{42}),
-      filled<T, 4>({B, stage == ScoresStage::none ? 0 : Hq, Lq, Lkv}, T{42})};
+  return {filled<T, 4>({1, rows, Hq, Dv}, T{42}),
+          filled<T, 4>({B, heads, Lq, columns}, T{42}),
+          filled<T, 3>({1, Hq, rows}, T{42}),
+          filled<T, 4>({B, stage == ScoresStage::none ? 0 : Hq, Lq, columns},
+                       T{42})};
 }
 
 Outputs<float> attend_ragged(const Inputs<float>& ragged, const Batch& batch,
                              AttentionOptions options,
                              const OperationOptions& operation_options = {}) {
   options.offsets = batch.offsets();
-  auto out = ragged_outputs<float>(batch, options.attn_weights, options.scores);
+  auto out = ragged_outputs<float>(batch, options.attn_weights, options.scores,
+                                   operation_options);
   const Status s = attention(ragged.query, ragged.key, ragged.value,
                              out.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
@@ -133,14 +136,14 @@ Outputs<float> attend_padded(const Inputs<float>& in, const Batch& batch,
 void expect_same_pairs(const Tensor<float, 4>& ragged,
                        const Tensor<float, 4>& padded, float beyond,
                        const Batch& batch, const std::string& name) {
-  const auto [B, H, Lq, Lkv] = ragged.extents();
+  const auto [B, H, Lq, columns] = ragged.extents();
   for (std::size_t n = 0; n < ragged.size(); ++n) {
-    const std::size_t i = n / Lkv % Lq;
-    const std::size_t j = n % Lkv;
-    const SequencePlace place = batch.shape().sequence(n / Lkv / Lq / H);
+    const std::size_t i = n / columns % Lq;
+    const std::size_t j = n % columns;
+    const SequencePlace place = batch.shape().sequence(n / columns / Lq / H);
+    const bool has_key = j < place.Lkv || j >= batch.padded.Lkv;
     const float got = ragged.data()[n];
-    const float want =
-        i < place.Lq && j < place.Lkv ? padded.data()[n] : beyond;
+    const float want = i < place.Lq && has_key ? padded.data()[n] : beyond;
     EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
         << name << " at element " << n;
   }
@@ -195,8 +198,8 @@ TEST(RaggedTest, AgreesWithTheReferenceForEveryMaskAndOption) {
   for (auto [name, options, operation_options] : every_options(every_mask)) {
     const Outputs<float> got =
         attend_ragged(ragged, batch, options, operation_options);
-    auto want =
-        ragged_outputs<double>(batch, options.attn_weights, options.scores);
+    auto want = ragged_outputs<double>(batch, options.attn_weights,
+                                       options.scores, operation_options);
     options.offsets = batch.offsets();
     ASSERT_TRUE(reference_attention<double>(exact.query, exact.key, exact.value,
                                             want.views(), options,

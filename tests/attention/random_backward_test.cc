@@ -124,7 +124,9 @@ std::string compare(const RandomCall& call) {
         far_away("d_alibi", got->alibi, want.alibi, bound.alibi),
         far_away("d_score_weight", got->score_weight, want.score_weight,
                  bound.score_weight),
-        far_away("d_sinks", got->sinks, want.sinks, bound.sinks)}) {
+        far_away("d_sinks", got->sinks, want.sinks, bound.sinks),
+        far_away("d_bias_k", got->bias_k, want.bias_k, bound.bias_k),
+        far_away("d_bias_v", got->bias_v, want.bias_v, bound.bias_v)}) {
     if (!failure.empty()) {
       return failure;
     }

@@ -40,14 +40,17 @@ enum class Feature {
   uneven_groups,
   rotary,  // of queries and keys before the call
   sinks,
+  bias_kv,  // of added keys, as the next one
+  zero_attn,
 };
-inline constexpr std::array<std::string_view, 24> kFeatureNames = {
+inline constexpr std::array<std::string_view, 26> kFeatureNames = {
     "causal",     "window",        "key_lengths", "row_lengths",
     "key_starts", "key_padding",   "dense",       "documents",
     "bias",       "t5_bias",       "alibi",       "softcap",
     "dropout",    "ragged",        "grouped",     "unequal_sizes",
     "strided",    "query_start",   "uniform",     "nan",
-    "additive",   "uneven_groups", "rotary",      "sinks"};
+    "additive",   "uneven_groups", "rotary",      "sinks",
+    "bias_kv",    "zero_attn"};
 
 inline constexpr std::size_t kMostKeyHeads = 2;
 

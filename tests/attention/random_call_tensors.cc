@@ -106,6 +106,8 @@ RandomCallTensors::RandomCallTensors(const RandomCall& call)
   for (float& x : sinks_.elements()) {
     x = x < -7 ? kMinusInf : x;
   }
+  bias_k_ = uniform<2>({s.Hkv, s.D}, call.stream + 30, -2, 2);
+  bias_v_ = uniform<2>({s.Hkv, s.Dv}, call.stream + 31, -2, 2);
 }
 
 std::vector<std::int64_t> RandomCallTensors::integers(std::size_t count,
@@ -264,6 +266,11 @@ OperationOptions RandomCallTensors::operation_options() const {
   if (call_.has(Feature::uneven_groups)) {
     options.kv_groups = kv_groups_;
   }
+  if (call_.has(Feature::bias_kv)) {
+    options.added_keys.bias_k = bias_k_;
+    options.added_keys.bias_v = bias_v_;
+  }
+  options.added_keys.zero_attn = call_.has(Feature::zero_attn);
   return options;
 }
 
@@ -353,7 +360,8 @@ Result<Gradients<float>> RandomCallTensors::differentiate_as(
       inputs,
       AttentionGradientsOf<T>{d_query.view(), d_key.view(), d_value.view(),
                               others.bias, others.t5_bias, others.alibi,
-                              others.score_weight, others.sinks},
+                              others.score_weight, others.sinks, others.bias_k,
+                              others.bias_v},
       asked, of_operation);
   if (!s) {
     return s.error();

@@ -82,12 +82,14 @@ class RandomCallTensors {
                               : form == AttnWeights::mean ? 1
                                                           : padded_.Hq;
     const AttentionShape& t = tensors_;
+    const std::size_t columns =
+        padded_.Lkv + count_of(operation_options().added_keys);
     return {
         filled<T, 4>({t.B, t.Lq, t.Hq, t.Dv}, T{42}),
-        filled<T, 4>({padded_.B, heads, padded_.Lq, padded_.Lkv}, T{42}),
+        filled<T, 4>({padded_.B, heads, padded_.Lq, columns}, T{42}),
         filled<T, 3>({t.B, t.Hq, t.Lq}, T{42}),
         filled<T, 4>({padded_.B, stage == ScoresStage::none ? 0 : padded_.Hq,
-                      padded_.Lq, padded_.Lkv},
+                      padded_.Lq, columns},
                      T{42})};
   }
 
@@ -131,6 +133,8 @@ class RandomCallTensors {
   Tensor<float, 1> slopes_;
   Tensor<float, 2> score_weight_;
   Tensor<float, 1> sinks_;
+  Tensor<float, 2> bias_k_;
+  Tensor<float, 2> bias_v_;
 };
 
 }  // namespace headwise::testing_support

@@ -26,6 +26,7 @@ using testing_support::random_call;
 using testing_support::RandomCall;
 using testing_support::RandomCallTensors;
 using testing_support::rounded_to;
+using testing_support::RowKeys;
 using testing_support::same_bits;
 
 // Compares one call, row by row; the first element that is too far away.
@@ -128,18 +129,20 @@ class Comparison {
   void check_scores(const Outputs<float>& got, const AttentionSpec& spec,
                     const ErrorBound& bound, const ErrorBound::Row& row,
                     std::size_t b, std::size_t h, std::size_t i) {
+    const RowKeys keys(tensors_.inputs(), spec);
+    const SequencePlace place = spec.shape.sequence(b);
     for (std::size_t j = 0;
-         spec.scores != ScoresStage::none && j < spec.shape.sequence(b).Lkv;
-         ++j) {
-      const double want = want_.scores(b, h, i, j);
+         spec.scores != ScoresStage::none && j < keys.count(place); ++j) {
+      const std::size_t column = keys.column(place, j);
+      const double want = want_.scores(b, h, i, column);
       const double of_weight = row.attn_weights.empty()
                                    ? 4 * ErrorBound::kUnit * std::abs(want)
                                    : row.attn_weights[j];
-      near(got.scores(b, h, i, j), want,
+      near(got.scores(b, h, i, column), want,
            spec.scores == ScoresStage::softmax
                ? of_weight
                : bound.score(b, h, i, j, spec.scores, want),
-           "scores", {b, h, i, j});
+           "scores", {b, h, i, column});
     }
   }
 
@@ -151,14 +154,18 @@ class Comparison {
     }
     const bool mean = form_ == AttnWeights::mean;
     const auto heads = static_cast<double>(spec.shape.Hq);
-    for (std::size_t j = 0; j < spec.shape.sequence(b).Lkv; ++j) {
-      const double exact = per_head_.attn_weights(b, h, i, j);
+    const RowKeys keys(tensors_.inputs(), spec);
+    const SequencePlace place = spec.shape.sequence(b);
+    for (std::size_t j = 0; j < keys.count(place); ++j) {
+      const std::size_t column = keys.column(place, j);
+      const double exact = per_head_.attn_weights(b, h, i, column);
       const double own =
           row.attn_weights.empty()
               ? 4 * ErrorBound::kUnit * std::abs(exact) * spec.dropout.factor()
               : row.attn_weights[j];
       const double added = (heads + 1) * ErrorBound::kUnit * std::abs(exact);
-      mean_bound_(b, mean ? 0 : h, i, j) += mean ? (own + added) / heads : own;
+      mean_bound_(b, mean ? 0 : h, i, column) +=
+          mean ? (own + added) / heads : own;
     }
   }
 

@@ -85,7 +85,7 @@ class ReferenceBackwardTest : public testing::Test {
     const Inputs<float> narrow = random_inputs(kTiny, 3000, 1);
     Inputs<double> in = widened(narrow);
     const Upstream<double> upstream =
-        widened(random_upstream(narrow, options, 3010));
+        widened(random_upstream(narrow, options, 3010, operation_options));
     const Gradients<double> got =
         reference_gradients(in, upstream, options, operation_options);
     const auto at = [&] {
@@ -194,6 +194,28 @@ TEST_F(ReferenceBackwardTest, OfSinksAreDerivatives) {
                      [&] { return loss(in, upstream, options); });
   sinks(2) = kMinusInf;
   EXPECT_EQ(reference_gradients(in, upstream, options).sinks(2), 0);
+}
+
+TEST_F(ReferenceBackwardTest, OfAddedKeysAreDerivatives) {
+  const Inputs<float> narrow = random_inputs(kTiny, 3500, 1);
+  const Inputs<double> in = widened(narrow);
+  auto bias_k = coarse<2>({kTiny.Hkv, kTiny.D}, 3510);
+  auto bias_v = coarse<2>({kTiny.Hkv, kTiny.Dv}, 3511);
+  // Query 0 sees no other key.
+  const AttentionOptions options = {
+      .mask = causal(),
+      .softcap = 1.5,
+      .query_start = -1,
+      .dropout = {.p = 0.3, .training = true, .seed = Seed{4}},
+      .attn_weights = AttnWeights::after_dropout};
+  const OperationOptions operation = {
+      .added_keys = {bias_k.view(), bias_v.view(), true}};
+  const Upstream<double> upstream =
+      widened(random_upstream(narrow, options, 3520, operation));
+  const auto got = reference_gradients(in, upstream, options, operation);
+  const auto at = [&] { return loss(in, upstream, options, operation); };
+  expect_derivatives(got.bias_k, bias_k, 1.0 / 256, "bias_k", at);
+  expect_derivatives(got.bias_v, bias_v, 1.0 / 256, "bias_v", at);
 }
 
 TEST_F(ReferenceBackwardTest, OfSlopesAreDerivatives) {

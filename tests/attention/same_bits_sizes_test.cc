@@ -250,7 +250,7 @@ TEST(SameBitsOfSizesTest, OfAPlanThatIsReusedWithItsWorkspace) {
         // NaN and large numbers stay behind in the workspace.
         Inputs<float> in = random_inputs(shape, stream, 1e4);
         in.value(0, 0, 0, 0) = kNaN;
-        Outputs<float> out = outputs_for(in, options);
+        Outputs<float> out = outputs_for(in, options, operation_options);
         ASSERT_TRUE(
             plan.run(in.query, in.key, in.value, out.views(), workspace));
         const Inputs<float> next = random_inputs(shape, stream + 1);

@@ -53,7 +53,7 @@ struct Asked {
 
 Asked ask(const Inputs<float>& in, const AttentionOptions& options,
           const OperationOptions& operation_options = kAll) {
-  Asked asked{testing_support::outputs_for(in, options), {}};
+  Asked asked{testing_support::outputs_for(in, options, operation_options), {}};
   auto done = attention_statistics(view_of(in.query), view_of(in.key),
                                    view_of(in.value), asked.out.views(),
                                    options, operation_options);

@@ -17,6 +17,7 @@ using testing::ElementsAre;
 using testing_support::all_near;
 using testing_support::attend;
 using testing_support::copy_of;
+using testing_support::every_added_option;
 using testing_support::every_additive_option;
 using testing_support::every_score_term;
 using testing_support::every_sink_option;
@@ -106,6 +107,28 @@ TEST(StepwiseTest, MatchesAttentionForEverySinkOption) {
   }
 }
 
+TEST(StepwiseTest, MatchesAttentionForEveryAddedKey) {
+  const Inputs<float> in = random_inputs(kShape, 619);
+  const EveryMask every_mask(kShape, true);
+  for (auto& [name, options, operation_options] : every_added_option(
+           every_mask.biases(), every_mask.masks().back().second)) {
+    SCOPED_TRACE(name);
+    AttentionOptions per_head = options;
+    per_head.attn_weights = AttnWeights::per_head;
+    RecordedTrace trace;
+    const AttentionSteps steps =
+        stepwise(in, per_head, operation_options, &trace);
+    const Outputs<float> want = attend(in, per_head, operation_options);
+    EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
+    EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
+    EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+    ASSERT_NE(trace.find("scores"), nullptr);
+    const bool both = operation_options.added_keys.bias_k.data() != nullptr &&
+                      operation_options.added_keys.zero_attn;
+    EXPECT_EQ(trace.find("scores")->axes.back(), both ? "Lkv+2" : "Lkv+1");
+  }
+}
+
 TEST(StepwiseTest, MatchesAttentionForEveryAdditiveOption) {
   const Inputs<float> in = random_inputs(kShape, 617);
   const EveryMask every_mask(kShape, true);
@@ -119,6 +142,9 @@ TEST(StepwiseTest, MatchesAttentionForEveryAdditiveOption) {
     EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
     EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
     EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+    if (operation_options.added_keys.zero_attn) {
+      continue;  // whose scores are columns behind those of the keys
+    }
     auto scores = filled<float, 4>(steps.scores.extents(), 42);
     EXPECT_TRUE(additive_scores(in.query, in.key, every_mask.score_weight(),
                                 scores, Executor::default_executor()));

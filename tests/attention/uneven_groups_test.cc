@@ -99,6 +99,44 @@ Inputs<T> repeated(const Inputs<T>& in,
           repeated(in.value, offsets)};
 }
 
+// Added keys of key heads, (Hkv, D), as those of query heads.
+class RepeatedAdded {
+ public:
+  RepeatedAdded(const AddedKeys& added,
+                const std::vector<std::int64_t>& offsets)
+      : bias_k_(of_query_heads(added.bias_k, offsets)),
+        bias_v_(of_query_heads(added.bias_v, offsets)),
+        keys_{added.bias_k, added.bias_v, added.zero_attn} {
+    if (added.bias_k.data() != nullptr) {
+      keys_.bias_k = bias_k_;
+      keys_.bias_v = bias_v_;
+    }
+  }
+
+  const AddedKeys& keys() const { return keys_; }
+
+ private:
+  static Tensor<float, 2> of_query_heads(
+      TensorView<const float, 2> learned,
+      const std::vector<std::int64_t>& offsets) {
+    auto rows =
+        Tensor<float, 2>::create(
+            {static_cast<std::size_t>(offsets.back()), learned.extent(1)})
+            .value();
+    for (std::size_t g = 0; g < learned.extent(0); ++g) {
+      for (auto h = static_cast<std::size_t>(offsets[g]);
+           h < static_cast<std::size_t>(offsets[g + 1]); ++h) {
+        std::copy_n(&learned(g, 0), learned.extent(1), &rows(h, 0));
+      }
+    }
+    return rows;
+  }
+
+  Tensor<float, 2> bias_k_;
+  Tensor<float, 2> bias_v_;
+  AddedKeys keys_;
+};
+
 // (B, L, Hq, D) summed over each group's heads in their order.
 Tensor<float, 4> summed(const Tensor<float, 4>& all,
                         const std::vector<std::int64_t>& offsets) {
@@ -157,7 +195,11 @@ TEST_P(UnevenGroupsTest, GiveTheBitsOfKeysRepeatedForEachHead) {
     const EveryMask every_mask(grouped.shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
       OperationOptions operation_options = c.operation_options;
+      const RepeatedAdded added(c.operation_options.added_keys,
+                                grouped.offsets);
+      operation_options.added_keys = added.keys();
       const Outputs<float> want = attend(full, c.options, operation_options);
+      operation_options = c.operation_options;
       operation_options.kv_groups = grouped.kv_groups();
       EXPECT_TRUE(same_bits(attend(in, c.options, operation_options), want))
           << c.name;
@@ -176,15 +218,23 @@ TEST_P(UnevenGroupsTest, PassBackTheBitsOfRepeatedKeysAddedInTheHeadsOrder) {
       if (operation_options.score_weight.data() == nullptr) {
         options.scale = 1;  // the factor comes after the sum
       }
-      const Upstream<float> upstream = random_upstream(in, options, 5020);
+      const Upstream<float> upstream =
+          random_upstream(in, options, 5020, operation_options);
+      const RepeatedAdded added(c.operation_options.added_keys,
+                                grouped.offsets);
+      operation_options.added_keys = added.keys();
       Gradients<float> want =
           differentiate(full, upstream, options, operation_options);
       want.key = summed(want.key, grouped.offsets);
       want.value = summed(want.value, grouped.offsets);
+      operation_options = c.operation_options;
       operation_options.kv_groups = grouped.kv_groups();
-      EXPECT_TRUE(same_bits(
-          differentiate(in, upstream, options, operation_options), want))
-          << c.name;
+      const Gradients<float> got =
+          differentiate(in, upstream, options, operation_options);
+      // These sum over the heads before the sequences.
+      want.bias_k = testing_support::clone(got.bias_k);
+      want.bias_v = testing_support::clone(got.bias_v);
+      EXPECT_TRUE(same_bits(got, want)) << c.name;
     }
   }
 }
@@ -234,7 +284,11 @@ TEST(UnevenGroupsStepwiseTest, KeepsTheStepsOfRepeatedKeys) {
     const EveryMask every_mask(grouped.shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
       OperationOptions operation_options = c.operation_options;
+      const RepeatedAdded added(c.operation_options.added_keys,
+                                grouped.offsets);
+      operation_options.added_keys = added.keys();
       const AttentionSteps want = stepwise(full, c.options, operation_options);
+      operation_options = c.operation_options;
       operation_options.kv_groups = grouped.kv_groups();
       const AttentionSteps got = stepwise(in, c.options, operation_options);
       EXPECT_TRUE(same_bits(got.scores, want.scores)) << c.name;
@@ -333,7 +387,8 @@ TEST(UnevenGroupsSplitTest, GivenButEvenHaveTheBitsOfNone) {
   const EveryMask every_mask(grouped.shape, true);
   for (const OptionsCase& c : every_options(every_mask)) {
     OperationOptions operation_options = c.operation_options;
-    const Upstream<float> upstream = random_upstream(in, c.options, 5110);
+    const Upstream<float> upstream =
+        random_upstream(in, c.options, 5110, operation_options);
     const Outputs<float> want = attend(in, c.options, operation_options);
     const Gradients<float> d_want =
         differentiate(in, upstream, c.options, operation_options);

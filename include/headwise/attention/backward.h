@@ -11,6 +11,7 @@
 //   d_t5_bias = sum of dS over the pairs of each bucket
 //   d_alibi  = - sum of dS * distance
 //   d_sinks  = - sum of P_sink * Delta,  P_sink the share of the head's sink
+//   d_bias_k and d_bias_v: as d_key and d_value, summed over the sequences
 //
 // With OperationOptions::score_weight w and t = tanh(query + key), instead of
 // d_query and d_key:

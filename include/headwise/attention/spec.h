@@ -13,6 +13,7 @@
 #include "headwise/run/device.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/trace_sink.h"
+#include "headwise/steps/added_keys.h"
 #include "headwise/steps/alibi.h"
 #include "headwise/steps/bias.h"
 #include "headwise/steps/dropout.h"
@@ -77,8 +78,8 @@ struct AttentionOptions {
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
-// The options that only the operation takes. The layer has a w_score and
-// kv_group_sizes of its own.
+// The options that only the operation takes. The layer has a w_score,
+// kv_group_sizes and added keys of its own.
 //
 // Example:
 //   attention(q, k, v, out, {.mask = causal()}, {.kv_groups = groups});
@@ -90,6 +91,9 @@ struct OperationOptions {
   TensorView<const float, 2> score_weight{};
   HeadGroups kv_groups{};  // which query heads read which head of keys
   StatisticsOptions statistics{};
+  // One key and value more per key head, and one of zeros, which every query
+  // attends to (steps/added_keys.h).
+  AddedKeys added_keys{};
   // cuda: for the calls of attention/device_attention.h.
   Device device{};
 };
@@ -103,6 +107,7 @@ struct AttentionSpec {
   BoundBias bias;
   BoundT5Bias t5_bias;
   BoundAlibi alibi;
+  BoundAddedKeys added_keys;
   BoundSinks sinks;
   BoundMask mask;  // knows the bias, too
   BoundDropout dropout;
@@ -113,12 +118,14 @@ struct AttentionSpec {
   const Executor* executor = nullptr;
 
   bool additive() const { return score_weight.data() != nullptr; }
+  // Of returned attention weights and scores: the keys, then the added ones.
+  std::size_t pair_columns() const { return shape.Lkv + added_keys.count(); }
 
   // `tensors` has the sizes of the tensors; with offsets, B, Lq and Lkv of the
   // spec's shape are those of the sequences. `operation` begins the messages.
   // Errors: those of Offsets::check, HeadGroups::check, BoundMask::bind,
-  // BoundBias::bind, BoundT5Bias::bind, BoundAlibi::bind, BoundSinks::bind,
-  // QueryStart::check,
+  // BoundBias::bind, BoundT5Bias::bind, BoundAlibi::bind,
+  // BoundAddedKeys::bind, BoundSinks::bind, QueryStart::check,
   // BoundDropout::bind and BoundStatistics::bind; invalid_argument for a scale
   // or a softcap out of its range, a scale beside a score_weight, a head size
   // of 0, or without kv_groups query heads that are not a multiple of the key

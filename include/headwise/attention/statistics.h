@@ -15,7 +15,8 @@
 //   separator  sum of w[j] over the separators, if they are given
 //
 // Where the head has a sink (steps/sinks.h), its share w is one more term of
-// the entropy and of nothing else; the weights of the keys sum to 1 - w.
+// the entropy and of nothing else; the weights of the keys sum to 1 - w. So is
+// the weight of each added key (steps/added_keys.h).
 //
 // In a row without a key, entropy and distance are NaN and all else is 0. It
 // does not count in columns, maps and means.

@@ -32,7 +32,8 @@ template <class T>
 struct AttentionOutputsOf {
   TensorView<T, 4> output;  // (B, Lq, Hq, Dv)
   // The shape depends on options.attn_weights. A ragged batch has that of a
-  // padded one, with 0 where a sequence has no query or key.
+  // padded one, with 0 where a sequence has no query or key. Added keys have a
+  // column each behind the Lkv keys, here and in scores.
   TensorView<SumOf<T>, 4> attn_weights{};
   TensorView<SumOf<T>, 3> lse{};  // (B, Hq, Lq)
   // (B, Hq, Lq, 2), what the backward pass needs for each row: the maximum of
@@ -76,6 +77,8 @@ struct AttentionGradientsOf {
   TensorView<SumOf<T>, 1> alibi{};         // (Hq)
   TensorView<SumOf<T>, 2> score_weight{};  // (Hq, D)
   TensorView<SumOf<T>, 1> sinks{};         // (Hq); 0 where the sink is -inf
+  TensorView<SumOf<T>, 2> bias_k{};        // (Hkv, D), of added_keys
+  TensorView<SumOf<T>, 2> bias_v{};        // (Hkv, Dv)
 };
 using AttentionGradients = AttentionGradientsOf<float>;
 

@@ -21,6 +21,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/steps/added_keys.h"
 #include "headwise/steps/call_context.h"
 #include "headwise/version.h"
 
@@ -40,7 +41,7 @@ struct Dropout {
   // 0, 1, 2, ...
   TensorView<const std::int64_t, 1> sequence_ids{};
   // (B, Hq, Lq, Lkv), true = kept: used instead of the generator; p then only
-  // gives the factor 1 / (1 - p).
+  // gives the factor 1 / (1 - p). Added keys have columns, too.
   TensorView<const bool, 4> keep_mask{};
 };
 
@@ -50,14 +51,17 @@ class BoundDropout {
   // Errors: invalid_argument (p outside [0, 1]), shape_mismatch, out_of_range
   // (a sequence id outside [0, 2^32)).
   static Result<BoundDropout> bind(const Dropout& dropout,
-                                   const CallContext& context);
+                                   const CallContext& context,
+                                   const BoundAddedKeys& added = {});
 
   // The sizes that the dropout was bound to.
   const AttentionShape& shape() const { return context_.shape; }
   // Whether anything can be dropped or scaled.
   bool active() const { return active_; }
+  // j is a key, or the number of an added one (BoundAddedKeys::number).
   bool keeps(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const;
-  // keeps() for every weight, to show or to use as keep_mask: (B, Hq, Lq, Lkv).
+  // keeps() for every weight, to show or to use as keep_mask: (B, Hq, Lq, Lkv),
+  // and a column for each added key.
   // Errors: out_of_memory.
   Result<Tensor<bool, 4>> materialize() const;
   // The factor on kept weights: 1 / (1 - p).
@@ -72,14 +76,20 @@ class BoundDropout {
   std::uint32_t position(std::size_t b, std::size_t i) const;
   // No view: the generator decides.
   TensorView<const bool, 4> keep_mask() const { return dropout_.keep_mask; }
+  // The column of j in it.
+  std::size_t column(std::size_t j) const {
+    return added_.column(j, context_.shape.Lkv);
+  }
   // The offsets of the next run, for a ragged batch.
   void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
-  BoundDropout(const Dropout& dropout, const CallContext& context);
+  BoundDropout(const Dropout& dropout, const CallContext& context,
+               const BoundAddedKeys& added);
 
   Dropout dropout_;
   CallContext context_;
+  BoundAddedKeys added_;
   PhiloxKey key_{};
   std::uint64_t threshold_ = 0;  // kept if word >= threshold
   double factor_ = 1;

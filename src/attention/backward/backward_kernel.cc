@@ -46,13 +46,22 @@ float* take_shares(const TensorView<float, 2>& gradient,
                                  elements);
 }
 
+// Memory for what each sequence gives to the gradient of a tensor of the key
+// heads, where it is wanted.
+float* take_of_heads(const TensorView<float, 2>& gradient,
+                     const AttentionShape& shape, Arena& arena) {
+  return gradient.data() == nullptr
+             ? nullptr
+             : arena.take<float>(shape.B, shape.Hkv, gradient.extent(1));
+}
+
 // What one worker computes in.
 struct WorkerMemory {
   // This many heads and blocks of queries belong to it.
   WorkerMemory(const AttentionSpec& spec, std::size_t own_heads,
                std::size_t own_blocks, Arena& arena)
       : scratch(make_array<GradientScratch>(arena, 1, spec)),
-        heads(make_array<GradientHead>(arena, own_heads, spec.shape)),
+        heads(make_array<GradientHead>(arena, own_heads, spec)),
         blocks(make_array<GradientBlock>(arena, own_blocks, spec)) {}
 
   std::span<GradientScratch> scratch;
@@ -77,8 +86,10 @@ struct Memory {
                                         spec.shape.query_rows())),
         d_score_weights(take_shares(gradients.score_weight, spec.shape,
                                     spec.shape.D, arena)),
+        d_bias_k(take_of_heads(gradients.bias_k, spec.shape, arena)),
+        d_bias_v(take_of_heads(gradients.bias_v, spec.shape, arena)),
         heads(make_array<GradientHead>(arena, schedule.whole_heads ? 0 : 1,
-                                       spec.shape)),
+                                       spec)),
         blocks(make_array<GradientBlock>(
             arena, schedule.whole_heads ? 0 : query_blocks(spec.shape.Lq),
             spec)),
@@ -98,6 +109,8 @@ struct Memory {
   float* d_t5_biases;
   float* d_sinks;
   float* d_score_weights;
+  float* d_bias_k;  // (B, Hkv, D), what each sequence gives
+  float* d_bias_v;  // (B, Hkv, Dv)
   std::span<GradientHead> heads;
   std::span<GradientBlock> blocks;
   std::span<WorkerMemory> workers;
@@ -141,6 +154,8 @@ class Call {
     if (gradients_.sinks.data() != nullptr) {
       add_rows_up(shares_.sinks, gradients_.sinks);
     }
+    add_sequences_up(memory_.d_bias_k, gradients_.bias_k);
+    add_sequences_up(memory_.d_bias_v, gradients_.bias_v);
     if (gradients_.t5_bias.data() != nullptr) {
       add_shares_up(shares_.t5_bias, [this](std::size_t h, std::size_t n) {
         return &gradients_.t5_bias(n, h);
@@ -192,7 +207,7 @@ class Call {
     GradientHead& head = own.heads.front();
     const GradientScratch& scratch = own.scratch.front();
     head.begin(spec_, b, g);
-    for (std::size_t n = 0; n < head.blocks(); ++n) {
+    for (std::size_t n = 0; n < head.all_blocks(); ++n) {
       head.pack(inputs_, n);
     }
     const std::size_t count = query_blocks(spec_.shape.sequence(b).Lq);
@@ -205,7 +220,7 @@ class Call {
         for (std::size_t n = 0; n < blocks.size(); ++n) {
           begin(blocks[n], range_of(b, h, first + n), head, scratch);
         }
-        for (std::size_t n = 0; n < head.blocks(); ++n) {
+        for (std::size_t n = 0; n < head.all_blocks(); ++n) {
           for (GradientBlock& block : blocks) {
             block.take(head, n, scratch);
           }
@@ -219,13 +234,27 @@ class Call {
       head.store(gradients_, scale(), n);
     }
     head.clear_others(gradients_);
+    store_learned(head, b, g);
+  }
+
+  // What the sequence gives to the learned added key of the head.
+  void store_learned(const GradientHead& head, std::size_t b,
+                     std::size_t g) const {
+    if (spec_.added_keys.learned()) {
+      const std::size_t n = b * spec_.shape.Hkv + g;
+      head.store_learned(scale(), of_head(memory_.d_bias_k, n, spec_.shape.D),
+                         of_head(memory_.d_bias_v, n, spec_.shape.Dv));
+    }
+  }
+  static float* of_head(float* memory, std::size_t n, std::size_t size) {
+    return memory == nullptr ? nullptr : memory + n * size;
   }
 
   // All workers do one head together.
   void shared_head(std::size_t b, std::size_t g) const {
     GradientHead& head = memory_.heads.front();
     head.begin(spec_, b, g);
-    for_each_task(head.blocks(),
+    for_each_task(head.all_blocks(),
                   [&](WorkerMemory&, std::size_t n) { head.pack(inputs_, n); });
     const std::span<GradientBlock> blocks =
         memory_.blocks.first(query_blocks(spec_.shape.sequence(b).Lq));
@@ -243,6 +272,7 @@ class Call {
       head.store(gradients_, scale(), n);
     });
     head.clear_others(gradients_);
+    store_learned(head, b, g);
   }
 
   // The keys are cut into ranges and the blocks of queries into chunks. Chunk c
@@ -251,7 +281,7 @@ class Call {
   void take_in_waves(std::span<GradientBlock> blocks,
                      const GradientHead& head) const {
     const std::size_t ranges =
-        std::clamp<std::size_t>(head.blocks(), 1, schedule_.key_ranges);
+        std::clamp<std::size_t>(head.all_blocks(), 1, schedule_.key_ranges);
     const std::size_t size = schedule_.blocks_at_once;
     const std::size_t chunks = (blocks.size() + size - 1) / size;
     for (std::size_t wave = 0; chunks != 0 && wave < ranges + chunks - 1;
@@ -263,8 +293,8 @@ class Call {
         const std::size_t chunk = wave - range;
         const std::span<GradientBlock> some = blocks.subspan(
             chunk * size, std::min(size, blocks.size() - chunk * size));
-        for (std::size_t n = range * head.blocks() / ranges;
-             n < (range + 1) * head.blocks() / ranges; ++n) {
+        for (std::size_t n = range * head.all_blocks() / ranges;
+             n < (range + 1) * head.all_blocks() / ranges; ++n) {
           for (GradientBlock& block : some) {
             block.take(head, n, own.scratch.front());
           }
@@ -286,6 +316,23 @@ class Call {
         }
       }
       sums(h) = std::isnan(sum) ? kNaN : sum;
+    }
+  }
+
+  // What the sequences give to a tensor of the key heads, in their order.
+  void add_sequences_up(const float* shares,
+                        const TensorView<float, 2>& sums) const {
+    const FloatEnvironment environment;
+    const std::size_t Hkv = spec_.shape.Hkv;
+    const std::size_t size = sums.extent(1);
+    for (std::size_t g = 0; sums.data() != nullptr && g < Hkv; ++g) {
+      for (std::size_t c = 0; c < size; ++c) {
+        float sum = 0;
+        for (std::size_t b = 0; b < spec_.shape.B; ++b) {
+          sum += shares[(b * Hkv + g) * size + c];
+        }
+        sums(g, c) = std::isnan(sum) ? kNaN : sum;
+      }
     }
   }
 

@@ -80,7 +80,7 @@ class Sum {
   void add_head(std::size_t b, std::size_t h, GradientHead& head,
                 GradientBlock& block, const GradientScratch& scratch) const {
     head.begin(spec_, b, spec_.shape.kv_head(h));
-    for (std::size_t n = 0; n < head.blocks(); ++n) {
+    for (std::size_t n = 0; n < head.all_blocks(); ++n) {
       head.pack(inputs_, n);
     }
     const std::size_t end = std::min(queries_.end, spec_.shape.sequence(b).Lq);

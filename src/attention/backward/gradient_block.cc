@@ -165,10 +165,20 @@ void GradientBlock::load_rows(TensorView<const float, 4> softmax_rows) {
 Tile GradientBlock::tile_of(const GradientHead& head, std::size_t block) const {
   const std::size_t first = head.first_key(block);
   const std::size_t count = head.count(block);
+  if (head.is_added(block)) {
+    return {range_.b, range_.h, range_.first, range_.count, first, count};
+  }
   const std::size_t end = std::min(first + count, visible_end_);
   const bool seen = end > first && end > visible_begin_;
   const std::size_t keys = uniform_ != 0 ? count : seen ? end - first : 0;
   return {range_.b, range_.h, range_.first, range_.count, first, keys};
+}
+
+TileKind GradientBlock::kind_of(const GradientHead& head, std::size_t block,
+                                const Tile& tile) const {
+  return tile.keys == 0         ? TileKind::empty
+         : head.is_added(block) ? TileKind::full
+                                : classify(spec_.mask, tile);
 }
 
 Tile GradientBlock::tile_of(const Tile& tile, const Part& part) {
@@ -183,16 +193,21 @@ void GradientBlock::score(const GradientHead& head, std::size_t block,
   const std::size_t at = own_part.first * kKeyBlock;
   tile_scores_.compute(q_t_ + own_part.first * spec_.shape.D, head.keys(block),
                        tile.keys, own_part.queries, own_part.lanes, own.p + at);
-  apply_score_terms(spec_, tile, own_part.lanes, own.p + at,
-                    spec_.softcap ? own.slope + at : nullptr);
+  float* const slope = spec_.softcap ? own.slope + at : nullptr;
+  if (head.is_added(block)) {
+    apply_softcap(spec_, tile.keys, own_part.lanes, own.p + at, slope);
+  } else {
+    apply_score_terms(spec_, tile, own_part.lanes, own.p + at, slope);
+  }
 }
 
 void GradientBlock::fill_words(const Tile& tile, TileKind kind, std::size_t n,
+                               std::uint64_t uniform_rows,
                                const GradientScratch& own) const {
   const Part own_part = part(n);
   const std::uint64_t all = low_bits(own_part.queries);
   const std::uint64_t left_out = (left_out_ >> own_part.first) & all;
-  const std::uint64_t uniform = (uniform_ >> own_part.first) & all;
+  const std::uint64_t uniform = (uniform_rows >> own_part.first) & all;
   kernels::MaskWord* allowed = own.allowed + n * kKeyBlock;
   kernels::MaskWord* read = own.read + n * kKeyBlock;
   if (kind == TileKind::partial) {
@@ -215,7 +230,8 @@ void GradientBlock::load_given(const Tile& tile, std::size_t n, bool masked,
       static_cast<float>(mean ? 1 / static_cast<double>(spec_.shape.Hq) : 1.0);
   layout_.pack_queries(
       kernels::Rows<const float>{
-          &all(tile.b, mean ? 0 : tile.h, tile.first_query, tile.first_key),
+          &all(tile.b, mean ? 0 : tile.h, tile.first_query,
+               spec_.added_keys.column(tile.first_key, spec_.shape.Lkv)),
           tile.queries, all.stride(2), all.stride(3)},
       tile.keys, factor, own_part.lanes, own.given);
   const kernels::DropoutTile& dropout = kernels::dropout_tile();
@@ -233,16 +249,15 @@ void GradientBlock::load_given(const Tile& tile, std::size_t n, bool masked,
 
 void GradientBlock::add_given(const GradientHead& head,
                               const GradientScratch& own) {
-  for (std::size_t block = 0; block < head.blocks(); ++block) {
+  for (std::size_t block = 0; block < head.all_blocks(); ++block) {
     const Tile whole = tile_of(head, block);
-    const TileKind kind =
-        whole.keys == 0 ? TileKind::empty : classify(spec_.mask, whole);
+    const TileKind kind = kind_of(head, block, whole);
     const bool masked = kind != TileKind::full || left_out_ != 0;
     for (std::size_t n = 0; kind != TileKind::empty && n < parts(); ++n) {
       const Part own_part = part(n);
       const Tile tile = tile_of(whole, own_part);
       const std::size_t at = own_part.first * kKeyBlock;
-      fill_words(tile, kind, n, own);
+      fill_words(tile, kind, n, uniform_, own);
       score(head, block, tile, n, own);
       std::fill_n(own.d_scores + at, tile.keys * own_part.lanes, 0.0f);
       gradient_loops_.softmax_gradient(
@@ -301,10 +316,11 @@ void GradientBlock::set_uniform_rows(const Tile& tile, std::size_t n,
 GradientBlock::Gradients GradientBlock::differentiate(
     const GradientHead& head, std::size_t block, const GradientScratch& own) {
   const Tile whole = tile_of(head, block);
-  const TileKind kind =
-      whole.keys == 0 ? TileKind::empty : classify(spec_.mask, whole);
+  const TileKind kind = kind_of(head, block, whole);
   const bool all_left_out = left_out_ == low_bits(range_.count);
-  if ((kind == TileKind::empty || all_left_out) && uniform_ == 0) {
+  // A uniform row has no share of an added key.
+  const std::uint64_t uniform = head.is_added(block) ? 0 : uniform_;
+  if ((kind == TileKind::empty || all_left_out) && uniform == 0) {
     return {};
   }
   const bool masked = kind != TileKind::full || left_out_ != 0;
@@ -313,7 +329,7 @@ GradientBlock::Gradients GradientBlock::differentiate(
     const Tile tile = tile_of(whole, own_part);
     const std::size_t at = own_part.first * kKeyBlock;
     if (masked) {
-      fill_words(tile, kind, n, own);
+      fill_words(tile, kind, n, uniform, own);
     }
     if (kind == TileKind::empty) {
       std::fill_n(own.p + at, tile.keys * own_part.lanes, 0.0f);
@@ -321,7 +337,9 @@ GradientBlock::Gradients GradientBlock::differentiate(
     } else {
       differentiate_part(head, block, tile, n, masked, own);
     }
-    set_uniform_rows(tile, n, own);
+    if (uniform != 0) {
+      set_uniform_rows(tile, n, own);
+    }
   }
   return {whole, kind != TileKind::empty, masked};
 }
@@ -359,7 +377,8 @@ void GradientBlock::take(const GradientHead& head, std::size_t block,
   if (keys == 0) {
     return;
   }
-  if (spec_.t5_bias.given()) {
+  const bool has_bias = !head.is_added(block);
+  if (spec_.t5_bias.given() && has_bias) {
     add_t5_bias(found.tile, own);
   }
   kernels::QueryPart weights[kernels::kMaxParts];
@@ -367,7 +386,7 @@ void GradientBlock::take(const GradientHead& head, std::size_t block,
     const Part own_part = part(n);
     const Tile tile = tile_of(found.tile, own_part);
     const std::size_t at = own_part.first * kKeyBlock;
-    if (spec_.alibi.given()) {
+    if (spec_.alibi.given() && has_bias) {
       add_slopes(tile, n, own);
     }
     if (spec_.softcap && found.scores) {

@@ -97,14 +97,17 @@ class GradientBlock {
 
  private:
   Tile tile_of(const GradientHead& head, std::size_t block) const;
+  TileKind kind_of(const GradientHead& head, std::size_t block,
+                   const Tile& tile) const;
   // The tile of one part.
   static Tile tile_of(const Tile& tile, const Part& part);
   kernels::SavedRows saved_rows(std::size_t n) const;
   void load_rows(TensorView<const float, 4> softmax_rows);
   void score(const GradientHead& head, std::size_t block, const Tile& tile,
              std::size_t n, const GradientScratch& own) const;
+  // `uniform_rows`: those that read all values of the tile.
   void fill_words(const Tile& tile, TileKind kind, std::size_t n,
-                  const GradientScratch& own) const;
+                  std::uint64_t uniform_rows, const GradientScratch& own) const;
   // own.given = the gradient that came with the weights of the part.
   void load_given(const Tile& tile, std::size_t n, bool masked,
                   const GradientScratch& own) const;

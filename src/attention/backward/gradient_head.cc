@@ -7,9 +7,10 @@ using kernels::row_size;
 
 namespace {
 
-// A block more than the keys fill: those in front have blocks of their own.
-std::size_t most_blocks(const AttentionShape& shape) {
-  return key_blocks(shape.Lkv) + 1;
+// A block more than the keys fill: those in front have blocks of their own. And
+// those of the added keys.
+std::size_t most_blocks(const AttentionSpec& spec) {
+  return key_blocks(spec.shape.Lkv) + 1 + spec.added_keys.count();
 }
 
 template <class Void>
@@ -21,18 +22,18 @@ kernels::NumberRows<Void> rows_of(const NumberView<Void>& tensor,
 
 }  // namespace
 
-GradientHead::GradientHead(const AttentionShape& shape, Arena& arena)
-    : D_(shape.D),
-      Dv_(shape.Dv),
+GradientHead::GradientHead(const AttentionSpec& spec, Arena& arena)
+    : added_(spec.added_keys),
+      D_(spec.shape.D),
+      Dv_(spec.shape.Dv),
       panels_size_(kernels::value_columns(D_) / kernels::kValuePanel *
                    kernels::value_panel_size(kKeyBlock)),
-      keys_(arena.take<float>(most_blocks(shape), kKeyBlock, D_)),
-      values_(arena.take<float>(most_blocks(shape), kKeyBlock, Dv_)),
-      panels_(arena.take<float>(most_blocks(shape), panels_size_)),
-      d_keys_(arena.take<float>(most_blocks(shape), kKeyBlock, row_size(D_))),
-      d_values_(
-          arena.take<float>(most_blocks(shape), kKeyBlock, row_size(Dv_))),
-      finite_(arena.take<bool>(most_blocks(shape))) {}
+      keys_(arena.take<float>(most_blocks(spec), kKeyBlock, D_)),
+      values_(arena.take<float>(most_blocks(spec), kKeyBlock, Dv_)),
+      panels_(arena.take<float>(most_blocks(spec), panels_size_)),
+      d_keys_(arena.take<float>(most_blocks(spec), kKeyBlock, row_size(D_))),
+      d_values_(arena.take<float>(most_blocks(spec), kKeyBlock, row_size(Dv_))),
+      finite_(arena.take<bool>(most_blocks(spec))) {}
 
 void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
                          std::size_t g) {
@@ -59,7 +60,28 @@ void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
                   std::min(place_.Lkv, spec.mask.visible_end(b, 0, place_.Lq)));
 }
 
+void GradientHead::pack_added(std::size_t block) {
+  const std::size_t n = block - blocks();
+  float* const keys = keys_ + block * kKeyBlock * D_;
+  float* const values = values_ + block * kKeyBlock * Dv_;
+  for (std::size_t d = 0; d < D_; ++d) {
+    keys[d] = added_.key(n, g_, d);
+  }
+  for (std::size_t c = 0; c < Dv_; ++c) {
+    values[c] = added_.value(n, g_, c);
+  }
+  finite_[block] = kernels::tile_layout().pack_values(
+      kernels::Rows<const float>{keys, 1, static_cast<std::ptrdiff_t>(D_), 1},
+      D_, panels_ + block * panels_size_);
+}
+
 void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
+  std::fill_n(d_keys(block), count(block) * row_size(D_), 0.0f);
+  std::fill_n(d_values(block), count(block) * row_size(Dv_), 0.0f);
+  if (is_added(block)) {
+    pack_added(block);
+    return;
+  }
   const kernels::TileLayout& layout = kernels::tile_layout();
   const auto keys =
       rows_of(inputs.key, place_, g_, first_key(block), count(block));
@@ -68,8 +90,6 @@ void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
   layout.pack_keys(
       rows_of(inputs.value, place_, g_, first_key(block), count(block)), Dv_,
       values_ + block * kKeyBlock * Dv_);
-  std::fill_n(d_keys(block), count(block) * row_size(D_), 0.0f);
-  std::fill_n(d_values(block), count(block) * row_size(Dv_), 0.0f);
 }
 
 void GradientHead::store(const CallGradients& gradients, float scale,
@@ -84,6 +104,16 @@ void GradientHead::store(const CallGradients& gradients, float scale,
     layout.store_rows(
         d_values(block), 1, Dv_, row_size(Dv_),
         rows_of(gradients.value, place_, g_, first_key(block), count(block)));
+  }
+}
+
+void GradientHead::store_learned(float scale, float* d_key,
+                                 float* d_value) const {
+  for (std::size_t d = 0; d_key != nullptr && d < D_; ++d) {
+    d_key[d] = d_keys(blocks())[d] * scale;
+  }
+  for (std::size_t c = 0; d_value != nullptr && c < Dv_; ++c) {
+    d_value[c] = d_values(blocks())[c];
   }
 }
 

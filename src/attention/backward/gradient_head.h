@@ -17,7 +17,7 @@ namespace headwise::inline HEADWISE_ABI {
 class GradientHead {
  public:
   // Room for one head of the largest sequence.
-  GradientHead(const AttentionShape& shape, Arena& arena);
+  GradientHead(const AttentionSpec& spec, Arena& arena);
 
   // Takes key head g of sequence b; then pack() takes its blocks, in any order.
   void begin(const AttentionSpec& spec, std::size_t b, std::size_t g);
@@ -28,6 +28,9 @@ class GradientHead {
              std::size_t block) const;
   // Writes 0 to those that are in no block.
   void clear_others(const CallGradients& gradients) const;
+  // Writes what the sequence gives to the learned added key, (D), and to its
+  // value, (Dv); null: not wanted.
+  void store_learned(float scale, float* d_key, float* d_value) const;
 
   // Blocks that hold every key that any query may attend to: 128 keys each,
   // aligned where the sequence's keys begin. Where a uniform row reads all
@@ -35,14 +38,23 @@ class GradientHead {
   std::size_t blocks() const {
     return blocks_in_front() + key_blocks(end_ - first_);
   }
-  // Of a block: its first key in the sequence.
+  // With those of the added keys behind them, one each.
+  std::size_t all_blocks() const { return blocks() + added_.count(); }
+  bool is_added(std::size_t block) const { return block >= blocks(); }
+  // Of a block: its first key in the sequence, or the number of its added key.
   std::size_t first_key(std::size_t block) const {
+    if (is_added(block)) {
+      return added_.number(block - blocks());
+    }
     return block < blocks_in_front()
                ? begin_ + block * kernels::kKeyBlock
                : first_ + (block - blocks_in_front()) * kernels::kKeyBlock;
   }
   // Of a block: how many keys it has.
   std::size_t count(std::size_t block) const {
+    if (is_added(block)) {
+      return 1;
+    }
     const std::size_t end = block < blocks_in_front() ? first_ : end_;
     return std::min(kernels::kKeyBlock, end - first_key(block));
   }
@@ -68,8 +80,10 @@ class GradientHead {
   }
 
  private:
+  void pack_added(std::size_t block);
   std::size_t blocks_in_front() const { return key_blocks(first_ - begin_); }
 
+  const BoundAddedKeys& added_;
   std::size_t D_;
   std::size_t Dv_;
   std::size_t panels_size_;  // floats of a block's panels

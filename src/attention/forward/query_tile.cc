@@ -68,6 +68,7 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
       layout_(kernels::tile_layout()),
       scores_(scores),
       tile_scores_(spec, arena),
+      added_(spec, arena),
       statistics_(make_array<TileStatistics>(
           arena, spec.statistics.any() ? 1 : 0, spec)),
       q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
@@ -84,6 +85,7 @@ void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
   visible_begin_ = spec_.mask.visible_begin(range.b, range.first, range.count);
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
   tile_scores_.begin(range.h);
+  added_.pack(spec_.shape.kv_head(range.h));
   layout_.pack_queries(
       inputs.query.rows(place_.batch, place_.first_query + range.first, range.h,
                         range.count),
@@ -161,6 +163,41 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
   first_ = false;
 }
 
+Tile QueryTile::added_tile(std::size_t n) const {
+  return added_.tile({range_.b, range_.h, range_.first, range_.count, 0, 0}, n);
+}
+
+void QueryTile::score_added(std::size_t n, float* scores) const {
+  tile_scores_.compute(q_t_, added_.key(n), 1, range_.count, lanes_, scores);
+  apply_softcap(spec_, 1, lanes_, scores);
+}
+
+void QueryTile::take_one(const float* p, const float* values, std::size_t keys,
+                         const float* max, const float* sum) {
+  const kernels::Fold fold{max, sum, state_, first_};
+  for (TileStatistics& statistics : statistics_) {
+    statistics.take_outcome(fold);
+  }
+  loops_.weigh(p, values, keys, keys, kernels::value_columns(spec_.shape.Dv),
+               range_.count, fold, context_);
+  loops_.fold(lanes_, fold);
+  first_ = false;
+}
+
+void QueryTile::take_added() {
+  alignas(64) float p[kMaxQueryLanes];
+  alignas(64) float max[kMaxQueryLanes];
+  alignas(64) float sum[kMaxQueryLanes];
+  for (std::size_t n = 0; n < added_.count(); ++n) {
+    score_added(n, p);
+    loops_.softmax(1, lanes_, p, max, sum);
+    if (spec_.dropout.active()) {
+      drop(added_tile(n), p);
+    }
+    take_one(p, added_.values(n), 1, max, sum);
+  }
+}
+
 // A block of its own, whose only score is the sink: its sum is 1, and without a
 // value its context is 0.
 void QueryTile::take_sink() {
@@ -172,15 +209,7 @@ void QueryTile::take_sink() {
   std::fill_n(max, lanes_,
               times_log2e(static_cast<double>(spec_.sinks.of(range_.h))));
   std::fill_n(sum, lanes_, 1.0f);
-  const kernels::Fold fold{max, sum, state_, first_};
-  for (TileStatistics& statistics : statistics_) {
-    statistics.take_sink(fold);
-  }
-  loops_.weigh(scores_->p(0), scores_->p(0), 0, 0,
-               kernels::value_columns(spec_.shape.Dv), range_.count, fold,
-               context_);
-  loops_.fold(lanes_, fold);
-  first_ = false;
+  take_one(scores_->p(0), scores_->p(0), 0, max, sum);
 }
 
 void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
@@ -189,6 +218,7 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
   for (TileStatistics& statistics : statistics_) {
     statistics.end_keys(state_);
   }
+  take_added();
   take_sink();
   if (spec_.shape.Dv != 0) {
     layout_.store(
@@ -219,14 +249,31 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
 
 void QueryTile::store_scores(const CallInputs& inputs, const PackedHead& head,
                              const TensorView<float, 4>& scores) {
-  if (place_.Lkv == 0) {
+  const kernels::Rows<float> rows = rows_of(scores, range_);
+  if (rows.data == nullptr) {
     return;
   }
   if (spec_.scores == ScoresStage::softmax) {
-    store_weights(head, /*dropped=*/false, rows_of(scores, range_));
+    store_weights(head, /*dropped=*/false, rows);
   } else {
     scores_->returned().store(tile_scores_, range_, q_t_, lanes_, inputs.key,
                               scores);
+    store_added_scores(rows);
+  }
+}
+
+// No bias and no mask applies to them.
+void QueryTile::store_added_scores(const kernels::Rows<float>& scores) const {
+  alignas(64) float score[kMaxQueryLanes];
+  for (std::size_t n = 0; n < added_.count(); ++n) {
+    if (spec_.scores == ScoresStage::raw) {
+      tile_scores_.compute(q_t_, added_.key(n), 1, range_.count, lanes_, score);
+    } else {
+      score_added(n, score);
+    }
+    kernels::Rows<float> there = scores;
+    there.data = &scores.at(0, added_.column(n));
+    layout_.store_scaled(score, kLn2, 1, lanes_, there);
   }
 }
 
@@ -270,6 +317,9 @@ void QueryTile::finish_empty_weights(
     const RowIndex row{range_.b, range_.h, range_.first + n};
     for (std::size_t j = 0; state_.sum[n] == 0 && j < place_.Lkv; ++j) {
       weights.at(n, j) = empty_weight(spec_, row, j, dropped);
+    }
+    for (std::size_t a = 0; state_.sum[n] == 0 && a < added_.count(); ++a) {
+      weights.at(n, added_.column(a)) = empty_added_weight(spec_);
     }
   }
 }
@@ -320,7 +370,25 @@ void QueryTile::store_weights(const PackedHead& head, bool dropped,
           scores_->max(block), state_, tile.keys, lanes_, there);
   });
   zeros_up_to(place_.Lkv);
+  store_added_weights(dropped, weights);
   finish_empty_weights(dropped, weights);
+}
+
+void QueryTile::store_added_weights(bool dropped,
+                                    const kernels::Rows<float>& weights) {
+  alignas(64) float p[kMaxQueryLanes];
+  alignas(64) float max[kMaxQueryLanes];
+  alignas(64) float sum[kMaxQueryLanes];
+  for (std::size_t n = 0; n < added_.count(); ++n) {
+    score_added(n, p);
+    loops_.softmax(1, lanes_, p, max, sum);
+    if (dropped) {
+      drop(added_tile(n), p);
+    }
+    kernels::Rows<float> there = weights;
+    there.data = &weights.at(0, added_.column(n));
+    layout_.store_weights(p, nullptr, max, state_, 1, lanes_, there);
+  }
 }
 
 void QueryTile::add_to(const PackedHead& head, const RowsTogether& together) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "attention/call_views.h"
+#include "attention/forward/added_blocks.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_range.h"
 #include "attention/forward/returned_scores.h"
@@ -77,8 +78,18 @@ class QueryTile {
   template <class Visit>
   void for_each_block(const PackedHead& head, const Visit& visit);
   void drop(const Tile& tile, float* p) const;
-  // The sink of the head joins the rows' state, after the last block.
+  // The added keys and then the sink of the head join the rows' state, after
+  // the last block.
+  void take_added();
   void take_sink();
+  // A block of one key, or of none with a sum of its own.
+  void take_one(const float* p, const float* values, std::size_t keys,
+                const float* max, const float* sum);
+  // The scores of added key n: (lanes).
+  void score_added(std::size_t n, float* scores) const;
+  Tile added_tile(std::size_t n) const;
+  void store_added_weights(bool dropped, const kernels::Rows<float>& weights);
+  void store_added_scores(const kernels::Rows<float>& scores) const;
   // As the softmax gives them, or after dropout.
   void store_weights(const PackedHead& head, bool dropped,
                      const kernels::Rows<float>& weights);
@@ -96,6 +107,7 @@ class QueryTile {
   const kernels::TileLayout& layout_;
   const BlockScores* scores_;
   TileScores tile_scores_;
+  AddedBlocks added_;
   QueryRange range_{};
   SequencePlace place_{};
   std::size_t lanes_ = 0;

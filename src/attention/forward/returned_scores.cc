@@ -4,7 +4,6 @@
 
 #include "attention/log2_domain.h"
 #include "attention/score_terms.h"
-#include "kernels/score_terms.h"
 #include "steps/mask_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -40,9 +39,8 @@ void ReturnedScores::compute(const TileScores& scores, const Tile& tile,
   scores.compute(q_t, keys_, tile.keys, tile.queries, lanes, scores_);
   if (spec_.scores == ScoresStage::bias) {
     apply_score_terms(spec_, tile, lanes, scores_);
-  } else if (spec_.scores == ScoresStage::softcap && spec_.softcap) {
-    kernels::score_terms().softcap(times_log2e(*spec_.softcap), tile.keys,
-                                   lanes, scores_);
+  } else if (spec_.scores == ScoresStage::softcap) {
+    apply_softcap(spec_, tile.keys, lanes, scores_);
   }
 }
 
@@ -55,7 +53,6 @@ void ReturnedScores::store(const TileScores& scores, const QueryRange& range,
                            const float* q_t, std::size_t lanes,
                            const NumberView<const void>& key,
                            const TensorView<float, 4>& to) const {
-  constexpr float kLn2 = 0x1.62e43p-1f;
   const std::size_t Lkv = spec_.shape.sequence(range.b).Lkv;
   for (std::size_t first = 0; first < Lkv; first += kKeyBlock) {
     const Tile tile{range.b,     range.h, range.first,

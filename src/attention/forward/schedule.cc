@@ -23,7 +23,7 @@ bool has_few_rows(const AttentionSpec& spec) {
   return spec.shape.Lq <= kFewQueries && !spec.additive() &&
          !spec.dropout.active() && !spec.statistics.any() &&
          spec.attn_weights == AttnWeights::none &&
-         spec.scores == ScoresStage::none;
+         spec.scores == ScoresStage::none && spec.added_keys.count() == 0;
 }
 
 Schedule schedule_of(const AttentionSpec& spec) {

@@ -111,9 +111,9 @@ void TileStatistics::end_keys(const kernels::RowState& state) {
   std::copy_n(state.sum, lanes_, keys_.sum);
 }
 
-// The sink is one more outcome of the row's entropy, at no distance. Its own
-// p * (s - max) is 0.
-void TileStatistics::take_sink(const kernels::Fold& fold) {
+// One more outcome of the row's entropy, at no distance. Its own p * (s - max)
+// is 0.
+void TileStatistics::take_outcome(const kernels::Fold& fold) {
   if (!wanted_.rows) {
     return;
   }

@@ -43,10 +43,10 @@ class TileStatistics {
   // Then takes p; before the block joins the rows' state.
   void take(std::size_t first_key, std::size_t keys, const float* p,
             const kernels::Fold& fold);
-  // After the last key: M and sum without the sink.
+  // After the last key: M and sum without added keys and the sink.
   void end_keys(const kernels::RowState& state);
-  // Takes the sink; before it joins the rows' state.
-  void take_sink(const kernels::Fold& fold);
+  // Takes an added key or the sink; before it joins the rows' state.
+  void take_outcome(const kernels::Fold& fold);
   // Writes what each row has of its own.
   void finish(std::size_t h, const kernels::RowState& state,
               const StatisticsViews& to) const;

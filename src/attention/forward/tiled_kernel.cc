@@ -27,12 +27,13 @@ struct WorkerMemory {
         weights(arena.take<float>(schedule.split == Split::tiles_of_heads
                                       ? kernels::kMaxQueryLanes
                                       : 0,
-                                  spec.shape.Lkv)) {}
+                                  spec.pair_columns())) {}
 
   std::span<PackedHead> heads;
   std::span<BlockScores> scores;
   std::span<QueryTile> tiles;
-  float* weights;  // (lanes, Lkv) of one head, on the way to the mean
+  // (lanes, pair_columns) of one head, on the way to the mean.
+  float* weights;
 };
 
 // All memory of a call.
@@ -157,8 +158,8 @@ class Call {
         tile.take(head, block);
       }
       const kernels::Rows<float> weights{
-          shape.Lkv == 0 ? nullptr : own.weights, range.count,
-          static_cast<std::ptrdiff_t>(shape.Lkv), 1};
+          spec_.pair_columns() == 0 ? nullptr : own.weights, range.count,
+          static_cast<std::ptrdiff_t>(spec_.pair_columns()), 1};
       tile.finish(inputs_, outputs_, head, weights);
       add_to_mean(range, weights);
     }
@@ -170,11 +171,17 @@ class Call {
     const bool first = range.h == 0;
     const bool last = range.h + 1 == spec_.shape.Hq;
     const auto heads = static_cast<float>(spec_.shape.Hq);
+    const auto add = [&](std::size_t n, std::size_t j) {
+      float& mean = outputs_.attn_weights(range.b, 0, range.first + n, j);
+      mean = (first ? 0 : mean) + weights.at(n, j);
+      mean = last ? mean / heads : mean;
+    };
     for (std::size_t n = 0; n < range.count; ++n) {
       for (std::size_t j = 0; j < place.Lkv; ++j) {
-        float& mean = outputs_.attn_weights(range.b, 0, range.first + n, j);
-        mean = (first ? 0 : mean) + weights.at(n, j);
-        mean = last ? mean / heads : mean;
+        add(n, j);
+      }
+      for (std::size_t j = spec_.shape.Lkv; j < spec_.pair_columns(); ++j) {
+        add(n, j);
       }
     }
   }

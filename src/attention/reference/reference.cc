@@ -20,7 +20,7 @@ void mean_rows(const AttentionSpec& spec, const AttentionInputsOf<T>& inputs,
                  if (i >= place.Lq) {
                    return;
                  }
-                 for (std::size_t j = 0; j < place.Lkv; ++j) {
+                 for (std::size_t j = 0; j < spec.pair_columns(); ++j) {
                    mean(b, 0, i, j) = 0;
                  }
                  for (std::size_t h = 0; h < shape.Hq; ++h) {
@@ -28,7 +28,7 @@ void mean_rows(const AttentionSpec& spec, const AttentionInputsOf<T>& inputs,
                    row.normalised(inputs);
                    row.add_to_mean(mean);
                  }
-                 for (std::size_t j = 0; j < place.Lkv; ++j) {
+                 for (std::size_t j = 0; j < spec.pair_columns(); ++j) {
                    mean(b, 0, i, j) /= static_cast<T>(shape.Hq);
                  }
                });

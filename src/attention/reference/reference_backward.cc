@@ -46,6 +46,8 @@ class Gradients {
     clear(out_.alibi);
     clear(out_.score_weight);
     clear(out_.sinks);
+    clear(out_.bias_k);
+    clear(out_.bias_v);
     const auto& shape = spec_.shape;
     for (std::size_t b = 0; shape.Lq != 0 && b < shape.B; ++b) {
       for (std::size_t h = 0; h < shape.Hq; ++h) {
@@ -71,9 +73,9 @@ class Gradients {
       return;
     }
     add_values(row, place, h, i, false);
-    std::vector<T> d_weights(place.Lkv);
+    std::vector<T> d_weights(row.keys());
     T delta = 0;
-    for (std::size_t j = 0; j < place.Lkv; ++j) {
+    for (std::size_t j = 0; j < row.keys(); ++j) {
       if (row.allowed(j)) {
         d_weights[j] = d_weight(row, place, b, h, i, j);
         delta += row.weight(j) * d_weights[j];
@@ -83,7 +85,7 @@ class Gradients {
     if (out_.sinks.data() != nullptr) {
       out_.sinks(h) -= row.sink_weight() * delta;
     }
-    for (std::size_t j = 0; j < place.Lkv; ++j) {
+    for (std::size_t j = 0; j < row.keys(); ++j) {
       if (row.allowed(j)) {
         add_score(row, place, b, h, i, j,
                   row.weight(j) * (d_weights[j] - delta));
@@ -94,26 +96,41 @@ class Gradients {
   // d_value += weight * d_output; a uniform row reads masked values, too.
   void add_values(const ReferenceRow<T>& row, const SequencePlace& place,
                   std::size_t h, std::size_t i, bool masked_too) {
-    const std::size_t g = spec_.shape.kv_head(h);
-    for (std::size_t j = 0; out_.value.data() != nullptr && j < place.Lkv;
-         ++j) {
+    for (std::size_t j = 0; j < row.keys(); ++j) {
       if ((masked_too || row.allowed(j)) && row.kept(j) != 0) {
         for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
-          out_.value(place.batch, place.first_key + j, g, c) +=
+          add_to_key(
+              row, place, h, j, c, out_.value, out_.bias_v,
               row.weight(j) * row.kept(j) *
-              in_.d_output(place.batch, place.first_query + i, h, c);
+                  in_.d_output(place.batch, place.first_query + i, h, c));
         }
       }
     }
   }
 
+  // Adds to the gradient of key or value j, which for an added key is that of
+  // what was learned.
+  void add_to_key(const ReferenceRow<T>& row, const SequencePlace& place,
+                  std::size_t h, std::size_t j, std::size_t c,
+                  const TensorView<T, 4>& of_keys,
+                  const TensorView<T, 2>& learned, T gradient) const {
+    const std::size_t g = spec_.shape.kv_head(h);
+    if (!row.is_added(j)) {
+      if (of_keys.data() != nullptr) {
+        of_keys(place.batch, place.first_key + j, g, c) += gradient;
+      }
+    } else if (learned.data() != nullptr &&
+               spec_.added_keys.is_learned(j - place.Lkv)) {
+      learned(g, c) += gradient;
+    }
+  }
+
   T d_weight(const ReferenceRow<T>& row, const SequencePlace& place,
              std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
-    const std::size_t g = spec_.shape.kv_head(h);
     T sum = 0;
     for (std::size_t c = 0; row.kept(j) != 0 && c < spec_.shape.Dv; ++c) {
       sum += in_.d_output(place.batch, place.first_query + i, h, c) *
-             in_.value(place.batch, place.first_key + j, g, c);
+             row.value(in_.value, j, c);
     }
     sum *= row.kept(j);
     if (in_.d_attn_weights.data() == nullptr) {
@@ -121,20 +138,37 @@ class Gradients {
     }
     switch (spec_.attn_weights) {
       case AttnWeights::mean:
-        return sum +
-               in_.d_attn_weights(b, 0, i, j) / static_cast<T>(spec_.shape.Hq);
+        return sum + in_.d_attn_weights(b, 0, i, row.column(j)) /
+                         static_cast<T>(spec_.shape.Hq);
       case AttnWeights::after_dropout:
         return row.kept(j) == 0
                    ? sum
-                   : sum + in_.d_attn_weights(b, h, i, j) * row.kept(j);
+                   : sum + in_.d_attn_weights(b, h, i, row.column(j)) *
+                               row.kept(j);
       default:
-        return sum + in_.d_attn_weights(b, h, i, j);
+        return sum + in_.d_attn_weights(b, h, i, row.column(j));
     }
   }
 
   // What a score's gradient gives to everything that the score was made of.
   void add_score(const ReferenceRow<T>& row, const SequencePlace& place,
                  std::size_t b, std::size_t h, std::size_t i, std::size_t j,
+                 T d_score) {
+    if (!row.is_added(j)) {
+      add_terms(b, h, i, j, d_score);
+    }
+    if (spec_.softcap) {
+      const T tangent = std::tanh(row.plain_score(operands_, j) /
+                                  static_cast<T>(*spec_.softcap));
+      d_score *= 1 - tangent * tangent;
+    }
+    for (std::size_t c = 0; c < spec_.shape.D; ++c) {
+      add_feature(row, place, h, i, j, c, d_score);
+    }
+  }
+
+  // What it gives to what was added to the plain score.
+  void add_terms(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
                  T d_score) {
     if (out_.bias.data() != nullptr) {
       const auto [eb, eh, ei, ej] = out_.bias.extents();
@@ -149,24 +183,15 @@ class Gradients {
       out_.alibi(h) -=
           d_score * static_cast<T>(std::abs(spec_.alibi.offset(b, i, j)));
     }
-    if (spec_.softcap) {
-      const T tangent = std::tanh(row.plain_score(operands_, j) /
-                                  static_cast<T>(*spec_.softcap));
-      d_score *= 1 - tangent * tangent;
-    }
-    for (std::size_t c = 0; c < spec_.shape.D; ++c) {
-      add_feature(place, h, i, j, c, d_score);
-    }
   }
 
   // What the gradient of a plain score gives to feature c of its operands.
-  void add_feature(const SequencePlace& place, std::size_t h, std::size_t i,
-                   std::size_t j, std::size_t c, T d_score) {
-    const std::size_t g = spec_.shape.kv_head(h);
+  void add_feature(const ReferenceRow<T>& row, const SequencePlace& place,
+                   std::size_t h, std::size_t i, std::size_t j, std::size_t c,
+                   T d_score) {
     const std::size_t query = place.first_query + i;
-    const std::size_t key = place.first_key + j;
     const T q = in_.query(place.batch, query, h, c);
-    const T k = in_.key(place.batch, key, g, c);
+    const T k = row.key(operands_, j, c);
     T by_query = static_cast<T>(spec_.scale) * k;
     T by_key = static_cast<T>(spec_.scale) * q;
     if (spec_.additive()) {
@@ -181,9 +206,7 @@ class Gradients {
     if (out_.query.data() != nullptr) {
       out_.query(place.batch, query, h, c) += d_score * by_query;
     }
-    if (out_.key.data() != nullptr) {
-      out_.key(place.batch, key, g, c) += d_score * by_key;
-    }
+    add_to_key(row, place, h, j, c, out_.key, out_.bias_k, d_score * by_key);
   }
 
   const AttentionSpec& spec_;

@@ -1,4 +1,5 @@
-// One row of the reference's scores and what becomes of it.
+// One row of the reference's scores and what becomes of it. Its keys are those
+// of the sequence, then the added ones.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ class ReferenceRow {
         b_(b),
         h_(h),
         i_(i),
-        weights_(place_.Lkv) {}
+        weights_(place_.Lkv + spec.added_keys.count()) {}
 
   void run(const AttentionInputsOf<T>& in, const AttentionOutputsOf<T>& out) {
     score(in);
@@ -54,17 +55,37 @@ class ReferenceRow {
     weigh(in.value, out.output);
   }
 
+  std::size_t keys() const { return weights_.size(); }
+  bool is_added(std::size_t j) const { return j >= place_.Lkv; }
+  // Of key j: its column in tensors over all pairs.
+  std::size_t column(std::size_t j) const {
+    return is_added(j) ? spec_.shape.Lkv + (j - place_.Lkv) : j;
+  }
+  T key(const AttentionInputsOf<T>& in, std::size_t j, std::size_t d) const {
+    const std::size_t g = spec_.shape.kv_head(h_);
+    return is_added(j)
+               ? static_cast<T>(spec_.added_keys.key(j - place_.Lkv, g, d))
+               : in.key(place_.batch, place_.first_key + j, g, d);
+  }
+  T value(const TensorView<const T, 4>& values, std::size_t j,
+          std::size_t c) const {
+    const std::size_t g = spec_.shape.kv_head(h_);
+    return is_added(j)
+               ? static_cast<T>(spec_.added_keys.value(j - place_.Lkv, g, c))
+               : values(place_.batch, place_.first_key + j, g, c);
+  }
+
   // The row's attention weight of key j before dropout, and what a weight that
   // dropout keeps is multiplied by, 0 for one that it drops.
   T weight(std::size_t j) const { return weights_[j]; }
   T kept(std::size_t j) const {
     return !spec_.dropout.active() ? 1
-           : spec_.dropout.keeps(b_, h_, i_, j)
+           : spec_.dropout.keeps(b_, h_, i_, number(j))
                ? static_cast<T>(spec_.dropout.factor())
                : 0;
   }
   bool allowed(std::size_t j) const {
-    return spec_.mask.may_attend(b_, h_, i_, j);
+    return is_added(j) || spec_.mask.may_attend(b_, h_, i_, j);
   }
   bool empty() const { return empty_; }
   // The share of the head's sink.
@@ -74,11 +95,10 @@ class ReferenceRow {
   // The score before softcap and bias: q.k times the scale, or that of additive
   // scoring. Key j is read.
   T plain_score(const AttentionInputsOf<T>& in, std::size_t j) const {
-    const std::size_t g = spec_.shape.kv_head(h_);
     T sum = 0;
     for (std::size_t d = 0; d < spec_.shape.D; ++d) {
       const T q = in.query(place_.batch, place_.first_query + i_, h_, d);
-      const T k = in.key(place_.batch, place_.first_key + j, g, d);
+      const T k = key(in, j, d);
       sum += spec_.additive()
                  ? static_cast<T>(spec_.score_weight(h_, d)) * std::tanh(q + k)
                  : q * k;
@@ -88,7 +108,7 @@ class ReferenceRow {
 
   void add_to_mean(TensorView<T, 4> mean) const {
     for (std::size_t j = 0; j < weights_.size(); ++j) {
-      mean(b_, 0, i_, j) += weights_[j];
+      mean(b_, 0, i_, column(j)) += weights_[j];
     }
   }
   void normalised(const AttentionInputsOf<T>& in) {
@@ -99,6 +119,11 @@ class ReferenceRow {
  private:
   static constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
   static constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+
+  // What dropout counts key j as.
+  std::size_t number(std::size_t j) const {
+    return is_added(j) ? spec_.added_keys.number(j - place_.Lkv) : j;
+  }
 
   // weights_ = the scores; a masked key is not read.
   void score(const AttentionInputsOf<T>& in) {
@@ -119,6 +144,9 @@ class ReferenceRow {
 
   T with_terms(T score, std::size_t j) const {
     score = capped(score);
+    if (is_added(j)) {
+      return score;
+    }
     if (spec_.bias.given()) {
       score += static_cast<T>(spec_.bias(b_, h_, i_, j));
     }
@@ -158,19 +186,20 @@ class ReferenceRow {
                               : max_ + std::log(sum_);
     for (std::size_t j = 0; j < weights_.size(); ++j) {
       if (empty_) {
-        weights_[j] = empty_weight();
+        weights_[j] = empty_weight(j);
       } else if (allowed(j)) {
         weights_[j] = std::isnan(sum_) ? kNan : weights_[j] / sum_;
       }
     }
   }
 
-  T empty_weight() const {
+  // A uniform row has no share of an added key.
+  T empty_weight(std::size_t j) const {
     switch (spec_.empty_rows) {
       case EmptyRow::zero:
         return 0;
       case EmptyRow::uniform:
-        return 1 / static_cast<T>(weights_.size());
+        return is_added(j) ? 0 : 1 / static_cast<T>(place_.Lkv);
       case EmptyRow::nan:
         return kNan;
     }
@@ -189,13 +218,13 @@ class ReferenceRow {
   }
 
   // A masked value is not read, but where an empty row averages all of them.
-  void weigh(TensorView<const T, 4> value, TensorView<T, 4> output) const {
-    const std::size_t g = spec_.shape.kv_head(h_);
+  void weigh(TensorView<const T, 4> values, TensorView<T, 4> output) const {
     for (std::size_t d = 0; d < spec_.shape.Dv; ++d) {
       T sum = 0;
       for (std::size_t j = 0; j < weights_.size(); ++j) {
-        if (empty_ ? spec_.empty_rows == EmptyRow::uniform : allowed(j)) {
-          sum += weights_[j] * value(place_.batch, place_.first_key + j, g, d);
+        if (empty_ ? spec_.empty_rows == EmptyRow::uniform && !is_added(j)
+                   : allowed(j)) {
+          sum += weights_[j] * value(values, j, d);
         }
       }
       const bool is_nan =
@@ -217,13 +246,13 @@ class ReferenceRow {
       } else if (allowed(j)) {
         score = weights_[j];
       }
-      scores(b_, h_, i_, j) = std::isnan(score) ? kNan : score;
+      scores(b_, h_, i_, column(j)) = std::isnan(score) ? kNan : score;
     }
   }
 
   void store(TensorView<T, 4> attn_weights) const {
     for (std::size_t j = 0; j < weights_.size(); ++j) {
-      attn_weights(b_, h_, i_, j) = weights_[j];
+      attn_weights(b_, h_, i_, column(j)) = weights_[j];
     }
   }
 

@@ -3,15 +3,21 @@
 #include <array>
 #include <utility>
 
+#include "attention/reference/added_steps.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
-#include "headwise/steps/weigh.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::array<std::string_view, 4> kScoreAxes = {"B", "H", "Lq", "Lkv"};
+// Of a tensor over all pairs, with a column for each added key.
+std::array<std::string_view, 4> score_axes(const AttentionSpec& spec) {
+  constexpr std::array<std::string_view, BoundAddedKeys::kMost + 1> kKeys = {
+      "Lkv", "Lkv+1", "Lkv+2"};
+  return {"B", "H", "Lq", kKeys[spec.added_keys.count()]};
+}
+constexpr std::array<std::string_view, 4> kMaskAxes = {"B", "H", "Lq", "Lkv"};
 
 void tell(TraceSink* trace, std::string_view name,
           const std::array<std::string_view, 4>& axes, const AnyView& tensor) {
@@ -28,7 +34,7 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
   for (std::size_t part = 0; part < parts.size(); ++part) {
     const auto allowed = spec.mask.materialize(part);
     HEADWISE_TRY(allowed);
-    std::array<std::string_view, 4> axes = kScoreAxes;
+    std::array<std::string_view, 4> axes = kMaskAxes;
     for (std::size_t axis = 0; axis < axes.size(); ++axis) {
       if (!parts[part].varies[axis]) {
         axes[axis] = "1";
@@ -41,7 +47,8 @@ Status tell_masks(TraceSink* trace, const AttentionSpec& spec) {
 
 Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
   const AttentionShape& shape = spec.shape;
-  const Extents<4> like_scores{shape.B, shape.Hq, shape.Lq, shape.Lkv};
+  const Extents<4> like_scores{shape.B, shape.Hq, shape.Lq,
+                               spec.pair_columns()};
   const auto make = [&]<std::size_t Rank>(Tensor<float, Rank>& tensor,
                                           const Extents<Rank>& extents) {
     auto made = Tensor<float, Rank>::create(extents);
@@ -73,30 +80,35 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
 Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
                                              AttentionSteps& steps,
                                              TraceSink* trace) {
+  const auto axes = score_axes(spec);
+  const AddedColumns added(spec);
   TensorView<const float, 4> last = steps.scores;
   if (spec.softcap) {
     HEADWISE_TRY(apply_softcap(last, *spec.softcap, steps.capped_scores,
                                *spec.executor));
     last = steps.capped_scores;
-    tell(trace, "capped_scores", kScoreAxes, last);
+    tell(trace, "capped_scores", axes, last);
   }
   if (spec.bias.given()) {
-    HEADWISE_TRY(
-        add_bias(last, spec.bias, steps.biased_scores, *spec.executor));
+    HEADWISE_TRY(add_bias(added.keys(last), spec.bias,
+                          added.keys(steps.biased_scores), *spec.executor));
+    added.copy(last, steps.biased_scores);
     last = steps.biased_scores;
-    tell(trace, "biased_scores", kScoreAxes, last);
+    tell(trace, "biased_scores", axes, last);
   }
   if (spec.t5_bias.given()) {
-    HEADWISE_TRY(
-        add_t5_bias(last, spec.t5_bias, steps.t5_scores, *spec.executor));
+    HEADWISE_TRY(add_t5_bias(added.keys(last), spec.t5_bias,
+                             added.keys(steps.t5_scores), *spec.executor));
+    added.copy(last, steps.t5_scores);
     last = steps.t5_scores;
-    tell(trace, "t5_scores", kScoreAxes, last);
+    tell(trace, "t5_scores", axes, last);
   }
   if (spec.alibi.given()) {
-    HEADWISE_TRY(
-        add_alibi(last, spec.alibi, steps.alibi_scores, *spec.executor));
+    HEADWISE_TRY(add_alibi(added.keys(last), spec.alibi,
+                           added.keys(steps.alibi_scores), *spec.executor));
+    added.copy(last, steps.alibi_scores);
     last = steps.alibi_scores;
-    tell(trace, "alibi_scores", kScoreAxes, last);
+    tell(trace, "alibi_scores", axes, last);
   }
   return last;
 }
@@ -120,22 +132,21 @@ Result<AttentionSteps> stepwise_attention(
   AttentionSteps steps;
   HEADWISE_TRY(allocate(*spec, steps));
 
-  const GroupedHeads keys(key, spec->shape.kv_groups);
-  HEADWISE_TRY(
-      spec->additive()
-          ? additive_scores(query, keys, spec->score_weight, steps.scores,
-                            *spec->executor)
-          : scores(query, keys, spec->scale, steps.scores, *spec->executor));
-  tell(trace, "scores", kScoreAxes, steps.scores);
+  const auto axes = score_axes(*spec);
+  HEADWISE_TRY(score_all(*spec, query, key, steps.scores));
+  tell(trace, "scores", axes, steps.scores);
 
   const auto with_terms = add_terms(*spec, steps, trace);
   HEADWISE_TRY(with_terms);
   TensorView<const float, 4> masked = *with_terms;
   if (!spec->mask.parts().empty()) {
     HEADWISE_TRY(tell_masks(trace, *spec));
-    HEADWISE_TRY(apply_mask(masked, spec->mask, steps.masked_scores));
+    const AddedColumns columns(*spec);
+    HEADWISE_TRY(apply_mask(columns.keys(masked), spec->mask,
+                            columns.keys(steps.masked_scores)));
+    columns.copy(masked, steps.masked_scores);
     masked = steps.masked_scores;
-    tell(trace, "masked_scores", kScoreAxes, masked);
+    tell(trace, "masked_scores", axes, masked);
   }
 
   if (spec->sinks.given() && trace != nullptr) {
@@ -144,18 +155,17 @@ Result<AttentionSteps> stepwise_attention(
   }
   HEADWISE_TRY(softmax(masked, spec->sinks, spec->empty_rows,
                        steps.attn_weights, steps.lse, *spec->executor));
+  finish_empty_rows(*spec, steps);
   TensorView<const float, 4> weights = steps.attn_weights;
-  tell(trace, "attn_weights", kScoreAxes, weights);
+  tell(trace, "attn_weights", axes, weights);
 
   if (spec->dropout.active()) {
-    HEADWISE_TRY(apply_dropout(weights, spec->dropout, steps.dropped_weights));
+    HEADWISE_TRY(drop_all(*spec, weights, steps.dropped_weights));
     weights = steps.dropped_weights;
-    tell(trace, "dropped_weights", kScoreAxes, weights);
+    tell(trace, "dropped_weights", axes, weights);
   }
 
-  HEADWISE_TRY(weigh(weights, {value, spec->shape.kv_groups}, spec->mask,
-                     steps.lse, spec->empty_rows, steps.context,
-                     *spec->executor));
+  HEADWISE_TRY(weigh_all(*spec, weights, value, steps));
   tell(trace, "context", {"B", "H", "Lq", "Dv"}, as_bhld(steps.context));
   return steps;
 } catch (...) {
