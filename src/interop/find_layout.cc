@@ -42,16 +42,6 @@ class Trial {
   // Tensors whose names are of the layout.
   std::size_t named() const { return named_; }
   const std::string& why_not() const { return why_not_; }
-  // The first tensor that changes what the layer computes, and what it is.
-  std::optional<std::pair<std::string, std::string>> refused() const {
-    for (const auto& [name, what] : layout_.refused) {
-      const std::string full = prefix_ + std::string(name);
-      if (shapes_.contains(full)) {
-        return std::pair(full, std::string(what));
-      }
-    }
-    return std::nullopt;
-  }
   LayoutMatch match(const FileSubject& subject) const {
     return {&layout_, prefix_, {numbers_.begin(), numbers_.end()}, subject};
   }
@@ -81,6 +71,9 @@ class Trial {
       const std::size_t rank = rank_of(row.form);
       return fault(has + ", expected " + std::to_string(rank) +
                    (rank == 1 ? " axis" : " axes"));
+    }
+    if (row.form == ParamForm::added_key && shape[0] * shape[1] != 1) {
+      return fault(has + ", expected (1, 1, features)");
     }
     const std::size_t out = sizes_of(row.form, shape).out;
     if (out % row.parts != 0) {
@@ -189,11 +182,6 @@ Result<LayoutMatch> find_layout(const ShapesByName& shapes,
                  : subject.bad_data("does not fit the layout " +
                                     std::string(nearest->layout().name) + ": " +
                                     nearest->why_not());
-    }
-    if (const auto refused = fitting->refused()) {
-      return subject.of_entry(refused->first)
-          .error(ErrorCode::unsupported,
-                 "is " + refused->second + ", which has no counterpart here");
     }
     return fitting->match(subject);
   });

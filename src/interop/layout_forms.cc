@@ -38,13 +38,15 @@ std::size_t rank_of(ParamForm form) {
       return 2;
     case ParamForm::head_outputs:
     case ParamForm::head_inputs:
+    case ParamForm::added_key:
       break;
   }
   return 3;
 }
 
 bool is_bias(ParamForm form) {
-  return form == ParamForm::bias || form == ParamForm::head_bias;
+  return form == ParamForm::bias || form == ParamForm::head_bias ||
+         form == ParamForm::added_key;
 }
 
 bool has_heads(ParamForm form) {
@@ -64,6 +66,8 @@ ParamSizes sizes_of(ParamForm form, std::span<const std::size_t> shape) {
       return {shape[2], shape[0] * shape[1], shape[0]};
     case ParamForm::bias:
       return {shape[0]};
+    case ParamForm::added_key:
+      return {shape[2]};
     case ParamForm::head_bias:
       break;
   }
@@ -108,6 +112,9 @@ Array to_form(ParamForm form, const Array& param, std::size_t heads) {
       break;
     case ParamForm::head_inputs:
       array.shape = {heads, in / heads, out};
+      break;
+    case ParamForm::added_key:
+      array.shape = {1, 1, out};
       break;
     case ParamForm::head_bias:
       array.shape = {heads, out / heads};

@@ -28,6 +28,8 @@ constexpr std::array kHeadwise = {
     LayoutRow{"k_norm.weight", "k_norm.weight", bias, kOptional},
     LayoutRow{"q_norm.bias", "q_norm.bias", bias, kOptional},
     LayoutRow{"k_norm.bias", "k_norm.bias", bias, kOptional},
+    LayoutRow{"bias_k", "bias_k", bias, kOptional},
+    LayoutRow{"bias_v", "bias_v", bias, kOptional},
 };
 
 constexpr std::array kTorchMha = {
@@ -39,6 +41,8 @@ constexpr std::array kTorchMha = {
     LayoutRow{"in_proj_bias", "w_v.bias", bias, kOptional, 2, 3},
     LayoutRow{"out_proj.weight", "w_o.weight"},
     LayoutRow{"out_proj.bias", "w_o.bias", bias, kOptional},
+    LayoutRow{"bias_k", "bias_k", added_key, kOptional},
+    LayoutRow{"bias_v", "bias_v", added_key, kOptional},
 };
 constexpr std::array kTorchMhaSplit = {
     LayoutRow{"q_proj_weight", "w_q.weight"},
@@ -49,12 +53,9 @@ constexpr std::array kTorchMhaSplit = {
     LayoutRow{"in_proj_bias", "w_v.bias", bias, kOptional, 2, 3},
     LayoutRow{"out_proj.weight", "w_o.weight"},
     LayoutRow{"out_proj.bias", "w_o.bias", bias, kOptional},
+    LayoutRow{"bias_k", "bias_k", added_key, kOptional},
+    LayoutRow{"bias_v", "bias_v", added_key, kOptional},
 };
-constexpr std::array kTorchMhaRefused = {
-    RefusedTensor{"bias_k", "one more key of all sequences (add_bias_kv)"},
-    RefusedTensor{"bias_v", "one more value of all sequences (add_bias_kv)"},
-};
-
 constexpr std::array kBertPrefixes = {""sv, "bert."sv};
 constexpr std::array kBert = {
     LayoutRow{"encoder.layer.{N}.attention.self.query.weight", "w_q.weight"},
@@ -128,15 +129,15 @@ constexpr std::array kFlax = {
 };
 
 constexpr std::array kLayouts = {
-    Layout{"headwise", kNoPrefix, kHeadwise, {}},
-    Layout{"torch-mha", kNoPrefix, kTorchMha, kTorchMhaRefused},
-    Layout{"torch-mha-split", kNoPrefix, kTorchMhaSplit, kTorchMhaRefused},
-    Layout{"bert", kBertPrefixes, kBert, {}},
-    Layout{"distilbert", kDistilbertPrefixes, kDistilbert, {}},
-    Layout{"d2l", kNoPrefix, kD2l, {}},
-    Layout{"d2l-dense", kParamsPrefixes, kD2lDense, {}},
-    Layout{"keras", kNoPrefix, kKeras, {}},
-    Layout{"flax", kParamsPrefixes, kFlax, {}, QkNorm{NormKind::layer}},
+    Layout{"headwise", kNoPrefix, kHeadwise},
+    Layout{"torch-mha", kNoPrefix, kTorchMha},
+    Layout{"torch-mha-split", kNoPrefix, kTorchMhaSplit},
+    Layout{"bert", kBertPrefixes, kBert},
+    Layout{"distilbert", kDistilbertPrefixes, kDistilbert},
+    Layout{"d2l", kNoPrefix, kD2l},
+    Layout{"d2l-dense", kParamsPrefixes, kD2lDense},
+    Layout{"keras", kNoPrefix, kKeras},
+    Layout{"flax", kParamsPrefixes, kFlax, QkNorm{NormKind::layer}},
 };
 
 }  // namespace

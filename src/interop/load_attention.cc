@@ -67,13 +67,16 @@ Status check_names(const std::string& path, const NamedArrays& arrays) {
     return file_at(path).bad_data("has w_o.bias and no w_o.weight",
                                   "both or neither");
   }
-  // Of a norm both sides, and no bias without a weight.
+  // Of a norm both sides, and no bias without a weight; of an added key its
+  // value, too.
   for (const auto& [there, missing] :
        {std::pair<std::string, std::string>{"q_norm.weight", "k_norm.weight"},
         {"k_norm.weight", "q_norm.weight"},
         {"q_norm.bias", "k_norm.bias"},
         {"k_norm.bias", "q_norm.bias"},
-        {"q_norm.bias", "q_norm.weight"}}) {
+        {"q_norm.bias", "q_norm.weight"},
+        {"bias_k", "bias_v"},
+        {"bias_v", "bias_k"}}) {
     if (arrays.contains(there) && !arrays.contains(missing)) {
       return file_at(path).bad_data("has " + there + " and no " + missing,
                                     "both or neither");
@@ -186,6 +189,14 @@ Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
     params.w_score = *std::move(w_score);
   }
   for (const auto& [name, place] :
+       {std::pair("bias_k", &params.bias_k), {"bias_v", &params.bias_v}}) {
+    if (arrays.contains(name)) {
+      auto added = param_of<1>(arrays, path, name);
+      HEADWISE_TRY(added);
+      *place = *std::move(added);
+    }
+  }
+  for (const auto& [name, place] :
        {std::pair("q_norm", &params.q_norm), {"k_norm", &params.k_norm}}) {
     if (arrays.contains(std::string(name) + ".weight")) {
       auto norm = norm_of(arrays, path, name);
@@ -199,10 +210,11 @@ Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
 Result<LayerParams> read_checked(const std::string& path,
                                  const LoadAttentionOptions& options,
                                  WithEmbedding with_embedding) {
-  ParamNames names{{"w_q.weight", "w_k.weight"},
-                   {"w_v.weight", "w_q.bias", "w_k.bias", "w_v.bias",
-                    "w_o.weight", "w_o.bias", "w_score.weight", "q_norm.weight",
-                    "q_norm.bias", "k_norm.weight", "k_norm.bias"}};
+  ParamNames names{
+      {"w_q.weight", "w_k.weight"},
+      {"w_v.weight", "w_q.bias", "w_k.bias", "w_v.bias", "w_o.weight",
+       "w_o.bias", "w_score.weight", "q_norm.weight", "q_norm.bias",
+       "k_norm.weight", "k_norm.bias", "bias_k", "bias_v"}};
   auto& list =
       with_embedding == WithEmbedding::yes ? names.required : names.optional;
   list.emplace(list.begin(), kEmbedding);
@@ -239,7 +251,8 @@ Result<MultiHeadAttention> layer_of(const std::string& path,
        .num_kv_heads =
            options.num_kv_heads ? options.num_kv_heads : read.num_kv_heads,
        .vdim = vdim,
-       .qk_norm = *qk_norm});
+       .qk_norm = *qk_norm,
+       .add_zero_attn = options.add_zero_attn});
   return layer ? std::move(layer) : file_at(path).blame(layer.error());
 }
 

@@ -107,9 +107,13 @@ Result<NamedArrays> read_named(const ParamFile& file, const ParamNames& names) {
   return params;
 }
 
-// Whether a name of the file is one that headwise knows.
+// Whether a name of the file is one that headwise knows, and not PyTorch's own
+// for the same parameter.
 bool has_known_name(const ParamFile& file, const ParamNames& names) {
   return std::ranges::any_of(file.names(), [&](const std::string& name) {
+    if (name == "bias_k" || name == "bias_v") {
+      return false;
+    }
     const std::string ours = param_name(name);
     return contains(names.required, ours) || contains(names.optional, ours);
   });

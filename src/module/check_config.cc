@@ -88,6 +88,10 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
     return value_error(kOperation, params.q_norm ? "q_norm" : "k_norm", "given",
                        "no norm where num_heads is 0");
   }
+  if (params.bias_k || params.bias_v) {
+    return value_error(kOperation, params.bias_k ? "bias_k" : "bias_v", "given",
+                       "no added key where num_heads is 0");
+  }
   struct Features {
     std::string_view name;
     std::size_t count;
@@ -106,6 +110,23 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
     }
   }
   return ok();
+}
+
+Status check_added_keys(const MultiHeadAttentionParams& params,
+                        std::string_view heads_name, std::size_t heads,
+                        std::size_t head_dim, std::size_t v_head_dim) {
+  if (params.bias_k.has_value() != params.bias_v.has_value()) {
+    return value_error(kOperation, params.bias_k ? "bias_v" : "bias_k",
+                       "not given", "both bias_k and bias_v or neither");
+  }
+  if (!params.bias_k) {
+    return ok();
+  }
+  const std::string name(heads_name);
+  HEADWISE_TRY(check_shape(kOperation, "bias_k", params.bias_k->extents(),
+                           "(" + name + " * head_dim)", {{heads * head_dim}}));
+  return check_shape(kOperation, "bias_v", params.bias_v->extents(),
+                     "(" + name + " * v_head_dim)", {{heads * v_head_dim}});
 }
 
 Status check_heads(const HeadCounts& heads) {
@@ -298,6 +319,8 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
   }
   HEADWISE_TRY(check_norms(params, heads, head_dim));
   HEADWISE_TRY(check_rotary(heads.rotary, head_dim));
+  HEADWISE_TRY(
+      check_added_keys(params, kv_heads, num_kv_heads, head_dim, *v_head_dim));
   HEADWISE_TRY(check_shape(
       kOperation, "w_k.weight",
       Extents<2>{params.w_k.out_features(), params.w_k.in_features()},

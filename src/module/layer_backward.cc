@@ -21,6 +21,8 @@ struct HeadGradients {
   Tensor<float, 1> alibi;
   Tensor<float, 2> score_weight;
   Tensor<float, 1> sinks;
+  Tensor<float, 2> bias_k;  // (Hkv, D)
+  Tensor<float, 2> bias_v;  // (Hkv, Dv)
 };
 
 Result<HeadGradients> make_gradients(const Projected& like,
@@ -45,12 +47,20 @@ Result<HeadGradients> make_gradients(const Projected& like,
   HEADWISE_TRY(alibi);
   HEADWISE_TRY(score_weight);
   HEADWISE_TRY(sinks);
+  auto bias_k =
+      Tensor<float, 2>::create_unset(spec.added_keys.bias_k().extents());
+  auto bias_v =
+      Tensor<float, 2>::create_unset(spec.added_keys.bias_v().extents());
+  HEADWISE_TRY(bias_k);
+  HEADWISE_TRY(bias_v);
   return HeadGradients{{*std::move(query), *std::move(key), *std::move(value)},
                        *std::move(bias),
                        *std::move(t5_bias),
                        *std::move(alibi),
                        *std::move(score_weight),
-                       *std::move(sinks)};
+                       *std::move(sinks),
+                       *std::move(bias_k),
+                       *std::move(bias_v)};
 }
 
 AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
@@ -66,7 +76,11 @@ AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
       .score_weight = spec.additive() ? d_heads.score_weight.view()
                                       : TensorView<float, 2>(),
       .sinks =
-          spec.sinks.given() ? d_heads.sinks.view() : TensorView<float, 1>()};
+          spec.sinks.given() ? d_heads.sinks.view() : TensorView<float, 1>(),
+      .bias_k = spec.added_keys.learned() ? d_heads.bias_k.view()
+                                          : TensorView<float, 2>(),
+      .bias_v = spec.added_keys.learned() ? d_heads.bias_v.view()
+                                          : TensorView<float, 2>()};
 }
 
 // The gradients by the input and by the parameters of one projection.
@@ -215,6 +229,12 @@ Status through_rotation_and_norms(const LayerState& layer, const LayerRun& run,
   return ok();
 }
 
+// (Hkv, D), as the parameters of added keys: (Hkv * D).
+Tensor<float, 1> in_one_row(Tensor<float, 2> heads) {
+  const Extents<1> extents{heads.size()};
+  return std::move(heads).with_extents(extents);
+}
+
 // The output of a layer without heads is the bias: nothing else has a gradient.
 Result<MultiHeadAttentionGradients> differentiate_without_heads(
     const LayerState& layer, const SavedRun& saved,
@@ -274,6 +294,8 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
   gradients.alibi = std::move(d_heads->alibi);
   gradients.sinks = std::move(d_heads->sinks);
   gradients.w_score = std::move(d_heads->score_weight);
+  gradients.bias_k = in_one_row(std::move(d_heads->bias_k));
+  gradients.bias_v = in_one_row(std::move(d_heads->bias_v));
   return gradients;
 }
 

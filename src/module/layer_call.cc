@@ -76,6 +76,14 @@ OperationOptions operation_options_of(const LayerState& layer) {
   if (layer.params->w_score) {
     options.score_weight = layer.params->w_score->view();
   }
+  if (layer.params->bias_k) {
+    const std::size_t heads = *layer.config.num_kv_heads;
+    options.added_keys.bias_k = {layer.params->bias_k->data(),
+                                 {heads, *layer.config.head_dim}};
+    options.added_keys.bias_v = {layer.params->bias_v->data(),
+                                 {heads, *layer.config.v_head_dim}};
+  }
+  options.added_keys.zero_attn = layer.config.add_zero_attn;
   return options;
 }
 

@@ -31,7 +31,7 @@ Status check_layer_options(const LayerState& layer,
 // The caller's options with the layer's own dropout.
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call);
 
-// The layer's score weight and groups.
+// The layer's score weight, groups and added keys.
 OperationOptions operation_options_of(const LayerState& layer);
 
 // The plan of the operation, with both.

@@ -32,7 +32,7 @@ Result<Projected> make_projected(const MultiHeadAttentionParams& params,
 // Of a tensor over all pairs of this number of heads; empty if not wanted.
 Extents<4> pairs_of(const AttentionSpec& spec, bool wanted, std::size_t heads) {
   const AttentionShape& shape = spec.shape;
-  return wanted ? Extents<4>{shape.B, heads, shape.Lq, shape.Lkv}
+  return wanted ? Extents<4>{shape.B, heads, shape.Lq, spec.pair_columns()}
                 : Extents<4>{};
 }
 Extents<4> attn_weights_extents(const AttentionSpec& spec) {

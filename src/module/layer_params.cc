@@ -17,7 +17,9 @@ enum ParamStream : std::uint32_t {
   kWk = 2,
   kWv = 3,
   kWo = 4,
-  kWScore = 5
+  kWScore = 5,
+  kBiasK = 6,
+  kBiasV = 7
 };
 
 // The names of the parameters of a projection or a norm.
@@ -30,6 +32,8 @@ constexpr ParamPair kWkNames{"w_k.weight", "w_k.bias"};
 constexpr ParamPair kWvNames{"w_v.weight", "w_v.bias"};
 constexpr ParamPair kWoNames{"w_o.weight", "w_o.bias"};
 constexpr std::string_view kWScoreName = "w_score.weight";
+constexpr std::string_view kBiasKName = "bias_k";
+constexpr std::string_view kBiasVName = "bias_v";
 constexpr ParamPair kQNormNames{"q_norm.weight", "q_norm.bias"};
 constexpr ParamPair kKNormNames{"k_norm.weight", "k_norm.bias"};
 
@@ -43,6 +47,21 @@ Result<Tensor<float, 2>> draw_score_weight(std::size_t num_heads,
     random.fill_uniform(weight->elements(), -bound, bound);
   }
   return weight;
+}
+
+// As PyTorch's xavier_normal_() of a (1, 1, E) tensor, whose fans are E both.
+Result<Tensor<float, 1>> draw_added(std::size_t elements,
+                                    const RandomStream& random) {
+  auto added = Tensor<float, 1>::create({elements});
+  if (added) {
+    random.fill_normal(added->elements());
+    const auto deviation =
+        static_cast<float>(1 / std::sqrt(static_cast<double>(elements)));
+    for (float& x : added->elements()) {
+      x *= deviation;
+    }
+  }
+  return added;
 }
 
 // Its factor is 1 and its bias 0.
@@ -103,6 +122,10 @@ void show_gradients(Gradients& gradients, const Show& show) {
     show_pair(*gradients.q_norm, kQNormNames);
     show_pair(*gradients.k_norm, kKNormNames);
   }
+  if (gradients.bias_k.size() != 0) {
+    show(kBiasKName, gradients.bias_k.elements());
+    show(kBiasVName, gradients.bias_v.elements());
+  }
 }
 
 }  // namespace
@@ -143,6 +166,16 @@ Result<MultiHeadAttentionParams> draw_params(
     params.q_norm = *std::move(q_norm);
     params.k_norm = *std::move(k_norm);
   }
+  if (config.add_bias_kv) {
+    auto bias_k =
+        draw_added(num_kv_heads * *config.head_dim, RandomStream(seed, kBiasK));
+    auto bias_v = draw_added(num_kv_heads * *config.v_head_dim,
+                             RandomStream(seed, kBiasV));
+    HEADWISE_TRY(bias_k);
+    HEADWISE_TRY(bias_v);
+    params.bias_k = *std::move(bias_k);
+    params.bias_v = *std::move(bias_v);
+  }
   return params;
 }
 
@@ -175,6 +208,10 @@ Status update_params(
   if (params.q_norm) {
     HEADWISE_TRY(update_norm(*params.q_norm, kQNormNames, change));
     HEADWISE_TRY(update_norm(*params.k_norm, kKNormNames, change));
+  }
+  if (params.bias_k) {
+    HEADWISE_TRY(change(kBiasKName, params.bias_k->elements()));
+    HEADWISE_TRY(change(kBiasVName, params.bias_v->elements()));
   }
   return ok();
 }

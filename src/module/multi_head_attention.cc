@@ -51,7 +51,9 @@ MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
       .value_proj = params.w_v.has_value(),
       .scoring = params.w_score ? Scoring::additive : Scoring::dot,
       .qk_norm = params.q_norm ? heads.qk_norm : std::nullopt,
-      .rotary = std::move(heads.rotary)};
+      .rotary = std::move(heads.rotary),
+      .add_bias_kv = params.bias_k.has_value(),
+      .add_zero_attn = heads.add_zero_attn};
 }
 
 }  // namespace

@@ -159,8 +159,12 @@ Result<Tensor<float, 1>> bias_without(const MultiHeadAttention& layer,
                                       ConstantPart constant) {
   const MultiHeadAttentionParams& params = *layer.params();
   const Linear& w_o = *params.w_o;
+  // Next to added keys a head's weights do not sum to 1, so that what w_v's
+  // bias adds is not constant.
+  const bool sums_to_one =
+      !layer.config().add_bias_kv && !layer.config().add_zero_attn;
   const bool adds = constant == ConstantPart::into_bias && params.w_v &&
-                    params.w_v->has_bias() && !heads.empty();
+                    params.w_v->has_bias() && sums_to_one && !heads.empty();
   auto bias = Tensor<float, 1>::create(
       {adds || w_o.has_bias() ? w_o.out_features() : 0});
   if (!bias) {
@@ -195,6 +199,34 @@ Result<Tensor<float, 2>> score_rows(const Tensor<float, 2>& w_score,
     std::copy_n(&w_score(heads[n], 0), w_score.extent(1), &(*rows)(n, 0));
   }
   return rows;
+}
+
+// What an added key or value has for the kept heads.
+Result<Tensor<float, 1>> added_of(const Tensor<float, 1>& added,
+                                  const std::vector<std::size_t>& heads,
+                                  std::size_t size) {
+  auto left = Tensor<float, 1>::create_unset({heads.size() * size});
+  for (std::size_t n = 0; left && n < heads.size(); ++n) {
+    std::copy_n(&added(heads[n] * size), size, left->data() + n * size);
+  }
+  return left;
+}
+
+// The added key and value, if the layer has any and keeps a head.
+Status add_added_keys(const MultiHeadAttention& layer, const Kept& kept,
+                      MultiHeadAttentionParams& left) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  if (!config.add_bias_kv || kept.query.empty()) {
+    return ok();
+  }
+  const MultiHeadAttentionParams& params = *layer.params();
+  auto bias_k = added_of(*params.bias_k, kept.kv, *config.head_dim);
+  auto bias_v = added_of(*params.bias_v, kept.kv, *config.v_head_dim);
+  HEADWISE_TRY(bias_k);
+  HEADWISE_TRY(bias_v);
+  left.bias_k = *std::move(bias_k);
+  left.bias_v = *std::move(bias_v);
+  return ok();
 }
 
 // A norm's parameters of the kept heads.
@@ -301,6 +333,7 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
       left.w_score = *std::move(w_score);
     }
     HEADWISE_TRY(add_norms(layer, kept, left));
+    HEADWISE_TRY(add_added_keys(layer, kept, left));
     const bool even =
         std::ranges::adjacent_find(kept.of_group, std::not_equal_to<>()) ==
         kept.of_group.end();
@@ -315,7 +348,8 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
                 config.value_proj ? std::optional<std::size_t>() : config.vdim,
             .dropout = config.dropout,
             .qk_norm = qk_norm,
-            .rotary = config.rotary});
+            .rotary = config.rotary,
+            .add_zero_attn = config.add_zero_attn});
   });
 }
 

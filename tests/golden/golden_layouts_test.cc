@@ -15,8 +15,10 @@
 #include "golden/golden_case.h"
 #include "golden/golden_run.h"
 #include "headwise/interop/layouts.h"
+#include "headwise/interop/load_attention.h"
 #include "headwise/interop/safetensors.h"
 #include "headwise/module/multi_head_attention.h"
+#include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
@@ -79,6 +81,10 @@ MultiHeadAttention layer_of(const LayerParams& layer, bool out_proj,
     qk_norm = layer.qk_norm;
     made.q_norm = norm("q_norm.weight");
     made.k_norm = norm("k_norm.weight");
+  }
+  if (params.contains("bias_k")) {
+    made.bias_k = to_float<1>(params.at("bias_k"), "test", "bias_k").value();
+    made.bias_v = to_float<1>(params.at("bias_v"), "test", "bias_v").value();
   }
   return MultiHeadAttention::from_params(std::move(made),
                                          {.num_heads = num_heads,
@@ -195,6 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
         torch_mha("torch_mha_cross", "torch-mha"),
         torch_mha("torch_mha_no_bias", "torch-mha"),
         torch_mha("torch_mha_kdim_vdim", "torch-mha-split"),
+        torch_mha("torch_mha_bias_kv", "torch-mha"),
         keras("keras_mha_plain", "value"), keras("keras_mha_no_bias", "value"),
         keras("keras_mha_value_dim", "value"),
         keras("keras_mha_key_value", "key"), keras("keras_gqa", "value"),
@@ -219,16 +226,95 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST_F(FixturesTest, LayersWithoutCounterpartAreRefused) {
-  const char* const file = "state_dict.safetensors";
-  const auto match =
-      find_layout(shapes_of(arrays_of(fixtures() / "torch_mha_bias_kv" / file)),
-                  {"", file});
-  ASSERT_FALSE(match);
-  EXPECT_EQ(match.error().message(),
-            "state_dict.safetensors: bias_k is one more key of all sequences "
-            "(add_bias_kv), which has no counterpart here");
+// ---- PyTorch's added keys. ----
+
+// (L, B, E) as (B, L, E), unless the case has the batch first.
+TensorView<const float, 3> batch_first(const GoldenCase& golden,
+                                       const Tensor<float, 3>& x) {
+  if (golden.options().at("batch_first")) {
+    return x.view();
+  }
+  const TensorView<const float, 3> view = x.view();
+  return {x.data(),
+          {view.extent(1), view.extent(0), view.extent(2)},
+          {view.stride(1), view.stride(0), view.stride(2)}};
 }
+// The reverse of what the layer gives.
+Tensor<float, 3> as_in_case(const GoldenCase& golden,
+                            const Tensor<float, 3>& x) {
+  const auto [B, L, E] = x.extents();
+  if (golden.options().at("batch_first")) {
+    return clone(x);
+  }
+  auto turned = Tensor<float, 3>::create({L, B, E}).value();
+  for (std::size_t n = 0; n < B * L; ++n) {
+    std::copy_n(&x(n / L, n % L, 0), E, &turned(n % L, n / L, 0));
+  }
+  return turned;
+}
+
+template <std::size_t Rank>
+Tensor<bool, Rank> negated(Tensor<bool, Rank> ignored) {
+  for (std::size_t n = 0; n < ignored.size(); ++n) {
+    ignored.data()[n] = !ignored.data()[n];
+  }
+  return ignored;
+}
+
+class AddedKeysGoldenTest : public FixturesTest,
+                            public testing::WithParamInterface<const char*> {};
+
+TEST_P(AddedKeysGoldenTest, GivePyTorchsOutputWeightsAndGradients) {
+  const std::filesystem::path folder = fixtures() / GetParam();
+  const GoldenCase golden(folder);
+  const auto layer =
+      load_attention((folder / "state_dict.safetensors").string(),
+                     {.num_heads = golden.options().at("num_heads"),
+                      .add_zero_attn = golden.options().at("add_zero_attn")})
+          .value();
+  EXPECT_EQ(layer.config().add_bias_kv, golden.options().at("add_bias_kv"));
+  const auto query = golden.floats<3>("query");
+  const auto key = golden.floats<3>("key");
+  const auto value = golden.floats<3>("value");
+  AttentionOptions options = {.attn_weights = AttnWeights::per_head};
+  Tensor<bool, 2> padding;
+  Tensor<bool, 2> pairs;
+  if (golden.has("key_padding_mask")) {
+    padding = negated(golden.bools<2>("key_padding_mask"));
+    options.mask = options.mask & key_padding(padding.view());
+  }
+  if (golden.has("attn_mask")) {
+    pairs = negated(golden.bools<2>("attn_mask"));
+    options.mask = options.mask & dense(view_of(pairs), {Axis::Lq, Axis::Lkv});
+  }
+  auto saved = layer
+                   .forward_for_backward(batch_first(golden, query),
+                                         batch_first(golden, key),
+                                         batch_first(golden, value), options)
+                   .value();
+  const auto matches = [&](const char* name, const Got& got) {
+    EXPECT_TRUE(golden.matches(name, got));
+  };
+  matches("output", got_of(as_in_case(golden, saved.result().output)));
+  matches("weights", got_of(saved.result().attn_weights));
+  const auto d_output = golden.floats<3>("grad_output");
+  const auto gradients =
+      layer.backward(saved, batch_first(golden, d_output)).value();
+  matches("grad_query", got_of(as_in_case(golden, gradients.query)));
+  matches("grad_key", got_of(as_in_case(golden, gradients.key)));
+  matches("grad_value", got_of(as_in_case(golden, gradients.value)));
+  matches("grad_out_proj.weight", got_of(gradients.w_o->weight));
+  if (layer.config().add_bias_kv) {
+    matches("grad_bias_k", got_of(gradients.bias_k));
+    matches("grad_bias_v", got_of(gradients.bias_v));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AddedKeys, AddedKeysGoldenTest,
+                         testing::Values("torch_mha_bias_kv",
+                                         "torch_mha_zero_attn",
+                                         "torch_mha_all_options"),
+                         [](const auto& test) { return test.param; });
 
 // ---- Norms of queries and keys, there and back. ----
 

@@ -54,6 +54,18 @@ TEST_P(EveryLayoutTest, IsFoundAndThereAndBackIsTheSameBitForBit) {
   }
 }
 
+TEST(LayoutsTest, AnAddedKeyAndItsValueAreFeatures) {
+  LayerParams layer = layer_of();
+  layer.params.emplace("bias_k", counted({6}, 7));
+  layer.params.emplace("bias_v", counted({6}, 8));
+  const auto tensors = lay_out(layer, 0, layout("torch-mha"));
+  ASSERT_TRUE(tensors) << tensors.error().message();
+  EXPECT_THAT(tensors->at("bias_k").shape, ElementsAre(1, 1, 6));
+  const auto again = take(*tensors);
+  ASSERT_TRUE(again) << again.error().message();
+  expect_equal(again->params, layer.params);
+}
+
 TEST(LayoutsTest, PackedProjectionsAreRowsOfQueryKeyAndValue) {
   const auto layer = take({{"in_proj_weight", counted({12, 4}, 0)},
                            {"in_proj_bias", counted({12}, 100)},

@@ -67,7 +67,8 @@ TEST(AdditiveLayerTest, IsProjectionAndAdditiveAttention) {
     const auto query = uniform<3>({2, 9, 5}, 100);
     const auto key = uniform<3>({2, 11, 7}, 101);
     const auto value = uniform<3>({2, 11, 4}, 102);
-    const auto& [w_q, w_k, w_v, w_o, w_score, q_norm, k_norm] = *layer.params();
+    const auto& [w_q, w_k, w_v, w_o, w_score, q_norm, k_norm, bias_k, bias_v] =
+        *layer.params();
     ASSERT_EQ(w_v.has_value(), value_proj);
     const auto q = w_q.forward(query).value();
     const auto k = w_k.forward(key).value();

@@ -169,6 +169,16 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
   }
   const std::size_t H = config.num_heads;
   const std::size_t Hkv = *config.num_kv_heads;
+  AddedKeys& added = operation_options.added_keys;
+  added.zero_attn = config.add_zero_attn;
+  Tensor<double, 2> d_bias_k;
+  Tensor<double, 2> d_bias_v;
+  if (params.bias_k) {
+    added.bias_k = {params.bias_k->data(), {Hkv, *config.head_dim}};
+    added.bias_v = {params.bias_v->data(), {Hkv, *config.v_head_dim}};
+    d_bias_k = Tensor<double, 2>::create(added.bias_k.extents()).value();
+    d_bias_v = Tensor<double, 2>::create(added.bias_v.extents()).value();
+  }
   const Wide query = widened(call.query);
   const Wide key = widened(call.key);
   const Wide value = widened(call.value);
@@ -186,8 +196,10 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
       params.w_v ? projected(value, *params.w_v) : widened(call.value);
   const auto [B, Lq, width] = q.extents();
   Wide context = zeros({B, Lq, H * *config.v_head_dim});
-  auto weights = Tensor<double, 4>::create({B, H, Lq, k.extent(1)}).value();
-  auto mean = Tensor<double, 4>::create({B, 1, Lq, k.extent(1)}).value();
+  const std::size_t columns =
+      k.extent(1) + (params.bias_k ? 1U : 0U) + (added.zero_attn ? 1U : 0U);
+  auto weights = Tensor<double, 4>::create({B, H, Lq, columns}).value();
+  auto mean = Tensor<double, 4>::create({B, 1, Lq, columns}).value();
   const bool is_mean = options.attn_weights == AttnWeights::mean;
   ASSERT_TRUE(reference_attention<double>(
       heads(q.view(), H), heads(k.view(), Hkv), heads(v.view(), Hkv),
@@ -216,7 +228,9 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
        .key = heads(d_k.view(), Hkv),
        .value = heads(d_v.view(), Hkv),
        .score_weight = d_score_weight.size() == 0 ? TensorView<double, 2>()
-                                                  : d_score_weight},
+                                                  : d_score_weight,
+       .bias_k = params.bias_k ? d_bias_k : TensorView<double, 2>(),
+       .bias_v = params.bias_v ? d_bias_v : TensorView<double, 2>()},
       options, operation_options));
   if (config.qk_norm) {
     expect_norm(*got.q_norm, q_norm->backward(d_q), name + ": q_norm");
@@ -229,6 +243,12 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
   expect_linear(got.w_q, of_q, config.bias, name + ": w_q");
   expect_linear(got.w_k, of_k, config.bias, name + ": w_k");
   expect_near(got.w_score, d_score_weight, name + ": w_score");
+  const auto in_a_row = [](Tensor<double, 2> heads) {
+    const Extents<1> extents{heads.size()};
+    return std::move(heads).with_extents(extents);
+  };
+  expect_near(got.bias_k, in_a_row(std::move(d_bias_k)), name + ": bias_k");
+  expect_near(got.bias_v, in_a_row(std::move(d_bias_v)), name + ": bias_v");
   if (!params.w_v) {
     expect_near(got.value, d_v, name + ": value");
     return;
@@ -279,6 +299,13 @@ TEST(LayerBackwardTest, IsTheChainRuleForEveryKindOfLayer) {
         .out_proj = false,
         .value_proj = false,
         .scoring = Scoring::additive}},
+      {"added keys, grouped",
+       {.embed_dim = 16,
+        .num_heads = 4,
+        .num_kv_heads = 2,
+        .v_head_dim = 3,
+        .add_bias_kv = true,
+        .add_zero_attn = true}},
       {"RMS norm",
        {.embed_dim = 32,
         .num_heads = 4,

@@ -64,6 +64,14 @@ inline testing::AssertionResult same_params(
   const auto weight = same_bits(a->weight, b->weight);
   return weight ? same_bits(a->bias, b->bias) : weight;
 }
+inline testing::AssertionResult same_params(
+    const std::optional<Tensor<float, 1>>& a,
+    const std::optional<Tensor<float, 1>>& b) {
+  if (a.has_value() != b.has_value()) {
+    return testing::AssertionFailure() << "not the same added keys";
+  }
+  return a ? same_bits(*a, *b) : testing::AssertionSuccess();
+}
 inline testing::AssertionResult same_params(const MultiHeadAttention& a,
                                             const MultiHeadAttention& b) {
   if (!a.params() || !b.params()) {
@@ -91,6 +99,13 @@ inline testing::AssertionResult same_params(const MultiHeadAttention& a,
   }
   for (const auto member :
        {&MultiHeadAttentionParams::q_norm, &MultiHeadAttentionParams::k_norm}) {
+    if (auto r = same_params((*a.params()).*member, (*b.params()).*member);
+        !r) {
+      return r;
+    }
+  }
+  for (const auto member :
+       {&MultiHeadAttentionParams::bias_k, &MultiHeadAttentionParams::bias_v}) {
     if (auto r = same_params((*a.params()).*member, (*b.params()).*member);
         !r) {
       return r;

@@ -90,7 +90,8 @@ TEST(MultiHeadAttentionTest, IsProjectionHeadsAttentionMergeAndProjection) {
   const auto query = uniform<3>({2, 4, 12}, 1);
   const auto key = uniform<3>({2, 6, 12}, 2);
   const auto value = uniform<3>({2, 6, 12}, 3);
-  const auto& [w_q, w_k, w_v, w_o, w_score, q_norm, k_norm] = *layer.params();
+  const auto& [w_q, w_k, w_v, w_o, w_score, q_norm, k_norm, bias_k, bias_v] =
+      *layer.params();
   const auto q = w_q.forward(query).value();
   const auto k = w_k.forward(key).value();
   const auto v = w_v->forward(value).value();

@@ -19,9 +19,8 @@
 // whatever its element type.
 //
 // Errors: bad_data if no layout fits, if more than one does, or if the given
-// one does not; the message names the tensors. unsupported for tensors that
-// change what the layer computes and have no counterpart here. out_of_range for
-// a layer that does not exist, invalid_argument for an unknown layout.
+// one does not; the message names the tensors. out_of_range for a layer that
+// does not exist, invalid_argument for an unknown layout.
 //   read: m.safetensors does not fit the layout bert: there is no
 //   encoder.layer.0.attention.self.key.bias
 //
@@ -57,6 +56,7 @@ enum class ParamForm {
   head_inputs,   // (H, d, out), in = H * d
   bias,          // (out), as here; also the parameters of a norm
   head_bias,     // (H, d)
+  added_key,     // (1, 1, features), of bias_k and bias_v
 };
 
 // One parameter of a layer in a file. If `parts` is more than 1, the tensor's
@@ -71,18 +71,11 @@ struct LayoutRow {
   std::size_t parts = 1;
 };
 
-// A tensor that may be next to them and is not supported.
-struct RefusedTensor {
-  std::string_view name;
-  std::string_view what;
-};
-
 struct Layout {
   std::string_view name;
   std::span<const std::string_view> prefixes;  // of every name; the first is
                                                // the one that is written
   std::span<const LayoutRow> rows;
-  std::span<const RefusedTensor> refused;
   // What q_norm.weight and k_norm.weight are of; no value: files do not say it.
   std::optional<QkNorm> qk_norm{};
 };

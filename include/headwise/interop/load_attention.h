@@ -51,6 +51,8 @@ struct LoadAttentionOptions {
   // The norm of queries and keys, whose `bias` the file says. It is an error if
   // the file has no parameters for it.
   std::optional<QkNorm> qk_norm{};
+  // As the layer's configuration; files do not say it.
+  bool add_zero_attn = false;
 };
 
 // An embedding.weight in the file is ignored.

@@ -4,7 +4,8 @@
 //
 // Names: w_q.weight (out, in), w_q.bias (out), the same for w_k, w_v, w_o;
 // w_score.weight (heads, hidden) for additive scoring; q_norm.weight and
-// k_norm.weight of a norm of queries and keys, with .bias; embedding.weight.
+// k_norm.weight of a norm of queries and keys, with .bias; bias_k and bias_v
+// (features) of an added key; embedding.weight.
 // Also accepted: fc_q and W_q for w_q, and so on for k, v and o; w_0 for w_o.
 // In a file with W_q, W_k and w_v but without W_v and W_o, the names of d2l's
 // additive attention, w_v.weight (1, hidden) is w_score.weight, if that name is

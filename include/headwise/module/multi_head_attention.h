@@ -26,6 +26,7 @@
 //   w_score.weight  (num_heads, head_dim)             additive scoring only
 //   q_norm.weight   (head_dim)                        q_norm.bias  as many
 //   k_norm.weight   (head_dim)                        k_norm.bias
+//   bias_k  (num_kv_heads * head_dim)   bias_v  (num_kv_heads * v_head_dim)
 //
 // q_norm and k_norm are those of `.qk_norm`; unless its `over` is
 // NormOver::head they have num_heads and num_kv_heads times as many elements.
@@ -33,6 +34,11 @@
 // With `.scoring = Scoring::additive` (Bahdanau) the score of query i and key j
 // is w_score . tanh(q[i] + k[j]) in each head instead of scale * q[i] . k[j];
 // head_dim is then the size of the head's hidden layer.
+//
+// With `.add_bias_kv` one more key and value, bias_k and bias_v, follow the
+// projected ones in every sequence, and with `.add_zero_attn` one of zeros, as
+// in PyTorch (steps/added_keys.h). They are neither normalised nor rotated, and
+// every query attends to them. attn_weights and scores have a column for each.
 //
 // With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) query
 // head h reads head h / (num_heads / num_kv_heads) of keys and values, or the
@@ -110,6 +116,8 @@ struct MultiHeadAttentionConfig {
   std::optional<QkNorm> qk_norm{};
   // Rotates queries and keys; its rotary_dim is at most head_dim.
   std::optional<Rotary> rotary{};
+  bool add_bias_kv = false;    // a learned key and value in every sequence
+  bool add_zero_attn = false;  // a key and value of zeros
 };
 
 // The same configuration with every missing size filled in. Errors:
@@ -131,6 +139,9 @@ struct MultiHeadAttentionParams {
   // Both, or none: queries and keys are not normalised.
   std::optional<HeadNormParams> q_norm{};
   std::optional<HeadNormParams> k_norm{};
+  // Both, or none: (num_kv_heads * head_dim), (num_kv_heads * v_head_dim).
+  std::optional<Tensor<float, 1>> bias_k{};
+  std::optional<Tensor<float, 1>> bias_v{};
 };
 
 // What the shapes of the parameters do not say about a layer.
@@ -147,6 +158,7 @@ struct HeadCounts {
   // Must be given if there are q_norm and k_norm, which say its `bias`.
   std::optional<QkNorm> qk_norm{};
   std::optional<Rotary> rotary{};
+  bool add_zero_attn = false;
 };
 
 // Sizes of the inputs. Sizes that are not open may be left out.
@@ -169,7 +181,7 @@ struct LayerOptions {
   // new tokens of `sequences` (B), which are appended and see what their
   // sequences hold. The mask says whether that is causal. Rotary positions are
   // those in the sequence. A result's attn_weights are (B, num_heads, Lq,
-  // longest sequence).
+  // longest sequence). Not in a layer with added keys.
   KvCache* cache = nullptr;
   std::span<const SequenceId> sequences{};
 };
@@ -178,10 +190,11 @@ struct LayerOptions {
 // query, key and value.
 template <std::size_t Rank, class T = float>
 struct MultiHeadAttentionResult {
-  Tensor<T, Rank> output;                // (B, Lq, embed_dim)
-  Tensor<float, Rank + 1> attn_weights;  // as options.attn_weights says
-  Tensor<float, Rank> lse;               // (B, num_heads, Lq), natural log
-  Tensor<float, Rank + 1> scores{};      // as options.scores says
+  Tensor<T, Rank> output;  // (B, Lq, embed_dim)
+  // As options.attn_weights says, with a column for each added key.
+  Tensor<float, Rank + 1> attn_weights;
+  Tensor<float, Rank> lse;           // (B, num_heads, Lq), natural log
+  Tensor<float, Rank + 1> scores{};  // as options.scores says
 };
 
 namespace detail {
@@ -234,6 +247,8 @@ struct MultiHeadAttentionParamGradients {
   Tensor<float, 2> head_gates{};
   std::optional<HeadNormGradients> q_norm{};
   std::optional<HeadNormGradients> k_norm{};
+  Tensor<float, 1> bias_k{};  // as long as the parameter; empty without one
+  Tensor<float, 1> bias_v{};
 
   // Calls `show` with the gradient of each parameter, with the names and in the
   // order of MultiHeadAttention::update(). The names are string literals.
@@ -258,7 +273,9 @@ class MultiHeadAttention {
  public:
   // Draws parameters with the distribution of PyTorch's nn.Linear, from a
   // generator that gives the same numbers on every machine; norms begin with
-  // the factor 1 and the bias 0. Errors: those of complete_config().
+  // the factor 1 and the bias 0, and bias_k and bias_v as PyTorch's, normal
+  // with the standard deviation 1 / sqrt(elements). Errors: those of
+  // complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
   // Sizes come from the parameters. A layer may have no heads, as after pruning
@@ -362,12 +379,12 @@ class MultiHeadAttention {
 
   // Passes each parameter's elements to `change`, which may write them, in the
   // order "w_q.weight", "w_q.bias", the same for w_k, w_v and w_o,
-  // "w_score.weight", "q_norm.weight", "q_norm.bias", the same for k_norm; a
-  // parameter that the layer does not have is left out. The
-  // names are string literals. No other call may run meanwhile, and backward()
-  // refuses what was saved before. The first error of `change` ends the update
-  // and is returned; an exception of `change` reaches the caller. What `change`
-  // wrote until then stays, and the layer remains usable. Errors:
+  // "w_score.weight", "q_norm.weight", "q_norm.bias", the same for k_norm,
+  // "bias_k", "bias_v"; a parameter that the layer does not have is left out.
+  // The names are string literals. No other call may run meanwhile, and
+  // backward() refuses what was saved before. The first error of `change` ends
+  // the update and is returned; an exception of `change` reaches the caller.
+  // What `change` wrote until then stays, and the layer remains usable. Errors:
   // invalid_argument while an input size is open; then `change` is not called.
   Status update(
       FunctionRef<Status(std::string_view name, std::span<float> values)>

@@ -5,6 +5,7 @@
 //             group are removed
 //   w_score   loses the head's row, in a layer with additive scoring
 //   q_norm, k_norm  lose the head's parameters where each head has its own
+//   bias_k, bias_v  lose the features of a key/value head, as w_k and w_v
 //
 // The remaining rows and columns keep their bits. Groups may then have
 // different numbers of query heads, and a layer may have no heads at all. The
