@@ -191,6 +191,10 @@ class CacheTest(DecodeCase):
                 (USAGE, "--d-output cannot be used with --cache: it has no "
                  "backward pass", (*on, "--d-output", "d.npy", "--grad-dir",
                                    "g")),
+                (USAGE, "--bias-k cannot be used with --cache: it takes no "
+                 "added keys", (*on, "--bias-k", "s.npy", "--bias-v", "s.npy")),
+                (USAGE, "--zero-attn cannot be used with --cache: it takes no "
+                 "added keys", (*on, "--zero-attn")),
                 (USAGE, "--attn-weights-form mean cannot be used with --cache",
                  (*on, "--attn-weights", "a.npy", "--attn-weights-form",
                   "mean")),
@@ -256,6 +260,11 @@ class LayerTest(RunCase):
                     "layer rotates by the positions in the cache", *layer,
                     "--key", "x.npy", "--value", "x.npy", "--rotary-base", "9",
                     "--query-positions", "p.npy")
+        self.put("layer/bias_k.npy", 8)
+        self.put("layer/bias_v.npy", 8)
+        self.refuse(BAD_INPUT, "--params layer has bias_k, an added key, which "
+                    "--cache does not take", *layer, "--key", "x.npy",
+                    "--value", "x.npy")
 
 
 class PastTest(DecodeCase):

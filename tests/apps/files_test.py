@@ -117,6 +117,10 @@ class CollisionTest(FilesTest):
                        "--query-offsets", "--keep-mask", "--sequence-ids"):
             self.refused(f"--out is x.npy, which {option} reads",
                          *self.run_call(option, "x.npy", out="x.npy"))
+        for out, option in (("x.npy", "--bias-k"), ("y.npy", "--bias-v")):
+            self.refused(f"--out is {out}, which {option} reads",
+                         *self.run_call("--bias-k", "x.npy", "--bias-v",
+                                        "y.npy", out=out))
         gradients = ("--d-output", "d.npy", "--grad-dir", "g")
         self.refused("--out is d.npy, which --d-output reads",
                      *self.run_call(*gradients, out="d.npy"))

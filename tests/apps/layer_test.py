@@ -116,6 +116,22 @@ class ParamsTest(CliTest):
         self.fail_with(BAD_INPUT, "layer has no layer 1, expected 0",
                        *self.arguments, "--layer", "1")
 
+    def test_added_keys(self):
+        self.put("layer/bias_k.npy", 6)
+        self.fail_with(BAD_INPUT, "layer has bias_k and no bias_v",
+                       *self.arguments)
+        self.put("layer/bias_v.npy", 5)
+        self.fail_with(BAD_INPUT, "bias_v has shape (5), expected (num_heads "
+                       "* v_head_dim) = (6)", *self.arguments)
+        self.put("layer/bias_v.npy", 6)
+        self.fail_with(USAGE, "--bias-k and --bias-v are for tensors with heads; "
+                       "with --params the layer's are bias_k and bias_v",
+                       *self.arguments, "--bias-k", "k.npy")
+        self.put("layer/embedding.weight.npy", 9, 6)
+        self.fail_with(BAD_INPUT, "--params layer has bias_k, an added key that "
+                       "explain does not show", "explain", "--params", "layer",
+                       "--num-heads", "2")
+
     def test_explain_guesses_no_heads(self):
         self.put("layer/embedding.weight.npy", 9, 6)
         self.put_text("1 2 3\n4 5\n", "tokens.txt")

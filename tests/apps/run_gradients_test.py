@@ -55,12 +55,16 @@ class GradientsTest(RunCase):
         self.put("slopes.npy", 4, values=(0.5, 0.25, -0.125, 1))
         self.put("t5.npy", 6, 4)
         self.put("sinks.npy", 4, values=(0.5, 1, -0.25, 0))
+        self.put("bk.npy", 2, 5)
+        self.put("bv.npy", 2, 7)
         self.assert_all(
             {"d_query.npy": "q.npy", "d_key.npy": "k.npy",
              "d_value.npy": "v.npy", "d_bias.npy": "bias.npy",
              "d_t5_bias.npy": "t5.npy", "d_alibi.npy": "slopes.npy",
-             "d_sinks.npy": "sinks.npy"},
-            self.inputs("--causal", "--query-start", "3", "--softcap", "2",
+             "d_sinks.npy": "sinks.npy", "d_bias_k.npy": "bk.npy",
+             "d_bias_v.npy": "bv.npy"},
+            self.inputs("--causal", "--bias-k", "bk.npy", "--bias-v", "bv.npy",
+                        "--zero-attn", "--query-start", "3", "--softcap", "2",
                         "--bias", "bias.npy", "--bias-axes", "Lkv,H",
                         "--t5-bias", "t5.npy", "--t5-max-distance", "6",
                         "--alibi", "slopes.npy", "--sinks", "sinks.npy"),
@@ -110,10 +114,14 @@ class GradientsTest(RunCase):
         self.put("g.npy", 2, 3, 6)
         self.put("sinks.npy", 2, values=(0.5, -1))
         operands["d_sinks.npy"] = "sinks.npy"
+        for name in ("bias_k", "bias_v"):
+            self.put(f"layer/{name}.npy", 6)
+            operands[f"d_{name}.npy"] = f"layer/{name}.npy"
         self.assert_all(
             operands,
             self.inputs("--params", "layer", "--num-heads", "2", "--causal",
-                        "--sinks", "sinks.npy", q=(2, 3, 6), k=(2, 5, 5), v=(2, 5, 4)),
+                        "--zero-attn", "--sinks", "sinks.npy", q=(2, 3, 6),
+                        k=(2, 5, 5), v=(2, 5, 4)),
             {"o.npy": "g.npy"})
 
     def test_a_keep_mask_that_was_written_drops_the_same(self):
@@ -121,19 +129,31 @@ class GradientsTest(RunCase):
         self.put("w.npy", 4, 5)
         self.put("offsets.npy", 4, descr="<i8", values=(0, 4, 4, 9))
         for name in ("w_q", "w_k", "w_v", "w_o"):
-            self.put(f"layer/{name}.weight.npy", 6, 6)
+            for layer in ("layer", "keyed"):
+                self.put(f"{layer}/{name}.weight.npy", 6, 6)
+        self.put("keyed/bias_k.npy", 6)
+        self.put("keyed/bias_v.npy", 6)
+        self.put("bk.npy", 2, 5)
+        self.put("bv.npy", 2, 7)
         batched = {"q": (2, 4, 3, 5), "k": (2, 2, 6, 5), "v": (2, 2, 6, 7)}
         for sizes, output, mask, *opts in (
                 (batched, (2, 4, 3, 7), (2, 4, 3, 6), "--sequence-ids",
                  "ids.npy", "--query-start", "5"),
                 (batched, (2, 4, 3, 7), (2, 4, 3, 6), "--scoring", "additive",
                  "--score-weight", "w.npy"),
+                (batched, (2, 4, 3, 7), (2, 4, 3, 8), "--bias-k", "bk.npy",
+                 "--bias-v", "bv.npy", "--zero-attn"),
                 ({"q": (4, 3, 5), "k": (2, 6, 5), "v": (2, 6, 7)}, (4, 3, 7),
                  (4, 3, 6)),
                 ({"q": (9, 4, 5), "k": (9, 2, 5), "v": (9, 2, 7)}, (9, 4, 7),
                  (3, 4, 5, 5), "--offsets", "offsets.npy"),
+                ({"q": (9, 4, 5), "k": (9, 2, 5), "v": (9, 2, 7)}, (9, 4, 7),
+                 (3, 4, 5, 6), "--offsets", "offsets.npy", "--zero-attn"),
                 ({"q": (2, 3, 6), "k": (2, 5, 6), "v": (2, 5, 6)}, (2, 3, 6),
-                 (2, 2, 3, 5), "--params", "layer", "--num-heads", "2")):
+                 (2, 2, 3, 5), "--params", "layer", "--num-heads", "2"),
+                ({"q": (2, 3, 6), "k": (2, 5, 6), "v": (2, 5, 6)}, (2, 3, 6),
+                 (2, 2, 3, 7), "--params", "keyed", "--num-heads", "2",
+                 "--zero-attn")):
             with self.subTest(opts):
                 self.put("g.npy", *output)
                 arguments = self.inputs(

@@ -12,6 +12,8 @@ class RunRefusesTest(RunCase):
         self.put("m.npy", 2, 3, 6)
         self.put("i.npy", 2, 3, 6, descr="|b1")
         self.put("s.npy", 3)
+        self.put("bk.npy", 2, 5)
+        self.put("bv.npy", 2, 7)
         for code, message, *opts in (
                 (BAD_INPUT, "--bias has shape (2, 3, 6), expected 4 axes "
                  "(B, H, Lq, Lkv), or --bias-axes", "--bias", "m.npy"),
@@ -58,6 +60,14 @@ class RunRefusesTest(RunCase):
                  "--alibi", "m.npy"),
                 (BAD_INPUT, "--sinks has shape (3), expected (Hq) = (4)",
                  "--sinks", "s.npy"),
+                (BAD_INPUT, "--bias-k has shape (2, 7), expected (Hkv, D) = "
+                 "(2, 5)", "--bias-k", "bv.npy", "--bias-v", "bv.npy"),
+                (BAD_INPUT, "--bias-v has shape (2, 5), expected (Hkv, Dv) = "
+                 "(2, 7)", "--bias-k", "bk.npy", "--bias-v", "bk.npy"),
+                (BAD_INPUT, "--bias-k has shape (2, 3, 6), expected (Hkv, D)",
+                 "--bias-k", "m.npy", "--bias-v", "bv.npy"),
+                (USAGE, "--bias-k needs --bias-v", "--bias-k", "m.npy"),
+                (USAGE, "--bias-v needs --bias-k", "--bias-v", "m.npy"),
                 (USAGE, "--alibi is manual, expected auto or a .npy file",
                  "--alibi", "manual")):
             with self.subTest(message):
@@ -195,6 +205,8 @@ class RunRefusesTest(RunCase):
         (self.folder / "torn.npy").write_bytes(npy_bytes((2, 6))[:-1])
         self.put("floats.npy", 2, 6)
         self.put("documents.npy", 2, 6, descr="<i8", values=(1,) * 12)
+        self.put("bk.npy", 2, 5)
+        self.put("bv.npy", 2, 7)
         for option, *beside in (
                 ("--query",), ("--key",), ("--value",), ("--query-start",),
                 ("--key-lengths",), ("--key-starts",), ("--key-padding",),
@@ -203,6 +215,8 @@ class RunRefusesTest(RunCase):
                 ("--mask", "--mask-axes", "B,Lkv"),
                 ("--bias", "--bias-axes", "B,Lkv"), ("--t5-bias",),
                 ("--alibi",), ("--sinks",), ("--sequence-ids",),
+                ("--bias-k", "--bias-v", "bv.npy"),
+                ("--bias-v", "--bias-k", "bk.npy"),
                 ("--keep-mask",)):
             for name, message in (("missing.npy", ": No such file"),
                                   ("torn.npy", " has ")):

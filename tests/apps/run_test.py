@@ -257,6 +257,35 @@ class RunTest(RunCase):
                 self.assert_close("a.npy", (2, 4, 3, 6), weights)
                 self.assert_close("l.npy", (2, 4, 3), lse)
 
+    def test_added_keys_are_keys_of_every_sequence(self):
+        learned_k = [0.25 * n - 1 for n in range(10)]
+        learned_v = [1 - 0.125 * n for n in range(14)]
+        self.put("bk.npy", 2, 5, values=learned_k)
+        self.put("bv.npy", 2, 7, values=learned_v)
+        self.succeed(*self.inputs("--attn-weights", "a.npy", "--bias-k",
+                                  "bk.npy", "--bias-v", "bv.npy",
+                                  "--zero-attn"))
+
+        def appended(name, learned):
+            (B, G, L, D), x = read_npy(self.folder / name)
+            rows = []
+            for n in range(B * G):
+                g = n % G
+                rows += x[n * L * D:(n + 1) * L * D]
+                rows += learned[g * D:(g + 1) * D]
+                rows += [0] * D
+            self.put("more_" + name, B, G, L + 2, D, values=rows)
+
+        appended("k.npy", learned_k)
+        appended("v.npy", learned_v)
+        self.succeed("run", "--query", "q.npy", "--key", "more_k.npy",
+                     "--value", "more_v.npy", "--out", "o2.npy",
+                     "--attn-weights", "a2.npy")
+        self.assert_close("o.npy", (2, 4, 3, 7),
+                          read_npy(self.folder / "o2.npy")[1])
+        self.assert_close("a.npy", (2, 4, 3, 8),
+                          read_npy(self.folder / "a2.npy")[1])
+
     def test_unbatched_and_the_mean_of_the_heads(self):
         self.put("q1.npy", 1, 4, 3, 5)
         self.succeed(*self.inputs("--attn-weights", "a.npy", q=(1, 4, 3, 5),

@@ -75,6 +75,11 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
                      .with_embedding = !input.vectors,
                      .choice = flags.layer.choice()});
   HEADWISE_TRY(files);
+  if (files->layer.config().add_bias_kv) {
+    return option_error("--params " + flags.params,
+                        "has bias_k, an added key that explain does not show",
+                        "", ErrorCode::unsupported);
+  }
   const auto disagrees = [&](std::string_view option, std::size_t given,
                              std::size_t in_file) {
     return option_error(option, fmt::format("is {}", given),

@@ -40,6 +40,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(H): 밸류 없이 소프트맥스에 더해지는 헤드별 점수. -inf: 없음"},
     {"(H): subtract slope * distance from the scores; auto: the usual slopes",
      "(H): 점수에서 기울기 * 거리를 뺍니다. auto: 표준 기울기"},
+    {"(Hkv, D): one more key of every sequence, which every query sees; "
+     "weights and scores have a column for it",
+     "(Hkv, D): 모든 쿼리가 보는, 시퀀스마다 하나 더 두는 키. 가중치와 점수에 "
+     "열이 하나 늘어납니다"},
+    {"(Hkv, Dv): the value of --bias-k", "(Hkv, Dv): --bias-k의 밸류"},
     {"(buckets, H): T5's relative-position bias; T5 uses --scale 1",
      "(버킷 수, H): T5의 상대 위치 바이어스. T5는 --scale 1을 씁니다"},
     {"(positions, N/2) each: your own cosines and sines",
@@ -86,6 +91,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"multiply by 1 + weight, as Gemma does",
      "Gemma처럼 1 + 가중치를 곱합니다"},
     {"number of threads (default: all)", "사용할 스레드 수(기본값: 전부)"},
+    {"one more key and value of zeros, which every query sees",
+     "모든 쿼리가 보는, 0으로 된 키와 밸류를 하나 더 둡니다"},
     {"output of a query without any key (default zero)",
      "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero)"},
     {"query i attends to LEFT keys before i + query start and RIGHT after it "

@@ -69,7 +69,8 @@ Result<LayerFromFiles> load(const std::string& path,
       .num_kv_heads = wanted.num_kv_heads,
       .default_num_heads = wanted.otherwise_num_heads,
       .vdim = wanted.vdim,
-      .qk_norm = wanted.qk_norm};
+      .qk_norm = wanted.qk_norm,
+      .add_zero_attn = wanted.add_zero_attn};
   if (!wanted.with_embedding) {
     auto layer = load_attention(path, options);
     HEADWISE_TRY(layer);

@@ -26,6 +26,7 @@ struct LayerWanted {
   std::string scoring;              // as typed: dot, additive, empty
   std::size_t vdim = 0;             // of the values; with an embedding, its own
   std::optional<QkNorm> qk_norm{};  // as asked for
+  bool add_zero_attn = false;
   bool with_embedding = false;
   LayerChoice choice{};
 };

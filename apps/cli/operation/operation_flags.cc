@@ -166,4 +166,20 @@ void add_score_weight_option(const Arguments& arguments,
       .advanced();
 }
 
+void add_added_key_options(const Arguments& arguments, OperationFlags& flags) {
+  arguments
+      .add_text("--bias-k", flags.bias_k, kNpy,
+                "(Hkv, D): one more key of every sequence, which every query "
+                "sees; weights and scores have a column for it")
+      .advanced();
+  arguments
+      .add_text("--bias-v", flags.bias_v, kNpy,
+                "(Hkv, Dv): the value of --bias-k")
+      .advanced();
+  arguments
+      .add_flag("--zero-attn", flags.zero_attn,
+                "one more key and value of zeros, which every query sees")
+      .advanced();
+}
+
 }  // namespace headwise::cli

@@ -35,6 +35,9 @@ struct OperationFlags {
   bool t5_bidirectional = false;
   std::string alibi;
   std::string sinks;
+  std::string bias_k;  // with --bias-v, a key of every sequence
+  std::string bias_v;
+  bool zero_attn = false;
   std::string empty_rows = "zero";
   std::string keep_mask;
   std::optional<double> dropout;
@@ -53,5 +56,7 @@ void add_layout_option(const Arguments& arguments, std::string& layout);
 // --offsets and --query-offsets:
 void add_ragged_options(const Arguments& arguments, OperationFlags& flags);
 void add_score_weight_option(const Arguments& arguments, OperationFlags& flags);
+// --bias-k, --bias-v and --zero-attn:
+void add_added_key_options(const Arguments& arguments, OperationFlags& flags);
 
 }  // namespace headwise::cli

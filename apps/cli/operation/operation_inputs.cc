@@ -180,6 +180,10 @@ Status OperationInputs::read_files(bool batched, std::size_t num_heads) {
   HEADWISE_TRY(read_t5_bias());
   HEADWISE_TRY(read_alibi(num_heads));
   HEADWISE_TRY(read_tensor({"--sinks", flags_.sinks}, "(H)", true, sinks_));
+  HEADWISE_TRY(
+      read_tensor({"--bias-k", flags_.bias_k}, "(Hkv, D)", true, bias_k_));
+  HEADWISE_TRY(
+      read_tensor({"--bias-v", flags_.bias_v}, "(Hkv, Dv)", true, bias_v_));
   HEADWISE_TRY(read_tensor({"--sequence-ids", flags_.sequence_ids}, "(B)",
                            has_batch, sequence_ids_));
   return read_tensor({"--keep-mask", flags_.keep_mask}, "(B, H, Lq, Lkv)",
@@ -305,6 +309,13 @@ OperationOptions OperationInputs::operation_options() const {
   if (score_weight_) {
     options.score_weight = *score_weight_;
   }
+  if (bias_k_) {
+    options.added_keys.bias_k = *bias_k_;
+  }
+  if (bias_v_) {
+    options.added_keys.bias_v = *bias_v_;
+  }
+  options.added_keys.zero_attn = flags_.zero_attn;
   return options;
 }
 

@@ -67,6 +67,8 @@ class OperationInputs {
   std::optional<Tensor<float, 2>> t5_bias_;
   std::optional<Tensor<float, 1>> alibi_;
   std::optional<Tensor<float, 1>> sinks_;
+  std::optional<Tensor<float, 2>> bias_k_;
+  std::optional<Tensor<float, 2>> bias_v_;
   std::optional<Tensor<bool, 4>> keep_mask_;
   std::optional<Tensor<std::int64_t, 1>> sequence_ids_;
 };

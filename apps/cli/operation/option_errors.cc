@@ -36,7 +36,9 @@ struct ArgumentOption {
   std::string_view option;
 };
 constexpr auto kOptions = std::to_array<ArgumentOption>(
-    {{"alibi", "--alibi"},
+    {{"added_keys.bias_k", "--bias-k"},
+     {"added_keys.bias_v", "--bias-v"},
+     {"alibi", "--alibi"},
      {"bias", "--bias"},
      {"dropout.keep_mask", "--keep-mask"},
      {"dropout.p", "--dropout"},

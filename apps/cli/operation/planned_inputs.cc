@@ -15,6 +15,8 @@ void plan_inputs(FilePlan& plan, const OperationFlags& flags) {
   plan.input("--bias", flags.bias);
   plan.input("--t5-bias", flags.t5_bias);
   plan.input("--sinks", flags.sinks);
+  plan.input("--bias-k", flags.bias_k);
+  plan.input("--bias-v", flags.bias_v);
   plan.input("--keep-mask", flags.keep_mask);
   plan.input("--sequence-ids", flags.sequence_ids);
   // These take words, too.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kPositions =
     "a layer rotates by the positions in the cache";
+constexpr const char* kNoAddedKeys = "it takes no added keys";
 
 // Options that a cache cannot do.
 Outcome check_served(const RunFlags& flags) {
@@ -20,11 +21,13 @@ Outcome check_served(const RunFlags& flags) {
     const char* option;
     const char* why;
   };
-  const std::array<Row, 6> rows = {{
+  const std::array<Row, 8> rows = {{
       {flags.is_layer() && !flags.rotary.query_positions.empty(),
        "--query-positions", kPositions},
       {flags.is_layer() && !flags.rotary.key_positions.empty(),
        "--key-positions", kPositions},
+      {!flags.operation.bias_k.empty(), "--bias-k", kNoAddedKeys},
+      {flags.operation.zero_attn, "--zero-attn", kNoAddedKeys},
       {!flags.d_output.empty(), "--d-output", "it has no backward pass"},
       {!flags.scores_out.empty(), "--scores-out", "it returns no scores"},
       {flags.form == "mean", "--attn-weights-form mean",

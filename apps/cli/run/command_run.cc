@@ -163,6 +163,21 @@ Outcome check_scoring_flags(const RunFlags& flags) {
   return {};
 }
 
+Outcome check_added_key_flags(const RunFlags& flags) {
+  const std::string& bias_k = flags.operation.bias_k;
+  const std::string& bias_v = flags.operation.bias_v;
+  if (flags.is_layer() && !(bias_k.empty() && bias_v.empty())) {
+    return usage(
+        "--bias-k and --bias-v are for tensors with heads; with --params the "
+        "layer's are bias_k and bias_v");
+  }
+  if (bias_k.empty() != bias_v.empty()) {
+    return usage(bias_k.empty() ? "--bias-v needs --bias-k"
+                                : "--bias-k needs --bias-v");
+  }
+  return {};
+}
+
 Outcome check_output_flags(const RunFlags& flags) {
   if (flags.form != "per-head" && flags.attn_weights.empty() &&
       flags.d_attn_weights.empty()) {
@@ -186,8 +201,8 @@ Outcome check_output_flags(const RunFlags& flags) {
 
 Outcome check_flags(const RunFlags& flags) {
   for (const auto check :
-       {check_layer_flags, check_scoring_flags, check_output_flags,
-        PastInputs::check_flags, check_cache_flags}) {
+       {check_layer_flags, check_scoring_flags, check_added_key_flags,
+        check_output_flags, PastInputs::check_flags, check_cache_flags}) {
     HEADWISE_TRY(check(flags));
   }
   return {};
@@ -301,8 +316,9 @@ void add_layer_options(const Arguments& layer, RunFlags& flags) {
                  "run a layer with the parameters in a folder of .npy files, "
                  "a .npz or a .safetensors: w_q.weight, w_q.bias, the same "
                  "for w_k, w_v and w_o, w_score.weight for additive scoring, "
-                 "and q_norm.weight and k_norm.weight for --qk-norm; query, "
-                 "key and value are then (B, L, E)");
+                 "q_norm.weight and k_norm.weight for --qk-norm, and bias_k "
+                 "and bias_v of an added key; query, key and value are then "
+                 "(B, L, E)");
   add_layer_choice(layer, flags.layer);
   layer.add_count("--num-heads", flags.num_heads, "number of heads");
   layer
@@ -323,9 +339,9 @@ void add_gradient_options(const Arguments& gradients, RunFlags& flags) {
   gradients.add_text(
       "--grad-dir", flags.grad_dir, "DIR",
       "write the gradients to this folder: d_query.npy, d_key.npy, "
-      "d_value.npy, d_bias.npy, d_t5_bias.npy, d_alibi.npy, d_sinks.npy and "
-      "those of the "
-      "parameters, such as d_w_q.weight.npy");
+      "d_value.npy, d_bias.npy, d_t5_bias.npy, d_alibi.npy, d_sinks.npy, "
+      "d_bias_k.npy, d_bias_v.npy and those of the parameters, such as "
+      "d_w_q.weight.npy");
 }
 
 void add_output_options(const Arguments& output, RunFlags& flags) {
@@ -364,6 +380,7 @@ void add_output_options(const Arguments& output, RunFlags& flags) {
 void add_options(const Arguments& command, RunFlags& flags) {
   add_tensor_options(command.under("Tensors"), flags);
   add_score_weight_option(command.under("Scores"), flags.operation);
+  add_added_key_options(command.under("Scores"), flags.operation);
   add_layer_options(command.under("Layer"), flags);
   const Arguments cache = command.under("Keys and values of earlier tokens");
   add_past_options(cache, flags);

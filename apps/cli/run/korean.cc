@@ -46,12 +46,13 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--causal 또는 --window LEFT,0이 필요합니다"},
     {"run a layer with the parameters in a folder of .npy files, a .npz or a "
      ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, "
-     "w_score.weight for additive scoring, and q_norm.weight and k_norm.weight "
-     "for --qk-norm; query, key and value are then (B, L, E)",
+     "w_score.weight for additive scoring, q_norm.weight and k_norm.weight for "
+     "--qk-norm, and bias_k and bias_v of an added key; query, key and value "
+     "are then (B, L, E)",
      "레이어를 실행합니다: w_q.weight, w_q.bias와 w_k, w_v, w_o의 같은 이름, "
-     "가산 점수의 w_score.weight, --qk-norm의 q_norm.weight와 k_norm.weight. "
-     ".npy 폴더, .npz 또는 .safetensors. 이때 쿼리, 키, 밸류는 (B, L, "
-     "E)입니다"},
+     "가산 점수의 w_score.weight, --qk-norm의 q_norm.weight와 k_norm.weight, "
+     "더하는 키의 bias_k와 bias_v. .npy 폴더, .npz 또는 .safetensors. 이때 "
+     "쿼리, 키, 밸류는 (B, L, E)입니다"},
     {"run attention on your own tensors (.npy)",
      "내 텐서(.npy)로 어텐션을 계산합니다"},
     {"run the call through a cache of keys and values; the last query is then "
@@ -70,11 +71,11 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"write the attention weights (B, H, Lq, Lkv)",
      "어텐션 가중치 (B, H, Lq, Lkv)를 저장합니다"},
     {"write the gradients to this folder: d_query.npy, d_key.npy, d_value.npy, "
-     "d_bias.npy, d_t5_bias.npy, d_alibi.npy, d_sinks.npy and those of the "
-     "parameters, such as d_w_q.weight.npy",
+     "d_bias.npy, d_t5_bias.npy, d_alibi.npy, d_sinks.npy, d_bias_k.npy, "
+     "d_bias_v.npy and those of the parameters, such as d_w_q.weight.npy",
      "d_query.npy, d_key.npy, d_value.npy, d_bias.npy, d_t5_bias.npy, "
-     "d_alibi.npy, d_sinks.npy와 d_w_q.weight.npy 같은 파라미터의 그래디언트를 "
-     "이 폴더에 저장합니다"},
+     "d_alibi.npy, d_sinks.npy, d_bias_k.npy, d_bias_v.npy와 d_w_q.weight.npy "
+     "같은 파라미터의 그래디언트를 이 폴더에 저장합니다"},
     {"write the log-sum-exp of the scores (B, H, Lq), natural log",
      "점수의 log-sum-exp (B, H, Lq)를 자연로그로 저장합니다"},
     {"write the output, in the layout of the query",

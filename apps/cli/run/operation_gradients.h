@@ -24,6 +24,8 @@ struct OperationGradients {
   Tensor<float, 1> alibi;
   Tensor<float, 2> score_weight;
   Tensor<float, 1> sinks;
+  Tensor<float, 2> bias_k;  // of the added keys
+  Tensor<float, 2> bias_v;
 
   // Zeros. Errors: out_of_memory.
   static Result<OperationGradients> create(
@@ -39,14 +41,20 @@ struct OperationGradients {
     auto score_weight =
         Tensor<float, 2>::create(operation_options.score_weight.extents());
     auto sinks = Tensor<float, 1>::create(options.sinks.extents());
+    const AddedKeys& added = operation_options.added_keys;
+    auto bias_k = Tensor<float, 2>::create(added.bias_k.extents());
+    auto bias_v = Tensor<float, 2>::create(added.bias_v.extents());
     HEADWISE_TRY(bias);
     HEADWISE_TRY(t5_bias);
     HEADWISE_TRY(alibi);
     HEADWISE_TRY(score_weight);
     HEADWISE_TRY(sinks);
+    HEADWISE_TRY(bias_k);
+    HEADWISE_TRY(bias_v);
     return OperationGradients{*std::move(operands),     *std::move(bias),
                               *std::move(t5_bias),      *std::move(alibi),
-                              *std::move(score_weight), *std::move(sinks)};
+                              *std::move(score_weight), *std::move(sinks),
+                              *std::move(bias_k),       *std::move(bias_v)};
   }
 
   AttentionGradientsOf<T> views(bool heads_first) {
@@ -57,7 +65,9 @@ struct OperationGradients {
             .t5_bias = view_of_any(t5_bias),
             .alibi = view_of_any(alibi),
             .score_weight = view_of_any(score_weight),
-            .sinks = view_of_any(sinks)};
+            .sinks = view_of_any(sinks),
+            .bias_k = view_of_any(bias_k),
+            .bias_v = view_of_any(bias_v)};
   }
 
   // Those of the options, by name.
@@ -75,6 +85,8 @@ struct OperationGradients {
     add("d_alibi", alibi);
     add("d_sinks", sinks);
     add("d_score_weight", score_weight);
+    add("d_bias_k", bias_k);
+    add("d_bias_v", bias_v);
   }
 
  private:

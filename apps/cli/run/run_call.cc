@@ -15,6 +15,7 @@
 #include "operation/number_type.h"
 #include "operation_gradients.h"
 #include "run_gradients.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -22,15 +23,18 @@ namespace {
 // All pairs of tensors with these sizes, for this number of heads; 0: not
 // wanted.
 Extents<4> pairs_of(const AttentionOptions& options, const Extents<4>& q,
-                    const Extents<4>& k, std::size_t heads) {
+                    const Extents<4>& k, const AddedKeys& added_keys,
+                    std::size_t heads) {
   if (heads == 0) {
     return {};
   }
+  const std::size_t added = (added_keys.bias_k.data() != nullptr ? 1U : 0U) +
+                            (added_keys.zero_attn ? 1U : 0U);
   const Offsets& offsets = options.offsets;
   return offsets.ragged()
              ? Extents<4>{offsets.sequences(), heads, longest(offsets.query),
-                          longest(offsets.key)}
-             : Extents<4>{q[0], heads, q[1], k[1]};
+                          longest(offsets.key) + added}
+             : Extents<4>{q[0], heads, q[1], k[1] + added};
 }
 
 // The heads of the attention weights and scores that are asked for.
@@ -178,10 +182,13 @@ Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
   const std::size_t Dv = v.extent(3);
   auto output = Tensor<T, 4>::create(heads_first ? Extents<4>{B, H, Lq, Dv}
                                                  : Extents<4>{B, Lq, H, Dv});
-  auto attn_weights = Tensor<float, 4>::create(
-      pairs_of(options, q.extents(), k.extents(), weight_heads(options, H)));
-  auto scores = Tensor<float, 4>::create(
-      pairs_of(options, q.extents(), k.extents(), score_heads(options, H)));
+  const auto pairs = [&](std::size_t heads) {
+    return Tensor<float, 4>::create(pairs_of(options, q.extents(), k.extents(),
+                                             operation_options.added_keys,
+                                             heads));
+  };
+  auto attn_weights = pairs(weight_heads(options, H));
+  auto scores = pairs(score_heads(options, H));
   auto lse = Tensor<float, 3>::create({B, H, Lq});
   auto rows = Tensor<float, 4>::create({B, H, Lq, 2});
   HEADWISE_TRY(output);
@@ -329,6 +336,20 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
   return run_result<T>(std::move(*saved).take_result(), *std::move(named_ones));
 }
 
+// As far as a spec of the call needs them.
+AddedKeys added_keys_of(const MultiHeadAttention& layer) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  AddedKeys added = {.zero_attn = config.add_zero_attn};
+  if (config.add_bias_kv) {
+    const MultiHeadAttentionParams& params = *layer.params();
+    added.bias_k = {params.bias_k->data(),
+                    {*config.num_kv_heads, *config.head_dim}};
+    added.bias_v = {params.bias_v->data(),
+                    {*config.num_kv_heads, *config.v_head_dim}};
+  }
+  return added;
+}
+
 template <class T>
 Result<RunResult> run_layer_in(const RunFlags& flags,
                                const MultiHeadAttention& layer,
@@ -392,18 +413,25 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const RotaryInputs& rotary) {
   const auto qk_norm = flags.qk_norm.norm();
   HEADWISE_TRY(qk_norm);
-  auto files = read_layer(flags.params, {.num_heads = flags.num_heads,
-                                         .num_kv_heads = flags.num_kv_heads,
-                                         .scoring = flags.operation.scoring,
-                                         .vdim = arrays.value.shape.back(),
-                                         .qk_norm = *qk_norm,
-                                         .choice = flags.layer.choice()});
+  auto files =
+      read_layer(flags.params, {.num_heads = flags.num_heads,
+                                .num_kv_heads = flags.num_kv_heads,
+                                .scoring = flags.operation.scoring,
+                                .vdim = arrays.value.shape.back(),
+                                .qk_norm = *qk_norm,
+                                .add_zero_attn = flags.operation.zero_attn,
+                                .choice = flags.layer.choice()});
   HEADWISE_TRY(files);
   HEADWISE_TRY(check_layer_inputs(flags, arrays, files->layer.config()));
   auto rotation = rotary.rotary(*files->layer.config().head_dim);
   HEADWISE_TRY(rotation);
   HEADWISE_TRY(files->layer.set_rotary(*std::move(rotation)));
   const MultiHeadAttentionConfig& config = files->layer.config();
+  if (flags.cache.given() && config.add_bias_kv) {
+    return option_error("--params " + flags.params,
+                        "has bias_k, an added key, which --cache does not take",
+                        "", ErrorCode::unsupported);
+  }
   auto kv_groups = HeadGroups::create(config.kv_group_sizes);
   HEADWISE_TRY(kv_groups);
   const AttentionShape tensors = {.B = arrays.query.shape[0],
@@ -425,7 +453,8 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             options, {.positions = rotary.positions()});
                       });
   return with_keep_mask(flags, std::move(result), tensors, options,
-                        {.kv_groups = tensors.kv_groups});
+                        {.kv_groups = tensors.kv_groups,
+                         .added_keys = added_keys_of(files->layer)});
 }
 
 }  // namespace headwise::cli

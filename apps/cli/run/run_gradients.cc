@@ -133,6 +133,10 @@ Result<std::vector<NamedGradient>> named_gradients(
   if (gradients.sinks.size() != 0) {
     named_ones.push_back(named("d_sinks", std::move(gradients.sinks), true));
   }
+  if (gradients.bias_k.size() != 0) {
+    named_ones.push_back(named("d_bias_k", std::move(gradients.bias_k), true));
+    named_ones.push_back(named("d_bias_v", std::move(gradients.bias_v), true));
+  }
   return named_ones;
 }
 
@@ -144,7 +148,7 @@ std::vector<std::string> gradient_files() {
         "w_q.weight",     "w_q.bias",      "w_k.weight",  "w_k.bias",
         "w_v.weight",     "w_v.bias",      "w_o.weight",  "w_o.bias",
         "w_score.weight", "q_norm.weight", "q_norm.bias", "k_norm.weight",
-        "k_norm.bias"}) {
+        "k_norm.bias",    "bias_k",        "bias_v"}) {
     names.push_back(fmt::format("d_{}.npy", of));
   }
   return names;

@@ -283,6 +283,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} has shape {}", "{0}의 모양이 {1}입니다"},
     {"{} is there", "{0:이/가} 있습니다"},
     {"{} is {}", "{0} 값이 {1}입니다"},
+    {"{}, expected (1, 1, features)",
+     "{*0}. 모양이 (1, 1, 특징 수)여야 합니다"},
     {"{}, expected a multiple of {} output features",
      "{*0}. 출력 특징 수가 {1}의 배수여야 합니다"},
     {"{}, expected one element for each of the {} output features",

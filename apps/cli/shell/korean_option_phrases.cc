@@ -12,6 +12,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"({}), for P tokens the shape of {}", "({0}), 토큰 P개인 {1}의 모양"},
     {"--all adds columns to the lines; --json has every probability without it",
      "--all은 줄에 열을 더합니다. --json에는 모든 확률이 이미 있습니다"},
+    {"--bias-k and --bias-v are for tensors with heads; with --params the "
+     "layer's are bias_k and bias_v",
+     "--bias-k와 --bias-v는 헤드가 있는 텐서에 씁니다. --params를 쓰면 "
+     "레이어의 bias_k와 bias_v를 씁니다"},
     {"--chunk needs --causal or --window LEFT,0: otherwise queries attend to "
      "keys after their chunk",
      "--chunk를 쓰려면 --causal 또는 --window LEFT,0이 필요합니다. 없으면 "
@@ -114,6 +118,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s}에 대한 {0}의 분류기 점수가 NaN이거나 무한대입니다"},
     {"give {} or {}, not both", "{0:과/와} {1:은/는} 함께 줄 수 없습니다"},
     {"has a value", "{s}에 값을 주었습니다"},
+    {"has bias_k, an added key that explain does not show",
+     "{s}에 explain이 보여 주지 않는 더하는 키 bias_k가 있습니다"},
+    {"has bias_k, an added key, which --cache does not take",
+     "{s}에 --cache와 함께 쓸 수 없는 더하는 키 bias_k가 있습니다"},
     {"has no classifier", "{s}에 분류기가 없습니다"},
     {"has no sentence", "{s}에 쓸 문장이 없습니다"},
     {"has no value", "{s}에 값이 없습니다"},
@@ -150,6 +158,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"it returns no scores", "캐시는 점수를 돌려주지 않습니다"},
     {"it returns the attention weights of each head",
      "캐시는 헤드별 어텐션 가중치를 돌려줍니다"},
+    {"it takes no added keys", "캐시에는 더하는 키를 둘 수 없습니다"},
     {"layers", "레이어"},
     {"linear:F, ntk:F, yarn:F,ORIGINAL or llama3:F,LOW,HIGH,ORIGINAL with "
      "numbers",
