@@ -161,16 +161,6 @@ TEST(LayoutErrorsTest, HeadsThatDisagreeAreAnError) {
                                        .expected = {"4"}}));
 }
 
-TEST(LayoutErrorsTest, TensorsThatChangeTheLayerAreRefused) {
-  NamedArrays torch = lay_out(layer_of(), 0, layout("torch-mha")).value();
-  torch.emplace("bias_k", counted({1, 1, 6}, 0));
-  EXPECT_THAT(found(shapes_of(torch)), HasError({.code = ErrorCode::unsupported,
-                                                 .operation = "test",
-                                                 .file = "file",
-                                                 .entry = "bias_k",
-                                                 .given = {"add_bias_kv"}}));
-}
-
 TEST(LayoutErrorsTest, TheWantedLayoutDecidesBetweenTwo) {
   NamedArrays both = lay_out(layer_of(), 0, layout("headwise")).value();
   both.merge(lay_out(layer_of(), 0, layout("d2l")).value());

@@ -223,6 +223,22 @@ TEST(LoadAttentionFileTest, ParametersThatMakeNoLayerAreBadData) {
   EXPECT_EQ(five.error().code(), ErrorCode::bad_data);
 }
 
+TEST(LoadAttentionFileTest, AnAddedKeyHasAValue) {
+  const MultiHeadAttention layer = original();
+  const auto added = uniform<1>({kEmbed}, 5);
+  const TempFolder folder;
+  for (const char* name : {"bias_k", "bias_v"}) {
+    auto views = views_of(layer);
+    views.emplace(name, added.view());
+    const std::string path = put_npz(folder, views);
+    EXPECT_THAT(load_attention(path, {.num_heads = kHeads}),
+                HasError({.code = ErrorCode::bad_data,
+                          .file = path,
+                          .given = {"bias_k", "bias_v"},
+                          .expected = {"both or neither"}}));
+  }
+}
+
 TEST(LoadAttentionFileTest, ANormIsOfTheKindThatTheOptionsSay) {
   const TempFolder folder;
   for (const QkNorm& norm :
