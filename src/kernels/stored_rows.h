@@ -1,6 +1,6 @@
 // How keys and values are stored for attention of few queries
-// (kernels/stored_tile.h), and the conversions from and to float32. A cache uses
-// this form too, so a step reads it without packing.
+// (kernels/stored_tile.h), and the conversions from and to float32. A cache
+// uses this form too, so a step reads it without packing.
 //
 //   keys     panels (D, width): feature by feature, `width` keys side by side
 //   values   rows of Dv features
