@@ -15,7 +15,7 @@
 namespace headwise::cli {
 namespace {
 
-// What stands beside the past in the options.
+// The new keys or values, which the past ones must fit.
 struct Beside {
   std::string_view option;
   const Array& array;  // with an axis B

@@ -54,8 +54,8 @@ class BoundAddedKeys {
   bool learned() const { return bias_k_.data() != nullptr; }
   // Whether added key n is that of bias_k.
   bool is_learned(std::size_t n) const { return learned() && n == 0; }
-  // What stands for j in everything that depends on the key: 2^32 - 2 for the
-  // key of bias_k, 2^32 - 1 for that of zeros.
+  // The key index of added key n, for dropout and all else that depends on the
+  // index: 2^32 - 2 for the key of bias_k, 2^32 - 1 for that of zeros.
   std::size_t number(std::size_t n) const {
     return is_learned(n) ? kFirstNumber : kFirstNumber + 1;
   }
@@ -72,7 +72,7 @@ class BoundAddedKeys {
   float value(std::size_t n, std::size_t g, std::size_t c) const {
     return is_learned(n) ? bias_v_(g, c) : 0;
   }
-  // No view: there is no such key, or no value.
+  // Empty if there is no such key, or if it has no value.
   TensorView<const float, 2> bias_k() const { return bias_k_; }
   TensorView<const float, 2> bias_v() const { return bias_v_; }
   // All of them in order, (count, Hkv, D) and (count, Hkv, Dv). Errors:
