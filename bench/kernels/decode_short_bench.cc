@@ -88,12 +88,14 @@ struct Loops {
   }
 
   void append(std::size_t head) {
-    store_keys({token.k.data() + head * kHeadSize, 1, kHeadSize, 1}, kHeadSize,
-               StoredType::float32, kPanelKeys, kPanelKeys - 1,
-               panel(head, kPanels - 1), nullptr);
-    store_values({token.v.data() + head * kHeadSize, 1, kHeadSize, 1},
-                 kHeadSize, StoredType::float32,
-                 values_of(head) + (kTokens - 1) * kHeadSize, nullptr);
+    store_keys(
+        Rows<const float>{token.k.data() + head * kHeadSize, 1, kHeadSize, 1},
+        kHeadSize, StoredType::float32, kPanelKeys, kPanelKeys - 1,
+        panel(head, kPanels - 1), nullptr);
+    store_values(
+        Rows<const float>{token.v.data() + head * kHeadSize, 1, kHeadSize, 1},
+        kHeadSize, StoredType::float32,
+        values_of(head) + (kTokens - 1) * kHeadSize, nullptr);
   }
 
   void attend(std::size_t head) {

@@ -39,7 +39,8 @@ struct Head {
     const Rows<const float> all = {x.data(), kKeyBlock, kHeadSize, 1};
     for (std::size_t n = 0; n < blocks; ++n) {
       for (std::size_t panel = 0; panel < kPanels; ++panel) {
-        store_keys({all.row(panel * kPanelKeys), kPanelKeys, kHeadSize, 1},
+        store_keys(Rows<const float>{all.row(panel * kPanelKeys), kPanelKeys,
+                                     kHeadSize, 1},
                    kHeadSize, type, kPanelKeys, 0,
                    keys(n) + panel * block_bytes / kPanels,
                    key_scales(n) + panel * kPanelKeys);

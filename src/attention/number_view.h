@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "base/for_number_type.h"
+#include "base/untyped_view.h"
 #include "headwise/base/dtype.h"
 #include "headwise/base/half.h"
 #include "headwise/base/tensor_view.h"
@@ -31,7 +32,12 @@ class NumberView {
 
   bool given() const { return data_ != nullptr; }
   DType dtype() const { return dtype_; }
+  const Extents<4>& extents() const { return extents_; }
+  std::size_t extent(std::size_t axis) const { return extents_[axis]; }
   std::ptrdiff_t stride(std::size_t axis) const { return strides_[axis]; }
+  UntypedView untyped() const {
+    return visit([](const auto& view) { return UntypedView(view); });
+  }
 
   // Calls body(view) with the TensorView of its type.
   template <class Body>

@@ -65,11 +65,11 @@ Status CacheState::check_shapes(const NewTokens& tokens,
                            ragged ? "(1, tokens, Hkv, D)" : "(B, L, Hkv, D)",
                            {{B, L, options.num_kv_heads, options.head_dim}}));
   if (options.value_is_key_prefix) {
-    return tokens.value.data() == nullptr
-               ? ok()
-               : Status(value_error(operation, "value", "given",
+    return tokens.value.given()
+               ? Status(value_error(operation, "value", "given",
                                     "none: values are the keys' first "
-                                    "features"));
+                                    "features"))
+               : ok();
   }
   return check_shape(operation, "value", tokens.value.extents(),
                      ragged ? "(1, tokens, Hkv, Dv)" : "(B, L, Hkv, Dv)",
@@ -128,13 +128,11 @@ void CacheState::store(const NewTokens& tokens, std::size_t n,
   const std::size_t count = tokens.count(n);
   const std::size_t start = sequences.length(slot) - count;
   const std::size_t page_size = sequences.page_size();
-  const auto rows_of = [&](const TensorView<const float, 4>& tensor,
+  const auto rows_of = [&](const NumberView<const void>& tensor,
                            std::size_t from, std::size_t some) {
-    return tensor.data() == nullptr
-               ? kernels::Rows<const float>{}
-               : kernels::Rows<const float>{
-                     &tensor(tokens.batch(n), tokens.first(n) + from, head, 0),
-                     some, tensor.stride(1), tensor.stride(3)};
+    return tensor.given() ? tensor.rows(tokens.batch(n), tokens.first(n) + from,
+                                        head, some)
+                          : kernels::Rows<const float>{};
   };
   for (std::size_t done = 0; done < count;) {
     const std::size_t at = (start + done) % page_size;

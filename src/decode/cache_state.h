@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attention/number_view.h"
 #include "decode/cells.h"
 #include "decode/received_sums.h"
 #include "decode/sequence_pages.h"
@@ -21,8 +22,8 @@ namespace headwise::inline HEADWISE_ABI {
 // Tokens for some sequences, as KvCache::append() takes them.
 struct NewTokens {
   std::span<const SequenceId> ids;
-  TensorView<const float, 4> key;
-  TensorView<const float, 4> value;  // no data where values are in the keys
+  NumberView<const void> key;
+  NumberView<const void> value;  // none where values are in the keys
   TensorView<const std::int64_t, 1> offsets;  // no data: the same number each
 
   bool ragged() const { return offsets.data() != nullptr; }

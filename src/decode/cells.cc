@@ -10,7 +10,7 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-using kernels::Rows;
+using kernels::NumberRows;
 
 Result<Cells> Cells::create(const KvCacheOptions& options, const PagePool& pool,
                             std::size_t page_size, bool heads_outside) {
@@ -47,8 +47,8 @@ const std::byte* Cells::cell(PageNumber page, std::size_t head) const {
 // ---- Storing ----
 
 void Cells::store(PageNumber page, std::size_t head, std::size_t first,
-                  const Rows<const float>& keys,
-                  const Rows<const float>& values) {
+                  const NumberRows<const void>& keys,
+                  const NumberRows<const void>& values) {
   std::byte* const at = cell(page, head);
   const std::size_t number = kernels::size_of(layout_.type);
   auto* const key_scales = reinterpret_cast<float*>(at + layout_.key_scales);
@@ -64,9 +64,8 @@ void Cells::store(PageNumber page, std::size_t head, std::size_t first,
       const std::size_t panel = (first + n) / width;
       const std::size_t place = (first + n) % width;
       const std::size_t count = std::min(keys.count - n, width - place);
-      kernels::store_keys({keys.row(n), count, keys.row_stride, keys.stride},
-                          layout_.D, layout_.type, width, place,
-                          at + panel * layout_.panel_bytes,
+      kernels::store_keys(keys.part(n, count), layout_.D, layout_.type, width,
+                          place, at + panel * layout_.panel_bytes,
                           key_scales + panel * width);
       n += count;
     }

@@ -27,8 +27,8 @@ class Cells {
   // Stores the tokens of `rows` from place `first` of the page on: keys
   // (count, D) and values (count, Dv) of one head.
   void store(PageNumber page, std::size_t head, std::size_t first,
-             const kernels::Rows<const float>& keys,
-             const kernels::Rows<const float>& values);
+             const kernels::NumberRows<const void>& keys,
+             const kernels::NumberRows<const void>& values);
   // Loads the tokens [first, first + count) as rows of D and of Dv; null: not
   // wanted.
   void load(PageNumber page, std::size_t head, std::size_t first,

@@ -138,12 +138,13 @@ Result<AttentionSpec> spec_of_any_run(const DecodePlanState& plan) {
 struct Run {
   const DecodePlanState& plan;
   NewTokens tokens;
-  TensorView<const float, 4> query;
-  const AttentionOutputs& outputs;
+  NumberView<const void> query;
+  CallOutputs outputs;
+  CallTypes types;
 };
 
 Status check_rows(const Run& run) {
-  const TensorView<const float, 4>& key = run.tokens.key;
+  const NumberView<const void>& key = run.tokens.key;
   const std::size_t rows =
       run.tokens.ragged() ? key.extent(1) : key.extent(0) * key.extent(1);
   return rows <= run.plan.max_queries
@@ -199,9 +200,10 @@ Result<AttentionSpec> spec_of(const Run& run, const RunNumbers& numbers) {
 
 // The query, the outputs, and that these have memory of their own.
 Status check_tensors(const Run& run, const AttentionSpec& spec) {
-  const AttentionOutputs& outputs = run.outputs;
+  const CallOutputs& outputs = run.outputs;
+  const UntypedView output = outputs.output.untyped();
   const std::array<CallArgument, 6> read = {{
-      {CallTensor::query, false, run.query},
+      {CallTensor::query, false, run.query.untyped()},
       {CallTensor::score_weight, true, spec.score_weight},
       {CallTensor::bias, true, view_of(spec.bias)},
       {CallTensor::t5_bias, true, spec.t5_bias.table()},
@@ -209,7 +211,7 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::sinks, true, spec.sinks.view()},
   }};
   const std::array<CallArgument, 10> written = {{
-      {CallTensor::output, false, outputs.output},
+      {CallTensor::output, false, output},
       {CallTensor::attn_weights, false, outputs.attn_weights},
       {CallTensor::lse, false, outputs.lse},
       {CallTensor::softmax_rows, false, outputs.softmax_rows},
@@ -220,16 +222,15 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::map_mean, false, outputs.statistics.map_mean},
       {CallTensor::map_largest, false, outputs.statistics.map_largest},
   }};
-  const CallTypes types = call_types<float>();
-  HEADWISE_TRY(check_inputs(kOperation, spec, types, read));
-  HEADWISE_TRY(check_outputs(kOperation, spec, types, read, written));
+  HEADWISE_TRY(check_inputs(kOperation, spec, run.types, read));
+  HEADWISE_TRY(check_outputs(kOperation, spec, run.types, read, written));
   return check_overlap(kOperation,
-                       {{"output", Footprint(outputs.output)},
+                       {{"output", Footprint(output)},
                         {"attn_weights", Footprint(outputs.attn_weights)},
                         {"lse", Footprint(outputs.lse)},
                         {"softmax_rows", Footprint(outputs.softmax_rows)}},
-                       {{"key", Footprint(run.tokens.key)},
-                        {"value", Footprint(run.tokens.value)}});
+                       {{"key", Footprint(run.tokens.key.untyped())},
+                        {"value", Footprint(run.tokens.value.untyped())}});
 }
 
 // The second pass reads M and sum of every row, whether or not the caller wants
@@ -264,8 +265,9 @@ Status run_in(const Run& run, Workspace& workspace) {
   if (spec->shape.B == 0 || spec->shape.Lq == 0) {
     return ok();
   }
-  const CallInputs inputs(AttentionInputsOf<float>{run.query, {}, {}});
-  CallOutputs outputs(run.outputs);
+  CallInputs inputs(AttentionInputsOf<float>{});
+  inputs.query = run.query;
+  CallOutputs outputs = run.outputs;
   const DecodeCall call = {*spec, cache, run.tokens.ids, inputs, outputs};
   if (cache.received.collected()) {
     give_softmax_rows(run, memory, outputs);
@@ -322,16 +324,24 @@ std::size_t DecodePlan::workspace_bytes() const {
   return state_->workspace_bytes;
 }
 
-Status DecodePlan::run(std::span<const SequenceId> ids,
-                       TensorView<const float, 4> query,
-                       TensorView<const float, 4> key,
-                       TensorView<const float, 4> value,
-                       const AttentionOutputs& outputs, Workspace& workspace,
-                       TensorView<const std::int64_t, 1> offsets) const try {
-  return run_in({*state_, {ids, key, value, offsets}, query, outputs},
-                workspace);
-} catch (...) {
-  return caught_out_of_memory();
-}
+#define HEADWISE_RUN(T)                                              \
+  Status DecodePlan::run(                                            \
+      std::span<const SequenceId> ids, TensorView<const T, 4> query, \
+      TensorView<const T, 4> key, TensorView<const T, 4> value,      \
+      const AttentionOutputsOf<T>& outputs, Workspace& workspace,    \
+      TensorView<const std::int64_t, 1> offsets) const try {         \
+    return run_in({*state_,                                          \
+                   {ids, key, value, offsets},                       \
+                   query,                                            \
+                   CallOutputs(outputs),                             \
+                   call_types<T>()},                                 \
+                  workspace);                                        \
+  } catch (...) {                                                    \
+    return caught_out_of_memory();                                   \
+  }
+HEADWISE_RUN(float)
+HEADWISE_RUN(BFloat16)
+HEADWISE_RUN(Float16)
+#undef HEADWISE_RUN
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -158,17 +158,29 @@ Result<SequenceId> KvCache::add() try {
   return caught_out_of_memory();
 }
 
-Status KvCache::append(std::span<const SequenceId> ids,
-                       TensorView<const float, 4> key,
-                       TensorView<const float, 4> value,
-                       TensorView<const std::int64_t, 1> offsets) try {
-  const NewTokens tokens{ids, key, value, offsets};
-  HEADWISE_TRY(state_->check(tokens, kOperation));
-  state_->append(tokens, Executor::default_executor());
+namespace {
+
+Status append_to(CacheState& cache, const NewTokens& tokens) try {
+  HEADWISE_TRY(cache.check(tokens, kOperation));
+  cache.append(tokens, Executor::default_executor());
   return ok();
 } catch (...) {
   return caught_out_of_memory();
 }
+
+}  // namespace
+
+#define HEADWISE_APPEND(T)                                            \
+  Status KvCache::append(std::span<const SequenceId> ids,             \
+                         TensorView<const T, 4> key,                  \
+                         TensorView<const T, 4> value,                \
+                         TensorView<const std::int64_t, 1> offsets) { \
+    return append_to(*state_, {ids, key, value, offsets});            \
+  }
+HEADWISE_APPEND(float)
+HEADWISE_APPEND(BFloat16)
+HEADWISE_APPEND(Float16)
+#undef HEADWISE_APPEND
 
 Status KvCache::truncate(SequenceId id, std::size_t length) try {
   SequencePages& sequences = state_->sequences;

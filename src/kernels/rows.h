@@ -54,6 +54,13 @@ struct NumberRows {
     });
   }
 
+  // The rows [first, first + n).
+  NumberRows part(std::size_t first, std::size_t n) const {
+    return visit([&](const auto& rows) {
+      return NumberRows(rows.row(first), dtype, n, row_stride, stride);
+    });
+  }
+
   Void* data;
   DType dtype;
   std::size_t count;

@@ -3,26 +3,24 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "headwise/base/half.h"
 
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace {
 
-// The vector of one key: what its numbers are divided by when they are stored,
-// and multiplied by when they are read. 1 where the type has no scale.
-template <class T>
-float scale_of(const float* /*row*/, std::ptrdiff_t /*stride*/,
-               std::size_t /*size*/) {
-  return 1;
-}
-template <>
-float scale_of<std::int8_t>(const float* row, std::ptrdiff_t stride,
-                            std::size_t size) {
+// The vector of one key, row n: what its numbers are divided by when they are
+// stored, and multiplied by when they are read. 1 where the type has no scale.
+template <class T, class From>
+float scale_of(const Rows<From>& rows, std::size_t n, std::size_t size) {
+  if constexpr (!std::is_same_v<T, std::int8_t>) {
+    return 1;
+  }
   constexpr float kSmallest = 0x1p-126f;
   float largest = 0;
   for (std::size_t c = 0; c < size; ++c) {
-    const float x = std::fabs(row[static_cast<std::ptrdiff_t>(c) * stride]);
+    const float x = std::fabs(widened(rows.at(n, c)));
     if (!(x <= std::numeric_limits<float>::max())) {
       return std::numeric_limits<float>::quiet_NaN();
     }
@@ -82,35 +80,45 @@ float scale_at(const float* scales, std::size_t n) {
   return sizeof(T) == 1 ? scales[n] : 1;
 }
 
+// Calls body(T(), rows) with the type of the stored numbers and the Rows of
+// those that are given.
+template <class Body>
+auto with_types(StoredType type, const NumberRows<const void>& rows,
+                const Body& body) {
+  return with_type(type, [&](auto any) {
+    return rows.visit([&](const auto& given) { return body(any, given); });
+  });
+}
+
 }  // namespace
 
-void store_keys(const Rows<const float>& keys, std::size_t D, StoredType type,
-                std::size_t width, std::size_t first, void* panel,
-                float* scales) {
-  with_type(type, [&](auto any) {
+void store_keys(const NumberRows<const void>& keys, std::size_t D,
+                StoredType type, std::size_t width, std::size_t first,
+                void* panel, float* scales) {
+  with_types(type, keys, [&](auto any, const auto& given) {
     using T = decltype(any);
-    for (std::size_t n = 0; n < keys.count; ++n) {
-      const float scale = scale_of<T>(keys.row(n), keys.stride, D);
+    for (std::size_t n = 0; n < given.count; ++n) {
+      const float scale = scale_of<T>(given, n, D);
       put_scale<T>(scales, first + n, scale);
       T* to = static_cast<T*>(panel) + first + n;
       for (std::size_t i = 0; i < D; ++i, to += width) {
-        *to = stored<T>(keys.at(n, i), scale);
+        *to = stored<T>(widened(given.at(n, i)), scale);
       }
     }
   });
 }
 
-bool store_values(const Rows<const float>& values, std::size_t Dv,
+bool store_values(const NumberRows<const void>& values, std::size_t Dv,
                   StoredType type, void* rows, float* scales) {
-  return with_type(type, [&](auto any) {
+  return with_types(type, values, [&](auto any, const auto& given) {
     using T = decltype(any);
     T* to = static_cast<T*>(rows);
     float poison = 0;  // x * 0 is NaN if x is not finite
-    for (std::size_t n = 0; n < values.count; ++n, to += Dv) {
-      const float scale = scale_of<T>(values.row(n), values.stride, Dv);
+    for (std::size_t n = 0; n < given.count; ++n, to += Dv) {
+      const float scale = scale_of<T>(given, n, Dv);
       put_scale<T>(scales, n, scale);
       for (std::size_t c = 0; c < Dv; ++c) {
-        to[c] = stored<T>(values.at(n, c), scale);
+        to[c] = stored<T>(widened(given.at(n, c)), scale);
         poison += read<T>(to[c], scale) * 0.0f;
       }
     }

@@ -6,6 +6,7 @@
 //   values   rows of Dv features
 //   scales   int8 only: one number per key, for its features or for its values
 //
+// What is stored may be float32 or of 16 bits, which are widened exactly.
 // Numbers are narrowed once, to nearest even; they are read back exactly, int8
 // as scale * q in one rounding (docs/arithmetic.md, "Caches"). Nothing is
 // checked or allocated.
@@ -62,12 +63,12 @@ struct ValueRows {
 };
 
 // Writes the keys (count, D) into the places [first, first + count) of a panel.
-void store_keys(const Rows<const float>& keys, std::size_t D, StoredType type,
-                std::size_t width, std::size_t first, void* panel,
-                float* scales);
+void store_keys(const NumberRows<const void>& keys, std::size_t D,
+                StoredType type, std::size_t width, std::size_t first,
+                void* panel, float* scales);
 // Writes values (count, Dv) as rows one after another. Returns whether every
 // number is finite when it is read back.
-bool store_values(const Rows<const float>& values, std::size_t Dv,
+bool store_values(const NumberRows<const void>& values, std::size_t Dv,
                   StoredType type, void* rows, float* scales);
 
 // Reads the keys [first, first + count) of a panel back, as rows of D.

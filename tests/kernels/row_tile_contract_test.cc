@@ -90,10 +90,11 @@ struct StoredBlock {
       const Rows<const float> all = {&keys(first, 0), some,
                                      static_cast<std::ptrdiff_t>(D), 1};
       // In two parts, as a cache does.
-      store_keys({all.data, some / 2, all.row_stride, 1}, D, type, width, 0,
-                 panel, &scales(0, first));
-      store_keys({all.row(some / 2), some - some / 2, all.row_stride, 1}, D,
-                 type, width, some / 2, panel, &scales(0, first));
+      store_keys(Rows<const float>{all.data, some / 2, all.row_stride, 1}, D,
+                 type, width, 0, panel, &scales(0, first));
+      store_keys(Rows<const float>{all.row(some / 2), some - some / 2,
+                                   all.row_stride, 1},
+                 D, type, width, some / 2, panel, &scales(0, first));
       key_panels.push_back({panel, &scales(0, first), width});
     }
     const Rows<const float> all = {values.data(), count,
@@ -217,9 +218,10 @@ TEST_P(RowTileTest, AMaskedValueIsNotRead) {
           values(k, Dv - 1) = k % 2 == 0 ? kNotANumber : -kInfinity;
         }
       }
-      EXPECT_FALSE(store_values(
-          {values.data(), count, static_cast<std::ptrdiff_t>(Dv), 1}, Dv, type,
-          poisoned.rows.data(), &poisoned.scales(1, 0)));
+      EXPECT_FALSE(
+          store_values(Rows<const float>{values.data(), count,
+                                         static_cast<std::ptrdiff_t>(Dv), 1},
+                       Dv, type, poisoned.rows.data(), &poisoned.scales(1, 0)));
       EXPECT_TRUE(clean.finite);
       EXPECT_FALSE(
           kernels::stored_tile(type).all_finite(poisoned.parts.front(), Dv));
@@ -261,7 +263,8 @@ TEST(StoredRowsTest, OfInt8WithANumberThatIsNotFiniteAreNaN) {
     const float row[] = {1, poison, -2};
     std::int8_t q[3];
     float scale = 0;
-    EXPECT_FALSE(store_values({row, 1, 3, 1}, 3, StoredType::int8, q, &scale));
+    EXPECT_FALSE(store_values(Rows<const float>{row, 1, 3, 1}, 3,
+                              StoredType::int8, q, &scale));
     EXPECT_TRUE(std::isnan(scale));
     float read[3];
     load_values({q, &scale, 1, 3}, 3, StoredType::int8, read);

@@ -8,6 +8,7 @@
 #include "headwise/decode/kv_cache.h"
 #include "module/layer.h"
 #include "support/errors.h"
+#include "support/half_tensors.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -17,8 +18,11 @@ using testing_support::filled;
 using testing_support::forward_of;
 using testing_support::IsError;
 using testing_support::layer_of;
+using testing_support::narrowed_to;
+using testing_support::rounded_to;
 using testing_support::same_bits;
 using testing_support::uniform;
+using testing_support::widened_to_float;
 
 constexpr std::size_t kE = 24;
 
@@ -104,6 +108,27 @@ TEST(LayerCacheTest, ARaggedBatchHasTheBitsOfEachSequence) {
   const auto want = forward_of(layer, x, {.mask = causal(), .offsets = whole});
   EXPECT_TRUE(same_bits(got[0], {want.output.data(), 20 * kE}));
   EXPECT_TRUE(same_bits(got[1], {want.output.data() + 20 * kE, 30 * kE}));
+}
+
+// The layer widens its inputs and rounds its output once, with a cache too.
+TEST(LayerCacheTest, InputsOf16BitsGiveTheFloatOutputRoundedOnce) {
+  const MultiHeadAttention layer = layer_with_positions();
+  const auto half = narrowed_to<BFloat16>(uniform<3>({1, 30, kE}, 4130));
+  const auto wide = widened_to_float(half);
+  const AttentionOptions options = {.mask = causal()};
+  KvCache cache = cache_for_layer();
+  const std::vector<SequenceId> ids = {cache.add().value()};
+  const std::vector<SequenceId> wide_ids = {cache.add().value()};
+  const auto got = layer
+                       .forward(half, half, half, options,
+                                {.cache = &cache, .sequences = ids})
+                       .value();
+  const auto want = layer
+                        .forward(wide, wide, wide, options,
+                                 {.cache = &cache, .sequences = wide_ids})
+                        .value();
+  EXPECT_TRUE(same_bits(widened_to_float(got.output),
+                        rounded_to<BFloat16>(want.output)));
 }
 
 TEST(LayerCacheTest, WhatACacheDoesNotDoIsAnErrorAndNothingIsAppended) {

@@ -6,6 +6,10 @@
 //   value   (B, L, Hkv, Dv)  in      likewise
 //   output  (B, L, Hq, Dv)   out
 //
+// These four are all float, all BFloat16 or all Float16, whatever the type of
+// the cache. Of 16 bits, key and value are widened exactly and stored as the
+// cache stores floats, and each element of the output is rounded once.
+//
 // A call is a token of each sequence, a prompt, or a chunk of one; sequences of
 // any lengths, and calls of different numbers of tokens, may be mixed. Queries
 // are the last tokens of their sequence: query 0 stands at the length before
@@ -29,6 +33,7 @@
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
+#include "headwise/base/half.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/decode/kv_cache.h"
@@ -72,6 +77,15 @@ class DecodePlan {
              TensorView<const float, 4> key, TensorView<const float, 4> value,
              const AttentionOutputs& outputs, Workspace& workspace,
              TensorView<const std::int64_t, 1> offsets = {}) const;
+  // The same of 16-bit tensors, with the same plan.
+#define HEADWISE_RUN(T)                                                     \
+  Status run(std::span<const SequenceId> ids, TensorView<const T, 4> query, \
+             TensorView<const T, 4> key, TensorView<const T, 4> value,      \
+             const AttentionOutputsOf<T>& outputs, Workspace& workspace,    \
+             TensorView<const std::int64_t, 1> offsets = {}) const;
+  HEADWISE_RUN(BFloat16)
+  HEADWISE_RUN(Float16)
+#undef HEADWISE_RUN
 
  private:
   explicit DecodePlan(std::unique_ptr<DecodePlanState> state);

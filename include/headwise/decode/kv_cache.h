@@ -42,6 +42,7 @@
 #include <span>
 
 #include "headwise/base/dtype.h"
+#include "headwise/base/half.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
@@ -119,6 +120,15 @@ class KvCache {
   Status append(std::span<const SequenceId> ids, TensorView<const float, 4> key,
                 TensorView<const float, 4> value,
                 TensorView<const std::int64_t, 1> offsets = {});
+  // The same of 16-bit tensors, whatever the type of the cache: each number is
+  // widened exactly and then rounded once, unless the cache has its type.
+#define HEADWISE_APPEND(T)                                                   \
+  Status append(std::span<const SequenceId> ids, TensorView<const T, 4> key, \
+                TensorView<const T, 4> value,                                \
+                TensorView<const std::int64_t, 1> offsets = {});
+  HEADWISE_APPEND(BFloat16)
+  HEADWISE_APPEND(Float16)
+#undef HEADWISE_APPEND
 
   // Keeps the first `length` tokens. Errors: out_of_range for a sequence that
   // does not exist, a length beyond its own, or one whose next query would see
