@@ -13,6 +13,7 @@
 #include "headwise/attention/backward.h"
 #include "headwise/attention/plan.h"
 #include "support/errors.h"
+#include "support/half_tensors.h"
 
 namespace headwise {
 namespace {
@@ -22,16 +23,20 @@ using testing_support::every_options;
 using testing_support::EveryMask;
 using testing_support::filled;
 using testing_support::Inputs;
+using testing_support::IsError;
 using testing_support::kShapes;
 using testing_support::NaiveStatistics;
 using testing_support::NaiveStatisticsOf;
+using testing_support::narrowed_to;
 using testing_support::Outputs;
 using testing_support::random_inputs;
+using testing_support::rounded_to;
 using testing_support::same_bits;
 using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::view_of;
 using testing_support::widened;
+using testing_support::widened_to_float;
 
 const OperationOptions kAll = {
     .statistics = {.rows = true, .top_keys = 5, .columns = true, .map = true}};
@@ -155,6 +160,39 @@ TEST(StatisticsTest, HaveTheSameBitsOnAnyThreads) {
     EXPECT_TRUE(same(got.statistics, want.statistics)) << threads;
     EXPECT_TRUE(same_bits(got.out.output, want.out.output)) << threads;
   }
+}
+
+template <class T>
+void expect_statistics_of_the_widened(const Inputs<float>& in,
+                                      const AttentionOptions& options) {
+  const auto query = narrowed_to<T>(in.query);
+  const auto key = narrowed_to<T>(in.key);
+  const auto value = narrowed_to<T>(in.value);
+  const Asked want = ask(
+      {widened_to_float(query), widened_to_float(key), widened_to_float(value)},
+      options);
+  auto output = narrowed_to<T>(want.out.output);
+  std::ranges::fill(output.elements(), T{});
+  const auto got = attention_statistics(query, key, value,
+                                        AttentionOutputsOf<T>{.output = output},
+                                        options, kAll);
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_TRUE(same(*got, want.statistics));
+  EXPECT_TRUE(
+      same_bits(widened_to_float(output), rounded_to<T>(want.out.output)));
+}
+
+TEST(StatisticsTest, Of16BitTensorsAreThoseOfTheWidenedOnes) {
+  const Inputs<float> in = random_inputs(kLong, 715);
+  const AttentionOptions options{.mask = causal(), .query_start = 100};
+  expect_statistics_of_the_widened<BFloat16>(in, options);
+  expect_statistics_of_the_widened<Float16>(in, options);
+  auto one = narrowed_to<BFloat16>(filled<float, 4>({1, 2, 1, 4}, 1));
+  const auto other = narrowed_to<BFloat16>(filled<float, 4>({1, 2, 1, 3}, 1));
+  EXPECT_THAT(attention_statistics(one, other, one,
+                                   AttentionOutputsOf<BFloat16>{.output = one},
+                                   {}, kAll),
+              IsError(ErrorCode::shape_mismatch, "key"));
 }
 
 TEST(StatisticsTest, LeaveTheOutputsBitsAlone) {

@@ -39,6 +39,8 @@
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/statistics_options.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/half.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
@@ -93,6 +95,16 @@ Result<AttentionStatistics> attention_statistics(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOutputs& outputs,
     const AttentionOptions& options, const OperationOptions& operation_options);
+// The same of 16-bit tensors: the statistics are those of the same floats.
+#define HEADWISE_ATTENTION_STATISTICS(T)                                  \
+  Result<AttentionStatistics> attention_statistics(                       \
+      TensorView<const T, 4> query, TensorView<const T, 4> key,           \
+      TensorView<const T, 4> value, const AttentionOutputsOf<T>& outputs, \
+      const AttentionOptions& options,                                    \
+      const OperationOptions& operation_options);
+HEADWISE_ATTENTION_STATISTICS(BFloat16)
+HEADWISE_ATTENTION_STATISTICS(Float16)
+#undef HEADWISE_ATTENTION_STATISTICS
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop
