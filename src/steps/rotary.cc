@@ -183,23 +183,27 @@ struct Rotary::State {
     }
   }
 
-  Status check(const Rotation& call) const {
-    const Extents<4>& extents = call.x.extents();
-    HEADWISE_TRY(check_shape(kOperation, call.y_name, call.y.extents(),
-                             "(B, L, H, D)", extents));
+  Status check_input(std::string_view name, const TensorView<const float, 4>& x,
+                     const RotaryPositions& at) const {
+    const Extents<4>& extents = x.extents();
     if (extents[3] < 2 * pairs) {
       return argument_error(
-          kOperation, call.x_name, "has head_dim " + std::to_string(extents[3]),
+          kOperation, name, "has head_dim " + std::to_string(extents[3]),
           "at least rotary_dim = " + std::to_string(2 * pairs),
           ErrorCode::shape_mismatch);
     }
-    HEADWISE_TRY(check_contiguous(call.x_name, call.x));
-    HEADWISE_TRY(check_contiguous(call.y_name, call.y));
-    HEADWISE_TRY(check_in_place<float, 4>(kOperation, call.y_name, call.y,
-                                          {{call.x_name, call.x}}));
-    HEADWISE_TRY(
-        check_positions(call.positions, extents[0], extents[1], positions()));
+    HEADWISE_TRY(check_contiguous(name, x));
+    HEADWISE_TRY(check_positions(at, extents[0], extents[1], positions()));
     return check_target();
+  }
+
+  Status check(const Rotation& call) const {
+    HEADWISE_TRY(check_shape(kOperation, call.y_name, call.y.extents(),
+                             "(B, L, H, D)", call.x.extents()));
+    HEADWISE_TRY(check_input(call.x_name, call.x, call.positions));
+    HEADWISE_TRY(check_contiguous(call.y_name, call.y));
+    return check_in_place<float, 4>(kOperation, call.y_name, call.y,
+                                    {{call.x_name, call.x}});
   }
 
   Status run(const Rotation& call, const Executor& executor) const {
@@ -296,6 +300,13 @@ Status Rotary::angles(std::int64_t position, std::span<float> cos,
     std::copy_n(turn.sin.data(), turn.count, sin.data() + p);
   }
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status Rotary::check(TensorView<const float, 4> x,
+                     const RotaryPositions& positions) const try {
+  return state_->check_input("x", x, positions);
 } catch (...) {
   return caught_out_of_memory();
 }

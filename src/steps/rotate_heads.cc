@@ -94,6 +94,7 @@ Status rotate(const Rotary& rotary, bool back, const QueriesAndKeys& heads,
   const Positions queries =
       query_positions(shape, query_start, given.query_positions);
   const Positions keys = key_positions(shape, given.key_positions);
+  HEADWISE_TRY(named(rotary.check(heads.key, keys.at), "key"));
   HEADWISE_TRY(named(turn(heads.query, queries), "query"));
   return named(turn(heads.key, keys), "key");
 }

@@ -130,6 +130,10 @@ class Rotary {
   Status angles(std::int64_t position, std::span<float> cos,
                 std::span<float> sin) const;
 
+  // The errors of rotate(x, x, positions), which is not done.
+  Status check(TensorView<const float, 4> x,
+               const RotaryPositions& positions = {}) const;
+
   // The features of a head are contiguous; y is x or does not overlap it.
   // Errors, before anything is written: shape_mismatch; invalid_argument if the
   // stride along D is not 1, or D is below rotary_dim; out_of_range for a

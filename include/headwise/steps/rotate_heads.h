@@ -38,8 +38,8 @@ struct HeadPositions {
   TensorView<const std::int64_t, 2> key_positions{};
 };
 
-// Errors: those of Rotary::rotate() and out_of_memory. The queries may have
-// been rotated when the keys' positions are wrong.
+// Errors, before anything is rotated: those of Rotary::rotate(), about query,
+// key, query_positions or key_positions; out_of_memory.
 Status rotate_heads(const Rotary& rotary, const QueriesAndKeys& heads,
                     const AttentionShape& shape,
                     const QueryStart& query_start = {},
