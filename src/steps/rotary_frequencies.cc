@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -73,12 +74,14 @@ struct Scale {
   Result<RotaryFrequencies> operator()(const YarnScaling& rule) const {
     HEADWISE_TRY(check_yarn(rule));
     const auto dim = static_cast<double>(config.rotary_dim);
-    // The pair, not whole, that turns so often within the original length.
+    // The pair, not whole, that turns so often within the original length. The
+    // quotient of the largest and smallest numbers would have no logarithm.
     const auto pair_of = [&](double turns) {
-      return dim *
-             natural_log(static_cast<double>(rule.original_length) /
-                         (turns * kTwoPi)) /
-             (2 * ln_base);
+      using Limits = std::numeric_limits<double>;
+      const double wavelength = std::clamp(
+          static_cast<double>(rule.original_length) / (turns * kTwoPi),
+          Limits::min(), Limits::max());
+      return dim * natural_log(wavelength) / (2 * ln_base);
     };
     double low = pair_of(rule.beta_fast);
     double high = pair_of(rule.beta_slow);
@@ -88,7 +91,8 @@ struct Scale {
     }
     low = std::max(low, 0.0);
     high = std::min(high, dim - 1);
-    high += low == high ? 0.001 : 0;
+    // low may be the greater one where all pairs turn often, or all rarely.
+    high = low >= high ? low + 0.001 : high;
     RotaryFrequencies made{powers(config.rotary_dim, ln_base)};
     for (std::size_t p = 0; p < made.radians.size(); ++p) {
       const double share =

@@ -22,7 +22,9 @@
 namespace headwise {
 namespace {
 
+using testing_support::bits;
 using testing_support::clone;
+using testing_support::copy_of;
 using testing_support::filled;
 using testing_support::HasError;
 using testing_support::kFusedTargets;
@@ -309,6 +311,37 @@ TEST(RotaryPlacesTest, PositionsSayWhereTokensStand) {
                         rotated(rotary, x, {.start = 4})));
 }
 
+// Input, output and positions are views of larger memory, with features that
+// do not rotate; what is between them stays.
+TEST(RotaryPlacesTest, ViewsMayHaveAnyStrides) {
+  for (const auto layout : {RotaryLayout::halves, RotaryLayout::interleaved}) {
+    const Rotary rotary = rotary_of({.rotary_dim = 6, .layout = layout});
+    const auto from = uniform<4>({2, 3, 2, 16}, 13);
+    const auto numbers = tensor_of<std::int64_t, 2>(
+        {3, 4}, {9, -1, 40, -1, 0, -1, 7, -1, 1000, -1, 3, -1});
+    const TensorView<const float, 4> x(from.data() + 5, {2, 2, 3, 8},
+                                       {96, 16, 32, 1});
+    const TensorView<const std::int64_t, 2> positions(numbers.data(), {2, 2},
+                                                      {4, 2});
+    const auto same = tensor_of<std::int64_t, 2>({2, 2}, {9, 40, 0, 7});
+    for (const auto turn : {&Rotary::rotate, &Rotary::rotate_back}) {
+      auto memory = filled<float, 4>({3, 2, 2, 10}, -7);
+      const TensorView<float, 4> y(memory.data() + 1, {2, 2, 3, 8},
+                                   {20, 10, 40, 1});
+      auto expected = copy_of(x);
+      ASSERT_TRUE((rotary.*turn)(expected, expected, {.positions = same},
+                                 Executor::default_executor()));
+      ASSERT_TRUE((rotary.*turn)(x, y, {.positions = positions},
+                                 Executor::default_executor()));
+      EXPECT_TRUE(same_bits(copy_of(y), expected));
+      for (std::size_t n = 0; n < memory.size(); n += 10) {
+        EXPECT_EQ(memory.data()[n], -7);
+        EXPECT_EQ(memory.data()[n + 9], -7);
+      }
+    }
+  }
+}
+
 TEST(RotaryPlacesTest, EveryNaNIsTheSame) {
   const Rotary rotary = rotary_of({.rotary_dim = 4});
   auto x = filled<float, 4>({1, 1, 1, 4}, 1);
@@ -350,6 +383,56 @@ TEST(RotaryTablesTest, ComputeAsTheFrequenciesDo) {
     ASSERT_TRUE(rotary.rotate_back(d_rotary, d_rotary));
     EXPECT_TRUE(same_bits(d_tables, d_rotary));
   }
+}
+
+// Rows of numbers that are no cosines and sines, columns before rows in memory.
+TEST(RotaryTablesTest, RowsAreUsedAsTheyAre) {
+  const auto cos = uniform<2>({3, 9}, 10);
+  const auto sin = uniform<2>({3, 9}, 11);
+  const auto across = [](const Tensor<float, 2>& table) {
+    return TensorView<const float, 2>(table.data(), {9, 3}, {1, 9});
+  };
+  const Rotary tables = Rotary::from_tables(across(cos), across(sin)).value();
+  const auto x = uniform<4>({2, 4, 2, 7}, 12);
+  const auto positions =
+      tensor_of<std::int64_t, 2>({2, 4}, {8, 0, 3, 3, 1, 7, 2, 5});
+  const auto y = rotated(tables, x, {.positions = positions});
+  auto back = filled<float, 4>(x.extents(), -7);
+  ASSERT_TRUE(tables.rotate_back(x, back, {.positions = positions}));
+  for (std::size_t row = 0; row < 16; ++row) {
+    const float* const of = x.data() + row * 7;
+    const auto n = static_cast<std::size_t>(positions.data()[row / 2]);
+    for (std::size_t p = 0; p < 3; ++p) {
+      const float c = cos(p, n);
+      const float s = sin(p, n);
+      const float x1 = of[p];
+      const float x2 = of[p + 3];
+      EXPECT_NEAR(y.data()[row * 7 + p], x1 * c - x2 * s, 2e-7);
+      EXPECT_NEAR(y.data()[row * 7 + p + 3], x2 * c + x1 * s, 2e-7);
+      EXPECT_NEAR(back.data()[row * 7 + p], x1 * c + x2 * s, 2e-7);
+      EXPECT_NEAR(back.data()[row * 7 + p + 3], x2 * c - x1 * s, 2e-7);
+    }
+    EXPECT_EQ(y.data()[row * 7 + 6], of[6]);
+    EXPECT_EQ(back.data()[row * 7 + 6], of[6]);
+  }
+}
+
+TEST(RotaryTablesTest, WhatIsNoNumberStaysInItsRowAndPair) {
+  auto cos = filled<float, 2>({3, 2}, 1);
+  auto sin = filled<float, 2>({3, 2}, 0);
+  cos(1, 0) = -std::numeric_limits<float>::signaling_NaN();
+  sin(2, 1) = std::numeric_limits<float>::infinity();
+  const Rotary tables = Rotary::from_tables(cos, sin).value();
+  const auto x = filled<float, 4>({1, 3, 1, 4}, 2);
+  const auto y = rotated(tables, x);
+  for (std::size_t d = 0; d < 4; ++d) {
+    EXPECT_EQ(y(0, 0, 0, d), 2);
+    EXPECT_EQ(bits(y(0, 1, 0, d)), d % 2 == 0 ? kNaNBits : bits(2.0f)) << d;
+  }
+  EXPECT_EQ(y(0, 2, 0, 0), 2);
+  EXPECT_EQ(y(0, 2, 0, 1), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(y(0, 2, 0, 2), 2);
+  EXPECT_EQ(y(0, 2, 0, 3), std::numeric_limits<float>::infinity());
 }
 
 // ---- Scaling. ----
@@ -492,6 +575,102 @@ TEST(RotaryErrorsTest, ScalingRules) {
               is_refused("rotary_dim", {"2"}, {"4"}));
 }
 
+TEST(RotaryErrorsTest, NumbersThatNoRuleTakes) {
+  const auto with = [](const RotaryScaling& rule) {
+    return Rotary::create({.rotary_dim = 8, .scaling = rule});
+  };
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  for (const double bad : {kNaN, kInfinite, -kInfinite, -2.0, 0.0}) {
+    SCOPED_TRACE(bad);
+    const auto factor = is_refused("scaling.factor", {}, {"1 or greater"});
+    EXPECT_THAT(with(LinearScaling{bad}), factor);
+    EXPECT_THAT(with(NtkScaling{bad}), factor);
+    EXPECT_THAT(with(YarnScaling{.factor = bad, .original_length = 4}), factor);
+    EXPECT_THAT(with(Llama3Scaling{.factor = bad, .original_length = 4}),
+                factor);
+    const auto turns = is_refused("scaling.beta_fast", {}, {"above 0"});
+    YarnScaling yarn{.factor = 2, .original_length = 4};
+    yarn.beta_slow = bad;
+    EXPECT_THAT(with(yarn), turns);
+    yarn = {.factor = 2, .original_length = 4};
+    yarn.beta_fast = bad;
+    EXPECT_THAT(with(yarn), turns);
+    yarn = {.factor = 2, .original_length = 4, .attention_factor = bad};
+    EXPECT_THAT(with(yarn),
+                is_refused("scaling.attention_factor", {}, {"above 0"}));
+    const auto wavelengths =
+        is_refused("scaling.high_freq_factor", {}, {"above 0"});
+    Llama3Scaling llama3{.factor = 2, .original_length = 4};
+    llama3.low_freq_factor = bad;
+    EXPECT_THAT(with(llama3), wavelengths);
+    llama3 = {.factor = 2, .original_length = 4};
+    llama3.high_freq_factor = bad;
+    EXPECT_THAT(with(llama3), wavelengths);
+  }
+  EXPECT_THAT(with(Llama3Scaling{.factor = 2,
+                                 .low_freq_factor = 5,
+                                 .high_freq_factor = 4,
+                                 .original_length = 4}),
+              is_refused("scaling.high_freq_factor", {"4"}, {"5"}));
+}
+
+// The ramp may end behind the last pair; where it would end before it begins,
+// it is a step.
+TEST(RotaryScalingTest, YarnRampsAreCutOffAtTheirEnds) {
+  const auto divisors = [](std::size_t length, double base) {
+    const RotaryConfig plain = {.rotary_dim = 16, .base = base};
+    RotaryConfig config = plain;
+    config.scaling = YarnScaling{.factor = 4, .original_length = length};
+    std::vector<double> quotients;
+    for (std::size_t p = 0; p < 8; ++p) {
+      quotients.push_back(frequencies_of(plain)[p] / frequencies_of(config)[p]);
+    }
+    return quotients;
+  };
+  // Pair 5.2 turns 32 times in 4096 tokens, and pair 11.3 would turn once.
+  const auto cut = divisors(4096, 100);
+  EXPECT_EQ(cut[5], 1);
+  EXPECT_NEAR(cut[6], 1 / (1 - 0.75 * 1 / 7), 1e-12);
+  EXPECT_NEAR(cut[7], 1 / (1 - 0.75 * 2 / 7), 1e-12);
+  EXPECT_THAT(divisors(std::size_t{1} << 60, 100), testing::Each(1));
+  const auto rare = divisors(1, 100);
+  EXPECT_EQ(rare[1], 4);
+  EXPECT_EQ(rare[7], 4);
+}
+
+// Whatever a rule takes gives frequencies between those of the base and those
+// divided by the factor.
+TEST(RotaryScalingTest, ExtremeRulesStayBetweenTheTwoFrequencies) {
+  constexpr double kSmallest = std::numeric_limits<double>::min();
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  constexpr auto kLongest = std::numeric_limits<std::size_t>::max();
+  for (const double base : {1 + 0x1p-52, 10000.0, kLargest}) {
+    const auto plain = frequencies_of({.rotary_dim = 16, .base = base});
+    for (const std::size_t length : {std::size_t{1}, kLongest}) {
+      for (const auto& [low, high] :
+           {std::pair(kSmallest, kLargest), {kSmallest, 2 * kSmallest}}) {
+        for (const RotaryScaling& rule :
+             {RotaryScaling(YarnScaling{.factor = 8,
+             .original_length = length,
+             .beta_fast = high,
+             .beta_slow = low}),
+              RotaryScaling(Llama3Scaling{.factor = 8,
+              .low_freq_factor = low,
+              .high_freq_factor = high,
+              .original_length = length})}) {
+          const auto scaled =
+              frequencies_of({.rotary_dim = 16, .base = base, .scaling = rule});
+          for (std::size_t p = 0; p < 8; ++p) {
+            EXPECT_GE(scaled[p], plain[p] / 8 * (1 - 1e-15)) << p;
+            EXPECT_LE(scaled[p], plain[p] * (1 + 1e-15)) << p;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(RotaryErrorsTest, Tables) {
   const auto cos = filled<float, 2>({5, 3}, 1);
   const auto sin = filled<float, 2>({5, 2}, 0);
@@ -501,7 +680,11 @@ TEST(RotaryErrorsTest, Tables) {
                         .argument = "sin",
                         .given = {"(5, 2)"},
                         .expected = {"(5, 3)"}}));
-  EXPECT_THAT(Rotary::from_tables({}, {}), is_refused("cos", {"(0, 0)"}, {}));
+  for (const Extents<2>& empty : {Extents<2>{0, 3}, {5, 0}, {0, 0}}) {
+    const TensorView<const float, 2> table(cos.data(), empty);
+    EXPECT_THAT(Rotary::from_tables(table, table),
+                is_refused("cos", {}, {"at least one position and one pair"}));
+  }
 }
 
 TEST(RotaryErrorsTest, NothingIsWrittenForAWrongCall) {
