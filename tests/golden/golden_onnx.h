@@ -1,5 +1,6 @@
-// The node tests of ONNX's Attention: the output, and the scores at the stage
-// that the test asks for.
+// The node tests of ONNX's Attention, on tensors of each type and through a
+// cache: the output, the scores at the stage that the test asks for, and the
+// present keys and values.
 #pragma once
 
 #include <vector>
