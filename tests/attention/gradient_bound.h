@@ -21,7 +21,9 @@
 // with the factors scale k, scale q, 1 of a bias and of T5's, whose sums along
 // the diagonals of a block take up to 48 more, the distance of ALiBi, and for
 // additive scoring w of the features and 1 of w itself, whose tanh has 10
-// u.
+// u. Where queries and keys are e |q| u and e |k| u from the exact ones, a
+// factor scale k or scale q is e scale |k| u or e scale |q| u off, and the
+// slope of the tanh, whose own is below 0.77, and the tanh e (|q| + |k|) u.
 #pragma once
 
 #include <cmath>
@@ -38,13 +40,15 @@ class GradientBound {
  public:
   // `exact` holds the reference's output, attention weights per head, and LSE.
   GradientBound(const Inputs<float>& in, const Upstream<float>& upstream,
-                const AttentionSpec& spec, const Outputs<double>& exact)
+                const AttentionSpec& spec, const Outputs<double>& exact,
+                double input_error = 0)
       : in_(in),
         upstream_(upstream),
         spec_(spec),
         exact_(exact),
+        input_error_(ErrorBound::kUnit * input_error),
         keys_(in, spec),
-        forward_(in, spec, exact),
+        forward_(in, spec, exact, input_error),
         factor_(spec.dropout.active() ? spec.dropout.factor() : 1) {
     const AttentionShape& s = spec.shape;
     roundings_ = ErrorBound::kUnit *
@@ -193,17 +197,31 @@ class GradientBound {
       plain += 1.01 * magnitude *
                (10 * ErrorBound::kUnit + 2 * relative / *spec_.softcap);
     }
+    const double query_off = input_error_ * query_norm(at);
+    const double key_off =
+        added ? 0 : input_error_ * keys_.norm(at.place, at.h, j);
     for (std::size_t d = 0; d < spec_.shape.D; ++d) {
-      add_feature(at, j, d, plain, magnitude);
+      add_feature(at, j, d, plain, magnitude, query_off, key_off);
     }
   }
 
+  double query_norm(const At& at) const {
+    double square = 0;
+    for (std::size_t d = 0; d < spec_.shape.D; ++d) {
+      const auto x = double{in_.query(at.place.batch, at.query(), at.h, d)};
+      square += x * x;
+    }
+    return std::sqrt(square);
+  }
+
+  // `query_off` and `key_off`: of the inputs from the exact ones.
   void add_feature(const At& at, std::size_t j, std::size_t d, double error,
-                   double magnitude) {
+                   double magnitude, double query_off, double key_off) {
     double& query = bound_.query(at.place.batch, at.query(), at.h, d);
     double& key = of_key(bound_.key, bound_.bias_k, at, j, d);
     if (spec_.additive()) {
-      const double whole = error + 12 * ErrorBound::kUnit * magnitude;
+      const double whole = error + magnitude * (12 * ErrorBound::kUnit +
+                                                1.01 * (query_off + key_off));
       const double w = std::abs(double{spec_.score_weight(at.h, d)});
       query += whole * w;
       key += whole * w;
@@ -211,9 +229,13 @@ class GradientBound {
       return;
     }
     const double scaled = error * std::abs(spec_.scale);
-    query += scaled * std::abs(keys_.key(at.place, at.h, j, d));
-    key += scaled *
-           std::abs(double{in_.query(at.place.batch, at.query(), at.h, d)});
+    const double factor = 1.01 * magnitude * std::abs(spec_.scale);
+    query +=
+        scaled * std::abs(keys_.key(at.place, at.h, j, d)) + factor * key_off;
+    key +=
+        scaled *
+            std::abs(double{in_.query(at.place.batch, at.query(), at.h, d)}) +
+        factor * query_off;
   }
 
   float d_output(const At& at, std::size_t c) const {
@@ -227,6 +249,7 @@ class GradientBound {
   const Upstream<float>& upstream_;
   const AttentionSpec& spec_;
   const Outputs<double>& exact_;
+  double input_error_;  // e u
   RowKeys keys_;
   ErrorBound forward_;
   double factor_;

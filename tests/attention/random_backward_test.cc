@@ -102,8 +102,8 @@ std::string compare(const RandomCall& call) {
       return failure;
     }
   }
-  const auto in = widened(tensors.inputs());
-  const Gradients<double> want =
+  const auto in = tensors.exact_inputs();
+  Gradients<double> want =
       reference_gradients(in, widened(upstream), options, operation_options);
   const auto spec =
       AttentionSpec::create(tensors.tensors(), options, operation_options)
@@ -112,9 +112,10 @@ std::string compare(const RandomCall& call) {
   per_head.attn_weights = AttnWeights::per_head;
   EXPECT_TRUE(reference_attention<double>(
       in.query, in.key, in.value, exact.views(), per_head, operation_options));
-  const Gradients<double> bound =
-      GradientBound(tensors.inputs(), upstream, spec, exact)
-          .run(options, operation_options);
+  Gradients<double> bound = GradientBound(tensors.inputs(), upstream, spec,
+                                          exact, tensors.input_error())
+                                .run(options, operation_options);
+  tensors.rotate_back(want, bound);
   for (const std::string& failure :
        {far_away("d_query", got->query, want.query, bound.query),
         far_away("d_key", got->key, want.key, bound.key),

@@ -61,11 +61,21 @@ class RandomCallTensors {
   Result<Outputs<float>> attend(bool& gaps_untouched) const {
     return attend_in(DType::float32, gaps_untouched);
   }
-  // The same for the backward pass behind it.
+  // The same for the backward pass behind it, with the gradients by what is
+  // rotated.
   Result<Gradients<float>> differentiate(const Upstream<float>& upstream,
                                          bool& gaps_untouched) const {
-    return differentiate_in(DType::float32, DType::float32, upstream,
-                            gaps_untouched);
+    auto gradients = differentiate_in(DType::float32, DType::float32, upstream,
+                                      gaps_untouched);
+    if (gradients) {
+      rotation_.rotate_back(*gradients);
+    }
+    return gradients;
+  }
+  // The exact gradients by exact_inputs() and their bound become those by what
+  // is rotated.
+  void rotate_back(Gradients<double>& exact, Gradients<double>& bound) const {
+    rotation_.rotate_back_exactly(exact, bound);
   }
   // The same on tensors of another type; the result is widened.
   Result<Outputs<float>> attend_in(DType dtype, bool& gaps_untouched) const;

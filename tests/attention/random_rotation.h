@@ -1,5 +1,5 @@
-// The rotation of a random call's queries and keys by random positions, and the
-// same in binary64.
+// The rotation of a random call's queries and keys by random positions and that
+// of their gradients back, and the same in binary64.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "attention/attention_call.h"
-#include "headwise/steps/rotary.h"
+#include "attention/backward_call.h"
+#include "headwise/steps/rotate_heads.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
@@ -44,20 +45,47 @@ class RandomRotation {
 
   void rotate(Inputs<float>& in) const {
     if (rotates()) {
-      rotary_->rotate(in.query, in.query, {.positions = queries_}).value();
-      rotary_->rotate(in.key, in.key, {.positions = keys_}).value();
+      rotate_heads(*rotary_, {in.query, in.key}, shape_of(in), {}, positions())
+          .value();
+    }
+  }
+  // From the gradients by rotated queries and keys to those by the given ones.
+  void rotate_back(Gradients<float>& gradients) const {
+    if (rotates()) {
+      rotate_heads_back(*rotary_, {gradients.query, gradients.key},
+                        shape_of(given_), {}, positions())
+          .value();
     }
   }
 
   // What rotate() comes near.
   Inputs<double> exact() const {
     Inputs<double> in = widened(given_);
-    rotate_exactly(in.query, queries_);
-    rotate_exactly(in.key, keys_);
+    turn_exactly(in.query, queries_);
+    turn_exactly(in.key, keys_);
     return in;
+  }
+  // Of what rotate_back() comes near: `bound` becomes that of the result.
+  void rotate_back_exactly(Gradients<double>& gradients,
+                           Gradients<double>& bound) const {
+    if (rotates()) {
+      turn_bound(gradients.query, bound.query);
+      turn_bound(gradients.key, bound.key);
+      turn_exactly(gradients.query, queries_, true);
+      turn_exactly(gradients.key, keys_, true);
+    }
   }
 
  private:
+  static AttentionShape shape_of(const Inputs<float>& in) {
+    return attention_shape(in.query.extents(), in.key.extents(),
+                           in.value.extents())
+        .value();
+  }
+  HeadPositions positions() const {
+    return {.query_positions = queries_, .key_positions = keys_};
+  }
+
   static Tensor<std::int64_t, 2> positions(const Tensor<float, 4>& of,
                                            std::uint32_t stream) {
     constexpr double kBeyond = 100'000;
@@ -70,26 +98,49 @@ class RandomRotation {
     return at;
   }
 
-  void rotate_exactly(Tensor<double, 4>& x,
-                      const Tensor<std::int64_t, 2>& at) const {
+  // pair(x1, x2, p) of each pair of each row of x (B, L, H, D).
+  template <class Pair>
+  void for_each_pair(const Tensor<double, 4>& x, const Pair& pair) const {
     const auto [B, L, H, D] = x.extents();
-    const auto frequencies = rotary_->frequencies();
-    const std::size_t pairs = frequencies.size();
+    const std::size_t pairs = rotary_->frequencies().size();
     const bool halves = rotary_->layout() == RotaryLayout::halves;
     for (std::size_t row = 0; row < B * L * H; ++row) {
-      double* const features = x.data() + row * D;
-      const auto position = static_cast<double>(at.data()[row / H]);
       for (std::size_t p = 0; p < pairs; ++p) {
-        double& x1 = features[halves ? p : 2 * p];
-        double& x2 = features[halves ? p + pairs : 2 * p + 1];
-        const double angle = position * frequencies[p];
-        const double cos = rotary_->attention_factor() * std::cos(angle);
-        const double sin = rotary_->attention_factor() * std::sin(angle);
-        const double y1 = x1 * cos - x2 * sin;
-        x2 = x2 * cos + x1 * sin;
-        x1 = y1;
+        const std::size_t first = row * D + (halves ? p : 2 * p);
+        pair(first, first + (halves ? pairs : 1), row / H, p);
       }
     }
+  }
+
+  void turn_exactly(Tensor<double, 4>& x, const Tensor<std::int64_t, 2>& at,
+                    bool back = false) const {
+    for_each_pair(x, [&](std::size_t first, std::size_t second,
+                         std::size_t token, std::size_t p) {
+      double& x1 = x.data()[first];
+      double& x2 = x.data()[second];
+      const double angle = static_cast<double>(at.data()[token]) *
+                           rotary_->frequencies()[p] * (back ? -1 : 1);
+      const double cos = rotary_->attention_factor() * std::cos(angle);
+      const double sin = rotary_->attention_factor() * std::sin(angle);
+      const double y1 = x1 * cos - x2 * sin;
+      x2 = x2 * cos + x1 * sin;
+      x1 = y1;
+    });
+  }
+
+  // How far the elements of a turned x may be from the exact ones when those of
+  // x are within the bound.
+  void turn_bound(const Tensor<double, 4>& x, Tensor<double, 4>& bound) const {
+    for_each_pair(x, [&](std::size_t first, std::size_t second, std::size_t,
+                         std::size_t) {
+      double& b1 = bound.data()[first];
+      double& b2 = bound.data()[second];
+      const double within = std::hypot(b1, b2);
+      const double length = std::hypot(x.data()[first], x.data()[second]);
+      b1 = b2 = 1.01 * rotary_->attention_factor() *
+                    (within + kError * 0x1p-24 * (length + within)) +
+                0x1p-110;
+    });
   }
 
   Inputs<float> given_;
