@@ -22,7 +22,9 @@ class Sizes {
     set(Size::sequences, shape.B);
     set(Size::batch, shape.batches());
     set(Size::queries, shape.query_rows());
-    set(Size::keys, shape.key_rows());
+    // Over a cache: batched queries, and keys that are in no tensor.
+    set(Size::keys,
+        shape.offsets.batched_queries() ? shape.Lkv : shape.key_rows());
     set(Size::longest_queries, shape.Lq);
     set(Size::pair_columns, spec.pair_columns());
     set(Size::query_heads, shape.Hq);

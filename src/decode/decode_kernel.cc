@@ -4,20 +4,25 @@
 
 #include "decode/decode_groups.h"
 #include "decode/decode_rows.h"
+#include "decode/decode_statistics.h"
 #include "decode/decode_tiles.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 std::size_t decode_workspace_bytes(const AttentionSpec& spec,
-                                   const KvCacheOptions& options,
+                                   const CacheState& cache,
                                    std::size_t max_queries) {
+  const KvCacheOptions& options = cache.options;
   return std::max({decode_tiles_bytes(spec, options),
                    decode_rows_bytes(spec, options, max_queries),
-                   decode_groups_bytes(spec, options)});
+                   decode_groups_bytes(spec, options),
+                   decode_statistics_bytes(spec, cache, max_queries)});
 }
 
 void decode_kernel(const DecodeCall& call, std::byte* workspace) {
-  if (reads_stored_rows(call)) {
+  if (call.spec.statistics.any()) {
+    decode_statistics(call, workspace);
+  } else if (reads_stored_rows(call)) {
     decode_rows(call, workspace);
   } else if (reads_groups(call)) {
     decode_groups(call, workspace);

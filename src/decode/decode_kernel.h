@@ -13,7 +13,7 @@ namespace headwise::inline HEADWISE_ABI {
 // sequence: the others have other lengths and numbers of sequences, and no more
 // than `max_queries` queries.
 std::size_t decode_workspace_bytes(const AttentionSpec& spec,
-                                   const KvCacheOptions& options,
+                                   const CacheState& cache,
                                    std::size_t max_queries);
 // `workspace` has that many bytes, on a 64-byte boundary.
 void decode_kernel(const DecodeCall& call, std::byte* workspace);

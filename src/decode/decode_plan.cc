@@ -80,18 +80,28 @@ Status check_options(const AttentionOptions& options,
                        "none, per_head or after_dropout with a cache",
                        ErrorCode::unsupported);
   }
-  if (options.scores != ScoresStage::none) {
-    return value_error(kOperation, "scores", "asked for", "none with a cache",
-                       ErrorCode::unsupported);
-  }
   if (operation_options.added_keys.bias_k.data() != nullptr ||
       operation_options.added_keys.zero_attn) {
     return value_error(kOperation, "added_keys", "given", "none with a cache",
                        ErrorCode::unsupported);
   }
-  if (operation_options.statistics.any()) {
-    return value_error(kOperation, "statistics", "asked for",
-                       "none with a cache", ErrorCode::unsupported);
+  return ok();
+}
+
+// What needs keys, or a sum for each key, that a rolling window gave back.
+Status check_rolling(const DecodePlanState& plan) {
+  if (!plan.cache->options.window) {
+    return ok();
+  }
+  const ScoresStage scores = plan.options.scores;
+  if (scores == ScoresStage::raw || scores == ScoresStage::softcap) {
+    return value_error(kOperation, "scores", "asked for before the mask",
+                       "bias or softmax with a rolling window",
+                       ErrorCode::unsupported);
+  }
+  if (plan.operation_options.statistics.columns) {
+    return value_error(kOperation, "statistics.columns", "asked for",
+                       "none with a rolling window", ErrorCode::unsupported);
   }
   return ok();
 }
@@ -123,6 +133,9 @@ Result<AttentionSpec> spec_of_any_run(const DecodePlanState& plan) {
   options.dropout.sequence_ids = {};
   options.dropout.training |= options.dropout.keep_mask.data() != nullptr;
   options.dropout.keep_mask = {};
+  OperationOptions operation_options = plan.operation_options;
+  operation_options.statistics.separators = {};
+  operation_options.statistics.query_lengths = {};
   return AttentionSpec::create({.B = 1,
                                 .Hq = plan.num_heads,
                                 .Hkv = cache.num_kv_heads,
@@ -130,7 +143,7 @@ Result<AttentionSpec> spec_of_any_run(const DecodePlanState& plan) {
                                 .Lkv = 1,
                                 .D = cache.head_dim,
                                 .Dv = cache.v_head_dim},
-                               options, plan.operation_options, kOperation);
+                               options, operation_options, kOperation);
 }
 
 // ---- A run ----
@@ -210,7 +223,7 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::alibi, true, spec.alibi.slopes()},
       {CallTensor::sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 10> written = {{
+  const std::array<CallArgument, 11> written = {{
       {CallTensor::output, false, output},
       {CallTensor::attn_weights, false, outputs.attn_weights},
       {CallTensor::lse, false, outputs.lse},
@@ -221,16 +234,19 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::columns, false, outputs.statistics.columns},
       {CallTensor::map_mean, false, outputs.statistics.map_mean},
       {CallTensor::map_largest, false, outputs.statistics.map_largest},
+      {CallTensor::scores, false, outputs.scores},
   }};
   HEADWISE_TRY(check_inputs(kOperation, spec, run.types, read));
   HEADWISE_TRY(check_outputs(kOperation, spec, run.types, read, written));
-  return check_overlap(kOperation,
-                       {{"output", Footprint(output)},
-                        {"attn_weights", Footprint(outputs.attn_weights)},
-                        {"lse", Footprint(outputs.lse)},
-                        {"softmax_rows", Footprint(outputs.softmax_rows)}},
-                       {{"key", Footprint(run.tokens.key.untyped())},
-                        {"value", Footprint(run.tokens.value.untyped())}});
+  std::array<NamedFootprint, written.size()> memory;
+  std::ranges::transform(written, memory.begin(), [](const CallArgument& of) {
+    return NamedFootprint{row_of(of.tensor).name, Footprint(of.view)};
+  });
+  const std::array<NamedFootprint, 2> appended = {{
+      {"key", Footprint(run.tokens.key.untyped())},
+      {"value", Footprint(run.tokens.value.untyped())},
+  }};
+  return check_overlap(kOperation, memory, appended);
 }
 
 // The second pass reads M and sum of every row, whether or not the caller wants
@@ -276,9 +292,7 @@ Status run_in(const Run& run, Workspace& workspace) {
   } else {
     decode_kernel(call, memory.kernel);
   }
-  if (spec->attn_weights != AttnWeights::none) {
-    fill_beyond_sequences(spec->shape, 0.0F, run.outputs.attn_weights);
-  }
+  fill_beyond_sequences<float>(*spec, run.outputs);
   return ok();
 }
 
@@ -295,6 +309,7 @@ Result<DecodePlan> DecodePlan::create(
       DecodePlanState{cache.state_.get(), num_heads, max_queries, options,
                       operation_options, 0, 0});
   HEADWISE_TRY(check_received(*plan));
+  HEADWISE_TRY(check_rolling(*plan));
   if (const auto& rolling = plan->cache->options.window) {
     plan->options.mask =
         plan->options.mask &
@@ -304,7 +319,7 @@ Result<DecodePlan> DecodePlan::create(
   HEADWISE_TRY(spec);
   plan->t5_bias = spec->t5_bias;
   plan->kernel_bytes = std::max(
-      decode_workspace_bytes(*spec, plan->cache->options, max_queries),
+      decode_workspace_bytes(*spec, *plan->cache, max_queries),
       plan->cache->received.collected() ? received_pass_bytes(*spec) : 0);
   Arena arena(nullptr);
   const RunMemory memory(*plan, plan->cache->options.max_sequences, arena);

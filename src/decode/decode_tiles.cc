@@ -2,45 +2,20 @@
 
 #include <algorithm>
 
-#include "attention/forward/packed_head.h"
-#include "attention/forward/query_tile.h"
 #include "attention/forward/run_tiles.h"
 #include "attention/forward/tiling.h"
 #include "attention/tasks.h"
-#include "decode/stored_head.h"
+#include "decode/tile_worker.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Tiles that read a block of keys once it is packed.
-constexpr std::size_t kTilesAtOnce = 8;
-
-std::size_t tiles_at_once(const AttentionSpec& spec) {
-  return BlockScores::kept(spec) ? 1 : kTilesAtOnce;
-}
-
-// What one worker computes in.
-struct WorkerMemory {
-  WorkerMemory(const AttentionSpec& spec, const KvCacheOptions& options,
-               Arena& arena)
-      : heads(make_array<PackedHead>(arena, 1, spec.shape, kernels::kKeyBlock)),
-        values(StoredHead::take_memory(options, arena)),
-        scores(make_array<BlockScores>(arena, 1, spec)),
-        tiles(make_array<QueryTile>(arena, tiles_at_once(spec), spec,
-                                    scores.data())) {}
-
-  std::span<PackedHead> heads;
-  float* values;
-  std::span<BlockScores> scores;
-  std::span<QueryTile> tiles;
-};
-
 struct Memory {
   Memory(const AttentionSpec& spec, const KvCacheOptions& options,
          std::size_t count, Arena& arena)
-      : workers(make_array<WorkerMemory>(arena, count, spec, options)) {}
+      : workers(make_array<TileWorker>(arena, count, spec, options)) {}
 
-  std::span<WorkerMemory> workers;
+  std::span<TileWorker> workers;
 };
 
 class TiledCall {
@@ -51,7 +26,7 @@ class TiledCall {
     const std::size_t tiles =
         Tiling(0, shape.Lq).count() * shape.largest_group();
     // With few heads a smaller step gives every worker some.
-    const std::size_t most = tiles_at_once(spec_);
+    const std::size_t most = TileWorker::tiles_at_once(spec_);
     step_ = std::clamp<std::size_t>(
         tiles * shape.B * shape.Hkv / (kTasksOfAWorker * workers), 1, most);
     steps_ = (tiles + step_ - 1) / step_;
@@ -71,7 +46,7 @@ class TiledCall {
 
  private:
   // Some tiles of one key head, those of its query heads side by side.
-  void run_step(WorkerMemory& own, std::size_t b, std::size_t g,
+  void run_step(const TileWorker& own, std::size_t b, std::size_t g,
                 std::size_t step) const {
     const std::size_t first_head = spec_.shape.first_query_head(g);
     const std::size_t group = spec_.shape.group_size(g);
@@ -81,15 +56,14 @@ class TiledCall {
     if (first >= all) {
       return;
     }
-    const StoredHead rows(call_.cache, call_.ids[b].slot, g, own.values);
-    PackedHead& head = own.heads.front();
-    head.pack_blocks_of(spec_, rows, b);
     const auto range_of = [&](std::size_t n) {
       return tiling.range(b, first_head + (first + n) % group,
                           (first + n) / group);
     };
-    run_tiles(spec_, call_.inputs, call_.outputs, head,
-              own.tiles.first(std::min(step_, all - first)), range_of);
+    own.with_head(call_, b, g, [&](const PackedHead& head) {
+      run_tiles(spec_, call_.inputs, call_.outputs, head,
+                own.tiles.first(std::min(step_, all - first)), range_of);
+    });
   }
 
   const DecodeCall& call_;

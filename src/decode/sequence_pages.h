@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -41,6 +42,12 @@ class SequencePages {
 
   const PagePool& pool() const { return pool_; }
   std::size_t page_size() const { return sizes_.page_size; }
+  // The most tokens that a sequence has room for. A rolling window, which gives
+  // pages back, has no such number: the largest there is.
+  std::size_t most_tokens() const {
+    return sizes_.window ? std::numeric_limits<std::size_t>::max()
+                         : sizes_.pages_of_a_region * sizes_.page_size;
+  }
   std::size_t count() const { return sizes_.sequences - free_slots_.size(); }
 
   // ---- Sequences ----

@@ -28,9 +28,8 @@ class StoredHead final : public RowSource {
   // Tokens that a rolling window gave back are zeros: every mask hides them.
   Packed pack(std::size_t first, std::size_t count, float* keys,
               float* values) const override;
-  // The keys [first, first + count) alone, as rows of D: in `keys`, or where
-  // they are.
-  const float* keys(std::size_t first, std::size_t count, float* keys) const;
+  const float* keys(std::size_t first, std::size_t count,
+                    float* keys) const override;
 
  private:
   void load(std::size_t first, std::size_t count, float* keys,

@@ -89,12 +89,15 @@ Result<Attended> attend_to_cache(const LayerState& layer, const LayerCall& call,
   const bool lse = !call.output_only();
   auto merged = Tensor<float, 3>::create_unset_in(std::move(memory.merged),
                                                   {B, L, shape.Hq * shape.Dv});
-  auto attn_weights = Tensor<float, 4>::create_unset(
-      weights ? Extents<4>{shape.B, shape.Hq, shape.Lq, *longest}
-              : Extents<4>{});
+  const Extents<4> pairs = {shape.B, shape.Hq, shape.Lq, *longest};
+  auto attn_weights =
+      Tensor<float, 4>::create_unset(weights ? pairs : Extents<4>{});
+  auto scores = Tensor<float, 4>::create_unset(
+      options.scores != ScoresStage::none ? pairs : Extents<4>{});
   auto sums = Tensor<float, 3>::create_unset({B, shape.Hq, lse ? L : 0});
   HEADWISE_TRY(merged);
   HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(scores);
   HEADWISE_TRY(sums);
   AttentionOptions of_plan = options;
   of_plan.offsets = {};
@@ -110,12 +113,16 @@ Result<Attended> attend_to_cache(const LayerState& layer, const LayerCall& call,
       call.layer_options.sequences, heads.query, heads.key, heads.value,
       {.output = context,
        .attn_weights = weights ? attn_weights->view() : TensorView<float, 4>(),
-       .lse = lse ? sums->view() : TensorView<float, 3>()},
+       .lse = lse ? sums->view() : TensorView<float, 3>(),
+       .scores = scores->view()},
       *workspace,
       shape.offsets.ragged() ? shape.offsets.query
                              : TensorView<const std::int64_t, 1>()));
-  return Attended{
-      *std::move(merged), *std::move(attn_weights), *std::move(sums), {}};
+  return Attended{*std::move(merged),
+                  *std::move(attn_weights),
+                  *std::move(sums),
+                  {},
+                  *std::move(scores)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -260,9 +260,9 @@ Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
   memory.projected = *std::move(projected);
   memory.merged = std::move(attended.merged);
   layer.memory->give(std::move(memory));
-  return LayerRun{.result = {*std::move(output),
-                             std::move(attended.attn_weights),
-                             std::move(attended.lse)}};
+  return LayerRun{
+      .result = {*std::move(output), std::move(attended.attn_weights),
+                 std::move(attended.lse), std::move(attended.scores)}};
 }
 
 }  // namespace

@@ -53,8 +53,9 @@ class DecodePlan {
   // in each run. Errors: those of AttentionSpec::create; invalid_argument for a
   // query_start or offsets, which the cache knows, for max_queries of 0, and
   // for num_heads other than the cache's received_heads; unsupported for
-  // EmptyRow::uniform, AttnWeights::mean, scores and statistics, and for a
-  // score_weight where the cache sums received attention.
+  // EmptyRow::uniform, AttnWeights::mean and added keys, for a score_weight
+  // where the cache sums received attention, and in a cache with a rolling
+  // window for scores before the mask and for statistics of columns.
   static Result<DecodePlan> create(
       KvCache& cache, std::size_t num_heads, std::size_t max_queries,
       const AttentionOptions& options,
@@ -63,16 +64,20 @@ class DecodePlan {
   DecodePlan& operator=(DecodePlan&&) noexcept;
   ~DecodePlan();
 
-  // The size of the memory that a run needs. It does not grow with the lengths.
+  // The size of the memory that a run needs. It does not grow with the lengths;
+  // for statistics of columns it is enough for the longest sequence that the
+  // cache has room for.
   std::size_t workspace_bytes() const;
 
   // Appends key and value as KvCache::append() does, then writes the outputs
   // that have a view and adds to the cache's sums of received attention, if it
-  // collects them. Allocates nothing. attn_weights is (B, Hq, longest L,
-  // longest length), with 0 where a sequence has no query or key. Errors: those
-  // of KvCache::append() and of AttentionPlan::run(), out_of_range for more
-  // than max_queries tokens; then nothing was appended and no output was
-  // written.
+  // collects them. Allocates nothing. attn_weights and scores are (B, Hq,
+  // longest L, longest length), filled as those of a ragged batch where a
+  // sequence has no query or key. Statistics are those of the call's queries;
+  // columns are (B, Hq, longest length), with offsets (1, Hq, all lengths).
+  // Errors: those of KvCache::append() and of AttentionPlan::run(),
+  // out_of_range for more than max_queries tokens; then nothing was appended
+  // and no output was written.
   Status run(std::span<const SequenceId> ids, TensorView<const float, 4> query,
              TensorView<const float, 4> key, TensorView<const float, 4> value,
              const AttentionOutputs& outputs, Workspace& workspace,

@@ -34,15 +34,27 @@ void PackedHead::pack_block(std::size_t block) const {
   packed_block_ = block;
 }
 
+const float* PackedHead::any_keys(std::size_t first, std::size_t count,
+                                  float* memory) const {
+  if (source_ != nullptr) {
+    return source_->keys(first, count, memory);
+  }
+  kernels::tile_layout().pack_keys(
+      key_.rows(place_.batch, place_.first_key + first, g_, count), D_, memory);
+  return memory;
+}
+
 void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
                       std::size_t b, std::size_t g) {
   const kernels::TileLayout& layout = kernels::tile_layout();
-  const SequencePlace place = spec.shape.sequence(b);
+  place_ = spec.shape.sequence(b);
+  g_ = g;
+  key_ = inputs.key;
   seen_ = seen_keys(spec, b);
   source_ = nullptr;
   const auto rows_of = [&](const NumberView<const void>& tensor,
                            std::size_t block) {
-    return tensor.rows(place.batch, place.first_key + first_key(block), g,
+    return tensor.rows(place_.batch, place_.first_key + first_key(block), g_,
                        count(block));
   };
   const bool side_by_side =

@@ -32,6 +32,9 @@ class RowSource {
   // their values in panels (kernels/tile_layout.h, pack_values).
   virtual Packed pack(std::size_t first, std::size_t count, float* keys,
                       float* values) const = 0;
+  // The keys alone, as rows of D: in `keys`, or where they are.
+  virtual const float* keys(std::size_t first, std::size_t count,
+                            float* keys) const = 0;
 };
 
 class PackedHead {
@@ -66,6 +69,11 @@ class PackedHead {
     const std::size_t place = place_of(block);
     return rows_ + place * kernels::kKeyBlock * D_;
   }
+  // The keys [first, first + count) of the sequence, at most a block, whether
+  // or not a query may attend to them: in `memory` (count, D) or where they
+  // are.
+  const float* any_keys(std::size_t first, std::size_t count,
+                        float* memory) const;
   // Of a block: its values in panels of 8 columns, (count, 8) each.
   const float* values(std::size_t block) const {
     return values_ + place_of(block) * block_size_;
@@ -99,7 +107,11 @@ class PackedHead {
   mutable const float* rows_ = nullptr;
   float* values_;
   bool* not_finite_;
-  const RowSource* source_ = nullptr;  // null: all blocks are packed
+  // Where the keys come from: a tensor, or a source that packs one block.
+  NumberView<const void> key_;
+  SequencePlace place_{};
+  std::size_t g_ = 0;
+  const RowSource* source_ = nullptr;
   mutable std::size_t packed_block_ = kNoBlock;
 };
 

@@ -19,10 +19,6 @@ using kernels::kMaxQueryLanes;
 
 namespace {
 
-// As BlockScores::kKeptKeys for the sums of columns, which write nothing of
-// that size.
-constexpr std::size_t kKeptKeysOfColumns = 8192;
-
 // Whether attention weights are better not written through the caches: there
 // are many, and these begin and end on the caches' lines.
 bool past_caches(const AttentionSpec& spec, const kernels::Rows<float>& there,
@@ -239,7 +235,7 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
                   attn_weights);
   }
   if (spec_.scores != ScoresStage::none) {
-    store_scores(inputs, head, outputs.scores);
+    store_scores(head, outputs.scores);
   }
   for (const TileStatistics& statistics : statistics_) {
     statistics.finish(range_.h, state_, outputs.statistics);
@@ -247,7 +243,7 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
   finish_empty_rows(inputs.value, outputs.output);
 }
 
-void QueryTile::store_scores(const CallInputs& inputs, const PackedHead& head,
+void QueryTile::store_scores(const PackedHead& head,
                              const TensorView<float, 4>& scores) {
   const kernels::Rows<float> rows = rows_of(scores, range_);
   if (rows.data == nullptr) {
@@ -256,8 +252,7 @@ void QueryTile::store_scores(const CallInputs& inputs, const PackedHead& head,
   if (spec_.scores == ScoresStage::softmax) {
     store_weights(head, /*dropped=*/false, rows);
   } else {
-    scores_->returned().store(tile_scores_, range_, q_t_, lanes_, inputs.key,
-                              scores);
+    scores_->returned().store(tile_scores_, range_, q_t_, lanes_, head, scores);
     store_added_scores(rows);
   }
 }

@@ -27,6 +27,8 @@ class BlockScores {
   // Up to this number of keys the p of all blocks are kept for the attention
   // weights; beyond, they are computed again from the same scores.
   static constexpr std::size_t kKeptKeys = 1024;
+  // The same for the sums of columns, which write nothing of that size.
+  static constexpr std::size_t kKeptKeysOfColumns = 8192;
 
   BlockScores(const AttentionSpec& spec, Arena& arena);
 
@@ -93,8 +95,7 @@ class QueryTile {
   // As the softmax gives them, or after dropout.
   void store_weights(const PackedHead& head, bool dropped,
                      const kernels::Rows<float>& weights);
-  void store_scores(const CallInputs& inputs, const PackedHead& head,
-                    const TensorView<float, 4>& scores);
+  void store_scores(const PackedHead& head, const TensorView<float, 4>& scores);
   void store_lse(TensorView<float, 3> lse) const;
   void store_softmax_rows(TensorView<float, 4> rows) const;
   void finish_empty_rows(const NumberView<const void>& value,

@@ -30,13 +30,9 @@ ReturnedScores::ReturnedScores(const AttentionSpec& spec, Arena& arena)
 
 void ReturnedScores::compute(const TileScores& scores, const Tile& tile,
                              const float* q_t, std::size_t lanes,
-                             const NumberView<const void>& key) const {
-  const SequencePlace place = spec_.shape.sequence(tile.b);
-  kernels::tile_layout().pack_keys(
-      key.rows(place.batch, place.first_key + tile.first_key,
-               spec_.shape.kv_head(tile.h), tile.keys),
-      spec_.shape.D, keys_);
-  scores.compute(q_t, keys_, tile.keys, tile.queries, lanes, scores_);
+                             const PackedHead& head) const {
+  scores.compute(q_t, head.any_keys(tile.first_key, tile.keys, keys_),
+                 tile.keys, tile.queries, lanes, scores_);
   if (spec_.scores == ScoresStage::bias) {
     apply_score_terms(spec_, tile, lanes, scores_);
   } else if (spec_.scores == ScoresStage::softcap) {
@@ -51,7 +47,7 @@ void ReturnedScores::mask(const Tile& tile, std::size_t lanes) const {
 
 void ReturnedScores::store(const TileScores& scores, const QueryRange& range,
                            const float* q_t, std::size_t lanes,
-                           const NumberView<const void>& key,
+                           const PackedHead& head,
                            const TensorView<float, 4>& to) const {
   const std::size_t Lkv = spec_.shape.sequence(range.b).Lkv;
   for (std::size_t first = 0; first < Lkv; first += kKeyBlock) {
@@ -63,7 +59,7 @@ void ReturnedScores::store(const TileScores& scores, const QueryRange& range,
     if (kind == TileKind::empty) {
       std::fill_n(scores_, tile.keys * lanes, kMinusInf);
     } else {
-      compute(scores, tile, q_t, lanes, key);
+      compute(scores, tile, q_t, lanes, head);
     }
     if (kind == TileKind::partial) {
       mask(tile, lanes);

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 
+#include "attention/forward/packed_head.h"
 #include "attention/forward/query_range.h"
 #include "attention/forward/tile_scores.h"
-#include "attention/number_view.h"
 #include "headwise/attention/spec.h"
 #include "headwise/base/tensor_view.h"
 #include "kernels/attention_tile.h"
@@ -25,14 +25,13 @@ class ReturnedScores {
 
   // q_t (D, lanes): the packed queries of the range.
   void store(const TileScores& scores, const QueryRange& range,
-             const float* q_t, std::size_t lanes,
-             const NumberView<const void>& key,
+             const float* q_t, std::size_t lanes, const PackedHead& head,
              const TensorView<float, 4>& to) const;
 
  private:
   // scores_ = those of the tile, in the log2 domain.
   void compute(const TileScores& scores, const Tile& tile, const float* q_t,
-               std::size_t lanes, const NumberView<const void>& key) const;
+               std::size_t lanes, const PackedHead& head) const;
   void mask(const Tile& tile, std::size_t lanes) const;
 
   const AttentionSpec& spec_;
