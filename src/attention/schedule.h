@@ -31,12 +31,11 @@ struct Schedule {
 // Up to this number of queries their rows read the keys as they are; for more
 // queries it pays to pack them.
 inline constexpr std::size_t kFewQueries = 16;
-// Whether rows serve the call: it has few queries and no option that only tiles
-// have.
-bool has_few_rows(const AttentionSpec& spec);
+// Whether rows may serve the call: it has no option that only tiles have.
+bool rows_serve(const AttentionSpec& spec);
 
 Schedule schedule_of(const AttentionSpec& spec);
-// That of a call with few queries, and its two forms.
+// That of the sequences with few queries, and its two forms.
 Schedule schedule_of_rows(const AttentionSpec& spec);
 Schedule schedule_of_heads(std::size_t workers);
 Schedule schedule_of_blocks(const AttentionSpec& spec, std::size_t workers);

@@ -33,10 +33,10 @@ struct Memory {
 // Some rows of key head g of sequence b.
 void run_tile(const DecodeCall& call, const WorkerMemory& own, std::size_t b,
               std::size_t g, std::size_t step) {
-  const std::size_t rows =
-      call.spec.shape.group_size(g) * call.spec.shape.sequence(b).Lq;
+  const std::size_t Lq = call.spec.shape.sequence(b).Lq;
+  const std::size_t rows = call.spec.shape.group_size(g) * Lq;
   const std::size_t first = step * GroupTile::most_rows();
-  if (first >= rows) {
+  if (Lq > kFewQueries || first >= rows) {
     return;
   }
   const StoredHead stored(call.cache, call.ids[b].slot, g, own.values,
@@ -55,7 +55,7 @@ void run_tile(const DecodeCall& call, const WorkerMemory& own, std::size_t b,
 }  // namespace
 
 bool reads_groups(const DecodeCall& call) {
-  return call.cache.options.value_is_key_prefix && has_few_rows(call.spec) &&
+  return call.cache.options.value_is_key_prefix && rows_serve(call.spec) &&
          GroupTile::serves(call.spec);
 }
 
@@ -71,9 +71,10 @@ void decode_groups(const DecodeCall& call, std::byte* workspace) {
   Arena arena(workspace);
   const Memory memory(call.spec, call.cache.options, workers, arena);
   const std::size_t heads = shape.B * shape.Hkv;
+  const std::size_t most =
+      shape.largest_group() * std::min(shape.Lq, kFewQueries);
   const std::size_t steps =
-      (shape.largest_group() * shape.Lq + GroupTile::most_rows() - 1) /
-      GroupTile::most_rows();
+      (most + GroupTile::most_rows() - 1) / GroupTile::most_rows();
   for_each_task(*call.spec.executor, workers, heads * steps,
                 [&](std::size_t worker, std::size_t task) {
                   run_tile(call, memory.workers[worker],

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention/schedule.h"
 #include "decode/decode_groups.h"
 #include "decode/decode_rows.h"
 #include "decode/decode_statistics.h"
@@ -22,12 +23,18 @@ std::size_t decode_workspace_bytes(const AttentionSpec& spec,
 void decode_kernel(const DecodeCall& call, std::byte* workspace) {
   if (call.spec.statistics.any()) {
     decode_statistics(call, workspace);
-  } else if (reads_stored_rows(call)) {
+    return;
+  }
+  std::size_t least_of_tiles = kFewQueries + 1;
+  if (reads_stored_rows(call)) {
     decode_rows(call, workspace);
   } else if (reads_groups(call)) {
     decode_groups(call, workspace);
   } else {
-    decode_tiles(call, workspace);
+    least_of_tiles = 1;
+  }
+  if (call.spec.shape.Lq >= least_of_tiles) {
+    decode_tiles(call, least_of_tiles, workspace);
   }
 }
 

@@ -1,6 +1,6 @@
-// The kernel of a DecodePlan: few queries read the stored keys as they are,
-// more queries read blocks of them that are packed once for many. Checks and
-// allocates nothing.
+// The kernel of a DecodePlan: the sequences of few queries read the stored keys
+// as they are, those of more queries read blocks of them that are packed once
+// for many. Checks and allocates nothing.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ struct Memory {
 }  // namespace
 
 bool reads_stored_rows(const DecodeCall& call) {
-  return has_few_rows(call.spec) && StoredBlocks::serve(call);
+  return rows_serve(call.spec) && StoredBlocks::serve(call);
 }
 
 std::size_t decode_rows_bytes(const AttentionSpec& spec,

@@ -20,15 +20,20 @@ struct Memory {
 
 class TiledCall {
  public:
-  TiledCall(const DecodeCall& call, std::size_t workers, const Memory& memory)
-      : call_(call), spec_(call.spec), workers_(workers), memory_(memory) {
+  TiledCall(const DecodeCall& call, std::size_t least, std::size_t workers,
+            const Memory& memory)
+      : call_(call),
+        spec_(call.spec),
+        least_(least),
+        workers_(workers),
+        memory_(memory) {
     const AttentionShape& shape = spec_.shape;
     const std::size_t tiles =
         Tiling(0, shape.Lq).count() * shape.largest_group();
     // With few heads a smaller step gives every worker some.
     const std::size_t most = TileWorker::tiles_at_once(spec_);
     step_ = std::clamp<std::size_t>(
-        tiles * shape.B * shape.Hkv / (kTasksOfAWorker * workers), 1, most);
+        tiles * sequences() * shape.Hkv / (kTasksOfAWorker * workers), 1, most);
     steps_ = (tiles + step_ - 1) / step_;
   }
 
@@ -45,15 +50,25 @@ class TiledCall {
   }
 
  private:
+  // Those that are not left out.
+  std::size_t sequences() const {
+    std::size_t count = 0;
+    for (std::size_t b = 0; b < spec_.shape.B; ++b) {
+      count += spec_.shape.sequence(b).Lq >= least_ ? 1 : 0;
+    }
+    return count;
+  }
+
   // Some tiles of one key head, those of its query heads side by side.
   void run_step(const TileWorker& own, std::size_t b, std::size_t g,
                 std::size_t step) const {
     const std::size_t first_head = spec_.shape.first_query_head(g);
     const std::size_t group = spec_.shape.group_size(g);
-    const Tiling tiling(0, spec_.shape.sequence(b).Lq);
+    const std::size_t Lq = spec_.shape.sequence(b).Lq;
+    const Tiling tiling(0, Lq);
     const std::size_t all = tiling.count() * group;
     const std::size_t first = step * step_;
-    if (first >= all) {
+    if (Lq < least_ || first >= all) {
       return;
     }
     const auto range_of = [&](std::size_t n) {
@@ -68,6 +83,7 @@ class TiledCall {
 
   const DecodeCall& call_;
   const AttentionSpec& spec_;
+  std::size_t least_;  // queries
   std::size_t workers_;
   const Memory& memory_;
   std::size_t step_;   // tiles of a task
@@ -88,11 +104,12 @@ std::size_t decode_tiles_bytes(const AttentionSpec& spec,
   return std::max(kept, bytes_taken<Memory>(any, options, workers));
 }
 
-void decode_tiles(const DecodeCall& call, std::byte* workspace) {
+void decode_tiles(const DecodeCall& call, std::size_t least,
+                  std::byte* workspace) {
   const std::size_t workers = workers_for(call.spec);
   Arena arena(workspace);
   const Memory memory(call.spec, call.cache.options, workers, arena);
-  TiledCall(call, workers, memory).run();
+  TiledCall(call, least, workers, memory).run();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -17,7 +17,9 @@
 namespace headwise {
 namespace {
 
+using testing_support::add_tokens;
 using testing_support::allocations;
+using testing_support::attend_plainly;
 using testing_support::cache_of;
 using testing_support::Decoder;
 using testing_support::every_cache;
@@ -28,6 +30,7 @@ using testing_support::kHeads;
 using testing_support::kKeyHeads;
 using testing_support::name_of;
 using testing_support::one_call;
+using testing_support::PlainSequence;
 using testing_support::rows;
 using testing_support::same_bits;
 using testing_support::tensor_of;
@@ -126,6 +129,54 @@ TEST(DecodePlanTest, NeighboursInTheBatchChangeNoBit) {
     for (std::size_t n = 0; n < 3; ++n) {
       EXPECT_TRUE(same_bits(outputs[n], one_call(texts[n], cache, options)))
           << "sequence " << n << ", pages of " << page_size;
+    }
+  }
+}
+
+// A prompt, chunks and single tokens in one call, in whatever way each is
+// computed.
+TEST(DecodePlanTest, APromptAmongSingleTokensChangesNoBit) {
+  const AttentionOptions options = {.mask = causal()};
+  const std::vector<KvCacheOptions> caches = {
+      cache_of(16), cache_of(0, DType::int8), cache_of(64, DType::bfloat16),
+      cache_of(16, DType::float32, true)};
+  for (KvCacheOptions cache : caches) {
+    SCOPED_TRACE(name_of(cache));
+    cache.max_tokens = 4 * 2048;
+    for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+      Decoder decoder(cache, options, threads);
+      const Text past(1100, 1000);
+      const Text fresh(120, 1010);
+      std::vector<SequenceId> ids;
+      std::vector<PlainSequence> plain(4);
+      for (const std::size_t length : {1100u, 40u, 300u, 1u}) {
+        const SequenceId id[] = {decoder.cache.add().value()};
+        ASSERT_TRUE(decoder.cache.append(
+            id, rows(past.key.view(), 0, length),
+            decoder.values(rows(past.value.view(), 0, length))));
+        add_tokens(plain[ids.size()], decoder.cache.options(), past.key,
+                   past.value, 0, 0, length);
+        ids.push_back(id[0]);
+      }
+      const std::vector<std::int64_t> offsets = {0, 1, 86, 103, 119};
+      auto output = filled<float, 4>({1, 119, kHeads, kDv}, 42);
+      const Status s = decoder.plan.run(
+          ids, rows(fresh.query.view(), 0, 119), rows(fresh.key.view(), 0, 119),
+          decoder.values(rows(fresh.value.view(), 0, 119)), {.output = output},
+          decoder.workspace, offsets);
+      ASSERT_TRUE(s) << s.error().message();
+      for (std::size_t n = 0; n < ids.size(); ++n) {
+        const auto first = static_cast<std::size_t>(offsets[n]);
+        const auto count = static_cast<std::size_t>(offsets[n + 1]) - first;
+        add_tokens(plain[n], decoder.cache.options(), fresh.key, fresh.value, 0,
+                   first, count);
+        const auto want =
+            attend_plainly(plain[n], decoder.cache.options(),
+                           rows(fresh.query.view(), first, count), options);
+        EXPECT_TRUE(
+            same_bits({&output(0, first, 0, 0), want.size()}, want.elements()))
+            << "sequence " << n << ", " << threads << " threads";
+      }
     }
   }
 }

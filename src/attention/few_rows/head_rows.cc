@@ -8,6 +8,7 @@
 #include "attention/few_rows/key_words.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
+#include "attention/schedule.h"
 #include "attention/score_terms.h"
 #include "steps/mask_tile.h"
 
@@ -18,7 +19,7 @@ using kernels::kRowsAtOnce;
 using kernels::whole_lines;
 
 std::size_t most_rows(const AttentionShape& shape) {
-  return shape.largest_group() * shape.Lq;
+  return shape.largest_group() * std::min(shape.Lq, kFewQueries);
 }
 
 RowResults::RowResults(const AttentionSpec& spec, Arena& arena)

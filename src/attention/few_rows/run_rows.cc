@@ -12,6 +12,11 @@ using Split = Schedule::Split;
 // Blocks that a task reads one after another: memory is fastest in sequence.
 constexpr std::size_t kBlocksOfATask = 2;
 
+bool has_few_queries(const AttentionShape& shape, std::size_t b) {
+  const std::size_t Lq = shape.sequence(b).Lq;
+  return Lq != 0 && Lq <= kFewQueries;
+}
+
 class Call {
  public:
   Call(const RowCall& call, const RowMemory& memory)
@@ -23,7 +28,7 @@ class Call {
     for_each_task(heads(), [&](std::size_t worker, std::size_t task) {
       const std::size_t b = memory_.order[task / shape_.Hkv];
       const std::size_t g = task % shape_.Hkv;
-      if (shape_.sequence(b).Lq == 0) {
+      if (!has_few_queries(shape_, b)) {
         return;
       }
       const RowWorker& own = memory_.workers[worker];
@@ -79,7 +84,7 @@ class Call {
   template <class Work>
   void for_each_head(const Work& work) const {
     for_each_task(heads(), [&](std::size_t, std::size_t head) {
-      if (shape_.sequence(head / shape_.Hkv).Lq != 0) {
+      if (has_few_queries(shape_, head / shape_.Hkv)) {
         work(memory_.heads[head], head);
       }
     });

@@ -1,4 +1,5 @@
 // A call of few queries: each row reads the keys and values of its head once.
+// Sequences of more queries than kFewQueries are left out.
 // Tasks are heads of keys or, where there are few of them, blocks of keys: then
 // the results of some blocks are kept and folded one by one, in order, so that
 // the bits do not depend on it.

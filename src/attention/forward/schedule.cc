@@ -19,16 +19,15 @@ constexpr std::size_t kFewBlocks = 8;
 
 }  // namespace
 
-bool has_few_rows(const AttentionSpec& spec) {
-  return spec.shape.Lq <= kFewQueries && !spec.additive() &&
-         !spec.dropout.active() && !spec.statistics.any() &&
+bool rows_serve(const AttentionSpec& spec) {
+  return !spec.additive() && !spec.dropout.active() && !spec.statistics.any() &&
          spec.attn_weights == AttnWeights::none &&
          spec.scores == ScoresStage::none && spec.added_keys.count() == 0;
 }
 
 Schedule schedule_of(const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
-  if (has_few_rows(spec)) {
+  if (shape.Lq <= kFewQueries && rows_serve(spec)) {
     return schedule_of_rows(spec);
   }
   const std::size_t workers = workers_for(spec);
