@@ -200,7 +200,7 @@ class ReceivedPass {
       const kernels::Rows<const float> some = {
           rows + k * D, std::min(kPanelKeys, keys - k),
           static_cast<std::ptrdiff_t>(D), 1};
-      loops_.pack_panel(some, D, own.panels[panels]);
+      loops_.pack_panel(some, 0, D, own.panels[panels]);
       packed[panels] = {own.panels[panels], nullptr,
                         kernels::panel_width(some.count)};
     }

@@ -7,7 +7,9 @@ namespace headwise::inline HEADWISE_ABI {
 StoredBlocks::StoredBlocks(const DecodeCall& call)
     : cache_(call.cache),
       ids_(call.ids),
-      loops_(kernels::stored_tile(call.cache.cells.layout().type)) {}
+      loops_(kernels::stored_tile(call.cache.cells.layout().type)),
+      reads_ahead_(call.cache.cells.layout().type !=
+                   kernels::StoredType::float32) {}
 
 bool StoredBlocks::serve(const DecodeCall& call) {
   const CellLayout& layout = call.cache.cells.layout();
@@ -55,7 +57,7 @@ RowBlock StoredBlocks::block(std::size_t first, std::size_t count) {
 const void* StoredBlocks::later_panel(std::size_t token) const {
   const SequencePages& sequences = cache_.sequences;
   token += kernels::kKeyBlock;
-  if (token >= sequences.length(slot_)) {
+  if (!reads_ahead_ || token >= sequences.length(slot_)) {
     return nullptr;
   }
   return cache_.cells
@@ -67,7 +69,7 @@ const void* StoredBlocks::later_panel(std::size_t token) const {
 const void* StoredBlocks::later_values(std::size_t token) const {
   const SequencePages& sequences = cache_.sequences;
   token += kernels::kKeyBlock;
-  if (token >= sequences.length(slot_)) {
+  if (!reads_ahead_ || token >= sequences.length(slot_)) {
     return nullptr;
   }
   return cache_.cells

@@ -36,6 +36,7 @@ class StoredBlocks final : public RowBlocks {
   const CacheState& cache_;
   std::span<const SequenceId> ids_;
   const kernels::StoredTile& loops_;
+  const bool reads_ahead_;  // the loops ask for what comes one block later
   std::uint32_t slot_ = 0;
   std::size_t g_ = 0;
   bool finite_ = true;  // the values of the last block

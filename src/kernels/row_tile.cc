@@ -59,10 +59,46 @@ HWY_INLINE void touch_rows(const Rows<const T>& rows, std::size_t columns,
   hn::Store(all, d, unused);
 }
 
-// The keys [first, first + kLanes), the last one repeated beyond the rest.
+// Asks for rows that are read soon, line by line and one row after another.
+template <class T>
+class ReadAhead {
+ public:
+  // The rows [first, end); those that are not side by side are left out.
+  ReadAhead(const Rows<const T>& rows, std::size_t columns, std::size_t first,
+            std::size_t end)
+      : rows_(rows),
+        columns_(columns),
+        row_(first),
+        end_(rows.stride == 1 ? end : first) {}
+
+  HWY_INLINE void ask(std::size_t lines) {
+    for (; lines != 0 && row_ < end_; --lines) {
+      // Into the second-level cache: the first has no room for them.
+      __builtin_prefetch(rows_.row(row_) + column_, 0, 2);
+      column_ += kLine;
+      if (column_ >= columns_) {
+        column_ = 0;
+        ++row_;
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64 / sizeof(T);
+
+  Rows<const T> rows_;
+  std::size_t columns_;
+  std::size_t row_;
+  std::size_t end_;
+  std::size_t column_ = 0;
+};
+
+// The keys [first, first + kLanes), the last one repeated beyond the rest. As
+// many of those that follow are asked for meanwhile.
 template <class T>
 HWY_INLINE void pack_vector(const Rows<const T>& keys, std::size_t first,
-                            std::size_t D, float* HWY_RESTRICT panel) {
+                            std::size_t D, ReadAhead<T> next,
+                            float* HWY_RESTRICT panel) {
   const Lane d;
   const std::size_t width = panel_width(keys.count);
   const T* row[kLanes];
@@ -72,6 +108,7 @@ HWY_INLINE void pack_vector(const Rows<const T>& keys, std::size_t first,
   std::size_t i = 0;
   if constexpr (kHasSquares) {
     for (; keys.stride == 1 && i + kSquare <= D; i += kSquare) {
+      next.ask(kLanes * kSquare * sizeof(T) / 64);
       Vector v[kSquare];
       for (std::size_t r = 0; r < kSquare; ++r) {
         v[r] = load_squares(d, row + r, i);
@@ -91,11 +128,14 @@ HWY_INLINE void pack_vector(const Rows<const T>& keys, std::size_t first,
 }
 
 template <class T>
-HWY_INLINE void pack_panel(const Rows<const T>& keys, std::size_t D,
-                           float* HWY_RESTRICT panel) {
+HWY_INLINE void pack_panel(const Rows<const T>& keys, std::size_t following,
+                           std::size_t D, float* HWY_RESTRICT panel) {
   touch_rows(keys, D, panel);
+  const std::size_t all = keys.count + following;
   for (std::size_t first = 0; first < keys.count; first += kLanes) {
-    pack_vector(keys, first, D, panel);
+    const std::size_t next = keys.count + first;
+    pack_vector(keys, first, D, {keys, D, next, std::min(next + kLanes, all)},
+                panel);
   }
 }
 
@@ -201,8 +241,10 @@ const RowTile* tile() {
         rows.visit([=](const auto& of)
                        HWY_ATTR { pack_rows(of, columns, factor, to); });
       },
-      [](const NumberRows<const void>& keys, std::size_t D, float* panel) {
-        keys.visit([=](const auto& of) HWY_ATTR { pack_panel(of, D, panel); });
+      [](const NumberRows<const void>& keys, std::size_t following,
+         std::size_t D, float* panel) {
+        keys.visit([=](const auto& of)
+                       HWY_ATTR { pack_panel(of, following, D, panel); });
       },
       softmax, fold,
       [](const float* context, const float* sum, std::size_t Dv,

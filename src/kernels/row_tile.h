@@ -41,9 +41,10 @@ struct RowTile {
   void (*pack_rows)(const NumberRows<const void>& rows, std::size_t columns,
                     float factor, float* to);
   // Keys (count, D) -> a float32 panel of panel_width(count). What is in the
-  // lanes of other keys does not matter.
-  void (*pack_panel)(const NumberRows<const void>& keys, std::size_t D,
-                     float* panel);
+  // lanes of other keys does not matter. `following`: the rows after these that
+  // may be read ahead.
+  void (*pack_panel)(const NumberRows<const void>& keys, std::size_t following,
+                     std::size_t D, float* panel);
   // scores -> p, in place, for the first `count` keys; the block's max. A score
   // counts as -inf where the row's bit is 0 (null: no mask).
   void (*softmax)(std::size_t rows, std::size_t count, const KeyWords* allowed,

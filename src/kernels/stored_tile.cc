@@ -25,10 +25,15 @@ constexpr std::size_t kRegisters = 32;
 #else
 constexpr std::size_t kRegisters = 16;
 #endif
-// Vectors whose chains, for this many rows, fill the registers.
+// Vectors whose chains, for this many rows, fill the registers. Three rows
+// leave room for their p and one vector of values.
 constexpr std::size_t kKeyVectors = kRegisters / 8;
 constexpr std::size_t vectors_of_features(std::size_t rows) {
-  return rows <= 2 ? kRegisters / 4 : kRegisters / 8;
+  return rows <= 3 ? kRegisters / 4 : kRegisters / 8;
+}
+// The fewest that are taken together, but for the last ones of a row.
+constexpr std::size_t least_vectors(std::size_t rows) {
+  return std::max<std::size_t>(vectors_of_features(rows) / 2, 2);
 }
 
 template <class T>
@@ -52,28 +57,25 @@ HWY_INLINE void with_rows(std::size_t rows, const Body& body) {
 
 // ---- Numbers as vectors of float32. ----
 
-// Of bfloat16, two vectors are the even and the odd numbers of 32 bits each:
-// half the work of widening them in order. What is computed of both is put in
-// order where it is stored.
+// Vector v of kCount. Of bfloat16, two vectors are the even and the odd numbers
+// of 32 bits each: half the work of widening them in order. What is computed of
+// both is put in order where it is stored.
 template <class T, std::size_t kCount>
 constexpr bool kPaired =
     std::is_same_v<T, BFloat16>&& kCount % 2 == 0 && kLanes > 1;
 
 template <class T, std::size_t kCount>
-HWY_INLINE void load_vectors(const T* from, Vector (&to)[kCount]) {
+HWY_INLINE Vector load_vector(const T* from, std::size_t v) {
   const Lane d;
-  for (std::size_t v = 0; v < kCount; ++v) {
-    if constexpr (kPaired<T, kCount>) {
-      const hn::RebindToUnsigned<Lane> du;
-      const hn::Repartition<std::uint16_t, Lane> du16;
-      const auto both =
-          hn::BitCast(du, hn::LoadU(du16, &from[v / 2 * 2 * kLanes].bits));
-      to[v] =
-          hn::BitCast(d, v % 2 == 0 ? hn::ShiftLeft<16>(both)
-                                    : hn::And(both, hn::Set(du, 0xffff0000u)));
-    } else {
-      to[v] = widened(d, from + v * kLanes);
-    }
+  if constexpr (kPaired<T, kCount>) {
+    const hn::RebindToUnsigned<Lane> du;
+    const hn::Repartition<std::uint16_t, Lane> du16;
+    const auto both =
+        hn::BitCast(du, hn::LoadU(du16, &from[v / 2 * 2 * kLanes].bits));
+    return hn::BitCast(d, v % 2 == 0 ? hn::ShiftLeft<16>(both)
+                                     : hn::And(both, hn::Set(du, 0xffff0000u)));
+  } else {
+    return widened(d, from + v * kLanes);
   }
 }
 
@@ -133,8 +135,8 @@ HWY_INLINE void score_vectors(const float* HWY_RESTRICT q,
                                  (i * panel.width + first) * sizeof(T));
     }
     Vector key[kCount];
-    load_vectors(keys, key);
     for (std::size_t v = 0; v < kCount; ++v) {
+      key[v] = load_vector<T, kCount>(keys, v);
       key[v] = kScaled<T> ? hn::Mul(key[v], scale[v]) : key[v];
     }
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -197,6 +199,7 @@ struct Weighing {
   std::size_t context_stride;
   float* sum;
   float* context;
+  bool near;  // the values are in a cache: nothing is read ahead
 };
 
 // Some vectors of features from `feature` on, of keys from `key` of the block
@@ -226,22 +229,24 @@ HWY_INLINE void weigh_vectors(const Weighing& w, const ValueRows& values,
     if (kSelect && !is_allowed(*w.allowed, key + k)) {
       continue;
     }
-    if (kPrefetch && values.next != nullptr) {
+    if (kPrefetch && !w.near && values.next != nullptr) {
       prefetch<T, kRows, kCount>(
           values.next,
           (k * static_cast<std::size_t>(values.row_stride) + feature) *
               sizeof(T));
     }
-    Vector value[kCount];
-    load_vectors(from, value);
-    for (std::size_t v = 0; kScaled<T> && v < kCount; ++v) {
-      value[v] = hn::Mul(value[v], hn::Set(d, values.scales[k]));
-    }
+    Vector x[kRows];
     for (std::size_t r = 0; r < kRows; ++r) {
-      const Vector x = hn::Set(d, p[r * kKeyBlock + k]);
-      sum[r] = feature == 0 ? hn::Add(sum[r], x) : sum[r];
-      for (std::size_t v = 0; v < kCount; ++v) {
-        context[r][v] = hn::MulAdd(value[v], x, context[r][v]);
+      x[r] = hn::Set(d, p[r * kKeyBlock + k]);
+      sum[r] = feature == 0 ? hn::Add(sum[r], x[r]) : sum[r];
+    }
+    for (std::size_t v = 0; v < kCount; ++v) {
+      Vector value = load_vector<T, kCount>(from, v);
+      if constexpr (kScaled<T>) {
+        value = hn::Mul(value, hn::Set(d, values.scales[k]));
+      }
+      for (std::size_t r = 0; r < kRows; ++r) {
+        context[r][v] = hn::MulAdd(value, x[r], context[r][v]);
       }
     }
   }
@@ -297,34 +302,41 @@ HWY_INLINE void weigh_few_features(const Weighing& w, const ValueRows* parts,
 }
 
 // How rows and keys take turns. Values that come from memory are read 16 keys
-// at a time, whole rows in sequence: two rows of p take all features of most
-// heads. Numbers that take time to widen are better widened once for all rows.
-// Values that are near, in the second-level cache, are read once for all rows
-// of p.
-template <class T, std::size_t kRows, bool kNear>
+// at a time, whole rows in sequence: three rows of p take all features of most
+// heads at once. Numbers that take time to widen are better widened once for
+// all rows. With kHalves, four rows of p take half of these features: for
+// values that are in the second-level cache and for short rows.
+template <class T, std::size_t kRows, bool kHalves>
 constexpr std::size_t kRowsTogether =
-    kNear || sizeof(T) == 1 || std::is_same_v<T, Float16> || kRows < 2 ? kRows
-                                                                       : 2;
+    kHalves || sizeof(T) == 1 || std::is_same_v<T, Float16> || kRows < 3 ? kRows
+                                                                         : 3;
 
 // The features that fill whole vectors, of some keys.
-template <class T, std::size_t kRows, bool kSelect, bool kNear,
+template <class T, std::size_t kRows, bool kSelect, bool kHalves,
           std::size_t kOfAll = kRows>
 HWY_INLINE void weigh_keys(const Weighing& w, const ValueRows& values,
                            std::size_t key, std::size_t Dv) {
-  if constexpr (constexpr std::size_t kSome = kRowsTogether<T, kRows, kNear>;
+  if constexpr (constexpr std::size_t kSome = kRowsTogether<T, kRows, kHalves>;
                 kSome < kRows) {
-    weigh_keys<T, kSome, kSelect, kNear, kRows>(w, values, key, Dv);
-    ValueRows near = values;
-    near.next = nullptr;
-    const Weighing rest = {w.p + kSome * kKeyBlock, w.allowed, w.context_stride,
-                           w.sum + kSome, w.context + kSome * w.context_stride};
-    weigh_keys<T, kRows - kSome, kSelect, kNear, kRows>(rest, near, key, Dv);
+    weigh_keys<T, kSome, kSelect, kHalves, kRows>(w, values, key, Dv);
+    const Weighing rest = {w.p + kSome * kKeyBlock,
+                           w.allowed,
+                           w.context_stride,
+                           w.sum + kSome,
+                           w.context + kSome * w.context_stride,
+                           true};
+    weigh_keys<T, kRows - kSome, kSelect, kHalves, kRows>(rest, values, key,
+                                                          Dv);
   } else {
     constexpr std::size_t kCount = vectors_of_features(kRows);
-    constexpr bool kPrefetch = !kNear && kPrefetches<T, kOfAll>;
+    constexpr bool kPrefetch = kPrefetches<T, kOfAll>;
     std::size_t c = 0;
     for (; c + kCount * kLanes <= Dv; c += kCount * kLanes) {
       weigh_vectors<T, kRows, kCount, kSelect, kPrefetch>(w, values, key, c);
+    }
+    constexpr std::size_t kLeast = least_vectors(kRows);
+    for (; c + kLeast * kLanes <= Dv; c += kLeast * kLanes) {
+      weigh_vectors<T, kRows, kLeast, kSelect, kPrefetch>(w, values, key, c);
     }
     for (; c + kLanes <= Dv; c += kLanes) {
       weigh_vectors<T, kRows, 1, kSelect>(w, values, key, c);
@@ -332,23 +344,23 @@ HWY_INLINE void weigh_keys(const Weighing& w, const ValueRows& values,
   }
 }
 
-template <class T, std::size_t kRows, bool kSelect, bool kNear>
+template <class T, std::size_t kRows, bool kSelect, bool kHalves>
 HWY_INLINE void weigh_rows(const Weighing& w, const ValueRows* parts,
                            std::size_t part_count, std::size_t Dv) {
   if (Dv < kLanes) {
     weigh_few_features<T, kRows, kSelect>(w, parts, part_count, Dv);
     return;
   }
-  constexpr std::size_t kCount =
-      vectors_of_features(kRowsTogether<T, kRows, kNear>);
-  const bool one_pass = kRows <= 2 && kCount * kLanes == Dv;
-  const std::size_t at_once = kNear || one_pass ? kKeyBlock : kKeysAtOnce;
+  constexpr std::size_t kTogether = kRowsTogether<T, kRows, kHalves>;
+  const bool one_pass =
+      kTogether == kRows && vectors_of_features(kRows) * kLanes == Dv;
+  const std::size_t at_once = kHalves || one_pass ? kKeyBlock : kKeysAtOnce;
   std::size_t key = 0;
   for (std::size_t part = 0; part < part_count; ++part) {
     ValueRows some = parts[part];
     for (std::size_t left = some.count; left != 0; left -= some.count) {
       some.count = std::min(left, at_once);
-      weigh_keys<T, kRows, kSelect, kNear>(w, some, key, Dv);
+      weigh_keys<T, kRows, kSelect, kHalves>(w, some, key, Dv);
       key += some.count;
       some.rows = static_cast<const T*>(some.rows) +
                   static_cast<std::ptrdiff_t>(some.count) * some.row_stride;
@@ -359,9 +371,10 @@ HWY_INLINE void weigh_rows(const Weighing& w, const ValueRows* parts,
       }
     }
   }
-  for (std::size_t r = 0; kPaired<T, kCount> && r < kRows; ++r) {
-    for (std::size_t c = 0; c + kCount * kLanes <= Dv; c += kCount * kLanes) {
-      order_pairs<T, kCount>(w.context + r * w.context_stride + c);
+  constexpr std::size_t kLeast = least_vectors(kTogether);
+  for (std::size_t r = 0; kPaired<T, kLeast> && r < kRows; ++r) {
+    for (std::size_t c = 0; c + kLeast * kLanes <= Dv; c += kLeast * kLanes) {
+      order_pairs<T, kLeast>(w.context + r * w.context_stride + c);
     }
   }
   // The last vector takes some features once more.
@@ -376,10 +389,10 @@ template <class T>
 void weigh(const float* p, std::size_t rows, const ValueRows* parts,
            std::size_t part_count, std::size_t Dv, bool near, float* sum,
            float* context) {
-  const Weighing w = {p, nullptr, whole_lines(Dv), sum, context};
+  const Weighing w = {p, nullptr, whole_lines(Dv), sum, context, near};
   with_rows(rows, [&](auto count) HWY_ATTR {
     constexpr std::size_t kRows = decltype(count)::value;
-    if (near) {
+    if (near || Dv <= vectors_of_features(kRowsAtOnce) * kLanes) {
       weigh_rows<T, kRows, false, true>(w, parts, part_count, Dv);
     } else {
       weigh_rows<T, kRows, false, false>(w, parts, part_count, Dv);
@@ -391,7 +404,7 @@ template <class T>
 void weigh_allowed(const float* p, const KeyWords& allowed,
                    const ValueRows* parts, std::size_t part_count,
                    std::size_t Dv, float* sum, float* context) {
-  const Weighing w = {p, &allowed, whole_lines(Dv), sum, context};
+  const Weighing w = {p, &allowed, whole_lines(Dv), sum, context, true};
   weigh_rows<T, 1, true, true>(w, parts, part_count, Dv);
 }
 

@@ -159,18 +159,11 @@ TEST_P(RowTileTest, ScoresAreChainsOverTheHeadSize) {
 
 TEST_P(RowTileTest, ContextsAreChainsOverTheKeys) {
   for (const StoredType type : kTypes) {
-    for (const std::size_t Dv : {5u, 16u, 72u, 300u}) {
+    for (const std::size_t Dv : {5u, 16u, 72u, 112u, 128u, 300u}) {
       for (std::size_t rows = 1; rows <= kRowsAtOnce; ++rows) {
         const std::size_t count = 101;
-        const bool near = rows % 2 == Dv % 2;
         const StoredBlock block(type, 1, Dv, count, 64, 3);
         const auto p = uniform<2>({rows, kKeyBlock}, 44, 0, 1);
-        auto context =
-            Tensor<float, 2>::create({rows, whole_lines(Dv)}).value();
-        float sum[kRowsAtOnce];
-        kernels::stored_tile(type).weigh(p.data(), rows, block.parts.data(),
-                                         block.parts.size(), Dv, near, sum,
-                                         context.data());
         std::vector<float> want(rows * Dv);
         float want_sum[kRowsAtOnce] = {};
         for (std::size_t k = 0; k < count; ++k) {
@@ -182,11 +175,20 @@ TEST_P(RowTileTest, ContextsAreChainsOverTheKeys) {
             }
           }
         }
-        for (std::size_t r = 0; r < rows; ++r) {
-          ASSERT_EQ(bits(sum[r]), bits(want_sum[r]));
-          for (std::size_t c = 0; c < Dv; ++c) {
-            ASSERT_EQ(bits(context(r, c)), bits(want[r * Dv + c] + 0.0f))
-                << static_cast<int>(type) << ", Dv " << Dv;
+        for (const bool near : {false, true}) {
+          auto context =
+              Tensor<float, 2>::create({rows, whole_lines(Dv)}).value();
+          float sum[kRowsAtOnce];
+          kernels::stored_tile(type).weigh(p.data(), rows, block.parts.data(),
+                                           block.parts.size(), Dv, near, sum,
+                                           context.data());
+          for (std::size_t r = 0; r < rows; ++r) {
+            ASSERT_EQ(bits(sum[r]), bits(want_sum[r]));
+            for (std::size_t c = 0; c < Dv; ++c) {
+              ASSERT_EQ(bits(context(r, c)), bits(want[r * Dv + c] + 0.0f))
+                  << static_cast<int>(type) << ", Dv " << Dv << ", rows "
+                  << rows << ", near " << near;
+            }
           }
         }
       }

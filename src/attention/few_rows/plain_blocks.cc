@@ -68,7 +68,8 @@ RowBlock PlainBlocks::block(std::size_t first, std::size_t count) {
   for (std::size_t n = 0; n < panels; ++n) {
     const std::size_t from = first + n * kPanelKeys;
     const kernels::NumberRows<const void> rows = keys(from, end);
-    kernels::row_tile().pack_panel(rows, spec_.shape.D, panel_memory_[n]);
+    kernels::row_tile().pack_panel(rows, place_.Lkv - from - rows.count,
+                                   spec_.shape.D, panel_memory_[n]);
     panels_[n] = {panel_memory_[n], nullptr, kernels::panel_width(rows.count)};
   }
   values_ = values(first, count);
