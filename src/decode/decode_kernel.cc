@@ -4,6 +4,7 @@
 
 #include "attention/schedule.h"
 #include "decode/decode_groups.h"
+#include "decode/decode_mean.h"
 #include "decode/decode_rows.h"
 #include "decode/decode_statistics.h"
 #include "decode/decode_tiles.h"
@@ -17,12 +18,17 @@ std::size_t decode_workspace_bytes(const AttentionSpec& spec,
   return std::max({decode_tiles_bytes(spec, options),
                    decode_rows_bytes(spec, options, max_queries),
                    decode_groups_bytes(spec, options),
-                   decode_statistics_bytes(spec, cache, max_queries)});
+                   decode_statistics_bytes(spec, cache, max_queries),
+                   decode_mean_bytes(spec, cache)});
 }
 
 void decode_kernel(const DecodeCall& call, std::byte* workspace) {
   if (call.spec.statistics.any()) {
     decode_statistics(call, workspace);
+    return;
+  }
+  if (call.spec.attn_weights == AttnWeights::mean) {
+    decode_mean(call, workspace);
     return;
   }
   std::size_t least_of_tiles = kFewQueries + 1;

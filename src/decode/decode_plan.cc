@@ -75,11 +75,6 @@ Status check_options(const AttentionOptions& options,
     return value_error(kOperation, "empty_rows", "uniform",
                        "zero or nan with a cache", ErrorCode::unsupported);
   }
-  if (options.attn_weights == AttnWeights::mean) {
-    return value_error(kOperation, "attn_weights", "mean",
-                       "none, per_head or after_dropout with a cache",
-                       ErrorCode::unsupported);
-  }
   if (operation_options.added_keys.bias_k.data() != nullptr ||
       operation_options.added_keys.zero_attn) {
     return value_error(kOperation, "added_keys", "given", "none with a cache",
@@ -97,6 +92,11 @@ Status check_rolling(const DecodePlanState& plan) {
   if (scores == ScoresStage::raw || scores == ScoresStage::softcap) {
     return value_error(kOperation, "scores", "asked for before the mask",
                        "bias or softmax with a rolling window",
+                       ErrorCode::unsupported);
+  }
+  if (plan.options.attn_weights == AttnWeights::mean) {
+    return value_error(kOperation, "attn_weights", "mean",
+                       "none, per_head or after_dropout with a rolling window",
                        ErrorCode::unsupported);
   }
   if (plan.operation_options.statistics.columns) {

@@ -90,8 +90,11 @@ Result<Attended> attend_to_cache(const LayerState& layer, const LayerCall& call,
   auto merged = Tensor<float, 3>::create_unset_in(std::move(memory.merged),
                                                   {B, L, shape.Hq * shape.Dv});
   const Extents<4> pairs = {shape.B, shape.Hq, shape.Lq, *longest};
-  auto attn_weights =
-      Tensor<float, 4>::create_unset(weights ? pairs : Extents<4>{});
+  Extents<4> of_weights = weights ? pairs : Extents<4>{};
+  if (options.attn_weights == AttnWeights::mean) {
+    of_weights[1] = 1;
+  }
+  auto attn_weights = Tensor<float, 4>::create_unset(of_weights);
   auto scores = Tensor<float, 4>::create_unset(
       options.scores != ScoresStage::none ? pairs : Extents<4>{});
   auto sums = Tensor<float, 3>::create_unset({B, shape.Hq, lse ? L : 0});

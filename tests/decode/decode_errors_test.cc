@@ -254,8 +254,6 @@ TEST_F(DecodeErrorsTest, OptionsThatACacheDecides) {
               IsError(invalid_argument, "offsets"));
   EXPECT_THAT(create({.empty_rows = EmptyRow::uniform}),
               IsError(unsupported, "empty_rows"));
-  EXPECT_THAT(create({.attn_weights = AttnWeights::mean}),
-              IsError(unsupported, "attn_weights"));
   EXPECT_THAT(create({}, {.statistics = {.top_keys = 65}}),
               IsError(invalid_argument, "statistics.top_keys"));
   EXPECT_THAT(create({}, {}, 3), IsError(invalid_argument, "query"));

@@ -48,6 +48,15 @@ struct Returned {
                 ? Extents<4>{}
                 : Extents<4>{shape.B, shape.Hq, shape.Lq, shape.Lkv},
             42)),
+        attn_weights(filled<float, 4>(
+            options.attn_weights == AttnWeights::none
+                ? Extents<4>{}
+                : Extents<4>{shape.B,
+                             options.attn_weights == AttnWeights::mean
+                                 ? 1
+                                 : shape.Hq,
+                             shape.Lq, shape.Lkv},
+            42)),
         statistics(AttentionStatistics::create(
                        AttentionSpec::create(shape, options, operation).value())
                        .value()) {
@@ -61,12 +70,15 @@ struct Returned {
   AttentionOutputs views() {
     return {
         .output = output,
+        .attn_weights = attn_weights.size() == 0 ? TensorView<float, 4>()
+                                                 : attn_weights.view(),
         .statistics = statistics.views(),
         .scores = scores.size() == 0 ? TensorView<float, 4>() : scores.view()};
   }
 
   Tensor<float, 4> output;
   Tensor<float, 4> scores;
+  Tensor<float, 4> attn_weights;
   AttentionStatistics statistics;
 };
 
@@ -82,6 +94,7 @@ testing::AssertionResult same(const Returned& a, const Returned& b) {
   const std::vector<std::pair<std::string, Numbers>> all = {
       {"output", elements(a.output, b.output)},
       {"scores", elements(a.scores, b.scores)},
+      {"attn_weights", elements(a.attn_weights, b.attn_weights)},
       {"rows", elements(a.statistics.rows, b.statistics.rows)},
       {"top_weights",
        elements(a.statistics.top_weights, b.statistics.top_weights)},
@@ -239,6 +252,73 @@ TEST(DecodeStatisticsTest, ThreadsAndLengthsChangeNoBit) {
     expect_the_bits_of_calls(cache, text, {900, 1, 1999, 2000, 2000, 1499, 1},
                              {.mask = causal()}, kAllStatistics, threads);
   }
+}
+
+TEST(DecodePlanMeanTest, TheMeanOfTheWeightsHasTheBitsOfACall) {
+  const Text text(191, 3800);
+  const auto starts = tensor_of<std::int64_t, 1>({1}, {2});
+  const std::vector<std::size_t> sizes = {1, 3};
+  const OperationOptions uneven = {.kv_groups =
+                                       HeadGroups::create(sizes).value()};
+  for (const KvCacheOptions& cache : some_caches()) {
+    SCOPED_TRACE(name_of(cache));
+    expect_the_bits_of_calls(cache, text, kChunks,
+                             {.mask = causal(),
+                              .attn_weights = AttnWeights::mean,
+                              .scores = ScoresStage::softcap},
+                             {});
+    // Rows without a key too.
+    expect_the_bits_of_calls(cache, text, kChunks,
+                             {.mask = window(30, 0) & key_starts(starts.view()),
+                              .empty_rows = EmptyRow::nan,
+                              .attn_weights = AttnWeights::mean},
+                             uneven);
+  }
+}
+
+// More keys than are kept for the weights.
+TEST(DecodePlanMeanTest, ThreadsAndLengthsChangeNoBit) {
+  KvCacheOptions cache = cache_of(128, DType::bfloat16);
+  cache.max_tokens = 1300;
+  cache.max_sequences = 1;
+  const Text text(1300, 3810);
+  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+    expect_the_bits_of_calls(
+        cache, text, {900, 1, 350, 48, 1},
+        {.mask = causal(), .attn_weights = AttnWeights::mean}, {}, threads);
+  }
+}
+
+TEST(DecodePlanMeanTest, ARollingWindowHasNoLongestSequence) {
+  KvCacheOptions cache = cache_of(16);
+  cache.window = RollingWindow{.left = 40};
+  auto rolling = KvCache::create(cache).value();
+  EXPECT_THAT(DecodePlan::create(rolling, kHeads, 1,
+                                 {.attn_weights = AttnWeights::mean}),
+              IsError(ErrorCode::unsupported, "attn_weights"));
+}
+
+TEST(DecodePlanMeanTest, ErrorsLeaveTheCacheAsItWas) {
+  const AttentionOptions options = {.mask = causal(),
+                                    .attn_weights = AttnWeights::mean};
+  Decoder decoder(cache_of(16), options);
+  const Text text(20, 3820);
+  const SequenceId ids[] = {decoder.cache.add().value()};
+  Returned got(shape_of(20, 20), options, {});
+  auto per_head = filled<float, 4>({1, kHeads, 20, 20}, 42);
+  AttentionOutputs wrong = got.views();
+  wrong.attn_weights = per_head;
+  EXPECT_THAT(decoder.plan.run(ids, text.query, text.key, text.value, wrong,
+                               decoder.workspace),
+              IsError(ErrorCode::shape_mismatch, "attn_weights"));
+  EXPECT_TRUE(same(got, Returned(shape_of(20, 20), options, {})));
+  EXPECT_EQ(decoder.cache.length(ids[0]).value(), 0u);
+  ASSERT_TRUE(decoder.plan.run(ids, text.query, text.key, text.value,
+                               got.views(), decoder.workspace));
+  Returned want(shape_of(20, 20), options, {});
+  run_plainly(testing_support::plain(text, decoder.cache.options()),
+              decoder.cache.options(), text.query, options, {}, want.views());
+  EXPECT_TRUE(same(got, want));
 }
 
 TEST(DecodeStatisticsTest, SeparatorsAndLengthsAreThoseOfTheRun) {

@@ -277,8 +277,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "scores",
      "쿼리나 키가 {0}개를 넘으면 페이지가 점수를 계산하므로 주지 않아야 "
      "합니다."},
-    {"none, per_head or after_dropout with a cache",
-     "캐시에서는 none, per_head 또는 after_dropout"},
+    {"none, per_head or after_dropout with a rolling window",
+     "롤링 윈도우가 있는 캐시에서는 none, per_head 또는 after_dropout"},
     {"none: attention_statistics() gives them",
      "attention_statistics()가 계산하므로 주지 않아야 합니다."},
     {"none: each step is kept of a padded batch only",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "attention/forward/mean_weights.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_tile.h"
 #include "attention/forward/run_tiles.h"
@@ -148,41 +149,10 @@ class Call {
     if (t >= tiling.count()) {
       return;
     }
-    QueryTile& tile = own.tiles.front();
     for (std::size_t h = 0; h < shape.Hq; ++h) {
-      const QueryRange range = tiling.range(b, h, t);
-      const PackedHead& head = memory_.heads[b * shape.Hkv + shape.kv_head(h)];
-      tile.begin(range, inputs_);
-      for (std::size_t block = head.first_block(); block < head.end_block();
-           ++block) {
-        tile.take(head, block);
-      }
-      const kernels::Rows<float> weights{
-          spec_.pair_columns() == 0 ? nullptr : own.weights, range.count,
-          static_cast<std::ptrdiff_t>(spec_.pair_columns()), 1};
-      tile.finish(inputs_, outputs_, head, weights);
-      add_to_mean(range, weights);
-    }
-  }
-
-  void add_to_mean(const QueryRange& range,
-                   const kernels::Rows<float>& weights) const {
-    const SequencePlace place = spec_.shape.sequence(range.b);
-    const bool first = range.h == 0;
-    const bool last = range.h + 1 == spec_.shape.Hq;
-    const auto heads = static_cast<float>(spec_.shape.Hq);
-    const auto add = [&](std::size_t n, std::size_t j) {
-      float& mean = outputs_.attn_weights(range.b, 0, range.first + n, j);
-      mean = (first ? 0 : mean) + weights.at(n, j);
-      mean = last ? mean / heads : mean;
-    };
-    for (std::size_t n = 0; n < range.count; ++n) {
-      for (std::size_t j = 0; j < place.Lkv; ++j) {
-        add(n, j);
-      }
-      for (std::size_t j = spec_.shape.Lkv; j < spec_.pair_columns(); ++j) {
-        add(n, j);
-      }
+      add_head_to_mean(spec_, inputs_, outputs_,
+                       memory_.heads[b * shape.Hkv + shape.kv_head(h)],
+                       tiling.range(b, h, t), own.tiles.front(), own.weights);
     }
   }
 
