@@ -17,7 +17,7 @@ std::size_t decode_workspace_bytes(const AttentionSpec& spec,
   const KvCacheOptions& options = cache.options;
   return std::max({decode_tiles_bytes(spec, options),
                    decode_rows_bytes(spec, options, max_queries),
-                   decode_groups_bytes(spec, options),
+                   decode_groups_bytes(spec, options, max_queries),
                    decode_statistics_bytes(spec, cache, max_queries),
                    decode_mean_bytes(spec, cache)});
 }

@@ -6,7 +6,9 @@
 #include "attention/empty_row.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
+#include "attention/schedule.h"
 #include "attention/score_terms.h"
+#include "kernels/row_tile.h"
 #include "steps/mask_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -14,6 +16,21 @@ namespace headwise::inline HEADWISE_ABI {
 using kernels::kKeyBlock;
 using kernels::kMaxQueryLanes;
 using kernels::MaskWord;
+
+namespace {
+
+std::size_t rows_of_a_tile(const AttentionShape& shape) {
+  return std::min(shape.largest_group() * std::min(shape.Lq, kFewQueries),
+                  GroupTile::most_rows());
+}
+
+}  // namespace
+
+GroupRows::GroupRows(const AttentionSpec& spec, Arena& arena)
+    : state{arena.take<float>(kMaxQueryLanes),
+            arena.take<float>(kMaxQueryLanes)},
+      context(arena.take<float>(rows_of_a_tile(spec.shape),
+                                kernels::whole_lines(spec.shape.Dv))) {}
 
 GroupTile::GroupTile(const AttentionSpec& spec, Arena& arena)
     : spec_(spec),
@@ -55,6 +72,10 @@ void GroupTile::begin(std::size_t b, std::size_t g, std::size_t first,
       kernels::Rows<const float>{rows_, count, static_cast<std::ptrdiff_t>(D),
                                  1},
       D, times_log2e(spec_.scale), lanes_, q_t_);
+  begin_rows();
+}
+
+void GroupTile::begin_rows() {
   std::fill_n(state_.max, lanes_, kMinusInf);
   std::fill_n(state_.sum, lanes_, 0.0f);
   empty_ = true;
@@ -105,22 +126,53 @@ void GroupTile::take(const PackedHead& head, std::size_t block) {
   empty_ = false;
 }
 
-void GroupTile::finish(const CallOutputs& outputs) {
+void GroupTile::finish(const CallOutputs& outputs) const {
   for (std::size_t n = 0; n < count_; ++n) {
-    finish_row(n, outputs);
+    finish_row(n, {state_.max[n], state_.sum[n], context_ + n, lanes_},
+               outputs);
   }
 }
 
-void GroupTile::finish_row(std::size_t n, const CallOutputs& outputs) {
+void GroupTile::store(const GroupRows& rows) const {
+  const std::size_t line = kernels::whole_lines(spec_.shape.Dv);
+  std::fill_n(rows.state.max, kMaxQueryLanes, kMinusInf);
+  std::fill_n(rows.state.sum, kMaxQueryLanes, 0.0f);
+  std::copy_n(state_.max, count_, rows.state.max);
+  std::copy_n(state_.sum, count_, rows.state.sum);
+  // Some features at a time, whose lanes are in the first-level cache.
+  constexpr std::size_t kFeatures = 16;
+  for (std::size_t first = 0; !empty_ && first < spec_.shape.Dv;
+       first += kFeatures) {
+    const std::size_t end = std::min(first + kFeatures, spec_.shape.Dv);
+    for (std::size_t n = 0; n < count_; ++n) {
+      for (std::size_t c = first; c < end; ++c) {
+        rows.context[n * line + c] = context_[c * lanes_ + n];
+      }
+    }
+  }
+}
+
+void GroupTile::finish(const GroupRows& rows,
+                       const CallOutputs& outputs) const {
+  const std::size_t line = kernels::whole_lines(spec_.shape.Dv);
+  for (std::size_t n = 0; n < count_; ++n) {
+    finish_row(
+        n, {rows.state.max[n], rows.state.sum[n], rows.context + n * line, 1},
+        outputs);
+  }
+}
+
+void GroupTile::finish_row(std::size_t n, const Row& of,
+                           const CallOutputs& outputs) const {
   const std::size_t Dv = spec_.shape.Dv;
   const std::size_t h = head_of(n);
   const std::size_t row = place_.first_query + query_of(n);
-  const float max = state_.max[n];
-  const float sum = state_.sum[n];
+  const float max = of.max;
+  const float sum = of.sum;
   outputs.output.visit([&](const auto& output) {
     using T = typename std::decay_t<decltype(output)>::value_type;
     for (std::size_t c = 0; c < Dv; ++c) {
-      const float x = context_[c * lanes_ + n] / sum;
+      const float x = of.context[c * of.stride] / sum;
       output(place_.batch, row, h, c) = narrowed<T>(
           sum == 0        ? empty_output(spec_, {b_, h, query_of(n)}, {}, c)
           : std::isnan(x) ? kNaN

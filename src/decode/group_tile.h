@@ -15,6 +15,14 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+// Rows of a tile after some blocks.
+struct GroupRows {
+  explicit GroupRows(const AttentionSpec& spec, Arena& arena);
+
+  kernels::RowState state;  // (most rows)
+  float* context;           // (most rows, whole_lines(Dv))
+};
+
 class GroupTile {
  public:
   // Values are the first features of the keys, which are rows.
@@ -32,17 +40,33 @@ class GroupTile {
   // n % Lq of query head n / Lq of the group.
   void begin(std::size_t b, std::size_t g, std::size_t first, std::size_t count,
              const NumberView<const void>& query);
+  // Begins the same rows again, before any block.
+  void begin_rows();
   // Takes the next block.
   void take(const PackedHead& head, std::size_t block);
-  void finish(const CallOutputs& outputs);
+  void finish(const CallOutputs& outputs) const;
+
+  // In place of finish(): what the rows have of the blocks that were taken. The
+  // context of a row whose sum is 0 is not written.
+  void store(const GroupRows& rows) const;
+  // Writes the outputs of these rows.
+  void finish(const GroupRows& rows, const CallOutputs& outputs) const;
 
  private:
+  struct Row {
+    float max;
+    float sum;
+    const float* context;
+    std::size_t stride;  // between features
+  };
+
   std::size_t head_of(std::size_t n) const {
     return first_head_ + (first_ + n) / place_.Lq;
   }
   std::size_t query_of(std::size_t n) const { return (first_ + n) % place_.Lq; }
   TileKind mask_words(Tile tile);
-  void finish_row(std::size_t n, const CallOutputs& outputs);
+  void finish_row(std::size_t n, const Row& row,
+                  const CallOutputs& outputs) const;
 
   const AttentionSpec& spec_;
   const kernels::AttentionTile& loops_;

@@ -73,6 +73,39 @@ TEST(DecodePlanTest, ThreadsChangeNoBit) {
   }
 }
 
+// Few rows of one sequence, whose values are in the keys: threads share its
+// blocks of keys.
+TEST(DecodePlanTest, ThreadsChangeNoBitOfLatentAttention) {
+  const Text text(1500);
+  const auto starts = tensor_of<std::int64_t, 1>({1}, {5});
+  const std::vector<AttentionOptions> all = {
+      {.mask = causal(), .softcap = 4.0},
+      {.mask = window(1200, 0, 40)},
+      {.mask = causal() & key_starts(starts.view())}};
+  for (const AttentionOptions& options : all) {
+    for (const KvCacheOptions& cache :
+         {cache_of(16, DType::float32, true), cache_of(0, DType::int8, true),
+          cache_of(128, DType::bfloat16, true)}) {
+      SCOPED_TRACE(name_of(cache));
+      for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+        KvCacheOptions one = cache;
+        one.max_sequences = 1;
+        Decoder decoder(one, options, threads);
+        const auto want = one_call(text, decoder.cache.options(), options);
+        const SequenceId id = decoder.cache.add().value();
+        auto output = filled<float, 4>(want.extents(), 42);
+        for (const auto& [first, count] :
+             {std::pair(0u, 1100u), std::pair(1100u, 300u),
+              std::pair(1400u, 16u), std::pair(1416u, 13u),
+              std::pair(1429u, 55u), std::pair(1484u, 16u)}) {
+          decoder.take(id, text, first, count, output);
+        }
+        EXPECT_TRUE(same_bits(output, want)) << threads << " threads";
+      }
+    }
+  }
+}
+
 // Sequences of different lengths in one call, some without a new token.
 TEST(DecodePlanTest, NeighboursInTheBatchChangeNoBit) {
   const AttentionOptions options = {.mask = causal()};
