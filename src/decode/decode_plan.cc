@@ -91,7 +91,7 @@ Status check_rolling(const DecodePlanState& plan) {
   const ScoresStage scores = plan.options.scores;
   if (scores == ScoresStage::raw || scores == ScoresStage::softcap) {
     return value_error(kOperation, "scores", "asked for before the mask",
-                       "bias or softmax with a rolling window",
+                       "a stage after the mask with a rolling window",
                        ErrorCode::unsupported);
   }
   if (plan.options.attn_weights == AttnWeights::mean) {
