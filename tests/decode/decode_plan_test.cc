@@ -73,10 +73,11 @@ TEST(DecodePlanTest, ThreadsChangeNoBit) {
   }
 }
 
-// Few rows of one sequence, whose values are in the keys: threads share its
-// blocks of keys.
+// Few rows of one sequence, whose values are in the keys of one head: threads
+// share its blocks of keys.
 TEST(DecodePlanTest, ThreadsChangeNoBitOfLatentAttention) {
-  const Text text(1500);
+  Text text(1500);
+  text.key = uniform<4>({1, 1500, 1, kD}, 320, -2, 2);
   const auto starts = tensor_of<std::int64_t, 1>({1}, {5});
   const std::vector<AttentionOptions> all = {
       {.mask = causal(), .softcap = 4.0},
@@ -90,14 +91,16 @@ TEST(DecodePlanTest, ThreadsChangeNoBitOfLatentAttention) {
       for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
         KvCacheOptions one = cache;
         one.max_sequences = 1;
+        one.num_kv_heads = 1;
         Decoder decoder(one, options, threads);
         const auto want = one_call(text, decoder.cache.options(), options);
         const SequenceId id = decoder.cache.add().value();
         auto output = filled<float, 4>(want.extents(), 42);
         for (const auto& [first, count] :
              {std::pair(0u, 1100u), std::pair(1100u, 300u),
-              std::pair(1400u, 16u), std::pair(1416u, 13u),
-              std::pair(1429u, 55u), std::pair(1484u, 16u)}) {
+              std::pair(1400u, 12u), std::pair(1412u, 9u),
+              std::pair(1421u, 63u), std::pair(1484u, 12u),
+              std::pair(1496u, 4u)}) {
           decoder.take(id, text, first, count, output);
         }
         EXPECT_TRUE(same_bits(output, want)) << threads << " threads";
