@@ -72,6 +72,25 @@ TEST(LayerCacheTest, ChunksHaveTheBitsOfOneCall) {
   }
 }
 
+TEST(LayerCacheTest, ScoresAndTheMeanOfTheWeightsHaveTheBitsOfOneCall) {
+  const MultiHeadAttention layer = layer_with_positions();
+  const auto x = uniform<3>({2, 20, kE}, 4140);
+  const AttentionOptions options = {.mask = causal(),
+                                    .attn_weights = AttnWeights::mean,
+                                    .scores = ScoresStage::raw};
+  KvCache cache = cache_for_layer();
+  const std::vector<SequenceId> ids = {cache.add().value(),
+                                       cache.add().value()};
+  const auto got =
+      layer.forward(x, x, x, options, {.cache = &cache, .sequences = ids})
+          .value();
+  const auto want = forward_of(layer, x, options);
+  EXPECT_EQ(got.scores.extents(), (Extents<4>{2, 4, 20, 20}));
+  EXPECT_TRUE(same_bits(got.scores, want.scores));
+  EXPECT_EQ(got.attn_weights.extents(), (Extents<4>{2, 1, 20, 20}));
+  EXPECT_TRUE(same_bits(got.attn_weights, want.attn_weights));
+}
+
 TEST(LayerCacheTest, ARaggedBatchHasTheBitsOfEachSequence) {
   const MultiHeadAttention layer = layer_with_positions();
   const auto x = uniform<3>({1, 50, kE}, 4110);
