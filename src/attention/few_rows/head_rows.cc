@@ -1,7 +1,6 @@
 #include "attention/few_rows/head_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 #include "attention/empty_row.h"
@@ -10,6 +9,7 @@
 #include "attention/log2_sum.h"
 #include "attention/schedule.h"
 #include "attention/score_terms.h"
+#include "attention/softmax_row.h"
 #include "steps/mask_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -176,10 +176,7 @@ void HeadRows::finish_head(std::size_t head,
       outputs.lse(place_.batch, h, row) = lse_of(max, sum);
     }
     if (outputs.softmax_rows.data() != nullptr) {
-      // The maximum of such a row may be any NaN, or a number.
-      const bool is_nan = std::isnan(sum);
-      outputs.softmax_rows(place_.batch, h, row, 0) = is_nan ? kNaN : max;
-      outputs.softmax_rows(place_.batch, h, row, 1) = is_nan ? kNaN : sum;
+      store_softmax_row({max, sum}, outputs.softmax_rows, place_.batch, h, row);
     }
   }
 }

@@ -1,13 +1,13 @@
 #include "attention/forward/query_tile.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "attention/empty_row.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/score_terms.h"
+#include "attention/softmax_row.h"
 #include "kernels/dropout_tile.h"
 #include "steps/dropout_tile.h"
 #include "steps/mask_tile.h"
@@ -35,27 +35,6 @@ bool past_caches(const AttentionSpec& spec, const kernels::Rows<float>& there,
 }
 
 }  // namespace
-
-bool BlockScores::kept(const AttentionSpec& spec) {
-  const std::size_t keys = spec.shape.Lkv;
-  return !spec.dropout.active() &&
-         ((spec.attn_weights != AttnWeights::none && keys <= kKeptKeys) ||
-          (spec.statistics.wanted().columns && keys <= kKeptKeysOfColumns));
-}
-
-BlockScores::BlockScores(const AttentionSpec& spec, Arena& arena)
-    : block_stride_(kept(spec) ? kKeyBlock * kMaxQueryLanes : 0),
-      max_stride_(kept(spec) ? kMaxQueryLanes : 0),
-      returned_(spec, arena) {
-  const std::size_t blocks =
-      kept(spec) ? std::max<std::size_t>(key_blocks(spec.shape.Lkv), 1) : 1;
-  p_ = arena.take<float>(blocks, kKeyBlock, kMaxQueryLanes);
-  max_ = arena.take<float>(blocks, kMaxQueryLanes);
-  sum_ = arena.take<float>(kMaxQueryLanes);
-  allowed_ = arena.take<kernels::MaskWord>(kKeyBlock);
-  kept_weights_ =
-      arena.take<kernels::MaskWord>(spec.dropout.active() ? kKeyBlock : 0);
-}
 
 QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
                      Arena& arena)
@@ -281,11 +260,8 @@ void QueryTile::store_lse(TensorView<float, 3> lse) const {
 
 void QueryTile::store_softmax_rows(TensorView<float, 4> rows) const {
   for (std::size_t n = 0; n < range_.count; ++n) {
-    const std::size_t row = place_.first_query + range_.first + n;
-    // The maximum of such a row may be any NaN, or a number.
-    const bool is_nan = std::isnan(state_.sum[n]);
-    rows(place_.batch, range_.h, row, 0) = is_nan ? kNaN : state_.max[n];
-    rows(place_.batch, range_.h, row, 1) = is_nan ? kNaN : state_.sum[n];
+    store_softmax_row({state_.max[n], state_.sum[n]}, rows, place_.batch,
+                      range_.h, place_.first_query + range_.first + n);
   }
 }
 
