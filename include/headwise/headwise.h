@@ -47,6 +47,7 @@
 #include "headwise/steps/layer_norm.h"
 #include "headwise/steps/gelu.h"
 #include "headwise/attention/statistics_options.h"
+#include "headwise/attention/state.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/reference.h"

@@ -10,6 +10,8 @@ constexpr std::array<Size, 4> kKey = {batch, keys, key_heads, features};
 constexpr std::array<Size, 4> kValue = {batch, keys, key_heads, value_features};
 constexpr std::array<Size, 4> kOutput = {batch, queries, query_heads,
                                          value_features};
+constexpr std::array<Size, 4> kRows = {batch, query_heads, queries,
+                                       row_numbers};
 constexpr std::array<Size, 4> kWeights = {sequences, weight_heads,
                                           longest_queries, pair_columns};
 constexpr std::array<Size, 4> kBias = {bias_sequences, bias_heads, bias_queries,
@@ -27,6 +29,8 @@ constexpr std::string_view kRaggedQuery = "(1, queries, Hq, D)";
 constexpr std::string_view kRaggedKey = "(1, keys, Hkv, D)";
 constexpr std::string_view kRaggedValue = "(1, keys, Hkv, Dv)";
 constexpr std::string_view kRaggedOutput = "(1, queries, Hq, Dv)";
+constexpr std::string_view kRowsAxes = "(B, Hq, Lq, 2)";
+constexpr std::string_view kRaggedRows = "(1, Hq, queries, 2)";
 constexpr std::string_view kWeightsAxes = "(B, Hq, Lq, Lkv)";
 constexpr std::string_view kMeanAxes = "(B, 1, Lq, Lkv)";
 constexpr std::string_view kBiasAxes = "(B, Hq, Lq, Lkv) or 1 where broadcast";
@@ -51,7 +55,8 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
     {"added_keys.bias_k", kBiasKAxes, "", {key_heads, features}, kFloat},
     {"added_keys.bias_v", kBiasVAxes, "", {key_heads, value_features}, kFloat},
     {"sinks", "(Hq)", "", {query_heads}, kFloat},
-    {"output", kOutputAxes, kRaggedOutput, kOutput},
+    {"output", kOutputAxes, kRaggedOutput, kOutput, ElementType::of_call,
+     Need::always, Condition::last_part},
     {"attn_weights", kWeightsAxes, kMeanAxes, kWeights, kSums, Need::if_asked,
      Condition::attn_weights},
     {"lse",
@@ -59,13 +64,10 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      "(1, Hq, queries)",
      {batch, query_heads, queries},
      kSums,
-     Need::if_wanted},
-    {"softmax_rows",
-     "(B, Hq, Lq, 2)",
-     "(1, Hq, queries, 2)",
-     {batch, query_heads, queries, row_numbers},
-     kSums,
-     Need::if_wanted},
+     Need::if_wanted,
+     Condition::last_part},
+    {"softmax_rows", kRowsAxes, kRaggedRows, kRows, kSums, Need::if_wanted,
+     Condition::last_part},
     {"statistics.rows",
      "(B, Hq, Lq, kStatistics)",
      "",
@@ -95,6 +97,10 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      kSums,
      Need::if_asked,
      Condition::scores},
+    {"state.softmax_rows", kRowsAxes, kRaggedRows, kRows, kFloat,
+     Need::if_asked, Condition::state},
+    {"state.context", kOutputAxes, kRaggedOutput, kOutput, kFloat,
+     Need::if_asked, Condition::state},
     {"d_output", kOutputAxes, kRaggedOutput, kOutput},
     {"d_attn_weights", kWeightsAxes, kMeanAxes, kWeights, kSums,
      Need::if_wanted, Condition::attn_weights},

@@ -34,6 +34,8 @@ enum class CallTensor : std::uint8_t {
   map_mean,
   map_largest,
   scores,
+  state_rows,
+  state_context,
   d_output,
   d_attn_weights,
   d_query,
@@ -47,7 +49,7 @@ enum class CallTensor : std::uint8_t {
   d_bias_k,
   d_bias_v,
 };
-inline constexpr std::size_t kCallTensors = 33;
+inline constexpr std::size_t kCallTensors = 35;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {
@@ -86,7 +88,7 @@ enum class ElementType : std::uint8_t {
 
 // Whether an output must be there.
 enum class Need : std::uint8_t {
-  always,
+  always,     // where the condition holds
   if_wanted,  // no view: not wanted
   if_asked,   // exactly when the options ask for it
 };
@@ -95,6 +97,8 @@ enum class Need : std::uint8_t {
 enum class Condition : std::uint8_t {
   none,
   attn_weights,
+  last_part,  // the call has the last part of the keys, or all
+  state,      // it has a part
   scores,
   rows,
   top_keys,

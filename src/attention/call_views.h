@@ -25,7 +25,8 @@ struct CallOutputs {
         lse(of.lse),
         softmax_rows(of.softmax_rows),
         statistics(of.statistics),
-        scores(of.scores) {}
+        scores(of.scores),
+        state(of.state) {}
 
   NumberView<void> output;
   TensorView<float, 4> attn_weights;
@@ -33,6 +34,7 @@ struct CallOutputs {
   TensorView<float, 4> softmax_rows;
   StatisticsViews statistics;
   TensorView<float, 4> scores;
+  AttentionState state;
 };
 
 struct BackwardCallInputs : CallInputs {

@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "attention/key_part.h"
 #include "base/check.h"
 #include "base/memory_overlap.h"
 #include "steps/step_checks.h"
@@ -66,6 +67,10 @@ bool holds(const AttentionSpec& spec, Condition condition) {
       return true;
     case Condition::attn_weights:
       return spec.attn_weights != AttnWeights::none;
+    case Condition::last_part:
+      return has_last_keys(spec.key_part);
+    case Condition::state:
+      return spec.key_part != KeyPart::all;
     case Condition::scores:
       return spec.scores != ScoresStage::none;
     case Condition::rows:
@@ -94,6 +99,10 @@ bool holds(const AttentionSpec& spec, Condition condition) {
 
 std::string_view why_not(Condition condition) {
   switch (condition) {
+    case Condition::last_part:
+      return "none: only the last part of the keys has it";
+    case Condition::state:
+      return "none: the options have no key_part";
     case Condition::bias:
       return "none: the options have no bias";
     case Condition::t5_bias:
@@ -128,8 +137,7 @@ class TensorCheck {
   Status output(const CallArgument& argument) const {
     const CallTensorRow& row = row_of(argument.tensor);
     return check(argument,
-                 row.need == Need::always || (row.need == Need::if_asked &&
-                                              holds(spec_, row.condition)));
+                 row.need != Need::if_wanted && holds(spec_, row.condition));
   }
 
  private:
@@ -254,6 +262,7 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
   };
   HEADWISE_TRY(check_offsets(operation, spec.shape, rows_of(CallTensor::query),
                              rows_of(CallTensor::key)));
+  HEADWISE_TRY(check_keys_of_part(operation, spec.key_part, spec.shape));
   return check_outputs(operation, spec, types, inputs, outputs);
 }
 
@@ -294,6 +303,7 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
     return value_error(kOperation, "statistics", "asked for",
                        "none: attention_statistics() gives them");
   }
+  HEADWISE_TRY(check_all_keys(kOperation, operation_options));
   auto spec =
       AttentionSpec::create(*shape, options, operation_options, kOperation);
   HEADWISE_TRY(spec);

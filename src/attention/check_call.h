@@ -81,7 +81,7 @@ Status check_forward(const AttentionSpec& spec,
       {bias_v, true, spec.added_keys.bias_v()},
       {sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 11> written = {{
+  const std::array<CallArgument, 13> written = {{
       {output, false, outputs.output},
       {attn_weights, false, outputs.attn_weights},
       {lse, false, outputs.lse},
@@ -93,6 +93,8 @@ Status check_forward(const AttentionSpec& spec,
       {map_mean, false, statistics.map_mean},
       {map_largest, false, statistics.map_largest},
       {scores, false, outputs.scores},
+      {state_rows, false, outputs.state.softmax_rows},
+      {state_context, false, outputs.state.context},
   }};
   return check_call("attention", spec, call_types<T>(), read, written);
 }

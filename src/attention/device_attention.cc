@@ -5,6 +5,7 @@
 
 #include "attention/check_call.h"
 #include "attention/device_backend.h"
+#include "attention/key_part.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 
@@ -46,6 +47,11 @@ Status check_device_options(const AttentionOptions& attention_options,
   if (attention_options.t5_bias.table.data() != nullptr) {
     return value_error("attention", "t5_bias", "given",
                        "none on cuda: only the CPU has relative positions",
+                       ErrorCode::unsupported);
+  }
+  if (options.key_part != KeyPart::all) {
+    return value_error("attention", "key_part", name_of(options.key_part),
+                       "all on cuda: only the CPU takes a part of the keys",
                        ErrorCode::unsupported);
   }
   return ok();

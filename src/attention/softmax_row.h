@@ -25,4 +25,10 @@ inline void store_softmax_row(const SoftmaxRow& row,
   rows(b, h, i, 1) = is_nan ? kNaN : row.sum;
 }
 
+inline SoftmaxRow load_softmax_row(const TensorView<float, 4>& rows,
+                                   std::size_t b, std::size_t h,
+                                   std::size_t i) {
+  return {rows(b, h, i, 0), rows(b, h, i, 1)};
+}
+
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attention/check_call.h"
+#include "attention/key_part.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
@@ -157,6 +158,8 @@ Result<AttentionSpec> AttentionSpec::create(
     return value_error(operation, "attn_weights", "mean",
                        "per_head or none with statistics");
   }
+  HEADWISE_TRY(check_key_part(operation, options, operation_options, *mask,
+                              dropout->active()));
   const bool additive = operation_options.score_weight.data() != nullptr;
   return AttentionSpec{
       shape,
@@ -174,7 +177,8 @@ Result<AttentionSpec> AttentionSpec::create(
       options.attn_weights,
       options.scores,
       *std::move(statistics),
-      options.executor ? options.executor : &Executor::default_executor()};
+      options.executor ? options.executor : &Executor::default_executor(),
+      operation_options.key_part};
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -196,6 +200,9 @@ Status AttentionSpec::set_offsets(const Offsets& offsets) try {
                              static_cast<std::size_t>(offsets.key(shape.B)),
                              kOperation));
   HEADWISE_TRY(check_longest(kOperation, shape, offsets));
+  AttentionShape next = shape;
+  next.offsets = offsets;
+  HEADWISE_TRY(check_keys_of_part(kOperation, key_part, next));
   HEADWISE_TRY(statistics.set_offsets(offsets));
   shape.offsets = offsets;
   t5_bias.set_offsets(offsets);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attention/check_call.h"
+#include "attention/key_part.h"
 #include "attention/ragged_weights.h"
 #include "base/check.h"
 #include "base/memory_overlap.h"
@@ -63,6 +64,7 @@ struct RunMemory {
 
 Status check_options(const AttentionOptions& options,
                      const OperationOptions& operation_options) {
+  HEADWISE_TRY(check_all_keys(kOperation, operation_options));
   if (options.offsets.ragged()) {
     return value_error(kOperation, "offsets", "given",
                        "none: they are an argument of each run");
@@ -223,7 +225,7 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::alibi, true, spec.alibi.slopes()},
       {CallTensor::sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 11> written = {{
+  const std::array<CallArgument, 13> written = {{
       {CallTensor::output, false, output},
       {CallTensor::attn_weights, false, outputs.attn_weights},
       {CallTensor::lse, false, outputs.lse},
@@ -235,6 +237,8 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::map_mean, false, outputs.statistics.map_mean},
       {CallTensor::map_largest, false, outputs.statistics.map_largest},
       {CallTensor::scores, false, outputs.scores},
+      {CallTensor::state_rows, false, outputs.state.softmax_rows},
+      {CallTensor::state_context, false, outputs.state.context},
   }};
   HEADWISE_TRY(check_inputs(kOperation, spec, run.types, read));
   HEADWISE_TRY(check_outputs(kOperation, spec, run.types, read, written));

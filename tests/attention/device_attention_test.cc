@@ -61,6 +61,12 @@ TEST(DeviceTest, NamesWhatItCannotTake) {
   }
 }
 
+TEST(DeviceTest, TakesAllKeys) {
+  EXPECT_EQ(refusal({.key_part = KeyPart::first, .device = Device::cuda()}),
+            "attention: key_part is first, expected all on cuda: only the CPU "
+            "takes a part of the keys");
+}
+
 TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {
   AttentionShape odd = kShape;
   odd.Hkv = 3;

@@ -9,6 +9,7 @@
 #include "attention/attention_call.h"
 #include "attention/backward/backward_kernel.h"
 #include "attention/backward_call.h"
+#include "attention/key_parts.h"
 #include "headwise/attention/plan.h"
 #include "support/allocations.h"
 #include "support/half_tensors.h"
@@ -32,6 +33,7 @@ using testing_support::Outputs;
 using testing_support::outputs_for;
 using testing_support::random_inputs;
 using testing_support::same_bits;
+using testing_support::StateTensors;
 using testing_support::tensor_of;
 using testing_support::view_of;
 
@@ -94,6 +96,31 @@ TEST(WorkspaceTest, NewOffsetsAllocateNothing) {
   EXPECT_TRUE(bound);
   EXPECT_TRUE(run);
   EXPECT_THAT(output.elements(), testing::Each(1.0f));
+}
+
+// Lq is for few rows, then for tiles.
+TEST(WorkspaceTest, APartOfTheKeysAllocatesNothingAndTakesNoMoreMemory) {
+  const Executor executor = Executor::with_threads(1).value();
+  for (const std::size_t Lq : {2u, 20u}) {
+    const AttentionShape shape = {
+        .B = 2, .Hq = 4, .Hkv = 2, .Lq = Lq, .Lkv = 256, .D = 8, .Dv = 6};
+    const AttentionOptions options = {.mask = causal(), .executor = &executor};
+    const std::size_t bytes =
+        AttentionPlan::create(shape, options).value().workspace_bytes();
+    auto workspace = Workspace::create(bytes).value();
+    const Inputs<float> in = random_inputs(shape, 1140);
+    StateTensors state(shape);
+    for (const KeyPart part : {KeyPart::first, KeyPart::middle}) {
+      const auto plan =
+          AttentionPlan::create(shape, options, {.key_part = part}).value();
+      EXPECT_EQ(plan.workspace_bytes(), bytes);
+      const std::size_t before = allocations;
+      const Status s = plan.run(in.query, in.key, in.value,
+                                {.state = state.views()}, workspace);
+      EXPECT_EQ(allocations, before);
+      EXPECT_TRUE(s);
+    }
+  }
 }
 
 TEST(WorkspaceTest, OneThatIsTooSmallIsAnErrorAndNothingIsWritten) {
@@ -206,6 +233,26 @@ TEST(WorkspaceTest, EachAllocationOfACallMayFailAndNothingIsWritten) {
         },
         [&] { EXPECT_THAT(out.output.elements(), testing::Each(42.0f)); });
   }
+}
+
+TEST(WorkspaceTest, EachAllocationOfAPartMayFailAndTheStateIsNotWritten) {
+  const Executor executor = Executor::with_threads(1).value();
+  const AttentionShape shape = {
+      .B = 1, .Hq = 2, .Hkv = 1, .Lq = 3, .Lkv = 128, .D = 8, .Dv = 6};
+  const Inputs<float> in = random_inputs(shape, 1150);
+  StateTensors state(shape);
+  expect_each_allocation_may_fail(
+      "first part",
+      [&](const auto& start_failing) {
+        start_failing();
+        return attention(in.query.view(), in.key.view(), in.value.view(),
+                         {.state = state.views()}, {.executor = &executor},
+                         {.key_part = KeyPart::first});
+      },
+      [&] {
+        EXPECT_THAT(state.softmax_rows.elements(), testing::Each(42.0f));
+        EXPECT_THAT(state.context.elements(), testing::Each(42.0f));
+      });
 }
 
 // ---- The backward pass. ----

@@ -128,6 +128,7 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
   scaled.scale = kNaN;
   const OperationOptions keyless = {
       .added_keys = {.bias_k = {nan_.data(), {1, 2}}}};
+  const OperationOptions in_part = {.key_part = KeyPart::first};
   const OperationOptions many = {.statistics = {.top_keys = 99}};
   const TensorView<const float, 4> narrow(x_.data(), {2, 3, 1, 4});
   const BFloat16 halves[48] = {};
@@ -140,6 +141,7 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
       {"buckets", [&] { return attention(x_, x_, x_, y_, bucketed); }},
       {"sinks", [&] { return attention(x_, x_, x_, y_, sunk); }},
       {"added keys", [&] { return attention(x_, x_, x_, y_, plain, keyless); }},
+      {"part", [&] { return attention(x_, x_, x_, y_, plain, in_part); }},
       {"offsets", [&] { return attention(x_, x_, x_, y_, far); }},
       {"overlap", [&] { return attention(x_, x_, view_of(y_), y_, plain); }},
       {"attention_backward",
@@ -188,6 +190,10 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
        }},
       {"reference_attention",
        [&] { return reference_attention<float>(x_, x_, narrow, {y_}, plain); }},
+      {"reference_attention of a part",
+       [&] {
+         return reference_attention<float>(x_, x_, x_, {y_}, plain, in_part);
+       }},
       {"reference_attention_backward",
        [&] {
          return reference_attention_backward<float>({x_, x_, x_, x_, x_, x_},

@@ -55,6 +55,8 @@ bool StridedTensor<T>::gaps_untouched() const {
   return true;
 }
 
+template class StridedTensor<float>;
+
 Tensor<float, 4> rounded_to(DType dtype, const Tensor<float, 4>& x) {
   return for_number_type(
       dtype, [&](auto number) { return rounded_to<decltype(number)>(x); });
@@ -156,7 +158,7 @@ void RandomCallTensors::draw_masks() {
   query_starts_ =
       tensor_of<std::int64_t, 1>({s.B}, integers(s.B, 10, -5, keys));
   padding_ = coin_tosses<2>({s.B, s.Lkv}, call_.stream + 11, 0.8);
-  dense_ = coin_tosses<3>({s.Hq, s.Lq, s.Lkv}, call_.stream + 12, 0.8);
+  dense_ = coin_tosses<4>({1, s.Hq, s.Lq, s.Lkv}, call_.stream + 12, 0.8);
 }
 
 void RandomCallTensors::draw_documents() {
@@ -194,7 +196,8 @@ Mask RandomCallTensors::mask() const {
   add(Feature::key_starts, [&] { return key_starts(starts_); });
   add(Feature::key_padding, [&] { return key_padding(padding_); });
   add(Feature::dense, [&] {
-    return dense(view_of(dense_), {Axis::H, Axis::Lq, Axis::Lkv});
+    return dense(view_of(dense_), {dense_.extent(0) == 1 ? Axis::one : Axis::B,
+                                   Axis::H, Axis::Lq, Axis::Lkv});
   });
   add(Feature::documents, [&] { return documents(query_ids_, key_ids_); });
   return mask;
@@ -282,8 +285,14 @@ Layout RandomCallTensors::layout(std::size_t turn) const {
 
 Result<Outputs<float>> RandomCallTensors::attend_in(
     DType dtype, bool& gaps_untouched) const {
+  return attend_part(dtype, KeyPart::all, {}, gaps_untouched);
+}
+
+Result<Outputs<float>> RandomCallTensors::attend_part(
+    DType dtype, KeyPart part, const AttentionState& state,
+    bool& gaps_untouched) const {
   return for_number_type(dtype, [&](auto number) {
-    return attend_as<decltype(number)>(gaps_untouched);
+    return attend_as<decltype(number)>(part, state, gaps_untouched);
   });
 }
 
@@ -298,19 +307,23 @@ Result<Gradients<float>> RandomCallTensors::differentiate_in(
 
 template <class T>
 Result<Outputs<float>> RandomCallTensors::attend_as(
-    bool& gaps_untouched) const {
+    KeyPart part, const AttentionState& state, bool& gaps_untouched) const {
   const StridedTensor<T> query(inputs_.query, layout(0));
   const StridedTensor<T> key(inputs_.key, layout(1));
   const StridedTensor<T> value(inputs_.value, layout(2));
   auto out = outputs<float>(options().attn_weights, options().scores);
   const StridedTensor<T> output(out.output, layout(3));
-  const Status s =
-      attention(query.view(), key.view(), value.view(),
-                AttentionOutputsOf<T>{.output = output.view(),
-                                      .attn_weights = out.attn_weights,
-                                      .lse = out.lse,
-                                      .scores = out.scores},
-                options(), operation_options());
+  AttentionOutputsOf<T> outputs{.state = state};
+  if (part == KeyPart::all || part == KeyPart::last) {
+    outputs.output = output.view();
+    outputs.attn_weights = out.attn_weights;
+    outputs.lse = out.lse;
+    outputs.scores = out.scores;
+  }
+  OperationOptions of_operation = operation_options();
+  of_operation.key_part = part;
+  const Status s = attention(query.view(), key.view(), value.view(), outputs,
+                             options(), of_operation);
   if (!s) {
     return s.error();
   }

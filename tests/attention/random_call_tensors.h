@@ -37,10 +37,21 @@ class StridedTensor {
 // Each element to the nearest number of that type.
 Tensor<float, 4> rounded_to(DType dtype, const Tensor<float, 4>& x);
 
+// The keys of each sequence that a part of a call has.
+struct KeyRange {
+  std::size_t first;
+  std::size_t count;
+};
+
 class RandomCallTensors {
  public:
   explicit RandomCallTensors(const RandomCall& call);
+  // Of a part of the keys: tensors, masks, biases and positions are the part's.
+  RandomCallTensors(const RandomCallTensors& whole,
+                    const std::vector<KeyRange>& keys, std::size_t threads);
 
+  // The number of keys of each sequence.
+  std::vector<std::size_t> keys() const;
   // The sizes of the tensors, as AttentionSpec::create takes them.
   const AttentionShape& tensors() const { return tensors_; }
   const Inputs<float>& inputs() const { return inputs_; }
@@ -79,6 +90,10 @@ class RandomCallTensors {
   }
   // The same on tensors of another type; the result is widened.
   Result<Outputs<float>> attend_in(DType dtype, bool& gaps_untouched) const;
+  // The same for a part of the keys; only the last one has outputs.
+  Result<Outputs<float>> attend_part(DType dtype, KeyPart part,
+                                     const AttentionState& state,
+                                     bool& gaps_untouched) const;
   // The backward pass takes the output rounded to `output_dtype`.
   Result<Gradients<float>> differentiate_in(DType dtype, DType output_dtype,
                                             const Upstream<float>& upstream,
@@ -112,7 +127,8 @@ class RandomCallTensors {
   T5Bias t5_bias() const;
   Layout layout(std::size_t turn) const;
   template <class T>
-  Result<Outputs<float>> attend_as(bool& gaps_untouched) const;
+  Result<Outputs<float>> attend_as(KeyPart part, const AttentionState& state,
+                                   bool& gaps_untouched) const;
   template <class T>
   Result<Gradients<float>> differentiate_as(DType output_dtype,
                                             const Upstream<float>& upstream,
@@ -135,7 +151,7 @@ class RandomCallTensors {
   Tensor<std::int64_t, 1> starts_;
   Tensor<std::int64_t, 1> query_starts_;
   Tensor<bool, 2> padding_;
-  Tensor<bool, 3> dense_;
+  Tensor<bool, 4> dense_;  // (1 or B, H, Lq, Lkv)
   Tensor<std::int64_t, 2> query_ids_;
   Tensor<std::int64_t, 2> key_ids_;
   Tensor<float, 4> bias_;

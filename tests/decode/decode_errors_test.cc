@@ -256,6 +256,8 @@ TEST_F(DecodeErrorsTest, OptionsThatACacheDecides) {
               IsError(unsupported, "empty_rows"));
   EXPECT_THAT(create({}, {.statistics = {.top_keys = 65}}),
               IsError(invalid_argument, "statistics.top_keys"));
+  EXPECT_THAT(create({}, {.key_part = KeyPart::first}),
+              IsError(unsupported, "key_part"));
   EXPECT_THAT(create({}, {}, 3), IsError(invalid_argument, "query"));
   EXPECT_THAT(create({}, {}, 4, 0), IsError(invalid_argument, "max_queries"));
   EXPECT_THAT(create({.softcap = -1.0}), IsError(invalid_argument, "softcap"));

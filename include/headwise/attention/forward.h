@@ -24,6 +24,8 @@
 // options ask for them; a view without the option, or the option without a
 // view, is an error.
 //
+// The keys may come in parts, one call after another: attention/state.h.
+//
 // Every output has memory of its own: it shares no element with an input or
 // another output. Interleaved views are fine, such as query, key and value of
 // one tensor.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "headwise/attention/state.h"
 #include "headwise/attention/statistics_options.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
@@ -94,6 +95,8 @@ struct OperationOptions {
   // One key and value more per key head, and one of zeros, which every query
   // attends to (steps/added_keys.h).
   AddedKeys added_keys{};
+  // The call has a part of the keys, and its outputs a state.
+  KeyPart key_part = KeyPart::all;
   // cuda: for the calls of attention/device_attention.h.
   Device device{};
 };
@@ -116,6 +119,7 @@ struct AttentionSpec {
   ScoresStage scores = ScoresStage::none;
   BoundStatistics statistics;
   const Executor* executor = nullptr;
+  KeyPart key_part = KeyPart::all;
 
   bool additive() const { return score_weight.data() != nullptr; }
   // Of returned attention weights and scores: the keys, then the added ones.
@@ -129,7 +133,9 @@ struct AttentionSpec {
   // BoundDropout::bind and BoundStatistics::bind; invalid_argument for a scale
   // or a softcap out of its range, a scale beside a score_weight, a head size
   // of 0, or without kv_groups query heads that are not a multiple of the key
-  // heads; shape_mismatch for a score_weight that does not fit.
+  // heads, and for a part of the keys that does not end at a multiple of 128;
+  // shape_mismatch for a score_weight that does not fit; unsupported for what
+  // needs all keys in a part of them (attention/state.h).
   static Result<AttentionSpec> create(
       const AttentionShape& tensors, const AttentionOptions& options,
       const OperationOptions& operation_options = {},

@@ -1,9 +1,9 @@
 // The tensors that calls of attention read and write.
 //
 // An output with a view is written, an output without a view is not computed.
-// attn_weights, scores and statistics must have a view exactly when the options
-// ask for them; anything else is an error. A view without elements counts as
-// none.
+// attn_weights, scores, statistics and state must have a view exactly when the
+// options ask for them; anything else is an error. A view without elements
+// counts as none.
 //
 //   T       element type of query, key, value and output
 //   SumOf   type of what is summed over rows: float, or double in the reference
@@ -11,6 +11,7 @@
 
 #include <type_traits>
 
+#include "headwise/attention/state.h"
 #include "headwise/attention/statistics_options.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
@@ -30,7 +31,9 @@ struct AttentionInputsOf {
 
 template <class T>
 struct AttentionOutputsOf {
-  TensorView<T, 4> output;  // (B, Lq, Hq, Dv)
+  // (B, Lq, Hq, Dv). Of a part of the keys, only the last one has outputs
+  // (attention/state.h).
+  TensorView<T, 4> output{};
   // The shape depends on options.attn_weights. A ragged batch has that of a
   // padded one, with 0 where a sequence has no query or key. Added keys have a
   // column each behind the Lkv keys, here and in scores.
@@ -45,6 +48,9 @@ struct AttentionOutputsOf {
   // padded one; what belongs to no query or key is 0, or -inf at the stage
   // ScoresStage::bias.
   TensorView<SumOf<T>, 4> scores{};
+  // Of a part of the keys: also read, unless it is the first. Not in the
+  // reference.
+  AttentionState state{};
 };
 using AttentionOutputs = AttentionOutputsOf<float>;
 

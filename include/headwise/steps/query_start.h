@@ -46,6 +46,7 @@ class QueryStart {
   // Whether it is anything but 0 for every sequence.
   bool given() const { return kind_ != Kind::number || start_ != 0; }
   bool differs_by_sequence() const { return kind_ == Kind::per_sequence; }
+  bool is_bottom_right() const { return kind_ == Kind::bottom_right; }
   // The number for sequence b, in a call with these sizes.
   std::int64_t of(std::size_t b, const AttentionShape& shape) const;
 

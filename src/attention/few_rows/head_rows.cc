@@ -10,6 +10,7 @@
 #include "attention/schedule.h"
 #include "attention/score_terms.h"
 #include "attention/softmax_row.h"
+#include "kernels/tile_layout.h"
 #include "steps/mask_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -57,6 +58,44 @@ void HeadRows::begin(std::size_t b, std::size_t g,
   }
   std::fill_n(state_.max, whole_lines(rows_), kMinusInf);
   std::fill_n(state_.sum, whole_lines(rows_), 0.0f);
+}
+
+void HeadRows::resume(const AttentionState& state) {
+  const std::size_t Dv = spec_.shape.Dv;
+  const NumberView<const void> context(
+      TensorView<const float, 4>(state.context));
+  for (std::size_t row = 0; row < rows_; row += place_.Lq) {
+    const std::size_t h = first_head_ + row / place_.Lq;
+    for (std::size_t i = 0; i < place_.Lq; ++i) {
+      const SoftmaxRow from = load_softmax_row(state.softmax_rows, place_.batch,
+                                               h, place_.first_query + i);
+      state_.max[row + i] = from.max;
+      state_.sum[row + i] = from.sum;
+    }
+    loops_.pack_rows(
+        context.rows(place_.batch, place_.first_query, h, place_.Lq), Dv, 1,
+        state_.context + row * whole_lines(Dv));
+  }
+}
+
+void HeadRows::save(const AttentionState& state) {
+  const std::size_t Dv = spec_.shape.Dv;
+  const NumberView<void> context(state.context);
+  for (std::size_t row = 0; row < rows_; row += place_.Lq) {
+    const std::size_t h = first_head_ + row / place_.Lq;
+    float* const own = state_.context + row * whole_lines(Dv);
+    for (std::size_t i = 0; i < place_.Lq; ++i) {
+      const SoftmaxRow to = {state_.max[row + i], state_.sum[row + i]};
+      store_softmax_row(to, state.softmax_rows, place_.batch, h,
+                        place_.first_query + i);
+      if (to.sum == 0) {  // there is no context yet
+        std::fill_n(own + i * whole_lines(Dv), Dv, 0.0f);
+      }
+    }
+    kernels::tile_layout().store_rows(
+        own, 1, Dv, whole_lines(Dv),
+        context.rows(place_.batch, place_.first_query, h, place_.Lq));
+  }
 }
 
 void HeadRows::score(const RowBlock& keys, const kernels::StoredTile& loops,

@@ -43,6 +43,8 @@ class HeadRows {
 
   // Takes the rows of key head g of sequence b.
   void begin(std::size_t b, std::size_t g, const NumberView<const void>& query);
+  // Then, unless the call has the first keys: goes on from a state.
+  void resume(const AttentionState& state);
 
   // The blocks [first_block, end_block) hold every key that a row may see.
   std::size_t first_block() const { return keys_.first_block; }
@@ -57,6 +59,8 @@ class HeadRows {
   // Adds the sinks and writes the outputs. `value` is only read for
   // EmptyRow::uniform.
   void finish(const NumberView<const void>& value, const CallOutputs& outputs);
+  // In place of finish(), unless the call has the last keys.
+  void save(const AttentionState& state);
 
  private:
   // A sink is a block whose sum is 1 and that has no value.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention/key_part.h"
 #include "attention/tasks.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -35,19 +36,19 @@ class Call {
       RowBlocks& blocks = *call_.blocks[worker];
       HeadRows& rows = own.rows.front();
       const RowResults& result = own.results.front();
-      rows.begin(b, g, call_.query);
+      begin(rows, b, g);
       blocks.begin(b, g);
       for (std::size_t n = rows.first_block(); n < rows.end_block(); ++n) {
         rows.attend(n, blocks, own.scratch, result);
         rows.fold(result);
       }
-      rows.finish(call_.value, call_.outputs);
+      end(rows);
     });
   }
 
   void run_blocks() const {
     for_each_head([&](HeadRows& rows, std::size_t head) {
-      rows.begin(head / shape_.Hkv, head % shape_.Hkv, call_.query);
+      begin(rows, head / shape_.Hkv, head % shape_.Hkv);
     });
     std::size_t rounds = 0;
     for (std::size_t head = 0; head < heads(); ++head) {
@@ -62,12 +63,24 @@ class Call {
         }
       });
     }
-    for_each_head([&](HeadRows& rows, std::size_t) {
-      rows.finish(call_.value, call_.outputs);
-    });
+    for_each_head([&](HeadRows& rows, std::size_t) { end(rows); });
   }
 
  private:
+  void begin(HeadRows& rows, std::size_t b, std::size_t g) const {
+    rows.begin(b, g, call_.query);
+    if (!has_first_keys(call_.spec.key_part)) {
+      rows.resume(call_.outputs.state);
+    }
+  }
+  void end(HeadRows& rows) const {
+    if (has_last_keys(call_.spec.key_part)) {
+      rows.finish(call_.value, call_.outputs);
+    } else {
+      rows.save(call_.outputs.state);
+    }
+  }
+
   struct Range {
     std::size_t begin;
     std::size_t end;

@@ -61,16 +61,39 @@ void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
   tile_scores_.begin(range.h);
   added_.pack(spec_.shape.kv_head(range.h));
-  layout_.pack_queries(
-      inputs.query.rows(place_.batch, place_.first_query + range.first, range.h,
-                        range.count),
-      spec_.shape.D, tile_scores_.query_factor(), lanes_, q_t_);
+  layout_.pack_queries(rows_of_range(inputs.query), spec_.shape.D,
+                       tile_scores_.query_factor(), lanes_, q_t_);
   std::fill_n(state_.max, lanes_, kMinusInf);
   std::fill_n(state_.sum, lanes_, 0.0f);
   first_ = true;
   for (TileStatistics& statistics : statistics_) {
     statistics.begin(range.b, range.first, range.count, lanes_);
   }
+}
+
+void QueryTile::resume(const AttentionState& state) {
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    const SoftmaxRow row =
+        load_softmax_row(state.softmax_rows, place_.batch, range_.h,
+                         place_.first_query + range_.first + n);
+    state_.max[n] = row.max;
+    state_.sum[n] = row.sum;
+  }
+  const std::size_t Dv = spec_.shape.Dv;
+  layout_.pack_queries(rows_of_range(NumberView<const void>(
+                           TensorView<const float, 4>(state.context))),
+                       Dv, 1, lanes_, context_);
+  first_ = false;
+}
+
+void QueryTile::save(const AttentionState& state) {
+  store_softmax_rows(state.softmax_rows);
+  const std::size_t Dv = spec_.shape.Dv;
+  if (first_) {
+    std::fill_n(context_, Dv * lanes_, 0.0f);
+  }
+  layout_.store_scaled(context_, 1, Dv, lanes_,
+                       rows_of_range(NumberView<void>(state.context)));
 }
 
 Tile QueryTile::tile_of(const PackedHead& head, std::size_t block) const {
@@ -196,10 +219,8 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
   take_added();
   take_sink();
   if (spec_.shape.Dv != 0) {
-    layout_.store(
-        context_, state_.sum, spec_.shape.Dv, lanes_,
-        outputs.output.rows(place_.batch, place_.first_query + range_.first,
-                            range_.h, range_.count));
+    layout_.store(context_, state_.sum, spec_.shape.Dv, lanes_,
+                  rows_of_range(outputs.output));
   }
   if (outputs.lse.data() != nullptr) {
     store_lse(outputs.lse);

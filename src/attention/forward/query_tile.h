@@ -25,6 +25,8 @@ class QueryTile {
   QueryTile(const AttentionSpec& spec, const BlockScores* scores, Arena& arena);
 
   void begin(const QueryRange& range, const CallInputs& inputs);
+  // Then, unless the call has the first keys: goes on from a state.
+  void resume(const AttentionState& state);
   // The tile takes blocks in their order; those in which it may attend to
   // nothing change nothing.
   void take(const PackedHead& head, std::size_t block);
@@ -32,7 +34,9 @@ class QueryTile {
   // no data: they are not wanted.
   void finish(const CallInputs& inputs, const CallOutputs& outputs,
               const PackedHead& head, const kernels::Rows<float>& attn_weights);
-  // Then: adds the rows to the statistics over several rows.
+  // In place of finish(), unless the call has the last keys.
+  void save(const AttentionState& state);
+  // After finish(): adds the rows to the statistics over several rows.
   void add_to(const PackedHead& head, const RowsTogether& together);
 
  private:
@@ -64,6 +68,12 @@ class QueryTile {
   void store_scores(const PackedHead& head, const TensorView<float, 4>& scores);
   void store_lse(TensorView<float, 3> lse) const;
   void store_softmax_rows(TensorView<float, 4> rows) const;
+  // The range's rows of a tensor (B, Lq, Hq, D).
+  template <class Void>
+  kernels::NumberRows<Void> rows_of_range(const NumberView<Void>& view) const {
+    return view.rows(place_.batch, place_.first_query + range_.first, range_.h,
+                     range_.count);
+  }
   void finish_empty_rows(const NumberView<const void>& value,
                          const NumberView<void>& output) const;
   void finish_empty_weights(bool dropped,

@@ -8,6 +8,7 @@
 #include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_tile.h"
+#include "attention/key_part.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -28,6 +29,9 @@ void run_tiles(const AttentionSpec& spec, const CallInputs& inputs,
                std::span<QueryTile> tiles, const RangeOf& range_of) {
   for (std::size_t n = 0; n < tiles.size(); ++n) {
     tiles[n].begin(range_of(n), inputs);
+    if (!has_first_keys(spec.key_part)) {
+      tiles[n].resume(outputs.state);
+    }
   }
   for (std::size_t block = head.first_block(); block < head.end_block();
        ++block) {
@@ -36,6 +40,10 @@ void run_tiles(const AttentionSpec& spec, const CallInputs& inputs,
     }
   }
   for (std::size_t n = 0; n < tiles.size(); ++n) {
+    if (!has_last_keys(spec.key_part)) {
+      tiles[n].save(outputs.state);
+      continue;
+    }
     tiles[n].finish(inputs, outputs, head,
                     weights_of(spec, outputs, range_of(n)));
   }

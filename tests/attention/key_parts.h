@@ -1,0 +1,176 @@
+// Calls that are cut into parts of their keys (headwise/attention/state.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "headwise/attention/forward.h"
+#include "headwise/attention/spec.h"
+#include "headwise/attention/state.h"
+#include "support/tensors.h"
+
+namespace headwise::testing_support {
+
+// Part n of `count`.
+inline KeyPart key_part(std::size_t n, std::size_t count) {
+  if (count == 1) {
+    return KeyPart::all;
+  }
+  return n == 0           ? KeyPart::first
+         : n + 1 == count ? KeyPart::last
+                          : KeyPart::middle;
+}
+
+// Every element 42, so that what is not written shows.
+struct StateTensors {
+  explicit StateTensors(const AttentionShape& tensors)
+      : softmax_rows(
+            filled<float, 4>({tensors.B, tensors.Hq, tensors.Lq, 2}, 42.0f)),
+        context(filled<float, 4>(
+            {tensors.B, tensors.Lq, tensors.Hq, tensors.Dv}, 42.0f)) {}
+
+  AttentionState views() {
+    return {.softmax_rows = softmax_rows.view(), .context = context.view()};
+  }
+
+  Tensor<float, 4> softmax_rows;
+  Tensor<float, 4> context;
+};
+
+// The options without those that need all keys at once.
+inline AttentionOptions options_of_parts(AttentionOptions options) {
+  options.attn_weights = AttnWeights::none;
+  options.scores = ScoresStage::none;
+  options.dropout = {};
+  if (options.empty_rows == EmptyRow::uniform) {
+    options.empty_rows = EmptyRow::zero;
+  }
+  return options;
+}
+
+// The options of a padded call for the keys [first, first + count): its rules
+// become one dense mask.
+class PartOfOptions {
+ public:
+  PartOfOptions(const AttentionSpec& whole, const AttentionOptions& options,
+                std::size_t first, std::size_t count)
+      : options_(options) {
+    const AttentionShape& s = whole.shape;
+    mask_ = filled<bool, 4>({s.B, s.Hq, s.Lq, count}, true);
+    bias_ = filled<float, 4>({s.B, s.Hq, s.Lq, count}, 0);
+    for (std::size_t b = 0; b < s.B; ++b) {
+      starts_.push_back(whole.mask.query_start(b) -
+                        static_cast<std::int64_t>(first));
+      for (std::size_t h = 0; h < s.Hq; ++h) {
+        for (std::size_t i = 0; i < s.Lq; ++i) {
+          for (std::size_t j = 0; j < count; ++j) {
+            mask_(b, h, i, j) = whole.mask.may_attend(b, h, i, first + j);
+            if (whole.bias.given()) {
+              bias_(b, h, i, j) = whole.bias(b, h, i, first + j);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  AttentionOptions options() const {
+    const std::array<Axis, 4> axes = {Axis::B, Axis::H, Axis::Lq, Axis::Lkv};
+    AttentionOptions part = options_;
+    part.query_start = starts_;
+    if (options_.mask.rule_count() != 0) {
+      part.mask = dense(view_of(mask_), axes);
+    }
+    if (options_.bias.given()) {
+      part.bias = dense(view_of(bias_), axes);
+    }
+    return part;
+  }
+
+ private:
+  AttentionOptions options_;
+  Tensor<bool, 4> mask_;
+  Tensor<float, 4> bias_;
+  std::vector<std::int64_t> starts_;
+};
+
+struct PartOutputs {
+  Tensor<float, 4> output;
+  Tensor<float, 3> lse;
+  Tensor<float, 4> softmax_rows;
+
+  explicit PartOutputs(const AttentionShape& s)
+      : output(filled<float, 4>({s.B, s.Lq, s.Hq, s.Dv}, 42.0f)),
+        lse(filled<float, 3>({s.B, s.Hq, s.Lq}, 42.0f)),
+        softmax_rows(filled<float, 4>({s.B, s.Hq, s.Lq, 2}, 42.0f)) {}
+
+  AttentionOutputs views() {
+    return {.output = output.view(),
+            .lse = lse.view(),
+            .softmax_rows = softmax_rows.view()};
+  }
+};
+
+inline testing::AssertionResult same_bits(const PartOutputs& got,
+                                          const PartOutputs& want) {
+  if (auto r = same_bits(got.output, want.output); !r) {
+    return r << " of output";
+  }
+  if (auto r = same_bits(got.lse, want.lse); !r) {
+    return r << " of lse";
+  }
+  return same_bits(got.softmax_rows, want.softmax_rows) << " of softmax_rows";
+}
+
+// The keys [first, first + count) of (B, Lkv, H, D).
+inline TensorView<const float, 4> keys_of(const Tensor<float, 4>& x,
+                                          std::size_t first,
+                                          std::size_t count) {
+  const auto [B, L, H, D] = x.extents();
+  return {x.data() + first * H * D, {B, count, H, D}, x.view().strides()};
+}
+
+inline PartOutputs attend_to_all(const Inputs<float>& in,
+                                 const AttentionShape& shape,
+                                 const AttentionOptions& options,
+                                 const OperationOptions& operation_options) {
+  PartOutputs out(shape);
+  const Status s =
+      attention(view_of(in.query), view_of(in.key), view_of(in.value),
+                out.views(), options, operation_options);
+  EXPECT_TRUE(s) << s.error().message();
+  return out;
+}
+
+// The same in parts that begin at `cuts`, of which the first is 0.
+inline PartOutputs attend_in_parts(const Inputs<float>& in,
+                                   const AttentionShape& shape,
+                                   const AttentionOptions& options,
+                                   OperationOptions operation_options,
+                                   const std::vector<std::size_t>& cuts) {
+  const AttentionSpec whole =
+      AttentionSpec::create(shape, options, operation_options).value();
+  PartOutputs out(shape);
+  StateTensors state(shape);
+  for (std::size_t n = 0; n < cuts.size(); ++n) {
+    const std::size_t end = n + 1 < cuts.size() ? cuts[n + 1] : shape.Lkv;
+    const std::size_t count = end - cuts[n];
+    const PartOfOptions part(whole, options, cuts[n], count);
+    operation_options.key_part = key_part(n, cuts.size());
+    AttentionOutputs outputs =
+        n + 1 == cuts.size() ? out.views() : AttentionOutputs();
+    if (cuts.size() != 1) {
+      outputs.state = state.views();
+    }
+    const Status s =
+        attention(view_of(in.query), keys_of(in.key, cuts[n], count),
+                  keys_of(in.value, cuts[n], count), outputs, part.options(),
+                  operation_options);
+    EXPECT_TRUE(s) << s.error().message();
+  }
+  return out;
+}
+
+}  // namespace headwise::testing_support
