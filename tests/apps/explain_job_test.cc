@@ -187,6 +187,46 @@ TEST(ListStepsTest, EqualsWhatSinksWithoutABatchReport) {
   EXPECT_THAT(job_of(flags).find("sinks")->axes, testing::ElementsAre("H"));
 }
 
+TEST(ListStepsTest, EqualsWhatAddedKeysReport) {
+  const TempFolder folder;
+  put_array<float>(folder / "k.npy", {2, 4}, 5);
+  put_array<float>(folder / "one.npy", {1, 8}, 7);
+  ExplainFlags flags = small();
+  flags.example = "masked";
+  flags.operation.softcap = 2;
+  flags.operation.zero_attn = true;
+  expect_same_steps(flags, "zero_attn");
+  EXPECT_EQ(formula_of(job_of(flags), *job_of(flags).find("v_added")),
+            "v_added[b,h,:,:] = concat(v_heads[b,h,:,:], 0)");
+  flags.operation.bias_k = folder / "k.npy";
+  flags.operation.bias_v = folder / "k.npy";
+  expect_same_steps(flags, "both");
+  const ExplainedJob both = job_of(flags);
+  const TracedStep& values = *both.find("v_added");
+  EXPECT_EQ(values.at(values.size() - 1), 0);
+  flags.operation.zero_attn = false;
+  expect_same_steps(flags, "bias_kv");
+  const ExplainedJob job = job_of(flags);
+  EXPECT_EQ(formula_of(job, *job.find("k_added")),
+            "k_added[b,h,:,:] = concat(k_heads[b,h,:,:], bias_k[h,:])");
+  EXPECT_EQ(formula_of(job, *job.find("masked_scores")),
+            "masked_scores = capped_scores if mask else -inf, j < Lkv");
+  const TracedStep& given = *job.find("bias_k");
+  const TracedStep& all = *job.find("k_added");
+  EXPECT_EQ(all.at(all.size() - 1), given.at(given.size() - 1));
+  EXPECT_EQ(given.at(2), 4);  // of the file
+
+  ExplainFlags without_batch;
+  without_batch.example = "single-head";
+  without_batch.operation.zero_attn = true;
+  expect_same_steps(without_batch, "without a batch");
+  flags.num_kv_heads = 1;
+  flags.operation.bias_k = folder / "one.npy";
+  const auto refused = run_job(flags, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().details().argument, "--bias-k");
+}
+
 TEST(FormulaTest, EachStepOfTheScoresNamesTheOneBeforeIt) {
   ExplainFlags flags = small();
   flags.example = "masked";

@@ -128,9 +128,28 @@ class ParamsTest(CliTest):
                        "with --params the layer's are bias_k and bias_v",
                        *self.arguments, "--bias-k", "k.npy")
         self.put("layer/embedding.weight.npy", 9, 6)
-        self.fail_with(BAD_INPUT, "--params layer has bias_k, an added key that "
-                       "explain does not show", "explain", "--params", "layer",
-                       "--num-heads", "2")
+        self.put_text("1 2 3\n4 5\n", "tokens.txt")
+        explain = ("explain", "--params", "layer", "--tokens", "tokens.txt",
+                   "--num-heads", "2", "--zero-attn")
+        shown = self.succeed(*explain)
+        self.assertIn("k_added[b,h,:,:] = concat(k_heads[b,h,:,:], "
+                      "bias_k[h,:], 0)", shown)
+        self.assertIn("scale * sum_d q_heads[b,h,i,d] * k_added[b,h,j,d]",
+                      shown)
+        self.assertIn("sum_j attn_weights[b,h,i,j] * v_added[b,h,j,d]", shown)
+        self.assertIn("Lkv+2=5", shown)
+        self.assertIn("더하는 키", self.succeed(*explain, "--lang", "ko"))
+        self.succeed(*explain, "--heads", "heads.svg")
+        self.assertIn("bias_k", (self.folder / "heads.svg").read_text("utf-8"))
+        self.fail_with(USAGE, "--zero-attn and --decode cannot be used together",
+                       *explain, "--decode")
+        self.fail_with(BAD_INPUT, "--params layer has bias_k, an added key, "
+                       "which --decode does not take", *explain[:-1],
+                       "--decode")
+        self.fail_with(USAGE, "--bias-k and --params cannot be used together",
+                       *explain, "--bias-k", "k.npy")
+        self.fail_with(USAGE, "--bias-v needs --bias-k", "explain", "--bias-v",
+                       "k.npy")
 
     def test_explain_guesses_no_heads(self):
         self.put("layer/embedding.weight.npy", 9, 6)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "attention/attention_call.h"
 #include "headwise/steps/scores.h"
@@ -13,6 +14,7 @@
 namespace headwise {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing_support::all_near;
 using testing_support::attend;
@@ -25,6 +27,7 @@ using testing_support::EveryBias;
 using testing_support::EveryMask;
 using testing_support::filled;
 using testing_support::Inputs;
+using testing_support::OptionsCase;
 using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::RecordedStep;
@@ -71,37 +74,37 @@ TEST(StepwiseTest, MatchesAttentionWithDropout) {
       all_near(steps.attn_weights, attend(in, options).attn_weights, 4e-6));
 }
 
+// The steps of a call, which come near the call itself.
+AttentionSteps steps_near(const Inputs<float>& in, const OptionsCase& given,
+                          TraceSink* trace = nullptr) {
+  AttentionOptions per_head = given.options;
+  per_head.attn_weights = AttnWeights::per_head;
+  AttentionSteps steps = stepwise(in, per_head, given.operation_options, trace);
+  const Outputs<float> want = attend(in, per_head, given.operation_options);
+  EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
+  EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
+  EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+  return steps;
+}
+
 TEST(StepwiseTest, MatchesAttentionForEveryScoreTerm) {
   const Inputs<float> in = random_inputs(kShape, 615);
   const EveryMask every_mask(kShape, true);
-  for (auto& [name, options, operation_options] : every_score_term(
+  for (const OptionsCase& given : every_score_term(
            every_mask.biases(), every_mask.masks().back().second)) {
-    SCOPED_TRACE(name);
-    AttentionOptions per_head = options;
-    per_head.attn_weights = AttnWeights::per_head;
-    const AttentionSteps steps = stepwise(in, per_head, operation_options);
-    const Outputs<float> want = attend(in, per_head, operation_options);
-    EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
-    EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
-    EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+    SCOPED_TRACE(given.name);
+    steps_near(in, given);
   }
 }
 
 TEST(StepwiseTest, MatchesAttentionForEverySinkOption) {
   const Inputs<float> in = random_inputs(kShape, 618);
   const EveryMask every_mask(kShape, true);
-  for (auto& [name, options, operation_options] : every_sink_option(
+  for (const OptionsCase& given : every_sink_option(
            every_mask.biases(), every_mask.masks().back().second)) {
-    SCOPED_TRACE(name);
-    AttentionOptions per_head = options;
-    per_head.attn_weights = AttnWeights::per_head;
+    SCOPED_TRACE(given.name);
     RecordedTrace trace;
-    const AttentionSteps steps =
-        stepwise(in, per_head, operation_options, &trace);
-    const Outputs<float> want = attend(in, per_head, operation_options);
-    EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
-    EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
-    EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
+    steps_near(in, given, &trace);
     ASSERT_NE(trace.find("sinks"), nullptr);
     EXPECT_THAT(trace.find("sinks")->axes, ElementsAre("H"));
   }
@@ -110,39 +113,30 @@ TEST(StepwiseTest, MatchesAttentionForEverySinkOption) {
 TEST(StepwiseTest, MatchesAttentionForEveryAddedKey) {
   const Inputs<float> in = random_inputs(kShape, 619);
   const EveryMask every_mask(kShape, true);
-  for (auto& [name, options, operation_options] : every_added_option(
+  for (const OptionsCase& given : every_added_option(
            every_mask.biases(), every_mask.masks().back().second)) {
-    SCOPED_TRACE(name);
-    AttentionOptions per_head = options;
-    per_head.attn_weights = AttnWeights::per_head;
+    SCOPED_TRACE(given.name);
     RecordedTrace trace;
-    const AttentionSteps steps =
-        stepwise(in, per_head, operation_options, &trace);
-    const Outputs<float> want = attend(in, per_head, operation_options);
-    EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
-    EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
-    EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
-    ASSERT_NE(trace.find("scores"), nullptr);
-    const bool both = operation_options.added_keys.bias_k.data() != nullptr &&
-                      operation_options.added_keys.zero_attn;
-    EXPECT_EQ(trace.find("scores")->axes.back(), both ? "Lkv+2" : "Lkv+1");
+    steps_near(in, given, &trace);
+    const AddedKeys& added = given.operation_options.added_keys;
+    const bool learned = added.bias_k.data() != nullptr;
+    const std::string columns = learned && added.zero_attn ? "Lkv+2" : "Lkv+1";
+    EXPECT_EQ(trace.find("bias_k") != nullptr, learned);
+    for (const char* name : {"k_added", "v_added", "scores"}) {
+      ASSERT_NE(trace.find(name), nullptr);
+      EXPECT_THAT(trace.find(name)->axes, Contains(columns)) << name;
+    }
   }
 }
 
 TEST(StepwiseTest, MatchesAttentionForEveryAdditiveOption) {
   const Inputs<float> in = random_inputs(kShape, 617);
   const EveryMask every_mask(kShape, true);
-  for (const auto& [name, options, operation_options] :
+  for (const OptionsCase& given :
        every_additive_option(every_mask, every_mask.masks().back().second)) {
-    SCOPED_TRACE(name);
-    AttentionOptions per_head = options;
-    per_head.attn_weights = AttnWeights::per_head;
-    const AttentionSteps steps = stepwise(in, per_head, operation_options);
-    const Outputs<float> want = attend(in, per_head, operation_options);
-    EXPECT_TRUE(all_near(steps.context, want.output, 8e-6));
-    EXPECT_TRUE(all_near(steps.attn_weights, want.attn_weights, 4e-6));
-    EXPECT_TRUE(all_near(steps.lse, want.lse, 4e-6));
-    if (operation_options.added_keys.zero_attn) {
+    SCOPED_TRACE(given.name);
+    const AttentionSteps steps = steps_near(in, given);
+    if (given.operation_options.added_keys.zero_attn) {
       continue;  // whose scores are columns behind those of the keys
     }
     auto scores = filled<float, 4>(steps.scores.extents(), 42);

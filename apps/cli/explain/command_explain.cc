@@ -106,6 +106,24 @@ FilePlan files_of(const ExplainFlags& flags) {
   return plan;
 }
 
+Outcome check_added_key_flags(const ExplainFlags& flags) {
+  const char* const added = !flags.operation.bias_k.empty()   ? "--bias-k"
+                            : !flags.operation.bias_v.empty() ? "--bias-v"
+                            : flags.operation.zero_attn       ? "--zero-attn"
+                                                              : nullptr;
+  const bool of_file =
+      !flags.operation.bias_k.empty() || !flags.operation.bias_v.empty();
+  if (added != nullptr && flags.decode) {
+    return usage(
+        fmt::format("{} and {} cannot be used together", added, "--decode"));
+  }
+  if (of_file && !flags.params.empty()) {
+    return usage(
+        fmt::format("{} and {} cannot be used together", added, "--params"));
+  }
+  return {};
+}
+
 Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   if (flags.shapes_only && !(flags.out.empty() && flags.heads.empty())) {
     return usage("--shapes-only computes nothing: leave --out and --heads out");
@@ -114,6 +132,7 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
       std::ranges::find(flags.given, "--sequence") != flags.given.end()) {
     return usage("--sequence needs --heads FILE or --decode");
   }
+  HEADWISE_TRY(check_added_key_flags(flags));
   const FilePlan files = files_of(flags);
   HEADWISE_TRY(files.check());
   const auto job = [&] {
@@ -225,6 +244,7 @@ void add_options(const Arguments& command, ExplainFlags& flags) {
   add_operation_options(command, flags.operation);
   add_qk_norm_options(command, flags.qk_norm);
   add_rotary_options(command, flags.rotary);
+  add_added_key_options(command.under("Scores"), flags.operation);
 }
 
 }  // namespace

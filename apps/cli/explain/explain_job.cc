@@ -48,6 +48,8 @@ Result<MultiHeadAttentionConfig> config_of(
   const auto qk_norm = flags.qk_norm.norm();
   HEADWISE_TRY(qk_norm);
   config.qk_norm = *qk_norm;
+  config.add_bias_kv = !flags.operation.bias_k.empty();
+  config.add_zero_attn = flags.operation.zero_attn;
   if (input.vectors) {
     config.query_dim = input.vectors->query.extent(2);
     config.kdim = input.vectors->key.extent(2);
@@ -72,13 +74,15 @@ Result<std::optional<LayerFromFiles>> read_files(const ExplainFlags& flags,
                      .scoring = flags.operation.scoring,
                      .vdim = input.vectors ? input.vectors->value.extent(2) : 0,
                      .qk_norm = *qk_norm,
+                     .add_zero_attn = flags.operation.zero_attn,
                      .with_embedding = !input.vectors,
                      .choice = flags.layer.choice()});
   HEADWISE_TRY(files);
-  if (files->layer.config().add_bias_kv) {
-    return option_error("--params " + flags.params,
-                        "has bias_k, an added key that explain does not show",
-                        "", ErrorCode::unsupported);
+  if (flags.decode && files->layer.config().add_bias_kv) {
+    return option_error(
+        "--params " + flags.params,
+        "has bias_k, an added key, which --decode does not take", "",
+        ErrorCode::unsupported);
   }
   const auto disagrees = [&](std::string_view option, std::size_t given,
                              std::size_t in_file) {
@@ -156,12 +160,18 @@ class Runner {
     return job;
   }
 
+  // Whether --bias-k and --bias-v have the layer's sizes.
+  Status check_added_keys(const ExplainedJob& job,
+                          const OperationInputs& operation) const {
+    const auto spec = AttentionSpec::create(
+        shape_of(job), {},
+        {.added_keys = operation.operation_options().added_keys}, "explain");
+    return spec ? ok()
+                : Status(in_option_words(spec.error(), flags_.operation));
+  }
+
   Result<std::vector<TracedStep>> shapes(const ExplainedJob& job,
                                          const OperationInputs& operation) {
-    const AttentionShape shape{
-        job.batch,          config_.num_heads, *config_.num_kv_heads,
-        job.query_length,   job.key_length,    *config_.head_dim,
-        *config_.v_head_dim};
     AttentionOptions options = operation.options();
     const TensorView<const bool, 2> padding(nullptr,
                                             {job.batch, job.key_length});
@@ -169,13 +179,16 @@ class Runner {
       options.mask = key_padding(padding) & options.mask;
     }
     add_lengths(options);
-    const auto spec = AttentionSpec::create(shape, options, {}, "explain");
+    const auto spec =
+        AttentionSpec::create(shape_of(job), options, {}, "explain");
     HEADWISE_TRY(spec);
     return list_steps({.batched = input_.batched,
                        .from_tokens = job.from_tokens,
                        .cross = job.cross,
                        .qk_norm = config_.qk_norm.has_value(),
                        .rotary = config_.rotary.has_value(),
+                       .bias_kv = config_.add_bias_kv,
+                       .zero_attn = config_.add_zero_attn,
                        .softcap = spec->softcap.has_value(),
                        .bias = spec->bias.given(),
                        .t5_bias = spec->t5_bias.given(),
@@ -210,6 +223,7 @@ class Runner {
                      ? Result<MultiHeadAttention>(std::move(files_->layer))
                      : MultiHeadAttention::create(config_, Seed{flags_.seed});
     HEADWISE_TRY(layer);
+    HEADWISE_TRY(set_added_keys(operation.operation_options(), *layer));
     HEADWISE_TRY(layer->set_rotary(config_.rotary));
     const auto result =
         layer->forward(query_, key_, value_, options,
@@ -220,6 +234,12 @@ class Runner {
   }
 
  private:
+  AttentionShape shape_of(const ExplainedJob& job) const {
+    return {job.batch,          config_.num_heads, *config_.num_kv_heads,
+            job.query_length,   job.key_length,    *config_.head_dim,
+            *config_.v_head_dim};
+  }
+
   // One side's ids, and the id of the padding where there is any.
   Status check_side(const RaggedTokens& tokens, std::size_t vocab_size,
                     const FileSubject& source) const {
@@ -242,6 +262,22 @@ class Runner {
           ErrorCode::out_of_range);
     }
     return ok();
+  }
+
+  // Instead of the random ones, those of --bias-k and --bias-v.
+  Status set_added_keys(const OperationOptions& given,
+                        MultiHeadAttention& layer) const {
+    if (given.added_keys.bias_k.data() == nullptr) {
+      return ok();
+    }
+    return layer.update([&](std::string_view name, std::span<float> values) {
+      if (name == "bias_k" || name == "bias_v") {
+        const auto& from = name == "bias_k" ? given.added_keys.bias_k
+                                            : given.added_keys.bias_v;
+        std::copy_n(from.data(), values.size(), values.data());
+      }
+      return ok();
+    });
   }
 
   // Whether the projections from files take vectors of the size there is.
@@ -408,6 +444,7 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   if (!job) {
     return job;
   }
+  HEADWISE_TRY(runner.check_added_keys(*job, *operation));
   auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
                                  : runner.run(*operation, *rotary, progress);
   if (!steps) {

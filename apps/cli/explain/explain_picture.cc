@@ -71,7 +71,8 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   if (masked == nullptr) {
     masked = job.find("biased_scores");  // a bias of -inf masks
   }
-  const Extents<3> extents{job.num_heads, job.query_length, job.key_length};
+  const std::size_t columns = weights.extents.back();
+  const Extents<3> extents{job.num_heads, job.query_length, columns};
   auto values = Tensor<float, 3>::create(extents);
   auto allowed = Tensor<bool, 3>::create(extents);
   HEADWISE_TRY(values);
@@ -95,9 +96,15 @@ Result<std::string> explain_picture(const ExplainedJob& job,
     picture.key_labels =
         labels(job.key_ids, sequence, job.key_length, 'k', language);
   }
+  if (job.find("bias_k") != nullptr) {
+    picture.key_labels.emplace_back("bias_k");
+  }
+  if (picture.key_labels.size() != columns) {
+    picture.key_labels.emplace_back("0");  // --zero-attn
+  }
   picture.title = title(job, sequence, language);
   picture.language = language;
-  picture.fit = job.key_length > kMostKeysOfFullScale;
+  picture.fit = columns > kMostKeysOfFullScale;
   return heads_svg(picture);
 }
 

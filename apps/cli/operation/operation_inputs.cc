@@ -145,6 +145,16 @@ Status OperationInputs::read_t5_bias() {
                      t5_bias_);
 }
 
+Status OperationInputs::read_added_keys() {
+  if (flags_.bias_k.empty() != flags_.bias_v.empty()) {
+    return usage_error(flags_.bias_k.empty() ? "--bias-v needs --bias-k"
+                                             : "--bias-k needs --bias-v");
+  }
+  HEADWISE_TRY(
+      read_tensor({"--bias-k", flags_.bias_k}, "(Hkv, D)", true, bias_k_));
+  return read_tensor({"--bias-v", flags_.bias_v}, "(Hkv, Dv)", true, bias_v_);
+}
+
 Status OperationInputs::read_alibi(std::size_t num_heads) {
   if (flags_.alibi.empty()) {
     return ok();
@@ -180,10 +190,7 @@ Status OperationInputs::read_files(bool batched, std::size_t num_heads) {
   HEADWISE_TRY(read_t5_bias());
   HEADWISE_TRY(read_alibi(num_heads));
   HEADWISE_TRY(read_tensor({"--sinks", flags_.sinks}, "(H)", true, sinks_));
-  HEADWISE_TRY(
-      read_tensor({"--bias-k", flags_.bias_k}, "(Hkv, D)", true, bias_k_));
-  HEADWISE_TRY(
-      read_tensor({"--bias-v", flags_.bias_v}, "(Hkv, Dv)", true, bias_v_));
+  HEADWISE_TRY(read_added_keys());
   HEADWISE_TRY(read_tensor({"--sequence-ids", flags_.sequence_ids}, "(B)",
                            has_batch, sequence_ids_));
   return read_tensor({"--keep-mask", flags_.keep_mask}, "(B, H, Lq, Lkv)",

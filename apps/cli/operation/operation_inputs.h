@@ -40,6 +40,7 @@ class OperationInputs {
   Status read_key_lengths(bool batched);
   Status read_documents(bool batched);
   Status read_t5_bias();
+  Status read_added_keys();
   Status read_alibi(std::size_t num_heads);
   Status read_files(bool batched, std::size_t num_heads);
   Mask mask(CallPart& part) const;

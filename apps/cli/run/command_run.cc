@@ -171,10 +171,6 @@ Outcome check_added_key_flags(const RunFlags& flags) {
         "--bias-k and --bias-v are for tensors with heads; with --params the "
         "layer's are bias_k and bias_v");
   }
-  if (bias_k.empty() != bias_v.empty()) {
-    return usage(bias_k.empty() ? "--bias-v needs --bias-k"
-                                : "--bias-k needs --bias-v");
-  }
   return {};
 }
 

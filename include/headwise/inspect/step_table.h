@@ -30,7 +30,8 @@ struct HiddenStates {
 // The pass whose steps are described. A formula names only what the pass has:
 // the inputs that were given, the scores of the previous step, the biases.
 struct StepContext {
-  std::span<const TracedStep> steps{};  // all of the pass; only names are read
+  std::span<const TracedStep>
+      steps{};            // all of the pass; names and axes are read
   bool batched = true;    // false: the steps have no axis of sequences
   bool additive = false;  // scores of additive attention
   std::size_t group = 1;  // query heads per key and value head

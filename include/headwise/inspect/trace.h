@@ -82,6 +82,8 @@ struct JobShape {
   bool cross = false;        // keys and values from a second sequence
   bool qk_norm = false;
   bool rotary = false;
+  bool bias_kv = false;  // added keys, as the next one
+  bool zero_attn = false;
   bool softcap = false;
   bool bias = false;  // on the scores
   bool t5_bias = false;

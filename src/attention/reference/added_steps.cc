@@ -1,5 +1,9 @@
 #include "attention/reference/added_steps.h"
 
+#include <array>
+#include <initializer_list>
+
+#include "headwise/steps/heads.h"
 #include "headwise/steps/scores.h"
 #include "headwise/steps/weigh.h"
 #include "steps/one_nan.h"
@@ -24,7 +28,63 @@ Status score_keys(const AttentionSpec& spec, TensorView<const float, 4> query,
                          : scores(query, keys, spec.scale, to, *spec.executor);
 }
 
+// Rows (B, L, Hkv, D), and behind them the added ones (n, Hkv, D) in every
+// sequence.
+Result<Tensor<float, 4>> with_added(TensorView<const float, 4> rows,
+                                    const Tensor<float, 3>& added) {
+  const auto [B, L, Hkv, D] = rows.extents();
+  auto all = Tensor<float, 4>::create({B, L + added.extent(0), Hkv, D});
+  HEADWISE_TRY(all);
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t l = 0; l < all->extent(1); ++l) {
+      for (std::size_t g = 0; g < Hkv; ++g) {
+        for (std::size_t d = 0; d < D; ++d) {
+          (*all)(b, l, g, d) = l < L ? rows(b, l, g, d) : added(l - L, g, d);
+        }
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
+
+std::string_view AddedColumns::axis() const {
+  constexpr std::array<std::string_view, BoundAddedKeys::kMost + 1> kAxes = {
+      "Lkv", "Lkv+1", "Lkv+2"};
+  return kAxes[spec_.added_keys.count()];
+}
+
+Status tell_added(TraceSink* trace, const AttentionSpec& spec,
+                  TensorView<const float, 4> key,
+                  TensorView<const float, 4> value) {
+  const BoundAddedKeys& added = spec.added_keys;
+  if (trace == nullptr || added.count() == 0) {
+    return ok();
+  }
+  const std::string_view heads = spec.shape.Hkv == spec.shape.Hq ? "H" : "Hkv";
+  const auto tell = [&](std::string_view name,
+                        std::initializer_list<std::string_view> axes,
+                        const AnyView& tensor) {
+    trace->on_step(name, {axes.begin(), axes.size()}, tensor);
+  };
+  const auto added_key = added.keys(spec.shape);
+  HEADWISE_TRY(added_key);
+  const auto added_value = added.values(spec.shape);
+  HEADWISE_TRY(added_value);
+  const auto keys = with_added(key, *added_key);
+  HEADWISE_TRY(keys);
+  const auto values = with_added(value, *added_value);
+  HEADWISE_TRY(values);
+  if (added.learned()) {
+    tell("bias_k", {heads, "D"}, added.bias_k());
+    tell("bias_v", {heads, "Dv"}, added.bias_v());
+  }
+  const std::string_view rows = AddedColumns(spec).axis();
+  tell("k_added", {"B", heads, rows, "D"}, as_bhld(keys->view()));
+  tell("v_added", {"B", heads, rows, "Dv"}, as_bhld(values->view()));
+  return ok();
+}
 
 Status score_all(const AttentionSpec& spec, TensorView<const float, 4> query,
                  TensorView<const float, 4> key, TensorView<float, 4> to) {

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/stepwise.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/run/trace_sink.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -18,6 +20,9 @@ namespace headwise::inline HEADWISE_ABI {
 class AddedColumns {
  public:
   explicit AddedColumns(const AttentionSpec& spec) : spec_(spec) {}
+
+  // The name of that axis.
+  std::string_view axis() const;
 
   template <class T>
   TensorView<T, 4> keys(const TensorView<T, 4>& pairs) const {
@@ -70,6 +75,11 @@ Status drop_all(const AttentionSpec& spec, TensorView<const float, 4> weights,
                 TensorView<float, 4> to);
 Status weigh_all(const AttentionSpec& spec, TensorView<const float, 4> weights,
                  TensorView<const float, 4> value, AttentionSteps& steps);
+// Shows the learned key and value, and keys and values with the added ones
+// behind them. Nothing without a trace or an added key. Errors: out_of_memory.
+Status tell_added(TraceSink* trace, const AttentionSpec& spec,
+                  TensorView<const float, 4> key,
+                  TensorView<const float, 4> value);
 // After the softmax: a row without a key whose added keys have scores of -inf
 // has no share of them, if it is uniform.
 void finish_empty_rows(const AttentionSpec& spec, AttentionSteps& steps);

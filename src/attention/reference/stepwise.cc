@@ -14,9 +14,7 @@ namespace {
 
 // Of a tensor over all pairs, with a column for each added key.
 std::array<std::string_view, 4> score_axes(const AttentionSpec& spec) {
-  constexpr std::array<std::string_view, BoundAddedKeys::kMost + 1> kKeys = {
-      "Lkv", "Lkv+1", "Lkv+2"};
-  return {"B", "H", "Lq", kKeys[spec.added_keys.count()]};
+  return {"B", "H", "Lq", AddedColumns(spec).axis()};
 }
 constexpr std::array<std::string_view, 4> kMaskAxes = {"B", "H", "Lq", "Lkv"};
 
@@ -134,6 +132,7 @@ Result<AttentionSteps> stepwise_attention(
   AttentionSteps steps;
   HEADWISE_TRY(allocate(*spec, steps));
 
+  HEADWISE_TRY(tell_added(trace, *spec, key, value));
   const auto axes = score_axes(*spec);
   HEADWISE_TRY(score_all(*spec, query, key, steps.scores));
   tell(trace, "scores", axes, steps.scores);

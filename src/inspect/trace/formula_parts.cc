@@ -90,11 +90,31 @@ std::string_view FormulaParts::new_keys() const {
 }
 
 std::string_view FormulaParts::keys() const {
-  return first_of({"keys"}, new_keys());
+  return first_of({"k_added"}, keys_of_tokens());
 }
 
 std::string_view FormulaParts::values() const {
+  return first_of({"v_added"}, values_of_tokens());
+}
+
+std::string_view FormulaParts::keys_of_tokens() const {
+  return first_of({"keys"}, new_keys());
+}
+
+std::string_view FormulaParts::values_of_tokens() const {
   return first_of({"values"}, "v_heads");
+}
+
+std::string FormulaParts::added(std::string_view learned) const {
+  const auto all = std::ranges::find(pass_.steps, "k_added", &TracedStep::name);
+  const bool both = all != pass_.steps.end() &&
+                    std::ranges::find(all->axes, "Lkv+2") != all->axes.end();
+  const std::string given = ", " + std::string(learned) + "[h,:]";
+  return !has(learned) ? ", 0" : both ? given + ", 0" : given;
+}
+
+std::string_view FormulaParts::of_tokens_only() const {
+  return has("k_added") ? ", j < Lkv" : "";
 }
 
 std::string_view FormulaParts::scores_before(std::string_view step) const {

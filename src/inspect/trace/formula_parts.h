@@ -46,6 +46,13 @@ class FormulaParts {
   std::string_view keys() const;
   std::string_view new_keys() const;  // without those of a cache
   std::string_view values() const;
+  // The same without the added ones.
+  std::string_view keys_of_tokens() const;
+  std::string_view values_of_tokens() const;
+  // The rows of the added keys, or of their values: ", bias_k[h,:], 0".
+  std::string added(std::string_view learned) const;
+  // ", j < Lkv" where the step leaves the columns of added keys as they are.
+  std::string_view of_tokens_only() const;
   // The scores that `step` takes: those of the last step before it.
   std::string_view scores_before(std::string_view step) const;
   // The mask of the scores: all masks combined, or the only one.

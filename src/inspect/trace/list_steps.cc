@@ -19,7 +19,8 @@ class List {
     step.name = name;
     step.dtype = dtype;
     for (std::string& axis : axes) {
-      if (!job_.batched && &axis == axes.data() && axis != "H") {
+      if (!job_.batched && &axis == axes.data() && axis != "H" &&
+          axis != "Hkv") {
         continue;
       }
       step.extents.push_back(extent(axis));
@@ -50,13 +51,15 @@ class List {
  private:
   std::size_t extent(std::string_view name) const {
     const std::size_t kv_heads = job_.num_kv_heads.value_or(job_.num_heads);
-    const std::array<std::pair<std::string_view, std::size_t>, 16> sizes = {
+    const std::array<std::pair<std::string_view, std::size_t>, 18> sizes = {
         {{"B", job_.B},
          {"H", job_.num_heads},
          {"Hkv", kv_heads},
          {"L", job_.Lq},
          {"Lq", job_.Lq},
          {"Lkv", job_.Lkv},
+         {"Lkv+1", job_.Lkv + 1},
+         {"Lkv+2", job_.Lkv + 2},
          {"D", job_.head_dim},
          {"Dv", job_.v_head_dim},
          {"H*D", job_.num_heads * job_.head_dim},
@@ -78,6 +81,23 @@ class List {
   const JobShape& job_;
   std::vector<TracedStep> steps_;
 };
+
+// The axis of the keys with the added ones.
+std::string columns_of(const JobShape& job) {
+  const bool one = job.bias_kv != job.zero_attn;
+  return job.bias_kv && job.zero_attn ? "Lkv+2" : one ? "Lkv+1" : "Lkv";
+}
+
+void add_added_keys(List& list, const JobShape& job, const std::string& kv) {
+  if (job.bias_kv) {
+    list.add("bias_k", {kv, "D"});
+    list.add("bias_v", {kv, "Dv"});
+  }
+  if (job.bias_kv || job.zero_attn) {
+    list.add("k_added", {"B", kv, columns_of(job), "D"});
+    list.add("v_added", {"B", kv, columns_of(job), "Dv"});
+  }
+}
 
 void add_tokens(List& list, const JobShape& job) {
   const std::string length = job.cross ? "Lq" : "L";
@@ -121,25 +141,27 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
     list.add("q_rotated", {"B", "H", "Lq", "D"});
     list.add("k_rotated", {"B", kv, "Lkv", "D"});
   }
+  add_added_keys(list, job, kv);
+  const std::string columns = columns_of(job);
   for (const auto& [taken, name] : {std::pair(true, "scores"),
                                     {job.softcap, "capped_scores"},
                                     {job.bias, "biased_scores"},
                                     {job.t5_bias, "t5_scores"},
                                     {job.alibi, "alibi_scores"}}) {
     if (taken) {
-      list.add(name, {"B", "H", "Lq", "Lkv"});
+      list.add(name, {"B", "H", "Lq", columns});
     }
   }
   if (!job.masks.empty()) {
     list.add_masks();
-    list.add("masked_scores", {"B", "H", "Lq", "Lkv"});
+    list.add("masked_scores", {"B", "H", "Lq", columns});
   }
   if (job.sinks) {
     list.add("sinks", {"H"});
   }
-  list.add("attn_weights", {"B", "H", "Lq", "Lkv"});
+  list.add("attn_weights", {"B", "H", "Lq", columns});
   if (job.dropout) {
-    list.add("dropped_weights", {"B", "H", "Lq", "Lkv"});
+    list.add("dropped_weights", {"B", "H", "Lq", columns});
   }
   list.add("context", {"B", "H", "Lq", "Dv"});
   list.add("merged", {"B", "Lq", "H*Dv"});

@@ -60,6 +60,13 @@ Text appended(const Parts& of, std::string_view step, std::string_view cached,
          of.at(row, "h,:,:") + ")";
 }
 
+// The rows of the added keys or values, `learned` among them if there is one.
+Text with_added(const Parts& of, std::string_view step,
+                std::string_view of_tokens, std::string_view learned) {
+  return of.at(step, "h,:,:") + " = concat(" + of.at(of_tokens, "h,:,:") +
+         of.added(learned) + ")";
+}
+
 Text value_projection(const Parts& of) {
   const std::string_view input = of.kv_input("value");
   return "v = " + (of.pass().value_proj
@@ -186,6 +193,20 @@ constexpr std::array kSteps = {
            return appended(of, "values", "cached_values", "v_heads");
          }},
 
+    // Added keys.
+    Step{"bias_k", &StepWords::bias_k,
+         [](const Parts& of) { return "bias_k: " + text(of.words().given); }},
+    Step{"bias_v", &StepWords::bias_v,
+         [](const Parts& of) { return "bias_v: " + text(of.words().given); }},
+    Step{"k_added", &StepWords::k_added,
+         [](const Parts& of) {
+           return with_added(of, "k_added", of.keys_of_tokens(), "bias_k");
+         }},
+    Step{"v_added", &StepWords::v_added,
+         [](const Parts& of) {
+           return with_added(of, "v_added", of.values_of_tokens(), "bias_v");
+         }},
+
     // Scores.
     Step{"scores", &StepWords::scores, scores},
     Step{"capped_scores", &StepWords::capped_scores,
@@ -196,19 +217,21 @@ constexpr std::array kSteps = {
     Step{"biased_scores", &StepWords::biased_scores,
          [](const Parts& of) {
            return "biased_scores = " + text(of.scores_before("biased_scores")) +
-                  " + bias";
+                  " + bias" + text(of.of_tokens_only());
          }},
     Step{"t5_scores", &StepWords::t5_scores,
          [](const Parts& of) {
            return of.at("t5_scores", "h,i,j") + " = " +
                   of.at(of.scores_before("t5_scores"), "h,i,j") +
-                  " + t5_bias[bucket(j - i - query_start),h]";
+                  " + t5_bias[bucket(j - i - query_start),h]" +
+                  text(of.of_tokens_only());
          }},
     Step{"alibi_scores", &StepWords::alibi_scores,
          [](const Parts& of) {
            return of.at("alibi_scores", "h,i,j") + " = " +
                   of.at(of.scores_before("alibi_scores"), "h,i,j") +
-                  " - slopes[h] * |i + query_start - j|";
+                  " - slopes[h] * |i + query_start - j|" +
+                  text(of.of_tokens_only());
          }},
 
     // Masks; those of each rule come before them (steps/mask_words.h).
@@ -218,7 +241,8 @@ constexpr std::array kSteps = {
     Step{"masked_scores", &StepWords::masked_scores,
          [](const Parts& of) {
            return "masked_scores = " + text(of.scores_before("masked_scores")) +
-                  " if " + text(of.mask()) + " else -inf";
+                  " if " + text(of.mask()) + " else -inf" +
+                  text(of.of_tokens_only());
          }},
 
     // Weights and output.

@@ -112,7 +112,7 @@ void Trace::on_step(std::string_view name,
                   tensor.dtype(),
                   packed(tensor)};
   // What each head has once has no batch axis.
-  if (without_batch_ && !axes.empty() && axes[0] != "H" &&
+  if (without_batch_ && !axes.empty() && axes[0] != "H" && axes[0] != "Hkv" &&
       tensor.extents()[0] == 1) {
     step.axes.erase(step.axes.begin());
     step.extents.erase(step.extents.begin());

@@ -37,6 +37,10 @@ struct StepWords {
   Word keys;
   Word cached_values;
   Word values;
+  Word bias_k;
+  Word bias_v;
+  Word k_added;
+  Word v_added;
   Word scores;
   Word additive_scores;
   Word capped_scores;

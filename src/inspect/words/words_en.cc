@@ -31,6 +31,10 @@ constexpr Words kEnglishWords = {
          .keys = "append the key of the new token to the cache",
          .cached_values = "the values of the tokens before, from the cache",
          .values = "append the value of the new token to the cache",
+         .bias_k = "one learned key per head, the same in every sequence",
+         .bias_v = "the value of that key",
+         .k_added = "append the added keys, which every query sees",
+         .v_added = "append the values of the added keys",
          .scores = "compare every query with every key, scaled",
          .additive_scores =
              "compare every query with every key through a hidden layer",

@@ -54,7 +54,7 @@ TEST(StepTableTest, NamesAreThereOnce) {
   const std::set<std::string_view> names(step_names().begin(),
                                          step_names().end());
   EXPECT_EQ(names.size(), step_names().size());
-  EXPECT_EQ(names.size(), 47u);
+  EXPECT_EQ(names.size(), 51u);
   EXPECT_THAT(names, Contains("attn_weights"));
 }
 
