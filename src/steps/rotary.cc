@@ -59,9 +59,13 @@ std::int64_t position_of(const RotaryPositions& at, std::size_t b,
 }
 
 Error start_error(std::int64_t start, std::size_t rows, std::uint64_t most) {
+  if (rows > most) {
+    return argument_error(
+        kOperation, "cos", "has " + std::to_string(most) + " positions",
+        "at least " + std::to_string(rows), ErrorCode::out_of_range);
+  }
   return value_error(kOperation, "positions.start", std::to_string(start),
-                     rows <= most ? "0 to " + std::to_string(most - rows)
-                                  : "at most " + std::to_string(most) + " rows",
+                     "0 to " + std::to_string(most - rows),
                      ErrorCode::out_of_range);
 }
 

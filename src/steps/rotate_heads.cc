@@ -70,18 +70,63 @@ Positions key_positions(const AttentionShape& shape,
                   by_row ? key_rows(shape) : Numbers{});
 }
 
-// "positions[0][1]" of the queries is query_positions[0][1].
-Status named(const Status& rotated, std::string_view side) {
+// The error about one side: "positions[0][1]" of the queries is
+// query_positions[0][1], and where rows stand at their start, that is named.
+Status named(const Status& checked, std::string_view side,
+             const std::string& start = "start") {
   constexpr std::string_view kPositions = "positions";
-  if (rotated) {
-    return rotated;
+  if (checked) {
+    return checked;
   }
-  const Error& error = rotated.error();
+  const Error& error = checked.error();
   ErrorDetails details = error.details();
-  details.argument = details.argument.starts_with(kPositions)
-                         ? std::string(side) + "_" + details.argument
-                         : std::string(side);
+  std::string& argument = details.argument;
+  if (argument == "positions.start") {
+    argument = start;
+  } else if (argument.starts_with(kPositions)) {
+    argument = std::string(side) + "_" + argument;
+  } else if (argument == "x") {
+    argument = side;
+  }
   return Error{error.code(), std::move(details)};
+}
+
+// Rows of one sequence from `start` on.
+Status check_rows(const Rotary& rotary, const TensorView<float, 4>& x,
+                  std::size_t rows, std::int64_t start) {
+  return rotary.check(
+      TensorView<const float, 4>(x.data(), {1, rows, x.extent(2), x.extent(3)},
+                                 x.strides()),
+      {.start = start});
+}
+
+Status check_queries(const Rotary& rotary, const TensorView<float, 4>& query,
+                     const AttentionShape& shape, const QueryStart& start,
+                     TensorView<const std::int64_t, 2> given) {
+  if (given.data() != nullptr) {
+    return named(rotary.check(query, {.positions = given}), "query");
+  }
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    HEADWISE_TRY(named(
+        check_rows(rotary, query, shape.sequence(b).Lq, start.of(b, shape)),
+        "query",
+        start.differs_by_sequence() ? "query_start[" + std::to_string(b) + "]"
+                                    : "query_start"));
+  }
+  return ok();
+}
+
+Status check_keys(const Rotary& rotary, const TensorView<float, 4>& key,
+                  const AttentionShape& shape,
+                  TensorView<const std::int64_t, 2> given) {
+  if (given.data() != nullptr) {
+    return named(rotary.check(key, {.positions = given}), "key");
+  }
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    HEADWISE_TRY(
+        named(check_rows(rotary, key, shape.sequence(b).Lkv, 0), "key"));
+  }
+  return ok();
 }
 
 Status rotate(const Rotary& rotary, bool back, const QueriesAndKeys& heads,
@@ -91,12 +136,12 @@ Status rotate(const Rotary& rotary, bool back, const QueriesAndKeys& heads,
     return back ? rotary.rotate_back(x, x, positions.at, executor)
                 : rotary.rotate(x, x, positions.at, executor);
   };
-  const Positions queries =
-      query_positions(shape, query_start, given.query_positions);
-  const Positions keys = key_positions(shape, given.key_positions);
-  HEADWISE_TRY(named(rotary.check(heads.key, keys.at), "key"));
-  HEADWISE_TRY(named(turn(heads.query, queries), "query"));
-  return named(turn(heads.key, keys), "key");
+  HEADWISE_TRY(check_queries(rotary, heads.query, shape, query_start,
+                             given.query_positions));
+  HEADWISE_TRY(check_keys(rotary, heads.key, shape, given.key_positions));
+  HEADWISE_TRY(turn(
+      heads.query, query_positions(shape, query_start, given.query_positions)));
+  return turn(heads.key, key_positions(shape, given.key_positions));
 }
 
 }  // namespace

@@ -105,6 +105,31 @@ class RunTest(RotaryCase):
             self.same(f"g/{name}.npy", f"{name}.npy", 1e-5)
         self.same("g/d_value.npy", "plain/d_value.npy", 1e-5)
 
+    def test_positions_that_were_not_given_are_not_named(self):
+        self.put("starts.npy", B, descr="<i8", values=[0, -3])
+        self.put("past.npy", B, HKV, 2, D)
+        self.put("c.npy", L - 1, D // 2)
+        self.put("cos.npy", L, D // 2)
+        past = ("--past-key", "past.npy", "--past-value", "past.npy",
+                "--present-dir", "present")
+        base = ("--rotary-base", "100")
+        tables = ("--rotary-tables", "c.npy,c.npy")
+        for message, words in (
+                ("--query-start is -3, expected 0", (*base, "--query-start",
+                                                     "-3")),
+                ("--query-start[1] is -3, expected 0",
+                 (*base, "--query-start", "starts.npy")),
+                ("--query-start is -3, expected 0",
+                 (*base, *past, "--query-start", "-3")),
+                ("--query-start[1] is -3, expected 0",
+                 (*base, *past, "--query-start", "starts.npy")),
+                ("--rotary-tables has 4 positions, expected at least 5",
+                 tables),
+                ("--rotary-tables has 5 positions, expected at least 7",
+                 ("--rotary-tables", "cos.npy,cos.npy", *past))):
+            self.refuse(BAD_INPUT, message, *self.call, *words, "--out",
+                        "o.npy")
+
     def test_scaling_changes_the_output(self):
         outputs = set()
         for rule in ("linear:4", "ntk:4", "yarn:4,4096", "yarn:4,4096,32,1,false",

@@ -264,7 +264,7 @@ TEST(RotaryLayerTest, ErrorsNameTheArgument) {
   EXPECT_THAT(layer.forward(x, x, x, {.query_start = -1}),
               HasError({.code = ErrorCode::out_of_range,
                         .operation = "rotary",
-                        .argument = "query_positions.start",
+                        .argument = "query_start",
                         .given = {"-1"}}));
 }
 

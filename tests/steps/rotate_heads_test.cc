@@ -144,7 +144,7 @@ TEST(RotateHeadsTest, RaggedRowsAreCountedInTheirSequence) {
 
 TEST(RotateHeadsTest, ErrorsNameTheSideAndNothingIsRotated) {
   const Heads from = some_heads();
-  const auto refuses = [&](const HeadPositions& at, std::int64_t start,
+  const auto refuses = [&](const HeadPositions& at, const QueryStart& start,
                            std::string argument, std::string given) {
     Heads heads{clone(from.query), clone(from.key)};
     for (const auto turn : {rotate_heads, rotate_heads_back}) {
@@ -164,12 +164,24 @@ TEST(RotateHeadsTest, ErrorsNameTheSideAndNothingIsRotated) {
   auto keys = filled<std::int64_t, 2>({2, 5}, 3);
   refuses({.key_positions = queries}, 0, "key_positions", "(2, 3)");
   refuses({.query_positions = keys}, 0, "query_positions", "(2, 5)");
-  refuses({}, -2, "query_positions.start", "-2");
+  refuses({}, -2, "query_start", "-2");
+  const std::vector<std::int64_t> starts = {4, -3};
+  refuses({}, starts, "query_start[1]", "-3");
   keys(1, 4) = -1;
   refuses({.key_positions = keys}, 0, "key_positions[1][4]", "-1");
   queries(1, 0) = std::int64_t{1} << 31;
   refuses({.query_positions = queries}, 0, "query_positions[1][0]",
           "2147483648");
+  const auto table = filled<float, 2>({4, 3}, 1);
+  const Rotary four = Rotary::from_tables(table, table).value();
+  Heads long_keys{clone(from.query), clone(from.key)};
+  EXPECT_THAT(rotate_heads(four, long_keys.views(), shape_of(from)),
+              HasError({.code = ErrorCode::out_of_range,
+                        .operation = "rotary",
+                        .argument = "cos",
+                        .given = {"4 positions"},
+                        .expected = {"5"}}));
+  EXPECT_TRUE(same_bits(long_keys.query, from.query));
   Heads narrow{uniform<4>({2, 3, 4, kD}, 1), uniform<4>({2, 5, 2, 4}, 2)};
   const Heads before{clone(narrow.query), clone(narrow.key)};
   EXPECT_THAT(rotate_heads(some_rotary(), narrow.views(), shape_of(from)),

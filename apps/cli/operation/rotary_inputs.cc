@@ -213,13 +213,14 @@ HeadPositions RotaryInputs::positions() const {
 }
 
 Error in_rotary_words(const Error& error) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7>
-      kWords = {{{"query_positions.start", "--query-start"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8>
+      kWords = {{{"query_start", "--query-start"},
                  {"query_positions", "--query-positions"},
                  {"key_positions", "--key-positions"},
                  {"rotary_dim", "--rotary-dim"},
                  {"base", "--rotary-base"},
                  {"scaling", kScaling},
+                 {"cos", "--rotary-tables"},
                  {"sin", "--rotary-tables"}}};
   ErrorDetails details = error.details();
   for (const auto& [argument, option] : kWords) {

@@ -55,7 +55,6 @@ struct Rotation {
   HeadPositions positions;
   const Executor& executor;
   // What `positions` look at where there are past keys.
-  Tensor<std::int64_t, 2> query_positions{};
   Tensor<std::int64_t, 2> key_positions{};
 
   Status rotate(const QueriesAndKeys& heads) const {
@@ -70,15 +69,14 @@ struct Rotation {
   }
 };
 
-// (B, L), each row counting from its start.
-template <class Start>
+// (B, L), each row counting from `start`.
 Result<Tensor<std::int64_t, 2>> positions_from(std::size_t B, std::size_t L,
-                                               const Start& start) {
+                                               std::size_t start) {
   auto positions = Tensor<std::int64_t, 2>::create({B, L});
   HEADWISE_TRY(positions);
   for (std::size_t b = 0; b < B; ++b) {
     for (std::size_t n = 0; n < L; ++n) {
-      (*positions)(b, n) = start(b) + static_cast<std::int64_t>(n);
+      (*positions)(b, n) = static_cast<std::int64_t>(start + n);
     }
   }
   return positions;
@@ -97,24 +95,25 @@ Result<Rotation> rotation_of(const RotaryInputs& inputs,
   if (!rotation.rotary || !past.given()) {
     return rotation;
   }
-  auto of_queries = positions_from(tensors.B, tensors.Lq, [&](std::size_t b) {
-    return query_start.of(b, spec.shape);
-  });
-  HEADWISE_TRY(of_queries);
-  auto of_keys = positions_from(tensors.B, tensors.Lkv, [&](std::size_t) {
-    return static_cast<std::int64_t>(past.length());
-  });
-  HEADWISE_TRY(of_keys);
+  // The whole call knows what bottom-right is.
+  if (!query_start.differs_by_sequence() && tensors.B != 0) {
+    rotation.query_start = query_start.of(0, spec.shape);
+  }
   rotation.shape = tensors;
-  rotation.query_positions = *std::move(of_queries);
-  rotation.key_positions = *std::move(of_keys);
   HeadPositions& positions = rotation.positions;
-  if (positions.query_positions.data() == nullptr) {
-    positions.query_positions = rotation.query_positions;
+  if (positions.key_positions.data() != nullptr) {
+    return rotation;
   }
-  if (positions.key_positions.data() == nullptr) {
-    positions.key_positions = rotation.key_positions;
+  if (rotation.rotary->positions() < spec.shape.Lkv) {
+    return option_error(
+        "--rotary-tables",
+        fmt::format("has {} positions", rotation.rotary->positions()),
+        fmt::format("at least {}", spec.shape.Lkv), ErrorCode::out_of_range);
   }
+  auto of_keys = positions_from(tensors.B, tensors.Lkv, past.length());
+  HEADWISE_TRY(of_keys);
+  rotation.key_positions = *std::move(of_keys);
+  positions.key_positions = rotation.key_positions;
   return rotation;
 }
 

@@ -39,7 +39,7 @@ struct HeadPositions {
 };
 
 // Errors, before anything is rotated: those of Rotary::rotate(), about query,
-// key, query_positions or key_positions; out_of_memory.
+// key, query_start, query_positions or key_positions; out_of_memory.
 Status rotate_heads(const Rotary& rotary, const QueriesAndKeys& heads,
                     const AttentionShape& shape,
                     const QueryStart& query_start = {},
