@@ -61,11 +61,11 @@ struct NumberRows {
     });
   }
 
-  Void* data;
-  DType dtype;
-  std::size_t count;
-  std::ptrdiff_t row_stride;
-  std::ptrdiff_t stride;  // within a row
+  Void* data = nullptr;
+  DType dtype = DType::float32;
+  std::size_t count = 0;
+  std::ptrdiff_t row_stride = 0;
+  std::ptrdiff_t stride = 0;  // within a row
 };
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

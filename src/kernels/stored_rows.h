@@ -47,19 +47,19 @@ constexpr std::size_t panel_width(std::size_t keys) {
 
 // Keys side by side, 64-byte aligned.
 struct KeyPanel {
-  const void* keys;     // (D, width)
-  const float* scales;  // (width)
-  std::size_t width;
+  const void* keys = nullptr;     // (D, width)
+  const float* scales = nullptr;  // (width)
+  std::size_t width = 0;
   const void* next = nullptr;  // the panel one block on, or null
 };
 
 // Values of consecutive keys.
 struct ValueRows {
-  const void* rows;
-  const float* scales;  // (count)
-  std::size_t count;
-  std::ptrdiff_t row_stride;   // in numbers
-  const void* next = nullptr;  // the rows one block on, or null
+  const void* rows = nullptr;
+  const float* scales = nullptr;  // (count)
+  std::size_t count = 0;
+  std::ptrdiff_t row_stride = 0;  // in numbers
+  const void* next = nullptr;     // the rows one block on, or null
 };
 
 // Writes the keys (count, D) into the places [first, first + count) of a panel.
