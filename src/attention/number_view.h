@@ -52,14 +52,26 @@ class NumberView {
   // The rows [first, first + count) of head h of sequence b.
   kernels::NumberRows<Void> rows(std::size_t b, std::size_t first,
                                  std::size_t h, std::size_t count) const {
+    return rows_from(b, first, h, count, strides_[1]);
+  }
+  // Row `row` of each of the heads [first, first + count) of sequence b.
+  kernels::NumberRows<Void> rows_of_heads(std::size_t b, std::size_t row,
+                                          std::size_t first,
+                                          std::size_t count) const {
+    return rows_from(b, row, first, count, strides_[2]);
+  }
+
+ private:
+  kernels::NumberRows<Void> rows_from(std::size_t b, std::size_t row,
+                                      std::size_t h, std::size_t count,
+                                      std::ptrdiff_t row_stride) const {
     return visit([&](const auto& view) {
-      Void* data = &view(b, first, h, 0);
-      return kernels::NumberRows<Void>(data, dtype_, count, strides_[1],
+      Void* data = &view(b, row, h, 0);
+      return kernels::NumberRows<Void>(data, dtype_, count, row_stride,
                                        strides_[3]);
     });
   }
 
- private:
   Void* data_ = nullptr;
   DType dtype_ = DType::float32;
   Extents<4> extents_{};

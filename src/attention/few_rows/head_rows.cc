@@ -43,6 +43,21 @@ HeadRows::HeadRows(const AttentionSpec& spec, Arena& arena)
       state_(spec, arena),
       sinks_(make_array<RowResults>(arena, spec.sinks.given() ? 1 : 0, spec)) {}
 
+template <class View, class Body>
+void HeadRows::for_rows(const View& tensor, const Body& body) const {
+  if (place_.Lq == 1) {
+    body(tensor.rows_of_heads(place_.batch, place_.first_query, first_head_,
+                              rows_),
+         0);
+    return;
+  }
+  for (std::size_t row = 0; row < rows_; row += place_.Lq) {
+    body(tensor.rows(place_.batch, place_.first_query,
+                     first_head_ + row / place_.Lq, place_.Lq),
+         row);
+  }
+}
+
 void HeadRows::begin(std::size_t b, std::size_t g,
                      const NumberView<const void>& query) {
   b_ = b;
@@ -51,11 +66,10 @@ void HeadRows::begin(std::size_t b, std::size_t g,
   rows_ = spec_.shape.group_size(g) * place_.Lq;
   keys_ = seen_keys(spec_, b);
   const std::size_t D = spec_.shape.D;
-  for (std::size_t row = 0; row < rows_; row += place_.Lq) {
-    const std::size_t h = first_head_ + row / place_.Lq;
-    loops_.pack_rows(query.rows(place_.batch, place_.first_query, h, place_.Lq),
-                     D, times_log2e(spec_.scale), q_ + row * whole_lines(D));
-  }
+  for_rows(query, [&](const auto& rows, std::size_t first) {
+    loops_.pack_rows(rows, D, times_log2e(spec_.scale),
+                     q_ + first * whole_lines(D));
+  });
   std::fill_n(state_.max, whole_lines(rows_), kMinusInf);
   std::fill_n(state_.sum, whole_lines(rows_), 0.0f);
 }
@@ -184,6 +198,11 @@ void HeadRows::fold_sinks() {
 void HeadRows::finish(const NumberView<const void>& value,
                       const CallOutputs& outputs) {
   fold_sinks();
+  const std::size_t Dv = spec_.shape.Dv;
+  for_rows(outputs.output, [&](const auto& rows, std::size_t first) {
+    loops_.store(state_.context + first * whole_lines(Dv), state_.sum + first,
+                 Dv, rows);
+  });
   for (std::size_t row = 0; row < rows_; row += place_.Lq) {
     finish_head(row / place_.Lq, value, outputs);
   }
@@ -195,9 +214,6 @@ void HeadRows::finish_head(std::size_t head,
   const std::size_t first = head * place_.Lq;
   const std::size_t h = first_head_ + head;
   const std::size_t Dv = spec_.shape.Dv;
-  loops_.store(
-      state_.context + first * whole_lines(Dv), state_.sum + first, Dv,
-      outputs.output.rows(place_.batch, place_.first_query, h, place_.Lq));
   for (std::size_t i = 0; i < place_.Lq; ++i) {
     const float max = state_.max[first + i];
     const float sum = state_.sum[first + i];

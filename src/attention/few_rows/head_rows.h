@@ -63,6 +63,11 @@ class HeadRows {
   void save(const AttentionState& state);
 
  private:
+  // Calls body(rows, first) for all query rows of a tensor, from the row
+  // `first` of this class on: one query of all heads, or the queries of each
+  // head.
+  template <class View, class Body>
+  void for_rows(const View& tensor, const Body& body) const;
   // A sink is a block whose sum is 1 and that has no value.
   void fold_sinks();
   // p of the rows [first, first + count) and the block's max.
