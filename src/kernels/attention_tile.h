@@ -53,7 +53,7 @@ struct Fold {
   const float* block_max;  // (lanes)
   const float* block_sum;  // (lanes)
   RowState state;
-  bool first;  // the state is empty in every row; there is no context yet
+  bool first;  // the state is empty in every row, its context uninitialised
 };
 
 struct AttentionTile {

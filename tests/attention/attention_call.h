@@ -58,7 +58,7 @@ inline std::size_t count_of(const AddedKeys& added) {
          (added.zero_attn ? 1U : 0U);
 }
 
-// Every element 42, so that what is not written shows.
+// Filled with 42, so that a test sees which elements were never written.
 template <class T>
 Outputs<T> outputs_for(const Inputs<T>& in, AttnWeights form,
                        ScoresStage stage = ScoresStage::none,

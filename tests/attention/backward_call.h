@@ -61,7 +61,7 @@ struct Gradients {
   }
 };
 
-// Every element 42, so that what is not written shows.
+// Filled with 42, so that a test sees which elements were never written.
 template <class T>
 Gradients<T> gradients_for(const Inputs<T>& in, const AttentionOptions& options,
                            const OperationOptions& operation_options) {

@@ -23,7 +23,7 @@ inline KeyPart key_part(std::size_t n, std::size_t count) {
                           : KeyPart::middle;
 }
 
-// Every element 42, so that what is not written shows.
+// Filled with 42, so that a test sees which elements were never written.
 struct StateTensors {
   explicit StateTensors(const AttentionShape& tensors)
       : softmax_rows(

@@ -242,16 +242,25 @@ TEST(DecodeStatisticsTest, HaveTheBitsOfACall) {
   }
 }
 
+// A text of one sequence, cut into `chunks`, on 1, 2, 3 and 7 threads.
+void expect_no_thread_changes_a_bit(std::size_t length, std::uint32_t stream,
+                                    const std::vector<std::size_t>& chunks,
+                                    const AttentionOptions& options,
+                                    const OperationOptions& operation) {
+  KvCacheOptions cache = cache_of(128, DType::bfloat16);
+  cache.max_tokens = length;
+  cache.max_sequences = 1;
+  const Text text(length, stream);
+  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
+    expect_the_bits_of_calls(cache, text, chunks, options, operation, threads);
+  }
+}
+
 // More than one chunk of queries, and more keys than are kept for columns.
 TEST(DecodeStatisticsTest, ThreadsAndLengthsChangeNoBit) {
-  KvCacheOptions cache = cache_of(128, DType::bfloat16);
-  cache.max_tokens = 9000;
-  cache.max_sequences = 1;
-  const Text text(8400, 3200);
-  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
-    expect_the_bits_of_calls(cache, text, {900, 1, 1999, 2000, 2000, 1499, 1},
-                             {.mask = causal()}, kAllStatistics, threads);
-  }
+  expect_no_thread_changes_a_bit(8400, 3200,
+                                 {900, 1, 1999, 2000, 2000, 1499, 1},
+                                 {.mask = causal()}, kAllStatistics);
 }
 
 TEST(DecodePlanMeanTest, TheMeanOfTheWeightsHasTheBitsOfACall) {
@@ -278,15 +287,9 @@ TEST(DecodePlanMeanTest, TheMeanOfTheWeightsHasTheBitsOfACall) {
 
 // More keys than are kept for the weights.
 TEST(DecodePlanMeanTest, ThreadsAndLengthsChangeNoBit) {
-  KvCacheOptions cache = cache_of(128, DType::bfloat16);
-  cache.max_tokens = 1300;
-  cache.max_sequences = 1;
-  const Text text(1300, 3810);
-  for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
-    expect_the_bits_of_calls(
-        cache, text, {900, 1, 350, 48, 1},
-        {.mask = causal(), .attn_weights = AttnWeights::mean}, {}, threads);
-  }
+  expect_no_thread_changes_a_bit(
+      1300, 3810, {900, 1, 350, 48, 1},
+      {.mask = causal(), .attn_weights = AttnWeights::mean}, {});
 }
 
 TEST(DecodePlanMeanTest, ARollingWindowHasNoLongestSequence) {

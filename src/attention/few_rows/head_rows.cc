@@ -102,7 +102,7 @@ void HeadRows::save(const AttentionState& state) {
       const SoftmaxRow to = {state_.max[row + i], state_.sum[row + i]};
       store_softmax_row(to, state.softmax_rows, place_.batch, h,
                         place_.first_query + i);
-      if (to.sum == 0) {  // there is no context yet
+      if (to.sum == 0) {  // the context is uninitialised
         std::fill_n(own + i * whole_lines(Dv), Dv, 0.0f);
       }
     }
