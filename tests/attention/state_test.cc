@@ -120,23 +120,11 @@ TEST(KeyPartTest, TheOutputIsThatOfTheReference) {
 
 // Enough work that blocks of keys, or tiles of queries, are tasks.
 TEST(KeyPartTest, WorkThatThreadsShareHasTheSameBits) {
-  for (const AttentionShape& shape :
-       {AttentionShape{
-            .B = 1, .Hq = 2, .Hkv = 1, .Lq = 1, .Lkv = 5000, .D = 64, .Dv = 64},
-        AttentionShape{.B = 1,
-        .Hq = 1,
-        .Hkv = 1,
-        .Lq = 200,
-        .Lkv = 520,
-        .D = 32,
-        .Dv = 20},
-        AttentionShape{.B = 1,
-        .Hq = 8,
-        .Hkv = 8,
-        .Lq = 70,
-        .Lkv = 520,
-        .D = 32,
-        .Dv = 8}}) {
+  // B, Hq, Hkv, Lq, Lkv, D, Dv
+  const AttentionShape shapes[] = {{1, 2, 1, 1, 5000, 64, 64},
+                                   {1, 1, 1, 200, 520, 32, 20},
+                                   {1, 8, 8, 70, 520, 32, 8}};
+  for (const AttentionShape& shape : shapes) {
     const Inputs<float> in = random_inputs(shape, 7120);
     const AttentionOptions options = {
         .mask = window(4900, std::nullopt),
