@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <initializer_list>
 #include <string>
 #include <tuple>
 
@@ -131,13 +132,19 @@ class TensorCheck {
               const CallTypes& types)
       : operation_(operation), spec_(spec), types_(types), sizes_(spec) {}
 
-  Status input(const CallArgument& argument) const {
-    return check(argument, !argument.optional);
+  Status inputs(std::span<const CallArgument> arguments) const {
+    for (const CallArgument& argument : arguments) {
+      HEADWISE_TRY(check(argument, !argument.optional));
+    }
+    return ok();
   }
-  Status output(const CallArgument& argument) const {
-    const CallTensorRow& row = row_of(argument.tensor);
-    return check(argument,
-                 row.need != Need::if_wanted && holds(spec_, row.condition));
+  Status outputs(std::span<const CallArgument> arguments) const {
+    for (const CallArgument& argument : arguments) {
+      const CallTensorRow& row = row_of(argument.tensor);
+      HEADWISE_TRY(check(argument, row.need != Need::if_wanted &&
+                                       holds(spec_, row.condition)));
+    }
+    return ok();
   }
 
  private:
@@ -216,20 +223,34 @@ Status check_offsets(std::string_view operation, const AttentionShape& shape,
   return check_longest(operation, shape, shape.offsets);
 }
 
-constexpr std::size_t kMostArguments = 14;
+constexpr std::size_t kMostArguments = 14;  // read, or written
 using Footprints = std::array<NamedFootprint, kMostArguments>;
 
+// Those of tensors that are there.
 std::span<const NamedFootprint> footprints_of(
-    std::span<const CallArgument> arguments, Footprints& memory) {
-  assert(arguments.size() <= memory.size());
+    std::initializer_list<std::span<const CallArgument>> tensors,
+    Footprints& memory) {
   std::size_t count = 0;
-  for (const CallArgument& argument : arguments) {
-    if (argument.view.data() != nullptr) {
-      memory[count++] = {row_of(argument.tensor).name,
-                         Footprint(argument.view)};
+  for (const std::span<const CallArgument> arguments : tensors) {
+    for (const CallArgument& argument : arguments) {
+      if (argument.view.data() != nullptr) {
+        assert(count < memory.size());
+        memory[count++] = {row_of(argument.tensor).name,
+                           Footprint(argument.view)};
+      }
     }
   }
   return std::span(memory).first(count);
+}
+
+Status check_memory(std::string_view operation,
+                    std::span<const CallArgument> inputs,
+                    std::span<const CallArgument> also_read,
+                    std::span<const CallArgument> outputs) {
+  Footprints read;
+  Footprints written;
+  return check_overlap(operation, footprints_of({outputs}, written),
+                       footprints_of({inputs, also_read}, read));
 }
 
 }  // namespace
@@ -255,7 +276,8 @@ Status check_longest(std::string_view operation, const AttentionShape& shape,
 Status check_call(std::string_view operation, const AttentionSpec& spec,
                   const CallTypes& types, std::span<const CallArgument> inputs,
                   std::span<const CallArgument> outputs) {
-  HEADWISE_TRY(check_inputs(operation, spec, types, inputs));
+  const TensorCheck check(operation, spec, types);
+  HEADWISE_TRY(check.inputs(inputs));
   const auto rows_of = [&](CallTensor tensor) {
     const auto at = std::ranges::find(inputs, tensor, &CallArgument::tensor);
     return at->view.extents()[1];
@@ -263,31 +285,19 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
   HEADWISE_TRY(check_offsets(operation, spec.shape, rows_of(CallTensor::query),
                              rows_of(CallTensor::key)));
   HEADWISE_TRY(check_keys_of_part(operation, spec.key_part, spec.shape));
-  return check_outputs(operation, spec, types, inputs, outputs);
+  HEADWISE_TRY(check.outputs(outputs));
+  return check_memory(operation, inputs, {}, outputs);
 }
 
-Status check_inputs(std::string_view operation, const AttentionSpec& spec,
-                    const CallTypes& types,
-                    std::span<const CallArgument> inputs) {
+Status check_cached_call(std::string_view operation, const AttentionSpec& spec,
+                         const CallTypes& types,
+                         std::span<const CallArgument> inputs,
+                         std::span<const CallArgument> appended,
+                         std::span<const CallArgument> outputs) {
   const TensorCheck check(operation, spec, types);
-  for (const CallArgument& input : inputs) {
-    HEADWISE_TRY(check.input(input));
-  }
-  return ok();
-}
-
-Status check_outputs(std::string_view operation, const AttentionSpec& spec,
-                     const CallTypes& types,
-                     std::span<const CallArgument> inputs,
-                     std::span<const CallArgument> outputs) {
-  const TensorCheck check(operation, spec, types);
-  for (const CallArgument& output : outputs) {
-    HEADWISE_TRY(check.output(output));
-  }
-  Footprints read;
-  Footprints written;
-  return check_overlap(operation, footprints_of(outputs, written),
-                       footprints_of(inputs, read));
+  HEADWISE_TRY(check.inputs(inputs));
+  HEADWISE_TRY(check.outputs(outputs));
+  return check_memory(operation, inputs, appended, outputs);
 }
 
 template <class T>

@@ -42,15 +42,13 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
                   const CallTypes& types, std::span<const CallArgument> inputs,
                   std::span<const CallArgument> outputs);
 
-// Two parts of it: the inputs, and the outputs with the memory that they may
-// not share.
-Status check_inputs(std::string_view operation, const AttentionSpec& spec,
-                    const CallTypes& types,
-                    std::span<const CallArgument> inputs);
-Status check_outputs(std::string_view operation, const AttentionSpec& spec,
-                     const CallTypes& types,
-                     std::span<const CallArgument> inputs,
-                     std::span<const CallArgument> outputs);
+// The same over a cache, whose tokens were checked already. The outputs share
+// no memory with what is appended either.
+Status check_cached_call(std::string_view operation, const AttentionSpec& spec,
+                         const CallTypes& types,
+                         std::span<const CallArgument> inputs,
+                         std::span<const CallArgument> appended,
+                         std::span<const CallArgument> outputs);
 
 // Whether no sequence is longer than those of `shape`. Errors: out_of_range.
 Status check_longest(std::string_view operation, const AttentionShape& shape,

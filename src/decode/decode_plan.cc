@@ -9,7 +9,6 @@
 #include "attention/key_part.h"
 #include "attention/ragged_weights.h"
 #include "base/check.h"
-#include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "decode/cache_state.h"
 #include "decode/decode_kernel.h"
@@ -240,17 +239,12 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::state_rows, false, outputs.state.softmax_rows},
       {CallTensor::state_context, false, outputs.state.context},
   }};
-  HEADWISE_TRY(check_inputs(kOperation, spec, run.types, read));
-  HEADWISE_TRY(check_outputs(kOperation, spec, run.types, read, written));
-  std::array<NamedFootprint, written.size()> memory;
-  std::ranges::transform(written, memory.begin(), [](const CallArgument& of) {
-    return NamedFootprint{row_of(of.tensor).name, Footprint(of.view)};
-  });
-  const std::array<NamedFootprint, 2> appended = {{
-      {"key", Footprint(run.tokens.key.untyped())},
-      {"value", Footprint(run.tokens.value.untyped())},
+  const std::array<CallArgument, 2> appended = {{
+      {CallTensor::key, false, run.tokens.key.untyped()},
+      {CallTensor::value, false, run.tokens.value.untyped()},
   }};
-  return check_overlap(kOperation, memory, appended);
+  return check_cached_call(kOperation, spec, run.types, read, appended,
+                           written);
 }
 
 // The second pass reads M and sum of every row, whether or not the caller wants

@@ -45,10 +45,16 @@ RowBlock StoredBlocks::block(std::size_t first, std::size_t count) {
     finite_ = finite_ && held && !cells.not_finite(page, g_);
     for (std::size_t k = 0; k < some; k += width) {
       panels_[panels] = cells.panel(page, g_, (place + k) / width);
-      panels_[panels++].next = later_panel(first + n + k);
+      if (reads_ahead_) {
+        panels_[panels].next = later_panel(first + n + k);
+      }
+      ++panels;
     }
     values_[parts] = cells.values(page, g_, place, some);
-    values_[parts++].next = later_values(first + n);
+    if (reads_ahead_) {
+      values_[parts].next = later_values(first + n);
+    }
+    ++parts;
     n += some;
   }
   return {{panels_.data(), panels}, {values_.data(), parts}};
@@ -57,7 +63,7 @@ RowBlock StoredBlocks::block(std::size_t first, std::size_t count) {
 const void* StoredBlocks::later_panel(std::size_t token) const {
   const SequencePages& sequences = cache_.sequences;
   token += kernels::kKeyBlock;
-  if (!reads_ahead_ || token >= sequences.length(slot_)) {
+  if (token >= sequences.length(slot_)) {
     return nullptr;
   }
   return cache_.cells
@@ -69,7 +75,7 @@ const void* StoredBlocks::later_panel(std::size_t token) const {
 const void* StoredBlocks::later_values(std::size_t token) const {
   const SequencePages& sequences = cache_.sequences;
   token += kernels::kKeyBlock;
-  if (!reads_ahead_ || token >= sequences.length(slot_)) {
+  if (token >= sequences.length(slot_)) {
     return nullptr;
   }
   return cache_.cells
