@@ -1,0 +1,205 @@
+"""How much each head of a model matters.
+
+    gradient   mean_x |dL_x/dg_h|, divided by the Euclidean norm over the heads
+               of its layer (Michel et al. 2019, arXiv:1905.10650, section 4.1)
+    fisher     mean_x (dL_x/dg_h)^2 (Kwon et al. 2022, arXiv:2204.09656,
+               equation 8)
+    ablation   mean_x L_x without head h, minus mean_x L_x: exact
+
+L_x is the loss of example x and g_h a factor on the output of head h, which is
+1. A head with a larger score matters more. `headwise importance` computes the
+same for the models of the command.
+"""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from .head_gates import HeadGates
+from .pruned_record import pruned_heads
+
+Batch = Mapping[str, Any]
+Loss = Callable[[Any, Batch], torch.Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadImportance:
+    """The scores of the heads of a model.
+
+    scores  by layer, one number per head that the layer has
+    heads   by layer, the numbers of these heads, from before any pruning
+    groups  by layer, how many query heads read one head of keys
+    order   (layer, head), the least important first; of equal scores the lowest
+            layer and head
+    """
+    method: str
+    scores: list[list[float]]
+    heads: list[list[int]]
+    groups: list[int]
+
+    @property
+    def order(self) -> list[tuple[int, int]]:
+        ranked = sorted((score, layer, head)
+                        for layer, heads in enumerate(self.heads)
+                        for score, head in zip(self.scores[layer], heads))
+        return [(layer, head) for _, layer, head in ranked]
+
+    def least(self, count: int) -> dict[int, list[int]]:
+        """The `count` heads that matter least, for `prune_heads`.
+
+        Whole groups, by the sum of their scores, and never all heads of a layer.
+        Raises ValueError if that cannot be `count` heads.
+        """
+        plan: dict[int, list[int]] = {}
+        left = count
+        for layer, group in self._groups():
+            removed = plan.get(layer, [])
+            if len(group) <= left and len(removed) + len(group) < len(self.heads[layer]):
+                plan[layer] = sorted(removed + group)
+                left -= len(group)
+        if left:
+            raise ValueError(f"count is {count}, but whole groups that leave every "
+                             f"layer a head are {count - left} heads")
+        return dict(sorted(plan.items()))
+
+    def _groups(self) -> list[tuple[int, list[int]]]:
+        groups = []
+        for layer, (scores, heads) in enumerate(zip(self.scores, self.heads)):
+            size = self.groups[layer]
+            for first in range(0, len(heads), size):
+                groups.append((sum(scores[first:first + size]), layer,
+                               heads[first:first + size]))
+        return [(layer, group) for _, layer, group in sorted(groups)]
+
+
+def head_importance(model: nn.Module, batches: Iterable[Batch], loss: Loss,
+                    method: str = "gradient") -> HeadImportance:
+    """The importance of every head of `model`.
+
+    model    a model whose heads `prune_heads` can remove
+    batches  the keyword arguments of `model`, batch by batch; the first axis of
+             every tensor is the example
+    loss     loss(output, batch) gives one loss per example, (B); of one example
+             it may be a number
+    method   "gradient", "fisher" or "ablation"
+
+    The model is evaluated without dropout; its parameters and their gradients
+    do not change. A padded batch gives what its examples alone give. Gradients
+    take one backward pass, ablation one forward pass per head and batch.
+
+    Errors: NotImplementedError for a model whose layout is not known; ValueError
+    for an unknown method, no batches, a loss of another shape, and a score that
+    is not finite.
+    """
+    if method not in ("gradient", "fisher", "ablation"):
+        raise ValueError(f"method is {method!r}, expected 'gradient', 'fisher' or "
+                         "'ablation'")
+    batches = list(batches)
+    if not batches:
+        raise ValueError("batches is empty, expected at least one batch")
+    gates = HeadGates(model)
+    with _evaluated(model):
+        losses = _Losses(model, gates, loss)
+        scores = (_by_ablation(losses, batches) if method == "ablation"
+                  else _by_gradients(losses, batches, method))
+    heads = _numbers(model, gates)
+    for layer, values in enumerate(scores):
+        for head, score in zip(heads[layer], values.tolist()):
+            if not torch.isfinite(torch.tensor(score)):
+                raise ValueError(f"the score of head {head} of layer {layer} is {score}")
+    return HeadImportance(method, [each.tolist() for each in scores], heads,
+                          gates.group_sizes)
+
+
+class _Losses:
+    """The losses of the examples of a batch for given gates."""
+
+    def __init__(self, model: nn.Module, gates: HeadGates, loss: Loss):
+        self._model, self.gates, self._loss = model, gates, loss
+        self.like = next(model.parameters())
+
+    def of(self, batch: Batch, gates: list[torch.Tensor]) -> torch.Tensor:
+        """(B)"""
+        with self.gates.applied(gates):
+            losses = self._loss(self._model(**batch), batch)
+        examples = size_of(batch)
+        if losses.ndim == 0 and examples == 1:
+            losses = losses[None]
+        if losses.shape != (examples,):
+            raise ValueError(f"loss gave the shape {tuple(losses.shape)}, expected "
+                             f"one loss per example, ({examples},): use a loss with "
+                             'reduction="none"')
+        return losses
+
+
+def size_of(batch: Batch) -> int:
+    """The number of examples in a batch."""
+    for value in batch.values():
+        if isinstance(value, torch.Tensor) and value.ndim > 0:
+            return value.shape[0]
+    raise ValueError("a batch has no tensor, expected the arguments of the model")
+
+
+def _by_gradients(losses: _Losses, batches: list[Batch],
+                  method: str) -> list[torch.Tensor]:
+    sums = [torch.zeros(heads, dtype=torch.float64) for heads in losses.gates.heads]
+    examples = 0
+    for batch in batches:
+        gates = [each.requires_grad_()
+                 for each in losses.gates.ones(size_of(batch), losses.like.detach())]
+        with torch.enable_grad():
+            total = losses.of(batch, gates).sum()
+        for layer, gradient in enumerate(torch.autograd.grad(total, gates)):
+            gradient = gradient.double().cpu()
+            sums[layer] += (gradient.abs() if method == "gradient"
+                            else gradient.square()).sum(0)
+        examples += size_of(batch)
+    means = [each / examples for each in sums]
+    return [_over_norm(each) for each in means] if method == "gradient" else means
+
+
+def _over_norm(scores: torch.Tensor) -> torch.Tensor:
+    norm = scores.norm()
+    return scores / norm if norm > 0 else scores
+
+
+def _by_ablation(losses: _Losses, batches: list[Batch]) -> list[torch.Tensor]:
+    sums = [torch.zeros(heads, dtype=torch.float64) for heads in losses.gates.heads]
+    examples = sum(size_of(batch) for batch in batches)
+    for batch in batches:
+        gates = losses.gates.ones(1, losses.like.detach())
+        with torch.no_grad():
+            whole = losses.of(batch, gates).double().sum().cpu()
+            for layer, heads in enumerate(losses.gates.heads):
+                for head in range(heads):
+                    gates[layer][0, head] = 0
+                    sums[layer][head] += (losses.of(batch, gates).double().sum().cpu()
+                                          - whole)
+                    gates[layer][0, head] = 1
+    return [each / examples for each in sums]
+
+
+def _numbers(model: nn.Module, gates: HeadGates) -> list[list[int]]:
+    gone = pruned_heads(model.config)
+    numbers = []
+    for layer, heads in enumerate(gates.heads):
+        removed = gone.get(layer, [])
+        numbers.append([head for head in range(heads + len(removed))
+                        if head not in removed])
+    return numbers
+
+
+@contextlib.contextmanager
+def _evaluated(model: nn.Module) -> Iterator[None]:
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True

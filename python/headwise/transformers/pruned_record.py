@@ -1,0 +1,42 @@
+"""What was pruned, in the config of a model, which is saved as JSON:
+
+    "headwise_pruned_heads": {"layers": 12, "heads": {"0": [1, 3], "5": [0]}}
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transformers import PretrainedConfig, PreTrainedModel
+
+from .attention_layers import attention_layers
+
+_KEY = "headwise_pruned_heads"
+
+
+def pruned_heads(config: PretrainedConfig) -> dict[int, list[int]]:
+    """The heads that were removed, by the number of the layer."""
+    record = getattr(config, _KEY, None) or {"heads": {}}
+    return {int(layer): list(heads) for layer, heads in record["heads"].items()}
+
+
+def layers_of_record(config: PretrainedConfig) -> int | None:
+    """The number of attention layers that the model with the record had."""
+    record = getattr(config, _KEY, None)
+    return None if record is None else record["layers"]
+
+
+def record_pruned_heads(model: PreTrainedModel,
+                        heads: Mapping[int, list[int]]) -> None:
+    """Adds to what the model's config records."""
+    all_heads = pruned_heads(model.config)
+    for layer, numbers in heads.items():
+        all_heads[layer] = sorted({*all_heads.get(layer, []), *numbers})
+    setattr(model.config, _KEY, {
+        "layers": len(attention_layers(model)),
+        "heads": {str(layer): all_heads[layer] for layer in sorted(all_heads)}})
+
+
+def forget_pruned_heads(config: PretrainedConfig) -> None:
+    """Removes the record."""
+    if hasattr(config, _KEY):
+        delattr(config, _KEY)

@@ -1,0 +1,167 @@
+"""Removes heads from the parameters of a model.
+
+    w_q        loses the features of a head
+    w_k, w_v   lose the features of a head of keys with its whole group
+    w_o        loses the columns of a head
+
+What stays keeps its bits. Heads have the numbers from before any pruning.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from .attention_layers import layer_number
+from .head_layout import HeadFeatures, features, layers_with_heads, weight_axis
+from .own_heads import OwnHeads
+from .pruned_record import pruned_heads, record_pruned_heads
+
+
+@dataclasses.dataclass
+class _Removal:
+    """What one layer loses, checked; positions are among the heads it has."""
+    number: int
+    features: HeadFeatures
+    heads: list[int]      # numbers from before any pruning
+    positions: list[int]
+    staying: list[int]
+
+
+def prune_heads(model: PreTrainedModel,
+                heads: Mapping[int | str, Iterable[int]],
+                constant: str = "into_bias") -> None:
+    """Removes heads from `model`, in place.
+
+    `heads` gives, for the number or the name of a layer (`attention_layers`),
+    the heads that go. A layer keeps at least one head. Where several query heads
+    read the same keys, whole groups go.
+
+    A query's attention weights sum to 1, so a head adds w_o b_v to every output,
+    whatever it attends to. `constant` says what becomes of that: "into_bias"
+    adds it to the bias of w_o, if there is one; "dropped" removes it with the
+    head.
+
+    The model's config records what was removed: `save_pretrained` writes it, and
+    `headwise.transformers.from_pretrained` reads it. An optimizer that was made
+    earlier holds the old parameters.
+
+    Either all heads are removed or, after an error, none. Errors: ValueError for
+    a layer or a head that does not exist or was removed before, part of a group,
+    or all heads of a layer; NotImplementedError for a model whose layout is not
+    known or does not allow it.
+
+        prune_heads(model, {0: [1, 3], 5: [0]})
+    """
+    if constant not in ("into_bias", "dropped"):
+        raise ValueError(f"constant is {constant!r}, expected 'into_bias' or 'dropped'")
+    removals = _checked(model, heads)
+    with torch.no_grad():
+        for removal in removals:
+            _remove(removal, constant == "into_bias")
+    record_pruned_heads(model, {each.number: each.heads for each in removals})
+
+
+def _checked(model: PreTrainedModel,
+             heads: Mapping[int | str, Iterable[int]]) -> list[_Removal]:
+    layers = layers_with_heads(model)
+    names = list(layers)
+    gone = pruned_heads(model.config)
+    wanted: dict[int, list[int]] = {}
+    for layer, numbers in heads.items():
+        wanted.setdefault(layer_number(layers, layer), []).extend(numbers)
+    return [_removal(model, number, names[number], sorted(wanted[number]),
+                     gone.get(number, []))
+            for number in sorted(wanted) if wanted[number]]
+
+
+def _removal(model: PreTrainedModel, number: int, name: str, heads: list[int],
+             gone: list[int]) -> _Removal:
+    found = HeadFeatures(model, name)
+    total = found.query_heads + len(gone)
+    present = [head for head in range(total) if head not in gone]
+    for head in heads:
+        if not 0 <= head < total:
+            raise ValueError(f"head {head} of layer {number}: expected a number "
+                             f"below {total}")
+        if head in gone:
+            raise ValueError(f"head {head} of layer {number} was removed before")
+    if len(set(heads)) < len(heads):
+        raise ValueError(f"layer {number}: a head is given twice in {heads}")
+    if len(heads) == found.query_heads:
+        raise ValueError(f"layer {number} would have no heads left; a layer keeps "
+                         "at least one")
+    positions = [present.index(head) for head in heads]
+    size = found.group_size
+    for position in positions:
+        first = position - position % size
+        group = range(first, first + size)
+        if not set(group) <= set(positions):
+            raise ValueError(
+                f"head {present[position]} of layer {number} reads the same keys as "
+                f"heads {[present[each] for each in group]}: remove all of them or none")
+    staying = [each for each in range(found.query_heads) if each not in positions]
+    return _Removal(number, found, heads, positions, staying)
+
+
+def _remove(removal: _Removal, into_bias: bool) -> None:
+    found = removal.features
+    size = found.group_size
+    if into_bias:
+        _add_constant(found, removal.positions)
+    key_heads = sorted({position // size for position in removal.staying})
+    kept = {path: torch.cat([
+        found.of_input(path, letter, removal.staying if letter == "q" else key_heads)
+        for letter in letters]).sort().values
+        for path, letters in found.layout.inputs.items()}
+    for path, index in kept.items():
+        _keep(found.inputs[path], "out", index)
+    _keep(found.output, "in", found.of_output(removal.staying))
+    _set_counts(found, len(removal.staying), len(key_heads))
+
+
+def _add_constant(found: HeadFeatures, positions: list[int]) -> None:
+    value_bias = found.value_bias(positions)
+    output = found.output
+    if value_bias is None or output.bias is None:
+        return
+    columns = output.weight.index_select(weight_axis(output, "in"),
+                                         found.of_output(positions)).double()
+    if weight_axis(output, "in") == 0:
+        columns = columns.T
+    _set(output, "bias", (output.bias.double() + columns @ value_bias.double())
+         .to(output.bias.dtype))
+
+
+def _keep(projection: nn.Module, side: str, index: torch.Tensor) -> None:
+    index = index.to(projection.weight.device)
+    axis = weight_axis(projection, side)
+    _set(projection, "weight", projection.weight.index_select(axis, index))
+    if side == "out" and projection.bias is not None:
+        _set(projection, "bias", projection.bias[index])
+    if isinstance(projection, nn.Linear):
+        projection.in_features = features(projection, "in")
+        projection.out_features = features(projection, "out")
+    else:
+        projection.nx = features(projection, "in")
+        projection.nf = features(projection, "out")
+
+
+def _set(projection: nn.Module, name: str, values: torch.Tensor) -> None:
+    wants_gradient = getattr(projection, name).requires_grad
+    setattr(projection, name,
+            nn.Parameter(values.contiguous(), requires_grad=wants_gradient))
+
+
+def _set_counts(found: HeadFeatures, query_heads: int, key_heads: int) -> None:
+    module, layout = found.module, found.layout
+    for attribute in layout.counts:
+        setattr(module, attribute, query_heads)
+    for attribute in layout.widths:
+        setattr(module, attribute, query_heads * found.head_size)
+    if layout.own_config:
+        module.num_key_value_heads = key_heads
+        module.config = OwnHeads(module.config, query_heads, key_heads)

@@ -1,0 +1,143 @@
+"""Small models with random parameters, one per architecture. Nothing is
+downloaded.
+"""
+import functools
+
+import torch
+import transformers as tf
+
+WORDS = 64
+_SIZES = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+              num_attention_heads=4, vocab_size=WORDS, max_position_embeddings=128)
+_ENDS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=None)
+_GROUPED = dict(num_key_value_heads=2, **_SIZES, **_ENDS)
+_ENCODER_DECODER = dict(
+    d_model=32, vocab_size=WORDS, encoder_layers=2, decoder_layers=2,
+    encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,
+    decoder_ffn_dim=48, decoder_start_token_id=1, **_ENDS)
+
+
+def _bert():
+    return tf.BertForMaskedLM(tf.BertConfig(**_SIZES))
+
+
+def _roberta():
+    return tf.RobertaForMaskedLM(tf.RobertaConfig(**_SIZES))
+
+
+def _distilbert():
+    return tf.DistilBertForMaskedLM(tf.DistilBertConfig(
+        dim=32, hidden_dim=48, n_layers=2, n_heads=4, vocab_size=WORDS,
+        max_position_embeddings=128))
+
+
+def _gpt2():
+    return tf.GPT2LMHeadModel(tf.GPT2Config(
+        n_embd=32, n_layer=2, n_head=4, vocab_size=WORDS, n_positions=128, **_ENDS))
+
+
+def _gpt_neox():
+    return tf.GPTNeoXForCausalLM(tf.GPTNeoXConfig(**_SIZES, **_ENDS))
+
+
+def _llama():
+    return tf.LlamaForCausalLM(tf.LlamaConfig(**_GROUPED))
+
+
+def _mistral():
+    return tf.MistralForCausalLM(tf.MistralConfig(sliding_window=6, **_GROUPED))
+
+
+def _qwen2():
+    return tf.Qwen2ForCausalLM(tf.Qwen2Config(**_GROUPED))
+
+
+def _qwen3():
+    return tf.Qwen3ForCausalLM(tf.Qwen3Config(head_dim=16, **_GROUPED))
+
+
+def _gemma2():
+    return tf.Gemma2ForCausalLM(tf.Gemma2Config(
+        head_dim=16, query_pre_attn_scalar=16, sliding_window=6,
+        attn_logit_softcapping=2.0, **_GROUPED))
+
+
+def _phi3():
+    return tf.Phi3ForCausalLM(tf.Phi3Config(
+        original_max_position_embeddings=128, **_GROUPED))
+
+
+def _gpt_oss():
+    return tf.GptOssForCausalLM(tf.GptOssConfig(
+        head_dim=16, sliding_window=6, num_local_experts=2, num_experts_per_tok=2,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0}, **_GROUPED))
+
+
+def _t5():
+    return tf.T5ForConditionalGeneration(tf.T5Config(
+        d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, vocab_size=WORDS,
+        decoder_start_token_id=1, **_ENDS))
+
+
+def _bart():
+    return tf.BartForConditionalGeneration(tf.BartConfig(
+        max_position_embeddings=128, forced_eos_token_id=None, **_ENCODER_DECODER))
+
+
+def _vit():
+    return tf.ViTForImageClassification(tf.ViTConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, image_size=16, patch_size=4, num_labels=5))
+
+
+def _whisper():
+    return tf.WhisperForConditionalGeneration(tf.WhisperConfig(
+        num_mel_bins=8, max_source_positions=16, max_target_positions=128,
+        suppress_tokens=None, begin_suppress_tokens=None, **_ENCODER_DECODER))
+
+
+MODELS = {
+    "bert": _bert, "roberta": _roberta, "distilbert": _distilbert, "gpt2": _gpt2,
+    "gpt_neox": _gpt_neox, "llama": _llama, "mistral": _mistral, "qwen2": _qwen2,
+    "qwen3": _qwen3, "gemma2": _gemma2, "phi3": _phi3, "gpt_oss": _gpt_oss,
+    "t5": _t5, "bart": _bart, "vit": _vit, "whisper": _whisper,
+}
+
+
+def small_model(name: str) -> torch.nn.Module:
+    """In evaluation, with parameters that are not tiny, so that attention is far
+    from uniform and biases are not 0.
+    """
+    torch.manual_seed(0)
+    model = MODELS[name]().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(std=0.25)
+            else:
+                parameter.add_(torch.randn_like(parameter) * 0.2)
+    return model
+
+
+@functools.cache
+def _random(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+
+
+def words(batch: int, length: int) -> torch.Tensor:
+    """Token ids, (batch, length), none of which is padding."""
+    generator = torch.Generator().manual_seed(length)
+    return torch.randint(4, WORDS, (batch, length), generator=generator)
+
+
+def inputs_of(name: str, batch: int = 2, length: int = 11) -> dict[str, torch.Tensor]:
+    """Arguments of the model, without padding."""
+    if name == "vit":
+        return {"pixel_values": _random(batch, 3, 16, 16)}
+    if name == "whisper":
+        return {"input_features": _random(batch, 8, 32),
+                "decoder_input_ids": words(batch, length)}
+    if name in ("t5", "bart"):
+        return {"input_ids": words(batch, length),
+                "decoder_input_ids": words(batch, length - 2)}
+    return {"input_ids": words(batch, length)}

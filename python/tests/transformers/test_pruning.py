@@ -1,0 +1,211 @@
+"""Removing heads from the parameters of models."""
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+tf = pytest.importorskip("transformers")
+
+from headwise.transformers import attention_layers, from_pretrained, prune_heads
+from headwise.transformers.head_layout import HeadFeatures, weight_axis
+from small_models import inputs_of, small_model
+
+PRUNABLE = ["bert", "roberta", "distilbert", "gpt2", "gpt_neox", "llama", "mistral",
+            "qwen2", "qwen3", "phi3", "vit", "bart"]
+GROUPED = ["llama", "mistral", "qwen2", "qwen3", "phi3"]  # 4 query heads, 2 of keys
+
+
+def plan_of(name):
+    """Other heads in every layer, whole groups where there are groups."""
+    if name in GROUPED:
+        return {0: [2, 3], 1: [0, 1]}
+    if name == "bart":
+        return {0: [1], 3: [0, 2], 4: [3], 5: [1, 2, 3]}
+    return {0: [1, 3], 1: [0]}
+
+
+def without_heads(model, plan):
+    """The model with zeros in the columns of w_o instead."""
+    names = list(attention_layers(model))
+    with torch.no_grad():
+        for layer, heads in plan.items():
+            found = HeadFeatures(model, names[layer])
+            found.output.weight.index_fill_(weight_axis(found.output, "in"),
+                                            found.of_output(heads), 0)
+    return model
+
+
+def with_constant_values(model, plan):
+    """The model with zeros in w_v: what these heads add is w_o b_v alone."""
+    names = list(attention_layers(model))
+    with torch.no_grad():
+        for layer, heads in plan.items():
+            found = HeadFeatures(model, names[layer])
+            path = next(each for each, letters in found.layout.inputs.items()
+                        if "v" in letters)
+            projection = found.inputs[path]
+            projection.weight.index_fill_(weight_axis(projection, "out"),
+                                          found.of_input(path, "v", heads), 0)
+    return model
+
+
+def logits(model, name):
+    with torch.no_grad():
+        return model(**inputs_of(name)).logits
+
+
+@pytest.mark.parametrize("name", PRUNABLE)
+def test_pruned_model_computes_what_the_heads_that_stay_compute(name):
+    model = small_model(name)
+    before = sum(each.numel() for each in model.parameters())
+    prune_heads(model, plan_of(name), constant="dropped")
+    expected = logits(without_heads(small_model(name), plan_of(name)), name)
+    torch.testing.assert_close(logits(model, name), expected, atol=2e-5, rtol=1e-5)
+    assert sum(each.numel() for each in model.parameters()) < before
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert", "gpt2", "gpt_neox",
+                                  "vit", "bart"])
+def test_constant_that_a_head_adds_goes_into_the_bias(name):
+    model = with_constant_values(small_model(name), plan_of(name))
+    expected = logits(model, name)
+    prune_heads(model, plan_of(name))
+    torch.testing.assert_close(logits(model, name), expected, atol=2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", PRUNABLE)
+def test_pruned_model_trains_and_generates(name):
+    model = small_model(name)
+    prune_heads(model, plan_of(name))
+    model(**inputs_of(name)).logits.square().mean().backward()
+    assert all(HeadFeatures(model, layer).output.weight.grad.any()
+               for layer in attention_layers(model))
+    if model.can_generate():
+        new = model.generate(inputs_of(name)["input_ids"], max_new_tokens=4,
+                             do_sample=False)
+        assert new.shape[1] >= 4
+
+
+@pytest.mark.parametrize("name", PRUNABLE)
+def test_pruned_model_is_saved_and_read_bit_for_bit(name, tmp_path):
+    model = small_model(name)
+    prune_heads(model, plan_of(name))
+    model.save_pretrained(tmp_path)
+    again = from_pretrained(type(model), tmp_path)
+    assert type(again) is type(model)
+    assert again.config.headwise_pruned_heads == model.config.headwise_pruned_heads
+    assert torch.equal(logits(again, name), logits(model, name))
+    again.save_pretrained(tmp_path / "twice")
+    assert torch.equal(logits(from_pretrained(type(model), tmp_path / "twice"), name),
+                       logits(model, name))
+
+
+def test_auto_class_reads_a_pruned_model(tmp_path):
+    model = small_model("llama")
+    prune_heads(model, plan_of("llama"))
+    model.save_pretrained(tmp_path)
+    again = from_pretrained(tf.AutoModelForCausalLM, tmp_path)
+    assert type(again) is tf.LlamaForCausalLM
+    assert torch.equal(logits(again, "llama"), logits(model, "llama"))
+
+
+def test_model_that_was_not_pruned_is_read(tmp_path):
+    model = small_model("gpt2")
+    model.save_pretrained(tmp_path)
+    assert torch.equal(logits(from_pretrained(tf.GPT2LMHeadModel, tmp_path), "gpt2"),
+                       logits(model, "gpt2"))
+
+
+def test_class_with_other_layers_is_refused(tmp_path):
+    model = small_model("bart")
+    prune_heads(model, plan_of("bart"))
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="4 attention layers; the pruned model had 6"):
+        from_pretrained(tf.BartForCausalLM, tmp_path)
+
+
+def test_heads_keep_their_numbers():
+    once, twice = small_model("bert"), small_model("bert")
+    prune_heads(once, {0: [1, 3], 1: [2]}, constant="dropped")
+    prune_heads(twice, {0: [1]}, constant="dropped")
+    prune_heads(twice, {0: [3], 1: [2]}, constant="dropped")
+    assert once.config.headwise_pruned_heads == twice.config.headwise_pruned_heads
+    for first, second in zip(once.parameters(), twice.parameters()):
+        assert torch.equal(first, second)
+
+
+def test_layer_is_given_by_its_name():
+    by_name, by_number = small_model("bart"), small_model("bart")
+    prune_heads(by_name, {"model.decoder.layers.0.encoder_attn": [2]})
+    prune_heads(by_number, {3: [2]})
+    assert torch.equal(logits(by_name, "bart"), logits(by_number, "bart"))
+
+
+def test_record_is_json():
+    model = small_model("bert")
+    prune_heads(model, {1: [2, 0]})
+    assert json.loads(model.config.to_json_string())["headwise_pruned_heads"] == {
+        "layers": 2, "heads": {"1": [0, 2]}}
+
+
+def test_layers_of_phi3_follow_a_change_of_the_config():
+    model = small_model("phi3")
+    prune_heads(model, plan_of("phi3"))
+    model.set_attn_implementation("eager")
+    assert all(each.config._attn_implementation == "eager"
+               for each in attention_layers(model).values())
+
+
+@pytest.mark.parametrize("heads, message", [
+    ({2: [0]}, "layer is 2, expected a number below 2"),
+    ({-1: [0]}, "layer is -1, expected a number below 2"),
+    ({"encoder": [0]}, "no attention layer 'encoder'"),
+    ({0: [4]}, "head 4 of layer 0: expected a number below 4"),
+    ({0: [1, 1]}, "a head is given twice"),
+    ({1: [0, 1, 2, 3]}, "layer 1 would have no heads left"),
+])
+def test_heads_that_do_not_exist_are_refused(heads, message):
+    model = small_model("bert")
+    with pytest.raises(ValueError, match=message):
+        prune_heads(model, {0: [0], **heads} if 0 not in heads else heads)
+    assert torch.equal(logits(model, "bert"), logits(small_model("bert"), "bert"))
+    assert not hasattr(model.config, "headwise_pruned_heads")
+
+
+def test_head_that_was_removed_is_refused():
+    model = small_model("bert")
+    prune_heads(model, {0: [1]})
+    with pytest.raises(ValueError, match="head 1 of layer 0 was removed before"):
+        prune_heads(model, {0: [1]})
+
+
+def test_part_of_a_group_is_refused():
+    with pytest.raises(ValueError, match=r"reads the same keys as heads \[2, 3\]"):
+        prune_heads(small_model("llama"), {0: [2]})
+
+
+def test_unknown_constant_is_refused():
+    with pytest.raises(ValueError, match="constant is 'kept'"):
+        prune_heads(small_model("bert"), {0: [1]}, constant="kept")
+
+
+def _olmo2():
+    return tf.Olmo2ForCausalLM(tf.Olmo2Config(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=1,
+        num_attention_heads=4, vocab_size=64))
+
+
+def _bloom():
+    return tf.BloomForCausalLM(tf.BloomConfig(
+        hidden_size=32, n_layer=1, n_head=4, vocab_size=64))
+
+
+@pytest.mark.parametrize("make, reason", [
+    (lambda: small_model("t5"), "T5Attention .* position bias"),
+    (_olmo2, "Olmo2Attention .* norm runs over the features of all heads"),
+    (_bloom, "BloomAttention .* fixed number of heads"),
+    (lambda: small_model("whisper"), "layout of WhisperAttention is not known"),
+])
+def test_models_that_cannot_lose_heads_are_refused(make, reason):
+    with pytest.raises(NotImplementedError, match=reason):
+        prune_heads(make(), {0: [1]})
