@@ -1,0 +1,52 @@
+"""Multi-head attention that shows what every head does.
+
+    import headwise
+
+    output = headwise.attention(query, key, value, mask=headwise.causal())
+
+The names are those of the C++ library. `headwise.torch` and
+`headwise.transformers` connect them to PyTorch and transformers. Nothing is
+loaded before it is used; neither NumPy nor torch is imported unless you give
+arrays of theirs, or none at all to a function that returns some.
+"""
+
+import importlib
+import typing
+
+# Where each public name is: a module of this package. A name that is a module
+# itself has None.
+_PLACES = {
+    "torch": None,
+    "transformers": None,
+    "__version__": "_core",
+    "AttentionResult": "_core",
+    "AttentionStatistics": "_core",
+    "Bias": "_core",
+    "Executor": "_core",
+    "Mask": "_core",
+    "STATISTICS": "_core",
+    "attention": "_core",
+    "causal": "_core",
+    "dense": "_core",
+    "documents": "_core",
+    "key_lengths": "_core",
+    "key_padding": "_core",
+    "key_starts": "_core",
+    "window": "_core",
+}
+
+__all__ = [name for name in _PLACES if name != "__version__"]
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    place = _PLACES[name]
+    module = importlib.import_module(f"{__name__}.{place or name}")
+    value = module if place is None else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

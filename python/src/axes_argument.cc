@@ -1,0 +1,62 @@
+#include "axes_argument.h"
+
+#include <string>
+
+#include "error.h"
+#include "number_arguments.h"
+
+namespace headwise::python {
+namespace {
+
+constexpr EnumWord<Axis> kAxes[] = {{"B", Axis::B},
+                                    {"H", Axis::H},
+                                    {"Lq", Axis::Lq},
+                                    {"Lkv", Axis::Lkv},
+                                    {"1", Axis::one}};
+
+std::vector<Axis> default_axes(std::span<const std::size_t> extents,
+                               ArgumentName name) {
+  using enum Axis;
+  if (extents.size() == 2) {
+    return {Lq, Lkv};
+  }
+  if (extents.size() == 4) {
+    return {B, H, Lq, Lkv};
+  }
+  raise_value({.operation = std::string(name.operation),
+               .argument = std::string(name.argument),
+               .given = "has shape " + shape_text(extents),
+               .expected = "(B, H, Lq, Lkv) or (Lq, Lkv), or "
+                           "headwise.dense(array, axes) with the names of its "
+                           "axes"});
+}
+
+}  // namespace
+
+std::vector<Axis> axes_of(nb::handle names,
+                          std::span<const std::size_t> extents,
+                          ArgumentName name) {
+  std::vector<Axis> axes;
+  if (names.is_none()) {
+    axes = default_axes(extents, name);
+  } else {
+    for (const nb::handle axis : names) {
+      axes.push_back(one_of(axis, {name.operation, "axes"}, kAxes));
+    }
+  }
+  if (axes.size() != extents.size()) {
+    raise_value({.operation = std::string(name.operation),
+                 .argument = "axes",
+                 .given = "has " + std::to_string(axes.size()) + " names",
+                 .expected = "one for each axis of the array, " +
+                             std::to_string(extents.size())});
+  }
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    if (extents[axis] == 1) {
+      axes[axis] = Axis::one;
+    }
+  }
+  return axes;
+}
+
+}  // namespace headwise::python

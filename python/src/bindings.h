@@ -1,0 +1,16 @@
+// What headwise._core consists of, in the order in which it is registered
+// (module.cc). Each function is in the file that its comment names.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace headwise::python {
+
+namespace nb = nanobind;
+
+void bind_executor(nb::module_& module);    // executor_object.cc
+void bind_masks(nb::module_& module);       // mask_object.cc
+void bind_statistics(nb::module_& module);  // statistics_object.cc
+void bind_attention(nb::module_& module);   // attention.cc
+
+}  // namespace headwise::python

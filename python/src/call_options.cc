@@ -1,0 +1,352 @@
+#include "call_options.h"
+
+#include <string>
+#include <vector>
+
+#include "error.h"
+#include "number_arguments.h"
+
+namespace headwise::python {
+namespace {
+
+constexpr EnumWord<EmptyRow> kEmptyRows[] = {{"zero", EmptyRow::zero},
+                                             {"uniform", EmptyRow::uniform},
+                                             {"nan", EmptyRow::nan}};
+constexpr EnumWord<AttnWeights> kAttnWeights[] = {
+    {"none", AttnWeights::none},
+    {"per_head", AttnWeights::per_head},
+    {"mean", AttnWeights::mean},
+    {"after_dropout", AttnWeights::after_dropout}};
+constexpr EnumWord<ScoresStage> kScores[] = {{"none", ScoresStage::none},
+                                             {"raw", ScoresStage::raw},
+                                             {"softcap", ScoresStage::softcap},
+                                             {"bias", ScoresStage::bias},
+                                             {"softmax", ScoresStage::softmax}};
+constexpr EnumWord<KeyPart> kKeyParts[] = {{"all", KeyPart::all},
+                                           {"first", KeyPart::first},
+                                           {"middle", KeyPart::middle},
+                                           {"last", KeyPart::last}};
+
+constexpr OptionField kT5Bias[] = {
+    {"table",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.t5_bias.table =
+           o.floats<2>(value, "t5_bias.table", "(buckets, Hq)");
+     }},
+    {"max_distance",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.t5_bias.max_distance =
+           integer(value, o.named("t5_bias.max_distance"));
+     }},
+    {"bidirectional",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.t5_bias.bidirectional =
+           boolean(value, o.named("t5_bias.bidirectional"));
+     }},
+};
+
+constexpr OptionField kDropout[] = {
+    {"p",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.dropout.p = number(value, o.named("dropout.p"));
+     }},
+    {"training",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.dropout.training =
+           boolean(value, o.named("dropout.training"));
+     }},
+    {"seed",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.dropout.seed = {
+           unsigned_integer(value, o.named("dropout.seed"))};
+     }},
+    {"step",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.dropout.step =
+           unsigned_integer(value, o.named("dropout.step"));
+     }},
+    {"layer",
+     [](CallOptions& o, nb::handle value) {
+       const std::uint64_t layer =
+           unsigned_integer(value, o.named("dropout.layer"));
+       if (layer > UINT32_MAX) {
+         raise_value({.operation = std::string(o.operation_name()),
+                      .argument = "dropout.layer",
+                      .given = "is " + std::to_string(layer),
+                      .expected = "0 to 2^32 - 1"});
+       }
+       o.attention.dropout.layer = static_cast<std::uint32_t>(layer);
+     }},
+    {"sequence_ids",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.dropout.sequence_ids = integers<1>(
+           value, o.named("dropout.sequence_ids"), "(B)", o.memory());
+     }},
+    {"keep_mask",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.dropout.keep_mask = booleans<4>(
+           value, o.named("dropout.keep_mask"), "(B, Hq, Lq, Lkv)", o.memory());
+     }},
+};
+
+constexpr OptionField kStatistics[] = {
+    {"rows",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.statistics.rows = boolean(value, o.named("statistics.rows"));
+     }},
+    {"top_keys",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.statistics.top_keys =
+           unsigned_integer(value, o.named("statistics.top_keys"));
+     }},
+    {"columns",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.statistics.columns =
+           boolean(value, o.named("statistics.columns"));
+     }},
+    {"map",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.statistics.map = boolean(value, o.named("statistics.map"));
+     }},
+    {"separators",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.statistics.separators = booleans<2>(
+           value, o.named("statistics.separators"), "(B, Lkv)", o.memory());
+     }},
+    {"query_lengths",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.statistics.query_lengths = integers<1>(
+           value, o.named("statistics.query_lengths"), "(B)", o.memory());
+     }},
+};
+
+constexpr OptionField kAddedKeys[] = {
+    {"bias_k",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.added_keys.bias_k =
+           o.floats<2>(value, "added_keys.bias_k", "(Hkv, D)");
+     }},
+    {"bias_v",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.added_keys.bias_v =
+           o.floats<2>(value, "added_keys.bias_v", "(Hkv, Dv)");
+     }},
+    {"zero_attn",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.added_keys.zero_attn =
+           boolean(value, o.named("added_keys.zero_attn"));
+     }},
+};
+
+void set_query_start(CallOptions& o, nb::handle value) {
+  const ArgumentName name = o.named("query_start");
+  if (PyUnicode_Check(value.ptr())) {
+    constexpr EnumWord<bool> kWords[] = {{"bottom_right", true}};
+    one_of(value, name, kWords);
+    o.attention.query_start = QueryStart::bottom_right();
+  } else if (PyLong_Check(value.ptr())) {
+    o.attention.query_start = integer(value, name);
+  } else {
+    o.attention.query_start =
+        integers<1>(value, name, "a number, (B) or 'bottom_right'", o.memory());
+  }
+}
+
+// One array for queries and keys, or a tuple of two.
+void set_offsets(CallOptions& o, nb::handle value) {
+  constexpr std::string_view kAxes = "(B + 1)";
+  if (nb::isinstance<nb::tuple>(value) && nb::len(value) == 2) {
+    o.attention.offsets = Offsets(
+        integers<1>(value[0], o.named("offsets.query"), kAxes, o.memory()),
+        integers<1>(value[1], o.named("offsets.key"), kAxes, o.memory()));
+  } else {
+    o.attention.offsets =
+        Offsets(integers<1>(value, o.named("offsets"), kAxes, o.memory()));
+  }
+}
+
+void set_kv_groups(CallOptions& o, nb::handle value) {
+  const auto given =
+      integers<1>(value, o.named("kv_groups"), "(Hkv)", o.memory());
+  std::vector<std::size_t> sizes;
+  for (std::size_t g = 0; g < given.extent(0); ++g) {
+    if (given(g) < 1) {
+      raise_value({.operation = std::string(o.operation_name()),
+                   .argument = "kv_groups[" + std::to_string(g) + "]",
+                   .given = "is " + std::to_string(given(g)),
+                   .expected = "1 or more query heads"});
+    }
+    sizes.push_back(static_cast<std::size_t>(given(g)));
+  }
+  o.operation.kv_groups = value_of(HeadGroups::create(sizes));
+}
+
+void set_executor(CallOptions& o, nb::handle value) {
+  const Executor* executor = nullptr;
+  if (!nb::try_cast(value, executor, false)) {
+    raise_type({.operation = std::string(o.operation_name()),
+                .argument = "executor",
+                .given = std::string("is ") + nb::repr(value).c_str(),
+                .expected = "a headwise.Executor"});
+  }
+  o.attention.executor = executor;
+}
+
+constexpr OptionField kOfAttention[] = {
+    {"mask",
+     [](CallOptions& o, nb::handle value) {
+       const MaskObject mask = mask_argument(value, o.named("mask"));
+       o.attention.mask = mask.mask();
+       o.memory().share(mask.memory());
+     }},
+    {"scale",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.scale = number(value, o.named("scale"));
+     }},
+    {"softcap",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.softcap = number(value, o.named("softcap"));
+     }},
+    {"bias", [](CallOptions& o, nb::handle value) { o.set_bias(value); }},
+    {"t5_bias",
+     [](CallOptions& o, nb::handle value) {
+       o.read_fields(value, "t5_bias", kT5Bias);
+     }},
+    {"alibi",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.alibi = o.floats<1>(value, "alibi", "(Hq)");
+     }},
+    {"sinks",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.sinks = o.floats<1>(value, "sinks", "(Hq)");
+     }},
+    {"query_start", &set_query_start},
+    {"offsets", &set_offsets},
+    {"empty_rows",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.empty_rows =
+           one_of(value, o.named("empty_rows"), kEmptyRows);
+     }},
+    {"dropout",
+     [](CallOptions& o, nb::handle value) {
+       o.read_fields(value, "dropout", kDropout);
+     }},
+    {"attn_weights",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.attn_weights =
+           one_of(value, o.named("attn_weights"), kAttnWeights);
+     }},
+    {"scores",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.scores = one_of(value, o.named("scores"), kScores);
+     }},
+    {"executor", &set_executor},
+};
+
+constexpr OptionField kOfOperation[] = {
+    {"score_weight",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.score_weight = o.floats<2>(value, "score_weight", "(Hq, D)");
+     }},
+    {"kv_groups", &set_kv_groups},
+    {"statistics",
+     [](CallOptions& o, nb::handle value) {
+       o.read_fields(value, "statistics", kStatistics);
+     }},
+    {"added_keys",
+     [](CallOptions& o, nb::handle value) {
+       o.read_fields(value, "added_keys", kAddedKeys);
+     }},
+    {"key_part",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.key_part = one_of(value, o.named("key_part"), kKeyParts);
+     }},
+};
+
+constexpr OptionField kOfOutputs[] = {
+    {"lse", [](CallOptions& o,
+               nb::handle value) { o.lse = boolean(value, o.named("lse")); }},
+    {"softmax_rows",
+     [](CallOptions& o, nb::handle value) {
+       o.softmax_rows = boolean(value, o.named("softmax_rows"));
+     }},
+    {"out",
+     [](CallOptions& o, nb::handle value) { o.out = nb::borrow(value); }},
+    {"state",
+     [](CallOptions& o, nb::handle value) { o.state = nb::borrow(value); }},
+};
+
+const OptionField* find(std::string_view name,
+                        std::span<const OptionFields> tables) {
+  for (const OptionFields& table : tables) {
+    for (const OptionField& field : table) {
+      if (field.name == name) {
+        return &field;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// Sets what a dict gives; `parent` is "" for keyword arguments.
+void set_from(CallOptions& options, nb::handle dict, std::string_view parent,
+              std::span<const OptionFields> tables) {
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t place = 0;
+  while (PyDict_Next(dict.ptr(), &place, &key, &value) != 0) {
+    const std::string_view given = word(key, options.named(parent));
+    const OptionField* field = find(given, tables);
+    if (field == nullptr) {
+      std::string expected;
+      for (const OptionFields& table : tables) {
+        for (const OptionField& known : table) {
+          expected += (expected.empty() ? "" : ", ") + std::string(known.name);
+        }
+      }
+      raise_type({.operation = std::string(options.operation_name()),
+                  .argument = std::string(parent),
+                  .given = std::string(parent.empty() ? "there is" : "has") +
+                           " no option '" + std::string(given) + "'",
+                  .expected = expected});
+    }
+    // A setter may run code of the value that changes the dict.
+    const nb::object kept = nb::borrow(value);
+    if (!kept.is_none()) {
+      field->set(options, kept);
+    }
+  }
+}
+
+}  // namespace
+
+const OptionFields kAttentionOptions = kOfAttention;
+const OptionFields kOperationOptions = kOfOperation;
+const OptionFields kOutputOptions = kOfOutputs;
+
+void CallOptions::read(nb::handle keywords,
+                       std::initializer_list<OptionFields> tables) {
+  set_from(*this, keywords, "", std::span(tables.begin(), tables.size()));
+}
+
+void CallOptions::read_fields(nb::handle dict, std::string_view parent,
+                              OptionFields fields) {
+  if (!nb::isinstance<nb::dict>(dict)) {
+    std::string expected = "a dict with any of ";
+    for (const OptionField& field : fields) {
+      expected += (&field == &fields[0] ? "" : ", ") + std::string(field.name);
+    }
+    raise_type({.operation = std::string(operation_),
+                .argument = std::string(parent),
+                .given = std::string("is ") + nb::repr(dict).c_str(),
+                .expected = expected});
+  }
+  set_from(*this, dict, parent, std::span(&fields, 1));
+}
+
+void CallOptions::set_bias(nb::handle value) {
+  bias_ = bias_argument(value, named("bias"), graph_);
+  attention.bias = bias_->bias();
+}
+
+}  // namespace headwise::python

@@ -1,0 +1,89 @@
+// The options of a call from its keyword arguments, which have the names of
+// AttentionOptions, OperationOptions and AttentionOutputs. An option that is a
+// struct in C++ is a dict: dropout={"p": 0.1, "training": True}. None: not
+// given.
+//
+// Example:
+//   CallOptions options("attention");
+//   options.read(kwargs, {kAttentionOptions, kOperationOptions});
+//   attention(q, k, v, outputs, options.attention, options.operation);
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "argument_memory.h"
+#include "array_argument.h"
+#include "headwise/attention/spec.h"
+#include "mask_object.h"
+
+namespace headwise::python {
+
+class CallOptions;
+
+// One keyword argument, or one entry of a dict, and what it does.
+struct OptionField {
+  std::string_view name;
+  void (*set)(CallOptions& options, nb::handle value);
+};
+using OptionFields = std::span<const OptionField>;
+
+// Of AttentionOptions and of OperationOptions.
+extern const OptionFields kAttentionOptions;
+extern const OptionFields kOperationOptions;
+// Which of AttentionOutputs a call returns beside the output.
+extern const OptionFields kOutputOptions;
+
+// What the views of the options look at, too. A call that keeps views longer
+// than itself keeps the whole object, which does not move.
+class CallOptions {
+ public:
+  CallOptions(std::string_view operation, Graph graph = Graph::refused)
+      : operation_(operation), graph_(graph) {}
+  CallOptions(const CallOptions&) = delete;
+  CallOptions& operator=(const CallOptions&) = delete;
+
+  AttentionOptions attention;
+  OperationOptions operation;
+  bool lse = false;
+  bool softmax_rows = false;
+  nb::object out;    // an array for the output
+  nb::object state;  // (softmax_rows, context), read and written
+
+  // Errors: TypeError for a name in none of the tables; those of the arguments.
+  void read(nb::handle keywords, std::initializer_list<OptionFields> tables);
+  // An option that is a dict; `parent` is its name. TypeError for another type.
+  void read_fields(nb::handle dict, std::string_view parent,
+                   OptionFields fields);
+
+  std::string_view operation_name() const { return operation_; }
+  Graph graph() const { return graph_; }
+  ArgumentMemory& memory() { return memory_; }
+  // The name of an argument in an error.
+  ArgumentName named(std::string_view argument) const {
+    return {operation_, argument};
+  }
+  // An array of float32 that stays where it is.
+  template <std::size_t Rank>
+  TensorView<const float, Rank> floats(nb::handle value,
+                                       std::string_view argument,
+                                       std::string_view axes) {
+    return memory_.keep(ArrayArgument(value, named(argument), graph_))
+        .template view<float, Rank>(axes);
+  }
+  void set_bias(nb::handle value);
+  // If a bias was given.
+  const std::optional<BiasObject>& bias() const { return bias_; }
+
+ private:
+  std::string_view operation_;
+  Graph graph_;
+  ArgumentMemory memory_;
+  std::optional<BiasObject> bias_;
+};
+
+}  // namespace headwise::python

@@ -1,0 +1,159 @@
+#include "call_outputs.h"
+
+#include <array>
+#include <span>
+
+#include "error.h"
+
+namespace headwise::python {
+namespace {
+
+// A new array of float32 with these extents, the first only if `with_first`.
+NewArray new_floats(const ArrayArgument& like, const Extents<4>& extents,
+                    bool with_first) {
+  return {like, DType::float32, std::span(extents).subspan(with_first ? 0 : 1)};
+}
+
+}  // namespace
+
+CallOutputs::CallOutputs(const AttentionSpec& spec, const CallTensors& tensors,
+                         const CallOptions& options)
+    : spec_(spec), tensors_(tensors), batched_(tensors.batched()) {
+  const AttentionShape& shape = spec.shape;
+  const ArrayArgument& like = tensors.query();
+  const BatchAxes axes = tensors.batch_axes(spec);
+  const std::size_t B = shape.batches();
+  const std::size_t rows = shape.query_rows();
+  const Extents<4> of_output = {B, rows, shape.Hq, shape.Dv};
+  const Extents<4> of_rows = {B, shape.Hq, rows, 2};
+  const bool whole =
+      spec.key_part == KeyPart::all || spec.key_part == KeyPart::last;
+  if (options.out.is_valid()) {
+    given_output_.emplace(options.out, options.named("out"), options.graph());
+  } else if (whole) {
+    output_ = {like, like.dtype(),
+               std::span(of_output).subspan(batched_ ? 0 : 1)};
+  }
+  if (spec.attn_weights != AttnWeights::none) {
+    const std::size_t heads =
+        spec.attn_weights == AttnWeights::mean ? 1 : shape.Hq;
+    attn_weights_ = new_floats(
+        like, {shape.B, heads, shape.Lq, spec.pair_columns()}, axes.sequences);
+  }
+  if (spec.scores != ScoresStage::none) {
+    scores_ =
+        new_floats(like, {shape.B, shape.Hq, shape.Lq, spec.pair_columns()},
+                   axes.sequences);
+  }
+  if (options.lse) {
+    const std::array<std::size_t, 3> extents = {B, shape.Hq, rows};
+    lse_ = {like, DType::float32, std::span(extents).subspan(batched_ ? 0 : 1)};
+  }
+  if (options.softmax_rows) {
+    softmax_rows_ = new_floats(like, of_rows, batched_);
+  }
+  if (options.state.is_valid()) {
+    take_state(options.state);
+  } else if (spec.key_part == KeyPart::first) {
+    state_rows_ = new_floats(like, of_rows, batched_);
+    state_context_ = new_floats(like, of_output, batched_);
+  }
+  if (spec.statistics.any()) {
+    statistics_ = value_of(AttentionStatistics::create(spec));
+  }
+}
+
+void CallOutputs::take_state(const nb::object& state) {
+  if (!nb::isinstance<nb::tuple>(state) || nb::len(state) != 2) {
+    raise_type({.operation = "attention",
+                .argument = "state",
+                .given = std::string("is a ") +
+                         nb::str(state.type().attr("__name__")).c_str(),
+                .expected = "a tuple (softmax_rows, context) of arrays"});
+  }
+  given_state_rows_.emplace(state[0],
+                            ArgumentName{"attention", "state.softmax_rows"});
+  given_state_context_.emplace(state[1],
+                               ArgumentName{"attention", "state.context"});
+}
+
+template <class T>
+void CallOutputs::run(const AttentionPlan& plan,
+                      const AttentionInputsOf<T>& inputs) {
+  AttentionOutputsOf<T> outputs;
+  outputs.output =
+      given_output_
+          ? writable_call_view<T>(*given_output_, batched_,
+                                  batched_ ? "(B, Lq, Hq, Dv)" : "(Lq, Hq, Dv)")
+          : output_.view<T, 4>();
+  outputs.attn_weights = attn_weights_.view<float, 4>();
+  outputs.lse = lse_.view<float, 3>();
+  outputs.softmax_rows = softmax_rows_.view<float, 4>();
+  outputs.scores = scores_.view<float, 4>();
+  if (given_state_rows_) {
+    outputs.state = {
+        writable_call_view<float>(*given_state_rows_, batched_,
+                                  batched_ ? "(B, Hq, Lq, 2)" : "(Hq, Lq, 2)"),
+        writable_call_view<float>(
+            *given_state_context_, batched_,
+            batched_ ? "(B, Lq, Hq, Dv)" : "(Lq, Hq, Dv)")};
+  } else {
+    outputs.state = {state_rows_.view<float, 4>(),
+                     state_context_.view<float, 4>()};
+  }
+  if (statistics_) {
+    outputs.statistics = statistics_->views();
+  }
+  const auto run = [&]() -> Status {
+    const nb::gil_scoped_release released;
+    HEADWISE_TRY(plan.run(inputs.query, inputs.key, inputs.value, outputs));
+    if (statistics_ && spec_.statistics.wanted().rows) {
+      auto pooled = pool_statistics(statistics_->rows, spec_);
+      HEADWISE_TRY(pooled);
+      statistics_->pooled = *std::move(pooled);
+    }
+    return ok();
+  };
+  check(run());
+}
+
+nb::object CallOutputs::object() && {
+  nb::object output = given_output_ ? nb::borrow(given_output_->object())
+                                    : std::move(output_).object();
+  const bool part = given_state_rows_ || state_rows_;
+  if (!attn_weights_ && !lse_ && !softmax_rows_ && !scores_ && !statistics_ &&
+      !part) {
+    return output;
+  }
+  AttentionResult result;
+  result.output = std::move(output);
+  result.attn_weights = std::move(attn_weights_).object();
+  result.lse = std::move(lse_).object();
+  result.softmax_rows = std::move(softmax_rows_).object();
+  result.scores = std::move(scores_).object();
+  result.state = nb::none();
+  if (given_state_rows_) {
+    result.state = nb::make_tuple(given_state_rows_->object(),
+                                  given_state_context_->object());
+  } else if (state_rows_) {
+    result.state = nb::make_tuple(std::move(state_rows_).object(),
+                                  std::move(state_context_).object());
+  }
+  result.statistics =
+      statistics_ ? statistics_object(*std::move(statistics_), tensors_.query(),
+                                      tensors_.batch_axes(spec_))
+                  : nb::none();
+  return nb::cast(std::move(result));
+}
+
+nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,
+                    const CallOptions& options) {
+  return with_element_type(tensors.query(), [&]<class T>(T) {
+    const AttentionInputsOf<T> inputs = tensors.views<T>();
+    CallOutputs outputs(plan.spec(), tensors, options);
+    outputs.run(plan, inputs);
+    return std::move(outputs).object();
+  });
+}
+
+}  // namespace headwise::python

@@ -1,0 +1,51 @@
+// What a call of attention returns to Python: new arrays of the shapes that its
+// spec gives, or the output that was passed as `out`.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
+#include "call_options.h"
+#include "call_tensors.h"
+#include "headwise/attention/plan.h"
+#include "headwise/attention/statistics.h"
+#include "new_array.h"
+
+namespace headwise::python {
+
+// headwise.AttentionResult; None for what was not asked for.
+struct AttentionResult {
+  nb::object output, attn_weights, lse, softmax_rows, statistics, scores, state;
+};
+
+class CallOutputs {
+ public:
+  // Errors: those of the arrays `out` and `state`; MemoryError.
+  CallOutputs(const AttentionSpec& spec, const CallTensors& tensors,
+              const CallOptions& options);
+
+  // Runs the plan without the interpreter lock, and fills the arrays.
+  template <class T>
+  void run(const AttentionPlan& plan, const AttentionInputsOf<T>& inputs);
+  // The output, or an AttentionResult if more was asked for. Only once.
+  nb::object object() &&;
+
+ private:
+  void take_state(const nb::object& state);
+
+  const AttentionSpec& spec_;
+  const CallTensors& tensors_;
+  bool batched_;
+  NewArray output_, attn_weights_, lse_, softmax_rows_, scores_;
+  NewArray state_rows_, state_context_;
+  std::optional<ArrayArgument> given_output_;
+  std::optional<ArrayArgument> given_state_rows_, given_state_context_;
+  std::optional<AttentionStatistics> statistics_;
+};
+
+// Creates nothing but the outputs: what attention() and AttentionPlan.run() do.
+nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,
+                    const CallOptions& options);
+
+}  // namespace headwise::python

@@ -1,0 +1,40 @@
+#include "call_tensors.h"
+
+#include "error.h"
+
+namespace headwise::python {
+namespace {
+
+Extents<4> extents_of(const ArrayArgument& array, bool batched,
+                      std::string_view axes) {
+  if (array.rank() != (batched ? 4U : 3U)) {
+    array.raise_shape(axes);
+  }
+  Extents<4> extents;
+  extents.fill(1);
+  const auto given = array.extents();
+  std::copy(given.begin(), given.end(), extents.end() - given.size());
+  return extents;
+}
+
+}  // namespace
+
+CallTensors::CallTensors(nb::handle query, nb::handle key, nb::handle value,
+                         std::string_view operation, Graph graph)
+    : query_(query, {operation, "query"}, graph),
+      key_(key, {operation, "key"}, graph),
+      value_(value, {operation, "value"}, graph) {
+  if (query_.rank() != 3 && query_.rank() != 4) {
+    query_.raise_shape("(B, Lq, Hq, D) or (Lq, Hq, D)");
+  }
+}
+
+AttentionShape CallTensors::shape() const {
+  const bool four = batched();
+  return value_of(attention_shape(
+      extents_of(query_, four, ""),
+      extents_of(key_, four, four ? "(B, Lkv, Hkv, D)" : "(Lkv, Hkv, D)"),
+      extents_of(value_, four, four ? "(B, Lkv, Hkv, Dv)" : "(Lkv, Hkv, Dv)")));
+}
+
+}  // namespace headwise::python

@@ -1,0 +1,52 @@
+#include "error.h"
+
+namespace headwise::python {
+namespace {
+
+PyObject* exception_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+    case ErrorCode::shape_mismatch:
+    case ErrorCode::out_of_range:
+    case ErrorCode::bad_data:
+      return PyExc_ValueError;
+    case ErrorCode::out_of_memory:
+      return PyExc_MemoryError;
+    case ErrorCode::io_error:
+      return PyExc_OSError;
+    case ErrorCode::unsupported:
+      return PyExc_NotImplementedError;
+    case ErrorCode::device_error:
+      return PyExc_RuntimeError;
+  }
+  return PyExc_RuntimeError;
+}
+
+[[noreturn]] void raise_as(PyObject* exception, const std::string& message) {
+  PyErr_SetString(exception, message.c_str());
+  throw nb::python_error();
+}
+
+}  // namespace
+
+void raise(const Error& error) {
+  const int system_error = error.details().system_error;
+  if (error.code() == ErrorCode::io_error && system_error != 0) {
+    // The number makes it a FileNotFoundError, a PermissionError, ...
+    const nb::tuple parts = nb::make_tuple(system_error, error.message());
+    PyErr_SetObject(PyExc_OSError, parts.ptr());
+    throw nb::python_error();
+  }
+  raise_as(exception_of(error.code()), error.message());
+}
+
+void raise_type(ErrorDetails details) {
+  raise_as(PyExc_TypeError,
+           Error(ErrorCode::invalid_argument, std::move(details)).message());
+}
+
+void raise_value(ErrorDetails details) {
+  raise(Error(ErrorCode::invalid_argument, std::move(details)));
+}
+
+}  // namespace headwise::python

@@ -1,0 +1,38 @@
+// Errors of the library as Python's exceptions, with the library's messages:
+//
+//   ValueError           invalid_argument, shape_mismatch, out_of_range,
+//   bad_data TypeError            an argument of the wrong type (raise_type)
+//   MemoryError          out_of_memory
+//   OSError              io_error; FileNotFoundError etc. by the system's
+//   number NotImplementedError  unsupported RuntimeError         device_error
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <utility>
+
+#include "headwise/base/result.h"
+
+namespace headwise::python {
+
+namespace nb = nanobind;
+
+[[noreturn]] void raise(const Error& error);
+// Of what `details` say; the message is that of an Error with them.
+[[noreturn]] void raise_type(ErrorDetails details);
+[[noreturn]] void raise_value(ErrorDetails details);
+
+inline void check(const Status& status) {
+  if (!status) {
+    raise(status.error());
+  }
+}
+template <class T>
+T value_of(Result<T> result) {
+  if (!result) {
+    raise(result.error());
+  }
+  return *std::move(result);
+}
+
+}  // namespace headwise::python

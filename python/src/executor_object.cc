@@ -1,0 +1,29 @@
+#include <nanobind/nanobind.h>
+
+#include "bindings.h"
+#include "error.h"
+#include "headwise/run/executor.h"
+#include "number_arguments.h"
+
+namespace headwise::python {
+
+void bind_executor(nb::module_& module) {
+  nb::class_<Executor>(module, "Executor",
+                       R"(The threads that do the work. Results never depend on
+it. The default is as many threads as the process may use.)")
+      .def_static(
+          "with_threads",
+          [](nb::handle threads) {
+            return value_of(Executor::with_threads(unsigned_integer(
+                threads, {"Executor.with_threads", "threads"})));
+          },
+          nb::arg("threads"),
+          nb::sig("def with_threads(threads: int) -> Executor"),
+          "At most this many threads, and no more than the process may use.")
+      .def_prop_ro("threads", &Executor::threads)
+      .def("__repr__", [](const Executor& executor) {
+        return nb::str("Executor.with_threads({})").format(executor.threads());
+      });
+}
+
+}  // namespace headwise::python

@@ -1,0 +1,223 @@
+#include "mask_object.h"
+
+#include <nanobind/stl/string.h>
+
+#include <optional>
+
+#include "axes_argument.h"
+#include "bindings.h"
+#include "error.h"
+#include "number_arguments.h"
+
+namespace headwise::python {
+namespace {
+
+std::optional<std::int64_t> side(nb::handle value, const char* name) {
+  return value.is_none() ? std::nullopt
+                         : std::optional(integer(value, {"window", name}));
+}
+
+MaskObject make_window(nb::handle left, nb::handle right,
+                       nb::handle keep_first) {
+  const std::int64_t kept = integer(keep_first, {"window", "keep_first"});
+  std::string text = std::string("window(") + nb::repr(left).c_str() + ", " +
+                     nb::repr(right).c_str();
+  text += kept == 0 ? ")" : ", keep_first=" + std::to_string(kept) + ")";
+  return {window(side(left, "left"), side(right, "right"), kept), {}, text};
+}
+
+// The rank of an array or of nested sequences, by its first element.
+std::size_t rank_of(nb::handle value) {
+  if (nb::hasattr(value, "ndim")) {
+    return nb::cast<std::size_t>(value.attr("ndim"));
+  }
+  if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
+    const nb::object first =
+        nb::len(value) == 0 ? nb::object() : nb::object(value[0]);
+    return first.is_valid() ? 1 + rank_of(first) : 1;
+  }
+  return 0;
+}
+
+MaskObject make_key_lengths(nb::handle lengths) {
+  const ArgumentName name{"key_lengths", "lengths"};
+  ArgumentMemory memory;
+  Mask mask;
+  if (rank_of(lengths) == 2) {
+    mask = key_lengths(integers<2>(lengths, name, "(B) or (B, Lq)", memory));
+  } else {
+    mask = key_lengths(integers<1>(lengths, name, "(B) or (B, Lq)", memory));
+  }
+  return {mask, std::move(memory), "key_lengths(...)"};
+}
+
+MaskObject make_key_starts(nb::handle starts) {
+  ArgumentMemory memory;
+  const Mask mask =
+      key_starts(integers<1>(starts, {"key_starts", "starts"}, "(B)", memory));
+  return {mask, std::move(memory), "key_starts(...)"};
+}
+
+MaskObject make_key_padding(nb::handle padding) {
+  ArgumentMemory memory;
+  const Mask mask = key_padding(
+      booleans<2>(padding, {"key_padding", "padding"}, "(B, Lkv)", memory));
+  return {mask, std::move(memory), "key_padding(...)"};
+}
+
+template <std::size_t Rank>
+MaskObject make_documents_of(nb::handle query_ids, nb::handle key_ids,
+                             std::string_view query_axes,
+                             std::string_view key_axes) {
+  ArgumentMemory memory;
+  const auto query =
+      integers<Rank>(query_ids, {"documents", "query_ids"}, query_axes, memory);
+  const auto key =
+      integers<Rank>(key_ids, {"documents", "key_ids"}, key_axes, memory);
+  return {documents(query, key), std::move(memory), "documents(...)"};
+}
+
+MaskObject make_documents(nb::handle query_ids, nb::handle key_ids) {
+  return rank_of(query_ids) == 1
+             ? make_documents_of<1>(query_ids, key_ids, "(Lq)", "(Lkv)")
+             : make_documents_of<2>(query_ids, key_ids, "(B, Lq)", "(B, Lkv)");
+}
+
+MaskObject make_dense_mask(nb::handle array, nb::handle axes,
+                           ArgumentName name) {
+  ArgumentMemory memory;
+  const Booleans read = booleans(array, name, memory);
+  const std::vector<Axis> named = axes_of(axes, read.extents, name);
+  return {dense(read.data, NamedAxes(read.extents, read.strides, named)),
+          std::move(memory), "dense(...)"};
+}
+
+BiasObject make_dense_bias(nb::handle array, nb::handle axes, ArgumentName name,
+                           Graph graph) {
+  ArrayArgument read(array, name, graph);
+  if (read.dtype() != DType::float32) {
+    read.raise_dtype("float32 for a bias, bool for a mask");
+  }
+  std::vector<Axis> named = axes_of(axes, read.extents(), name);
+  return {std::move(read), std::move(named)};
+}
+
+bool is_float(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16 ||
+         dtype == DType::float32 || dtype == DType::float64;
+}
+
+// A mask of truth values, a bias of floats.
+nb::object make_dense(nb::handle array, nb::handle axes) {
+  const ArgumentName name{"dense", "array"};
+  if (is_float(ArrayArgument(array, name).dtype())) {
+    return nb::cast(make_dense_bias(array, axes, name, Graph::refused));
+  }
+  return nb::cast(make_dense_mask(array, axes, name));
+}
+
+}  // namespace
+
+MaskObject operator&(const MaskObject& a, const MaskObject& b) {
+  MaskObject both = a;
+  both.mask_ = a.mask_ & b.mask_;
+  both.memory_.share(b.memory_);
+  both.text_ += (a.text_.empty() || b.text_.empty() ? "" : " & ") + b.text_;
+  return both;
+}
+
+BiasObject::BiasObject(ArrayArgument array, std::vector<Axis> axes)
+    : array_(std::move(array)), axes_(std::move(axes)) {}
+
+Bias BiasObject::bias() const {
+  return dense(static_cast<const float*>(array_.data()),
+               NamedAxes(array_.extents(), array_.strides(), axes_));
+}
+
+MaskObject mask_argument(nb::handle value, ArgumentName name) {
+  const MaskObject* mask = nullptr;
+  if (nb::try_cast(value, mask, false) && mask != nullptr) {
+    return *mask;
+  }
+  return make_dense_mask(value, nb::none(), name);
+}
+
+BiasObject bias_argument(nb::handle value, ArgumentName name, Graph graph) {
+  const BiasObject* bias = nullptr;
+  if (nb::try_cast(value, bias, false) && bias != nullptr) {
+    return *bias;
+  }
+  return make_dense_bias(value, nb::none(), name, graph);
+}
+
+void bind_masks(nb::module_& module) {
+  const auto combined = [](const MaskObject& a, nb::handle b) {
+    return a & mask_argument(b, {"&", "mask"});
+  };
+  nb::class_<MaskObject> mask(module, "Mask",
+                              R"(Which keys a query may attend to.
+
+Masks combine with &: a query may attend to a key if all of them allow it. An
+array of bool with the axes (B, H, Lq, Lkv) or (Lq, Lkv) is a mask, too. True =
+may attend.)");
+  mask.def("__and__", combined, nb::arg("other"),
+           nb::sig("def __and__(self, other: Mask | Array) -> Mask"))
+      .def("__rand__", combined, nb::arg("other"),
+           nb::sig("def __rand__(self, other: Array) -> Mask"))
+      .def("__repr__", [](const MaskObject& m) {
+        return m.text().empty() ? std::string("Mask()") : m.text();
+      });
+  mask.attr("__array_ufunc__") =
+      nb::none();  // NumPy leaves `array & mask` to it
+
+  nb::class_<BiasObject>(module, "Bias",
+                         "A bias with named axes, from dense().");
+
+  module.def(
+      "causal", [] { return MaskObject(causal(), {}, "causal()"); },
+      "Allows key j for query i when j <= i + query_start.");
+  module.def("window", &make_window, nb::arg("left").none(),
+             nb::arg("right").none(), nb::arg("keep_first") = 0,
+             nb::sig("def window(left: int | None, right: int | None, "
+                     "keep_first: int = 0) -> Mask"),
+             R"(Allows the keys near the query's position p = i + query_start:
+p - left <= j <= p + right, and the first `keep_first` keys of the sequence up to
+p + right. None: all keys on that side.)");
+  module.def("key_lengths", &make_key_lengths, nb::arg("lengths"),
+             nb::sig("def key_lengths(lengths: Integers) -> Mask"),
+             R"(Allows key j of sequence b when j < lengths[b], or
+j < lengths[b, i] for query i.
+
+    lengths  (B) or (B, Lq)  whole numbers from 0 to Lkv; copied)");
+  module.def("key_starts", &make_key_starts, nb::arg("starts"),
+             nb::sig("def key_starts(starts: Integers) -> Mask"),
+             R"(Allows key j of sequence b when j >= starts[b]: padding on the
+left. Positions still include the padding.
+
+    starts  (B)  whole numbers from 0 to Lkv; copied)");
+  module.def("key_padding", &make_key_padding, nb::arg("padding"),
+             nb::sig("def key_padding(padding: Array) -> Mask"),
+             R"(Allows key j of sequence b when padding[b, j] is True.
+
+    padding  (B, Lkv)  bool, True = may attend; bool arrays are not copied)");
+  module.def("documents", &make_documents, nb::arg("query_ids"),
+             nb::arg("key_ids"),
+             nb::sig("def documents(query_ids: Integers, key_ids: Integers) "
+                     "-> Mask"),
+             R"(Several documents in one row: allows the keys of the query's own
+document. Ids do not decrease along a row.
+
+    query_ids  (B, Lq) or (Lq)    whole numbers; copied
+    key_ids    (B, Lkv) or (Lkv)  whole numbers; copied)");
+  module.def("dense", &make_dense, nb::arg("array"),
+             nb::arg("axes") = nb::none(),
+             nb::sig("def dense(array: Array, axes: Sequence[str] | None = "
+                     "None) -> Mask | Bias"),
+             R"(A mask of an array of bool, or a bias of an array of float32,
+with named axes: any of "B", "H", "Lq", "Lkv" in any order. An axis that is not
+named, or that has extent 1, is broadcast. The array is not copied.
+
+    array  any rank with names, else (Lq, Lkv) or (B, H, Lq, Lkv))");
+}
+
+}  // namespace headwise::python

@@ -1,0 +1,17 @@
+#include <nanobind/nanobind.h>
+
+#include "bindings.h"
+#include "headwise/version.h"
+
+NB_MODULE(_core, module) {
+  using namespace headwise::python;
+  // A mask in a global variable outlives the interpreter's shutdown; that is no
+  // leak of ours.
+  nb::set_leak_warnings(false);
+  module.doc() = "headwise in C++; use it through the package headwise.";
+  module.attr("__version__") = headwise::version();
+  bind_executor(module);
+  bind_masks(module);
+  bind_statistics(module);
+  bind_attention(module);
+}

@@ -1,0 +1,127 @@
+#include "statistics_object.h"
+
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "bindings.h"
+#include "error.h"
+#include "new_array.h"
+#include "number_arguments.h"
+
+namespace headwise::python {
+namespace {
+
+constexpr EnumWord<Statistic> kStatisticWords[] = {
+    {"entropy", Statistic::entropy},   {"distance", Statistic::distance},
+    {"largest", Statistic::largest},   {"first", Statistic::first},
+    {"previous", Statistic::previous}, {"self", Statistic::self},
+    {"next", Statistic::next},         {"separator", Statistic::separator}};
+
+// Arrays, or None for what was not asked for.
+struct StatisticsObject {
+  nb::object rows, top_keys, top_weights, columns, map_mean, map_largest;
+  nb::object means, counted, without_key;
+};
+
+template <class T, std::size_t Rank>
+nb::object array_of(Tensor<T, Rank> tensor, const ArrayArgument& like,
+                    bool batched) {
+  if (tensor.data() == nullptr) {
+    return nb::none();
+  }
+  if constexpr (Rank > 1) {
+    if (!batched) {
+      return NewArray(like, std::move(tensor).without_batch()).object();
+    }
+  }
+  return NewArray(like, std::move(tensor)).object();
+}
+
+// The numbers of one statistic, from an array whose last axis has them all.
+nb::object of_statistic(const nb::object& all, nb::handle statistic) {
+  if (all.is_none()) {
+    raise_value({.operation = "AttentionStatistics",
+                 .given = "the statistics of the rows were not asked for",
+                 .expected = "statistics={\"rows\": True}"});
+  }
+  const Statistic wanted =
+      one_of(statistic, {"AttentionStatistics", "statistic"}, kStatisticWords);
+  return all[nb::make_tuple(nb::ellipsis(), index_of(wanted))];
+}
+
+}  // namespace
+
+nb::object statistics_object(AttentionStatistics statistics,
+                             const ArrayArgument& like, BatchAxes axes) {
+  const auto array = [&](auto tensor) {
+    return array_of(std::move(tensor), like, axes.tensors);
+  };
+  const auto map = [&](auto tensor) {
+    return array_of(std::move(tensor), like, axes.sequences);
+  };
+  const auto of_heads = [&](auto tensor) {
+    return array_of(std::move(tensor), like, true);
+  };
+  StatisticsObject object;
+  object.rows = array(std::move(statistics.rows));
+  object.top_keys = array(std::move(statistics.top_keys));
+  object.top_weights = array(std::move(statistics.top_weights));
+  object.columns = array(std::move(statistics.columns));
+  object.map_mean = map(std::move(statistics.map_mean));
+  object.map_largest = map(std::move(statistics.map_largest));
+  object.means = of_heads(std::move(statistics.pooled.means));
+  object.counted = of_heads(std::move(statistics.pooled.rows));
+  object.without_key = of_heads(std::move(statistics.pooled.rows_without_key));
+  return nb::cast(std::move(object));
+}
+
+void bind_statistics(nb::module_& module) {
+  nb::list names;
+  for (const auto& [name, statistic] : kStatisticWords) {
+    names.append(nb::str(name.data(), name.size()));
+  }
+  module.attr("STATISTICS") = nb::tuple(names);
+  nb::class_<StatisticsObject>(module, "AttentionStatistics",
+                               R"(What each head does, in numbers.
+
+    rows              (B, Hq, Lq, 8)         all statistics of each row, in the
+                                             order of headwise.STATISTICS
+    top_keys          (B, Hq, Lq, top_keys)  int64; -1: there is none
+    top_weights       (B, Hq, Lq, top_keys)
+    columns           (B, Hq, Lkv)           weight that each key receives
+    map_mean          (B, Hq, rows, columns) at most 64 x 64 cells
+    map_largest       (B, Hq, rows, columns)
+    means             (Hq, 8)                of rows, over all rows with a key
+    counted           (Hq)                   int64, the rows in the means
+    rows_without_key  (Hq)                   int64
+
+What was not asked for is None. A call without a batch has no axis B.)")
+      .def_ro("rows", &StatisticsObject::rows)
+      .def_ro("top_keys", &StatisticsObject::top_keys)
+      .def_ro("top_weights", &StatisticsObject::top_weights)
+      .def_ro("columns", &StatisticsObject::columns)
+      .def_ro("map_mean", &StatisticsObject::map_mean)
+      .def_ro("map_largest", &StatisticsObject::map_largest)
+      .def_ro("means", &StatisticsObject::means)
+      .def_ro("counted", &StatisticsObject::counted)
+      .def_ro("rows_without_key", &StatisticsObject::without_key)
+      .def(
+          "row",
+          [](const StatisticsObject& s, nb::handle statistic) {
+            return of_statistic(s.rows, statistic);
+          },
+          nb::arg("statistic"),
+          nb::sig("def row(self, statistic: str) -> Array"),
+          "One statistic of each row, (B, Hq, Lq).")
+      .def(
+          "mean",
+          [](const StatisticsObject& s, nb::handle statistic) {
+            return of_statistic(s.means, statistic);
+          },
+          nb::arg("statistic"),
+          nb::sig("def mean(self, statistic: str) -> Array"),
+          "The mean of one statistic in each head, (Hq).");
+}
+
+}  // namespace headwise::python
