@@ -36,6 +36,8 @@ class CallTensors {
 
   // Results come back as its library.
   const ArrayArgument& query() const { return query_; }
+  const ArrayArgument& key() const { return key_; }
+  const ArrayArgument& value() const { return value_; }
   bool batched() const { return query_.rank() == 4; }
   // Errors: ValueError for sizes that do not fit together.
   AttentionShape shape() const;

@@ -14,4 +14,5 @@ NB_MODULE(_core, module) {
   bind_masks(module);
   bind_statistics(module);
   bind_attention(module);
+  bind_attention_backward(module);
 }

@@ -47,6 +47,8 @@ class NewArray {
     std::copy_n(extents_.begin(), rank_, extents.end() - rank_);
     return {static_cast<T*>(data_), extents};
   }
+  // Null if there is none.
+  void* data() const { return data_; }
   // For Python; None if there is none. Only once, after it was written.
   nb::object object() &&;
 
