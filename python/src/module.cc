@@ -12,7 +12,9 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = headwise::version();
   bind_executor(module);
   bind_masks(module);
+  bind_alibi(module);
   bind_statistics(module);
   bind_attention(module);
+  bind_attention_plan(module);
   bind_attention_backward(module);
 }

@@ -109,11 +109,11 @@ NewArray::NewArray(const ArrayArgument& like, DType dtype,
   }
 }
 
-NewArray::NewArray(const ArrayArgument& like, DType dtype,
+NewArray::NewArray(nb::handle like, DType dtype,
                    std::span<const std::size_t> extents, void* data,
                    nb::object owner)
     : object_(std::move(owner)),
-      like_(nb::borrow(like.object())),
+      like_(nb::borrow(like)),
       library_(LibraryKind::other),
       dtype_(dtype),
       data_(data) {
@@ -134,7 +134,7 @@ nb::object NewArray::object() && {
   }
   const nb::ndarray<> memory(data_, rank_, extents_.data(), object_, nullptr,
                              dlpack_of(dtype_), nb::device::cpu::value);
-  switch (library_of(like_)) {
+  switch (like_.is_valid() ? library_of(like_) : LibraryKind::numpy) {
     case LibraryKind::torch:
       return nb::cast(nb::ndarray<nb::pytorch>(memory));
     case LibraryKind::numpy:

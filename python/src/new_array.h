@@ -31,8 +31,12 @@ class NewArray {
   // With the memory of a tensor.
   template <class T, std::size_t Rank>
   NewArray(const ArrayArgument& like, Tensor<T, Rank> tensor)
-      : NewArray(like, DTypeOf<T>::value, tensor.extents(),
-                 new Tensor<T, Rank>(std::move(tensor))) {}
+      : NewArray(like.object(), new Tensor<T, Rank>(std::move(tensor))) {}
+
+  // The same, of NumPy.
+  template <class T, std::size_t Rank>
+  explicit NewArray(Tensor<T, Rank> tensor)
+      : NewArray(nb::handle(), new Tensor<T, Rank>(std::move(tensor))) {}
 
   explicit operator bool() const { return data_ != nullptr; }
   // Extents of 1 in front make up for axes that were left away. An array that
@@ -53,20 +57,20 @@ class NewArray {
   nb::object object() &&;
 
  private:
+  // Of the library of `like`, or of NumPy.
   template <class T, std::size_t Rank>
-  NewArray(const ArrayArgument& like, DType dtype, const Extents<Rank>& extents,
-           Tensor<T, Rank>* owned)
-      : NewArray(like, dtype, extents, owned->data(),
+  NewArray(nb::handle like, Tensor<T, Rank>* owned)
+      : NewArray(like, DTypeOf<T>::value, owned->extents(), owned->data(),
                  nb::capsule(owned, [](void* memory) noexcept {
                    delete static_cast<Tensor<T, Rank>*>(memory);
                  })) {}
-  NewArray(const ArrayArgument& like, DType dtype,
-           std::span<const std::size_t> extents, void* data, nb::object owner);
+  NewArray(nb::handle like, DType dtype, std::span<const std::size_t> extents,
+           void* data, nb::object owner);
 
   void set_extents(std::span<const std::size_t> extents);
 
   nb::object object_;  // numpy, torch: the array; others: who owns the memory
-  nb::object like_;    // others: an array of the library
+  nb::object like_;    // others: an array of the library; nothing: NumPy
   LibraryKind library_ = LibraryKind::numpy;
   DType dtype_ = DType::float32;
   std::array<std::size_t, ArrayArgument::kMostAxes> extents_{};
