@@ -82,6 +82,24 @@ class CacheTest(DecodeCase):
                 with self.subTest(options + cache):
                     self.assertEqual(self.outputs(*options, *cache), one)
 
+    def test_scores_and_mean_weights(self):
+        self.put("m.npy", B, L, L, descr="|b1",
+                 values=[n % 3 != 0 for n in range(B * L * L)])
+        masks = (("--causal",), ("--window", "3,0"),
+                 ("--causal", "--mask", "m.npy", "--mask-axes", "B,Lq,Lkv",
+                  "--empty-rows", "nan"))
+        asked = ("--softcap", "3", "--scores-out", "s.npy",
+                 "--attn-weights-form", "mean", "--scores-stage")
+        for mask, stage in itertools.product(
+                masks, ("raw", "softcap", "bias", "softmax")):
+            options = (*mask, *asked, stage)
+            one = self.outputs(*options), self.read("s.npy")
+            chunks = ((), ("--chunk", "4"), ("--chunk", "1"))
+            for chunk in chunks[:1 if stage in ("raw", "softcap") else 3]:
+                with self.subTest(options + chunk):
+                    through = self.outputs(*options, "--cache", "paged", *chunk)
+                    self.assertEqual((through, self.read("s.npy")), one)
+
     def test_a_call_that_is_not_causal_goes_in_one_chunk(self):
         self.assertEqual(self.outputs("--cache", "paged"), self.outputs())
 
@@ -186,8 +204,10 @@ class CacheTest(DecodeCase):
                  (*on, "--chunk", "3")),
                 (USAGE, "--chunk needs --causal or --window LEFT,0",
                  (*on, "--chunk", "3", "--window", "2,1")),
-                (USAGE, "--scores-out cannot be used with --cache: it returns "
-                 "no scores", (*on, "--scores-out", "s.npy")),
+                (USAGE, "--scores-out needs --scores-stage bias or softmax "
+                 "with --chunk: before the mask it has scores of keys after "
+                 "the chunk", (*on, "--scores-out", "s.npy", "--causal",
+                               "--chunk", "2")),
                 (USAGE, "--d-output cannot be used with --cache: it has no "
                  "backward pass", (*on, "--d-output", "d.npy", "--grad-dir",
                                    "g")),
@@ -195,9 +215,6 @@ class CacheTest(DecodeCase):
                  "added keys", (*on, "--bias-k", "s.npy", "--bias-v", "s.npy")),
                 (USAGE, "--zero-attn cannot be used with --cache: it takes no "
                  "added keys", (*on, "--zero-attn")),
-                (USAGE, "--attn-weights-form mean cannot be used with --cache",
-                 (*on, "--attn-weights", "a.npy", "--attn-weights-form",
-                  "mean")),
                 (USAGE, "--empty-rows uniform cannot be used with --cache",
                  (*on, "--empty-rows", "uniform")),
                 (BAD_INPUT, "--query has 10 queries, expected at most 9 with "

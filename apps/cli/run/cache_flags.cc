@@ -21,7 +21,7 @@ Outcome check_served(const RunFlags& flags) {
     const char* option;
     const char* why;
   };
-  const std::array<Row, 8> rows = {{
+  const std::array<Row, 6> rows = {{
       {flags.is_layer() && !flags.rotary.query_positions.empty(),
        "--query-positions", kPositions},
       {flags.is_layer() && !flags.rotary.key_positions.empty(),
@@ -29,9 +29,6 @@ Outcome check_served(const RunFlags& flags) {
       {!flags.operation.bias_k.empty(), "--bias-k", kNoAddedKeys},
       {flags.operation.zero_attn, "--zero-attn", kNoAddedKeys},
       {!flags.d_output.empty(), "--d-output", "it has no backward pass"},
-      {!flags.scores_out.empty(), "--scores-out", "it returns no scores"},
-      {flags.form == "mean", "--attn-weights-form mean",
-       "it returns the attention weights of each head"},
       {flags.operation.empty_rows == "uniform", "--empty-rows uniform",
        "that averages all keys of the call, and a cache has those so far"},
   }};

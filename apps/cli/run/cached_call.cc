@@ -22,20 +22,25 @@ struct Views {
 
 // Outputs of a chunk, not yet written. Errors: out_of_memory.
 Result<ChunkOutputs> make_outputs(const AttentionShape& shape,
-                                  AttnWeights weights, const Chunk& chunk) {
+                                  const AttentionOptions& options,
+                                  const Chunk& chunk) {
   const auto rows = static_cast<std::size_t>(offsets_of(chunk.queries).back());
   const auto keys = static_cast<std::size_t>(std::ranges::max(chunk.lengths));
   auto output = Tensor<float, 4>::create_unset({1, rows, shape.Hq, shape.Dv});
-  auto attn_weights = Tensor<float, 4>::create_unset(
-      weights == AttnWeights::none
-          ? Extents<4>{}
-          : Extents<4>{shape.B, shape.Hq, chunk.longest, keys});
+  const auto pairs = [&](std::size_t heads) {
+    return Tensor<float, 4>::create_unset(
+        heads == 0 ? Extents<4>{}
+                   : Extents<4>{shape.B, heads, chunk.longest, keys});
+  };
+  auto attn_weights = pairs(weight_heads(options, shape.Hq));
+  auto scores = pairs(score_heads(options, shape.Hq));
   auto lse = Tensor<float, 3>::create_unset({1, shape.Hq, rows});
   HEADWISE_TRY(output);
   HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(scores);
   HEADWISE_TRY(lse);
   return ChunkOutputs{*std::move(output), *std::move(attn_weights),
-                      *std::move(lse)};
+                      *std::move(lse), *std::move(scores)};
 }
 
 // Appends the keys before those of the queries.
@@ -67,12 +72,13 @@ Result<ChunkOutputs> attend_to_chunk(const Views& views,
                               gather(views.key, chunk.keys),
                               gather(views.value, chunk.keys));
   HEADWISE_TRY(in);
-  auto outputs = make_outputs(shape, options.attn_weights, chunk);
+  auto outputs = make_outputs(shape, options, chunk);
   HEADWISE_TRY(outputs);
   HEADWISE_TRY(plan->run(run.ids(), in->query, in->key, in->value,
                          {.output = outputs->output,
                           .attn_weights = outputs->attn_weights,
-                          .lse = outputs->lse},
+                          .lse = outputs->lse,
+                          .scores = outputs->scores},
                          *workspace, offsets));
   return outputs;
 }

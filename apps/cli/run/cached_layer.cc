@@ -45,7 +45,8 @@ Result<ChunkOutputs> run_chunk(const MultiHeadAttention& layer,
   const auto [one, rows, E] = output->extents();
   return ChunkOutputs{
       std::move(*output).with_extents(Extents<4>{one, rows, 1, E}),
-      std::move(result->attn_weights), std::move(result->lse)};
+      std::move(result->attn_weights), std::move(result->lse),
+      std::move(result->scores)};
 }
 
 Status check_same_tokens(const AttentionShape& shape) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -37,12 +38,22 @@ Status check_positions(const AttentionOptions& options,
   return ok();
 }
 
-Status check_chunk(const RunFlags& flags, const OperationInputs& inputs) {
-  return flags.cache.chunk && inputs.looks_ahead()
-             ? Status(usage_error("--chunk needs --causal or --window LEFT,0: "
-                                  "otherwise queries attend to keys after "
-                                  "their chunk"))
-             : ok();
+Status check_chunk(const RunFlags& flags, const OperationInputs& inputs,
+                   ScoresStage scores) {
+  if (!flags.cache.chunk) {
+    return ok();
+  }
+  if (inputs.looks_ahead()) {
+    return usage_error(
+        "--chunk needs --causal or --window LEFT,0: otherwise queries attend "
+        "to keys after their chunk");
+  }
+  if (scores == ScoresStage::raw || scores == ScoresStage::softcap) {
+    return usage_error(
+        "--scores-out needs --scores-stage bias or softmax with --chunk: "
+        "before the mask it has scores of keys after the chunk");
+  }
+  return ok();
 }
 
 DType dtype_of(const CacheFlags& flags) {
@@ -95,7 +106,7 @@ Result<CachedRun> CachedRun::create(const RunFlags& flags,
                                     const AttentionOptions& options,
                                     const AttentionShape& shape) {
   HEADWISE_TRY(check_positions(options, shape));
-  HEADWISE_TRY(check_chunk(flags, inputs));
+  HEADWISE_TRY(check_chunk(flags, inputs, options.scores));
   auto cache = make_cache(flags.cache, shape);
   HEADWISE_TRY(cache);
   CachedRun run(flags, inputs, options, shape, *std::move(cache));
@@ -115,6 +126,7 @@ Status CachedRun::run(const Attend& attend, RunResult& result,
     CallPart part(first, chunk.longest, chunk.lengths);
     AttentionOptions options = inputs_.options(part);
     options.attn_weights = options_.attn_weights;
+    options.scores = options_.scores;
     const auto outputs = attend(chunk, options);
     HEADWISE_TRY(outputs);
     outputs->copy_to(result, output, chunk);
@@ -125,18 +137,27 @@ Status CachedRun::run(const Attend& attend, RunResult& result,
 
 Result<RunResult> cached_result(const AttentionOptions& options,
                                 const AttentionShape& shape) {
-  auto attn_weights = Tensor<float, 4>::create(
-      options.attn_weights == AttnWeights::none
-          ? Extents<4>{}
-          : Extents<4>{shape.B, shape.Hq, shape.Lq, shape.Lkv});
+  const auto pairs = [&](std::size_t heads) {
+    return Tensor<float, 4>::create(
+        heads == 0 ? Extents<4>{}
+                   : Extents<4>{shape.B, heads, shape.Lq, shape.Lkv});
+  };
+  auto attn_weights = pairs(weight_heads(options, shape.Hq));
+  auto scores = pairs(score_heads(options, shape.Hq));
   auto lse =
       Tensor<float, 3>::create({shape.batches(), shape.Hq, shape.query_rows()});
   HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(scores);
   HEADWISE_TRY(lse);
+  if (options.scores == ScoresStage::bias) {
+    std::ranges::fill(scores->elements(),
+                      -std::numeric_limits<float>::infinity());
+  }
   return RunResult{.output_by_heads = {},
                    .output = {},
                    .attn_weights = *std::move(attn_weights),
-                   .lse = *std::move(lse)};
+                   .lse = *std::move(lse),
+                   .scores = *std::move(scores)};
 }
 
 }  // namespace headwise::cli

@@ -56,8 +56,9 @@ class CachedRun {
   std::vector<SequenceId> ids_;
 };
 
-// Zeros: (B, Hq, Lq, Lkv) attention weights, if they are asked for, and the
-// log-sum-exp of all rows. Errors: out_of_memory.
+// The attention weights (B, Hq | 1, Lq, Lkv) and scores (B, Hq, Lq, Lkv) that
+// are asked for, and the log-sum-exp of all rows: zeros, and for scores after
+// the mask -inf. Errors: out_of_memory.
 Result<RunResult> cached_result(const AttentionOptions& options,
                                 const AttentionShape& shape);
 

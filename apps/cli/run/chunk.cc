@@ -76,18 +76,31 @@ struct Query {
   std::size_t n;  // in the chunk
 };
 
-// Keys after the chunk have the weight 0, or NaN where a row without any key is
-// NaN (EmptyRow::nan).
-void copy_weights(const ChunkOutputs& from, std::size_t row, const Query& query,
-                  const Chunk& chunk, Tensor<float, 4>& to) {
+// Whether a row of head h, or of the mean over all heads, is of a query without
+// any key.
+bool is_empty(const Tensor<float, 3>& lse, std::size_t row, std::size_t h,
+              std::size_t heads) {
+  const std::size_t some = lse.extent(1) / heads;
+  bool empty = false;
+  for (std::size_t n = h * some; n < (h + 1) * some; ++n) {
+    empty = empty || std::isinf(lse(0, n, row));
+  }
+  return empty;
+}
+
+// Attention weights or scores of a query. Keys after the chunk keep what `to`
+// has, or are NaN where a row without any key is NaN (EmptyRow::nan).
+void copy_pairs(const Tensor<float, 4>& from, const Tensor<float, 3>& lse,
+                std::size_t row, const Query& query, const Chunk& chunk,
+                Tensor<float, 4>& to) {
   const auto [b, n] = query;
   const auto keys = static_cast<std::size_t>(chunk.lengths[b]);
-  for (std::size_t h = 0; h < to.extent(1); ++h) {
-    float* const weights = &to(b, h, chunk.first + n, 0);
-    const float* const some = &from.attn_weights(b, h, n, 0);
-    std::copy_n(some, keys, weights);
-    if (std::isinf(from.lse(0, h, row)) && std::isnan(some[0])) {
-      std::fill(weights + keys, weights + chunk.all_keys[b], some[0]);
+  for (std::size_t h = 0; from.size() != 0 && h < to.extent(1); ++h) {
+    float* const pairs = &to(b, h, chunk.first + n, 0);
+    const float* const some = &from(b, h, n, 0);
+    std::copy_n(some, keys, pairs);
+    if (std::isnan(some[0]) && is_empty(lse, row, h, to.extent(1))) {
+      std::fill(pairs + keys, pairs + chunk.all_keys[b], some[0]);
     }
   }
 }
@@ -109,9 +122,9 @@ void ChunkOutputs::copy_to(RunResult& result,
         for (std::size_t h = 0; h < lse.extent(1); ++h) {
           result.lse(of_call.batch, h, at) = lse(0, h, row);
         }
-        if (attn_weights.size() != 0) {
-          copy_weights(*this, row, {b, n}, chunk, result.attn_weights);
-        }
+        const Query query = {b, n};
+        copy_pairs(attn_weights, lse, row, query, chunk, result.attn_weights);
+        copy_pairs(scores, lse, row, query, chunk, result.scores);
       });
 }
 

@@ -44,11 +44,13 @@ struct Chunk {
   std::vector<std::size_t> all_keys{};  // of the whole sequences
 };
 
-// What attention gives for a chunk.
+// What attention gives for a chunk: attention weights and scores where they are
+// asked for.
 struct ChunkOutputs {
   Tensor<float, 4> output;  // (1, rows, H, Dv), of a layer (1, rows, 1, E)
-  Tensor<float, 4> attn_weights;  // (B, H, longest, longest length), or none
+  Tensor<float, 4> attn_weights;  // (B, H or 1, longest, longest length)
   Tensor<float, 3> lse;           // (1, H, rows)
+  Tensor<float, 4> scores;        // (B, H, longest, longest length)
 
   // `output_of_call`: (B, L, H, Dv), of a layer (B, L, 1, E).
   void copy_to(RunResult& result, const TensorView<float, 4>& output_of_call,

@@ -37,16 +37,6 @@ Extents<4> pairs_of(const AttentionOptions& options, const Extents<4>& q,
              : Extents<4>{q[0], heads, q[1], k[1] + added};
 }
 
-// The heads of the attention weights and scores that are asked for.
-std::size_t weight_heads(const AttentionOptions& options, std::size_t heads) {
-  return options.attn_weights == AttnWeights::none   ? 0
-         : options.attn_weights == AttnWeights::mean ? 1
-                                                     : heads;
-}
-std::size_t score_heads(const AttentionOptions& options, std::size_t heads) {
-  return options.scores == ScoresStage::none ? 0 : heads;
-}
-
 // The rotation of the queries and keys of a call, where one is asked for.
 struct Rotation {
   std::optional<Rotary> rotary;

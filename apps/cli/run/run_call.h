@@ -41,6 +41,18 @@ struct RunResult {
   Tensor<float, 4> present_value{};
 };
 
+// The heads of the attention weights and scores that are asked for.
+inline std::size_t weight_heads(const AttentionOptions& options,
+                                std::size_t heads) {
+  return options.attn_weights == AttnWeights::none   ? 0
+         : options.attn_weights == AttnWeights::mean ? 1
+                                                     : heads;
+}
+inline std::size_t score_heads(const AttentionOptions& options,
+                               std::size_t heads) {
+  return options.scores == ScoresStage::none ? 0 : heads;
+}
+
 // `options`: those of `inputs`, with what is asked of the call. Errors: those
 // of the library; shape_mismatch for files that do not fit.
 Result<RunResult> run_operation(const RunFlags& flags,

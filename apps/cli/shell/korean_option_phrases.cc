@@ -35,6 +35,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "w_score.weight",
      "--score-weight는 헤드가 있는 텐서에 씁니다. --params를 쓰면 레이어의 "
      "w_score.weight를 씁니다"},
+    {"--scores-out needs --scores-stage bias or softmax with --chunk: before "
+     "the mask it has scores of keys after the chunk",
+     "--chunk와 함께 --scores-out을 쓰려면 --scores-stage bias 또는 softmax가 "
+     "필요합니다. 마스크 전에는 청크 뒤의 키 점수도 있기 때문입니다"},
     {"--tokens and --target-tokens", "--tokens와 --target-tokens"},
     {"0 to {}: {} has {} layer",
      "0에서 {0} 사이여야 합니다({1}의 레이어는 {2}개)."},
@@ -155,9 +159,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s} 값 {0:은/는} {1}의 파일이 됩니다"},
     {"is {}, which {} reads", "{s} 값 {0:은/는} {1:이/가} 읽는 파일입니다"},
     {"it has no backward pass", "캐시에는 역전파가 없습니다"},
-    {"it returns no scores", "캐시는 점수를 돌려주지 않습니다"},
-    {"it returns the attention weights of each head",
-     "캐시는 헤드별 어텐션 가중치를 돌려줍니다"},
     {"it takes no added keys", "캐시에는 더하는 키를 둘 수 없습니다"},
     {"layers", "레이어"},
     {"linear:F, ntk:F, yarn:F,ORIGINAL or llama3:F,LOW,HIGH,ORIGINAL with "
