@@ -36,6 +36,7 @@ _PLACES = {
     "key_lengths": "_core",
     "key_padding": "_core",
     "key_starts": "_core",
+    "observe": "transformers",
     "window": "_core",
 }
 

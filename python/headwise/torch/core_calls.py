@@ -71,7 +71,7 @@ def _mask(operands: Operands, positions: Positions, causal: bool) -> _core.Mask 
     return mask
 
 
-def _options(
+def call_options(
     operands: Operands,
     positions: Positions,
     scale: float | None,
@@ -80,6 +80,7 @@ def _options(
     dropout_p: float,
     attn_weights: str,
 ) -> dict[str, Any]:
+    """The keyword arguments of _core.attention for those of the operator."""
     options: dict[str, Any] = {}
     if causal or operands is not NO_OPERANDS or positions is not NO_POSITIONS:
         options["mask"] = _mask(operands, positions, causal)
@@ -114,7 +115,7 @@ def forward(
         value.transpose(1, 2),
         out=output,
         softmax_rows=True,
-        **_options(operands, positions, *options),
+        **call_options(operands, positions, *options),
     )
     weights = result.attn_weights
     if weights is None:
@@ -142,7 +143,7 @@ def backward(
         d_output.transpose(1, 2),
         d_attn_weights=d_weights,
         gradients=names,
-        **_options(operands, positions, *options),
+        **call_options(operands, positions, *options),
     )
     gradients = []
     for name in GRADIENTS:

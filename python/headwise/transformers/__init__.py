@@ -1,5 +1,7 @@
 """headwise for the models of transformers.
 
+    register            attn_implementation="headwise" for any model
+    observe             what every head does, from the pass that computes the output
     attention_layers    the attention layers of a model and their numbers
     head_importance     how much each head matters
     prune_heads         removes heads from the parameters of a model
@@ -7,8 +9,10 @@
 """
 from .attention_layers import attention_layers
 from .importance import HeadImportance, head_importance
+from .observation import HeadStatistics, Observation, observe
 from .pruned_files import from_pretrained
 from .pruning import prune_heads
+from .registration import register
 
-__all__ = ["HeadImportance", "attention_layers", "from_pretrained",
-           "head_importance", "prune_heads"]
+__all__ = ["HeadImportance", "HeadStatistics", "Observation", "attention_layers",
+           "from_pretrained", "head_importance", "observe", "prune_heads", "register"]

@@ -1,0 +1,142 @@
+"""Masks of transformers as rules of headwise: intervals of keys, which let the
+kernels skip what is masked, in place of a matrix with an element per pair.
+
+transformers hands the value of the mask function through the model to the
+attention function. Some of its paths copy that value or convert it, so the
+rules travel as a small int64 tensor, (B, 1, 1, columns).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from transformers import masking_utils
+
+# In the first column: no mask of a user has this number.
+_MARK = 0x68656164
+_NO_LIMIT = -1
+
+
+class MaskRules(NamedTuple):
+    """Which keys the queries of a call see. Query i is at position i +
+    query_start among the keys; -1 is a window without a limit.
+    """
+    causal: bool
+    query_start: int
+    window_left: int
+    window_right: int
+    key_starts: torch.Tensor | None   # (B); None: all are 0
+    key_lengths: torch.Tensor | None  # (B); None: all are the number of keys
+
+
+def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
+                      q_offset: int | torch.Tensor = 0, kv_offset: int = 0,
+                      mask_function: Callable = masking_utils.causal_mask_function,
+                      attention_mask: torch.Tensor | None = None,
+                      device: torch.device | str = "cpu", **others: Any) -> torch.Tensor:
+    """The mask function of transformers' mask interface.
+
+    Rules as a tensor where the mask consists of rules; else a mask of bool,
+    (B, 1, Lq, Lkv), true = may attend.
+    """
+    spans = _row_spans(attention_mask, batch_size, kv_offset, kv_length)
+    rules = _rules_of(mask_function)
+    if spans is None or rules is None:
+        others.update(allow_is_causal_skip=False, allow_is_bidirectional_skip=False)
+        return masking_utils.sdpa_mask(
+            batch_size=batch_size, q_length=q_length, kv_length=kv_length,
+            q_offset=q_offset, kv_offset=kv_offset, mask_function=mask_function,
+            attention_mask=attention_mask, device=device, **others)
+    causal, left, right = rules
+    packed = torch.empty(batch_size, 1, 1, 7, dtype=torch.int64)
+    packed[..., :5] = torch.tensor(
+        [_MARK, causal, int(q_offset) - kv_offset, left, right])
+    packed[:, 0, 0, 5:] = spans
+    return packed
+
+
+def rules_of_mask(mask: torch.Tensor, keys: int) -> MaskRules | None:
+    """The rules in a tensor that `mask_for_headwise` made; None for another mask."""
+    if mask.dtype != torch.int64 or mask.shape[1:] != (1, 1, 7):
+        return None
+    known = getattr(mask, "_headwise_rules", None)  # all layers get one tensor
+    if known is not None:
+        return known
+    rows = mask[:, 0, 0]
+    mark, causal, query_start, left, right, _, _ = rows[0].tolist()
+    if mark != _MARK:
+        return None
+    starts, ends = rows[:, 5].contiguous(), rows[:, 6].contiguous()
+    rules = MaskRules(bool(causal), query_start, left, right,
+                      starts if starts.any() else None,
+                      ends if (ends != keys).any() else None)
+    mask._headwise_rules = rules
+    return rules
+
+
+def _row_spans(mask: torch.Tensor | None, batch: int, first: int,
+               keys: int) -> torch.Tensor | None:
+    """(B, 2): the first key that is not padding and the one after the last, among
+    keys [first, first + keys). None if there is padding between them.
+    """
+    spans = torch.empty(batch, 2, dtype=torch.int64)
+    if mask is None:
+        spans[:, 0], spans[:, 1] = 0, keys
+        return spans
+    if mask.ndim != 2:
+        return None
+    # The cache may have more keys than the mask; they come later.
+    seen = mask[:, first:first + keys].to(device="cpu", dtype=torch.bool)
+    count = seen.sum(1)
+    begin = seen.to(torch.uint8).argmax(1) if seen.shape[1] else count
+    end = begin + count
+    positions = torch.arange(seen.shape[1])
+    whole = (positions >= begin[:, None]) & (positions < end[:, None])
+    if not torch.equal(whole, seen):
+        return None
+    spans[:, 0], spans[:, 1] = begin, end
+    return spans
+
+
+_AND = masking_utils.and_masks(masking_utils.causal_mask_function).__code__
+_WINDOW = masking_utils.sliding_window_overlay(1).__code__
+_WINDOW_BOTH = masking_utils.sliding_window_bidirectional_overlay(1).__code__
+
+
+def _rules_of(mask_function: Callable) -> tuple[bool, int, int] | None:
+    """Whether it is causal, and its window; None for a function of another kind."""
+    causal, left, right = False, _NO_LIMIT, _NO_LIMIT
+    for part in _parts(mask_function):
+        if part is masking_utils.causal_mask_function:
+            causal = True
+        elif part is not masking_utils.bidirectional_mask_function:
+            size = _window_of(part)
+            if size is None or left != _NO_LIMIT:
+                return None
+            left, right = size
+    return causal, left, right
+
+
+def _parts(mask_function: Callable) -> Iterator[Callable]:
+    """The functions that one combines with "and"."""
+    if getattr(mask_function, "__code__", None) is _AND:
+        for part in _closure(mask_function)["mask_functions"]:
+            yield from _parts(part)
+    else:
+        yield mask_function
+
+
+def _window_of(part: Callable) -> tuple[int, int] | None:
+    code = getattr(part, "__code__", None)
+    if code is _WINDOW:
+        return _closure(part)["sliding_window"] - 1, _NO_LIMIT
+    if code is _WINDOW_BOTH:
+        size = _closure(part)["sliding_window"]
+        return size, size
+    return None
+
+
+def _closure(function: Callable) -> dict[str, Any]:
+    return {name: cell.cell_contents for name, cell in
+            zip(function.__code__.co_freevars, function.__closure__ or ())}

@@ -1,0 +1,175 @@
+"""What every head of a model does, from the pass that computes the output."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import html
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from .attention_layers import attention_layers
+from .observed_layer import STATISTICS, ObservedCall, ObservedLayer
+from .pruned_record import pruned_heads
+from .registration import NAME, check_interface, register
+from .watched import unwatch, watch
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadStatistics:
+    """Means over the queries that were seen; NaN without any. `layer` is the
+    number of the layer (`attention_layers`), `head` the number from before any
+    pruning, `queries` how many queries count.
+
+    entropy   of the attention weights, in nats
+    distance  mean distance from the query to the keys, in keys
+    largest   largest weight of a query
+    first     weight of the sequence's first key
+    previous  weight of the key before the query, of the query's own key, and of
+    self      the key after it; like distance, NaN in cross-attention
+    next
+    """
+    layer: int
+    head: int
+    queries: int
+    entropy: float
+    distance: float
+    largest: float
+    first: float
+    previous: float
+    self: float
+    next: float
+
+
+class Heads(Mapping):
+    """HeadStatistics by (layer, head)."""
+
+    def __init__(self, layers: list[ObservedLayer]):
+        self._layers = layers
+
+    def __getitem__(self, place: tuple[int, int]) -> HeadStatistics:
+        number, head = place
+        for layer in self._layers:
+            if layer.number == number and head in layer.head_numbers:
+                at = layer.head_numbers.index(head)
+                return HeadStatistics(number, head, int(layer.queries[at]),
+                                      *layer.means()[at].tolist())
+        raise KeyError(f"no attention of head {head} of layer {number} was computed")
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter([(layer.number, head) for layer in self._layers
+                     for head in layer.head_numbers])
+
+    def __len__(self) -> int:
+        return sum(len(layer.head_numbers) for layer in self._layers)
+
+
+class Observation:
+    """What `observe` saw. It grows with every call of the model inside the block."""
+
+    def __init__(self, layers: list[ObservedLayer]):
+        self._layers = layers
+
+    @property
+    def layers(self) -> dict[int, str]:
+        """The names of the layers that computed attention, by number."""
+        return {layer.number: layer.name for layer in self._seen()}
+
+    @property
+    def heads(self) -> Heads:
+        """`seen.heads[3, 1].entropy`: layer 3, head 1."""
+        return Heads(self._seen())
+
+    def calls(self, layer: int) -> ObservedCall:
+        """With maps=True: the layer's call with the most queries, the last of
+        equals. Raises KeyError if there is none.
+        """
+        for each in self._seen():
+            if each.number == layer and each.largest is not None:
+                return each.largest
+        raise KeyError(f"nothing was kept of layer {layer}: it computed no attention, or "
+                       "observe(maps=True) was not asked for")
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row per head."""
+        import pandas
+        names = self.layers
+        rows = [{**dataclasses.asdict(head), "name": names[head.layer]}
+                for head in self.heads.values()]
+        columns = ["layer", "name", "head", "queries", *STATISTICS]
+        return pandas.DataFrame(rows, columns=columns)
+
+    def _repr_html_(self) -> str:
+        """The mean entropy of every head; a darker cell attends to fewer keys."""
+        heads = self.heads
+        if not heads:
+            return "<p>No attention was computed.</p>"
+        most = max((each.entropy for each in heads.values() if each.entropy > 0),
+                   default=1.0)
+        rows = "".join(f"<tr><th title='{html.escape(name, quote=True)}'>layer {layer}</th>"
+                       + "".join(_cell(each, most) for each in heads.values()
+                                 if each.layer == layer) + "</tr>"
+                       for layer, name in self.layers.items())
+        return ("<table><caption>Entropy of the attention weights, in nats</caption>"
+                f"{rows}</table>")
+
+    def _seen(self) -> list[ObservedLayer]:
+        return [layer for layer in self._layers if layer.calls]
+
+
+def _cell(head: HeadStatistics, most: float) -> str:
+    details = ", ".join(f"{name} {getattr(head, name):.3g}" for name in STATISTICS)
+    strength = 0.0 if head.entropy != head.entropy else 0.6 * (1 - head.entropy / most)
+    return (f"<td title='head {head.head}: {details}' "
+            f"style='background: rgba(33, 102, 172, {strength:.2f})'>"
+            f"{head.entropy:.2f}</td>")
+
+
+@contextlib.contextmanager
+def observe(model: PreTrainedModel, maps: bool = False) -> Iterator[Observation]:
+    """Collects the statistics of every head while the block runs the model.
+
+        with headwise.observe(model) as seen:
+            model(**inputs)
+        seen.heads[3, 1].entropy
+
+    The statistics come from the pass that computes the output; there is no
+    matrix with an element per pair, and the output has the bits of a model with
+    attn_implementation="headwise", which `model` has inside the block. Queries
+    that see no key do not count, nor do padded queries of self-attention. A model
+    that records gradients computes the scores a second time.
+
+    maps=True also keeps the queries and keys of one call of each layer, from
+    which `headwise.view` draws every attention weight.
+
+    Errors: NotImplementedError for a model that computes its attention itself;
+    RuntimeError for a model that is observed already.
+    """
+    register()
+    check_interface(model)
+    gone = pruned_heads(model.config)
+    watchers: dict[nn.Module, ObservedLayer] = {
+        module: ObservedLayer(number, name, module, gone.get(number, []), maps)
+        for number, (name, module) in enumerate(attention_layers(model).items())}
+    watch(watchers)
+    try:
+        with _attention_by_headwise(model):
+            yield Observation(list(watchers.values()))
+    finally:
+        unwatch(list(watchers))
+
+
+@contextlib.contextmanager
+def _attention_by_headwise(model: PreTrainedModel) -> Iterator[None]:
+    configs = {id(module.config): module.config for module in model.modules()
+               if isinstance(module, PreTrainedModel)}
+    before = [(config, config._attn_implementation) for config in configs.values()]
+    model.set_attn_implementation(NAME)
+    try:
+        yield
+    finally:
+        for config, name in before:
+            config._attn_implementation = name

@@ -1,0 +1,116 @@
+"""The statistics of one attention layer, collected call by call."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from headwise import _core
+from headwise.torch import core_calls
+from headwise.torch.attention_operator import attention
+from torch import nn
+
+from .attention_call import AttentionCall
+
+# Those that a call without separators has, in the order of its rows.
+STATISTICS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
+_OF_POSITIONS = [STATISTICS.index(name) for name in ("distance", "previous", "self", "next")]
+
+
+class ObservedCall(NamedTuple):
+    """What a picture of a layer's attention needs: the arguments of one call,
+    without values.
+    """
+    query: torch.Tensor  # (B, Lq, Hq, D)
+    key: torch.Tensor    # (B, Lkv, Hkv, D)
+    options: dict        # keyword arguments of headwise.attention
+    cross: bool          # queries and keys of different sequences
+
+
+class ObservedLayer:
+    """Computes the attention of a module and keeps what its heads do."""
+
+    def __init__(self, number: int, name: str, module: nn.Module, gone: list[int],
+                 keep: bool):
+        self.number, self.name, self.calls = number, name, 0
+        self.head_numbers: list[int] = []
+        self.queries = torch.zeros(0, dtype=torch.int64)  # (Hq)
+        self.largest: ObservedCall | None = None
+        self._sums = torch.zeros(0, dtype=torch.float64)  # (Hq, statistics)
+        self._gone, self._keep, self._cross = gone, keep, _is_cross(module)
+
+    def means(self) -> torch.Tensor:
+        """(Hq, statistics), float64; NaN for a head without queries, and for
+        statistics of positions in cross-attention.
+        """
+        means = self._sums / self.queries[:, None]
+        if self._cross:
+            means[:, _OF_POSITIONS] = float("nan")
+        return means
+
+    def attend(self, call: AttentionCall) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """See Watcher."""
+        options = core_calls.call_options(*call[3:])
+        plain = call.dropout_p == 0 and not _records(call)
+        with torch.no_grad():
+            seen = _core.attention_unrecorded(
+                call.query.transpose(1, 2), call.key.transpose(1, 2),
+                call.value.transpose(1, 2), statistics={"rows": True}, **options)
+        self._add(call, seen.statistics.rows[..., :len(STATISTICS)])
+        if self._keep:
+            self._keep_call(call, options)
+        if plain:
+            return seen.output.transpose(1, 2), seen.attn_weights
+        return attention(call.query, call.key, call.value, **call.options())
+
+    def _add(self, call: AttentionCall, rows: torch.Tensor) -> None:
+        """rows (B, Hq, Lq, statistics)."""
+        heads = rows.shape[1]
+        if not self.calls:
+            self.head_numbers = [head for head in range(heads + len(self._gone))
+                                 if head not in self._gone]
+            self.queries = torch.zeros(heads, dtype=torch.int64)
+            self._sums = torch.zeros(heads, len(STATISTICS), dtype=torch.float64)
+        self.calls += 1
+        counted = ~rows[..., 0].isnan()  # a query without keys has no entropy
+        if not self._cross:
+            counted &= _not_padding(call)[:, None]
+        self.queries += counted.sum((0, 2))
+        self._sums += torch.where(counted[..., None], rows, 0).sum(
+            (0, 2), dtype=torch.float64)
+
+    def _keep_call(self, call: AttentionCall, options: dict) -> None:
+        if self.largest is None or call.query.shape[2] >= self.largest.query.shape[1]:
+            # A static cache writes into its keys later.
+            self.largest = ObservedCall(
+                call.query.detach().transpose(1, 2).clone(),
+                call.key.detach().transpose(1, 2).clone(),
+                {name: value for name, value in options.items()
+                 if name not in ("attn_weights", "dropout")}, self._cross)
+
+
+def _records(call: AttentionCall) -> bool:
+    """Whether the call takes part in a graph of gradients."""
+    tensors = (call.query, call.key, call.value, call.operands.bias, call.operands.sinks)
+    return torch.is_grad_enabled() and any(
+        each is not None and each.requires_grad for each in tensors)
+
+
+def _is_cross(module: nn.Module) -> bool:
+    """Whether queries and keys are of different sequences."""
+    if "Cross" in type(module).__name__:
+        return True
+    return bool(getattr(module, "is_cross_attention", False)
+                or (getattr(module, "is_decoder", False) and not module.is_causal))
+
+
+def _not_padding(call: AttentionCall) -> torch.Tensor:
+    """(B, Lq): the queries of self-attention whose own key is not padding."""
+    positions = torch.arange(call.query.shape[2]) + call.positions.query_start
+    seen = torch.ones(call.query.shape[0], len(positions), dtype=torch.bool)
+    if call.operands.key_starts is not None:
+        seen &= positions >= call.operands.key_starts[:, None]
+    if call.operands.key_lengths is not None:
+        seen &= positions < call.operands.key_lengths[:, None]
+    if call.operands.key_mask is not None and call.operands.key_mask.shape == seen.shape:
+        seen &= call.operands.key_mask
+    return seen

@@ -1,0 +1,53 @@
+"""Makes attn_implementation="headwise" known to transformers."""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+
+from .interface import headwise_attention
+from .mask_rules import mask_for_headwise
+
+NAME = "headwise"
+
+
+def register() -> None:
+    """Makes attn_implementation="headwise" known to transformers.
+
+        headwise.transformers.register()
+        model = AutoModel.from_pretrained(..., attn_implementation="headwise")
+        model.set_attn_implementation("headwise")
+
+    For every model that goes through transformers' attention interface; another
+    model is a NotImplementedError that names it. Call it once per process; again
+    does nothing.
+    """
+    if NAME in AttentionInterface._global_mapping:
+        return
+    AttentionInterface.register(NAME, headwise_attention)
+    AttentionMaskInterface.register(NAME, mask_for_headwise)
+    # transformers itself accepts the name for any model, and one that computes
+    # its attention itself would then get masks that it does not understand.
+    _refuse_first("get_correct_attn_implementation")
+    _refuse_first("set_attn_implementation")
+
+
+def check_interface(model: PreTrainedModel) -> None:
+    """Raises NotImplementedError for a model that computes its attention itself."""
+    if not model._can_set_attn_implementation():
+        raise NotImplementedError(
+            f"{type(model).__name__} does not go through the attention interface of "
+            "transformers, so headwise cannot compute its attention")
+
+
+def _refuse_first(method: str) -> None:
+    original = getattr(PreTrainedModel, method)
+
+    @functools.wraps(original)
+    def checked(self: PreTrainedModel, requested: Any, *args: Any, **kwargs: Any) -> Any:
+        if requested == NAME:
+            check_interface(self)
+        return original(self, requested, *args, **kwargs)
+
+    setattr(PreTrainedModel, method, checked)

@@ -1,0 +1,217 @@
+"""What observe() collects, next to statistics of eager attention's weights."""
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from headwise import observe
+from headwise.transformers import attention_layers, prune_heads, register
+from small_models import inputs_of, small_model
+
+ARCHITECTURES = ["bert", "roberta", "gpt2", "gpt_neox", "llama", "mistral", "qwen3",
+                 "gemma2", "phi3", "gpt_oss", "t5", "bart", "vit", "whisper"]
+
+register()
+
+
+def ours(name):
+    model = small_model(name)
+    model.set_attn_implementation("headwise")
+    return model
+
+
+def eager_weights(name, inputs):
+    """The weights of every attention module, in the order of the calls."""
+    model = small_model(name)
+    model.set_attn_implementation("eager")
+    weights = {}
+    index = 2 if name == "t5" else 1
+
+    def record(layer):
+        def hook(module, arguments, output):
+            weights[layer] = output[index].detach()
+        return hook
+
+    for number, module in enumerate(attention_layers(model).values()):
+        module.register_forward_hook(record(number))
+    with torch.no_grad():
+        model(**inputs)
+    return weights
+
+
+def statistics_of(weights):
+    """Means over batch and queries of weights (B, H, Lq, Lkv), by head. What a row
+    lacks to 1 is the share of a sink.
+    """
+    sink = (1 - weights.sum(-1)).clamp(min=0)
+    positions = torch.arange(weights.shape[2])[:, None]
+    distance = (positions - torch.arange(weights.shape[3])).abs()
+
+    def at(offset):
+        shifted = torch.zeros(weights.shape[:3])
+        for i in range(weights.shape[2]):
+            if 0 <= i + offset < weights.shape[3]:
+                shifted[..., i] = weights[..., i, i + offset]
+        return shifted
+
+    entropy = -torch.xlogy(weights, weights).sum(-1) - torch.xlogy(sink, sink)
+    rows = {"entropy": entropy,
+            "distance": (weights * distance).sum(-1), "largest": weights.amax(-1),
+            "first": weights[..., 0], "previous": at(-1), "self": at(0), "next": at(1)}
+    return {name: each.mean((0, 2)).tolist() for name, each in rows.items()}
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_statistics_are_those_of_eager_weights(name):
+    inputs = inputs_of(name)
+    model = ours(name)
+    with torch.no_grad(), observe(model) as seen:
+        model(**inputs)
+    weights = eager_weights(name, inputs)
+    assert len(seen.layers) == len(weights)
+    assert len(seen.heads) == sum(each.shape[1] for each in weights.values())
+    for (layer, head), each in seen.heads.items():
+        expected = statistics_of(weights[layer])
+        assert each.queries == weights[layer].shape[0] * weights[layer].shape[2]
+        for statistic, values in expected.items():
+            given = getattr(each, statistic)
+            if "encoder_attn" in seen.layers[layer] or "EncDec" in seen.layers[layer]:
+                if statistic in ("distance", "previous", "self", "next"):
+                    assert math.isnan(given)
+                    continue
+            assert given == pytest.approx(values[head], abs=2e-5), (layer, head, statistic)
+
+
+@pytest.mark.parametrize("maps", [False, True])
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_output_bits_are_unchanged(name, maps):
+    model = ours(name)
+    with torch.no_grad():
+        alone = model(**inputs_of(name)).logits
+        with observe(model, maps=maps):
+            observed = model(**inputs_of(name)).logits
+        after = model(**inputs_of(name)).logits
+    assert torch.equal(observed, alone) and torch.equal(after, alone)
+
+
+@pytest.mark.parametrize("name, side", [("bert", "right"), ("bert", "left"),
+                                        ("llama", "left"), ("llama", "right")])
+def test_padding_does_not_count(name, side):
+    length, lengths = 11, (11, 6)
+    inputs = inputs_of(name)
+    places = torch.arange(length)
+    mask = torch.stack([places >= length - n if side == "left" else places < n
+                        for n in lengths])
+    model = ours(name)
+    positions = {}
+    if side == "left":
+        positions["position_ids"] = (mask.long().cumsum(1) - 1).clamp(min=0)
+    with torch.no_grad():
+        with observe(model) as together:
+            model(**inputs, attention_mask=mask.long(), **positions)
+        with observe(model) as alone:
+            for row in range(2):
+                model(input_ids=inputs["input_ids"][row:row + 1, mask[row]])
+    for place, head in alone.heads.items():
+        other = together.heads[place]
+        assert head.queries == other.queries == sum(lengths)
+        for statistic in ("entropy", "distance", "largest", "self"):
+            assert getattr(other, statistic) == pytest.approx(getattr(head, statistic),
+                                                              abs=1e-5)
+
+
+@pytest.mark.parametrize("cache", [None, "static"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral"])
+def test_cached_generation_is_one_long_pass(name, cache):
+    model = ours(name)
+    options = {} if cache is None else {"cache_implementation": cache}
+    with torch.no_grad():
+        with observe(model) as cached:
+            words = model.generate(inputs_of(name)["input_ids"], max_new_tokens=12,
+                                   min_new_tokens=12, do_sample=False, **options)
+        with observe(model) as whole:
+            model(words[:, :-1])
+    # A sliding cache forgets the sequence's first key.
+    names = ["entropy", "distance", "largest", "previous", "self", "next"]
+    for place, head in whole.heads.items():
+        assert cached.heads[place].queries == head.queries == 2 * 22
+        for statistic in names if name == "mistral" else [*names, "first"]:
+            assert getattr(cached.heads[place], statistic) == pytest.approx(
+                getattr(head, statistic), abs=1e-5), statistic
+
+
+def test_gradients_flow_while_observed():
+    model, observed = ours("llama"), ours("llama")
+    model(**inputs_of("llama")).logits.square().mean().backward()
+    with observe(observed) as seen:
+        observed(**inputs_of("llama")).logits.square().mean().backward()
+    assert len(seen.heads) == 8
+    for one, other in zip(model.parameters(), observed.parameters()):
+        assert torch.equal(one.grad, other.grad)
+
+
+def test_any_implementation_is_restored():
+    model = small_model("bert")
+    before = model.config._attn_implementation
+    assert before != "headwise"
+    with pytest.raises(KeyError), observe(model):
+        assert model.config._attn_implementation == "headwise"
+        raise KeyError
+    assert model.config._attn_implementation == before
+    with observe(model):
+        pass
+
+
+def test_observing_twice_is_refused():
+    model = small_model("bert")
+    with observe(model), pytest.raises(RuntimeError, match="already observed"):
+        with observe(model):
+            pass
+
+
+def test_pruned_heads_keep_their_numbers():
+    model = ours("bert")
+    prune_heads(model, {1: [0, 2]})
+    with torch.no_grad(), observe(model) as seen:
+        model(**inputs_of("bert"))
+    assert [head for layer, head in seen.heads if layer == 1] == [1, 3]
+    with pytest.raises(KeyError, match="head 2 of layer 1"):
+        seen.heads[1, 2]
+
+
+def test_maps_keep_queries_and_keys():
+    model = ours("mistral")
+    with torch.no_grad(), observe(model, maps=True) as seen:
+        model.generate(inputs_of("mistral")["input_ids"], max_new_tokens=3)
+    kept = seen.calls(1)
+    assert kept.query.shape == (2, 11, 4, 8) and kept.key.shape == (2, 11, 2, 8)
+    assert not kept.cross
+    with torch.no_grad(), observe(model) as without:
+        model(**inputs_of("mistral"))
+    with pytest.raises(KeyError, match="nothing was kept of layer 1"):
+        without.calls(1)
+
+
+def test_table():
+    pandas = pytest.importorskip("pandas")
+    model = ours("bart")
+    with torch.no_grad(), observe(model) as seen:
+        model(**inputs_of("bart"))
+    table = seen.to_pandas()
+    assert isinstance(table, pandas.DataFrame) and len(table) == 6 * 4
+    row = table[(table["layer"] == 3) & (table["head"] == 1)].iloc[0]
+    assert row["name"] == "model.decoder.layers.0.encoder_attn"
+    assert row["entropy"] == seen.heads[3, 1].entropy
+
+
+def test_notebook_shows_every_head():
+    model = ours("bert")
+    with torch.no_grad(), observe(model) as seen:
+        model(**inputs_of("bert"))
+    page = seen._repr_html_()
+    assert page.count("<td") == 8 and page.count("<th") == 2
+    with observe(model) as empty:
+        pass
+    assert "No attention was computed" in empty._repr_html_()
