@@ -13,6 +13,9 @@ arrays of theirs, or none at all to a function that returns some.
 import importlib
 import typing
 
+if typing.TYPE_CHECKING:
+    from headwise._core import *
+
 # Where each public name is: a module of this package. A name that is a module
 # itself has None.
 _PLACES = {

@@ -29,6 +29,12 @@ class ArgumentMemory {
     booleans_.push_back(std::make_shared<bool[]>(count));
     return booleans_.back().get();
   }
+  // ValueError if the memory of an array is gone (ArrayArgument).
+  void expect_in_place() const {
+    for (const auto& array : arrays_) {
+      array->expect_in_place();
+    }
+  }
   // Also keeps what `other` keeps.
   void share(const ArgumentMemory& other) {
     const auto add = [](auto& to, const auto& from) {

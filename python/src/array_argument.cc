@@ -230,6 +230,16 @@ void ArrayArgument::expect_writable() const {
   }
 }
 
+void ArrayArgument::expect_in_place() const {
+  if (library_ != LibraryKind::torch || data_ == no_elements()) {
+    return;
+  }
+  if (PyLong_AsVoidPtr(nb::object(object_.attr("data_ptr")()).ptr()) != data_) {
+    raise_value(about(name_, "was resized after it was given",
+                      "a tensor that keeps its memory"));
+  }
+}
+
 void ArrayArgument::raise_dtype(std::string_view expected) const {
   raise_type(about(name_, "is " + std::string(name_of(dtype_)), expected));
 }

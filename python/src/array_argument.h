@@ -94,6 +94,10 @@ class ArrayArgument {
     return unchecked_view<T, Rank>();
   }
 
+  // ValueError for a torch tensor that was resized since: its memory is gone.
+  // Arrays of other libraries can't be, as long as they lend their memory.
+  void expect_in_place() const;
+
   [[noreturn]] void raise_dtype(std::string_view expected) const;
   [[noreturn]] void raise_shape(std::string_view expected) const;
 

@@ -30,6 +30,7 @@ class PlanObject {
 
   nb::object run(nb::handle query, nb::handle key, nb::handle value,
                  const nb::kwargs& keywords) const {
+    options_->expect_in_place();
     CallOptions wanted("AttentionPlan.run");
     wanted.read(keywords, {kOutputOptions});
     const CallTensors tensors(query, key, value, "AttentionPlan.run",

@@ -344,6 +344,13 @@ void CallOptions::read_fields(nb::handle dict, std::string_view parent,
   set_from(*this, dict, parent, std::span(&fields, 1));
 }
 
+void CallOptions::expect_in_place() const {
+  memory_.expect_in_place();
+  if (bias_) {
+    bias_->array().expect_in_place();
+  }
+}
+
 void CallOptions::set_bias(nb::handle value) {
   bias_ = bias_argument(value, named("bias"), graph_);
   attention.bias = bias_->bias();

@@ -63,6 +63,8 @@ class CallOptions {
   std::string_view operation_name() const { return operation_; }
   Graph graph() const { return graph_; }
   ArgumentMemory& memory() { return memory_; }
+  // ValueError if memory that the options look at is gone.
+  void expect_in_place() const;
   // The name of an argument in an error.
   ArgumentName named(std::string_view argument) const {
     return {operation_, argument};

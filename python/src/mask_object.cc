@@ -137,6 +137,7 @@ Bias BiasObject::bias() const {
 MaskObject mask_argument(nb::handle value, ArgumentName name) {
   const MaskObject* mask = nullptr;
   if (nb::try_cast(value, mask, false) && mask != nullptr) {
+    mask->memory().expect_in_place();
     return *mask;
   }
   return make_dense_mask(value, nb::none(), name);
@@ -145,6 +146,7 @@ MaskObject mask_argument(nb::handle value, ArgumentName name) {
 BiasObject bias_argument(nb::handle value, ArgumentName name, Graph graph) {
   const BiasObject* bias = nullptr;
   if (nb::try_cast(value, bias, false) && bias != nullptr) {
+    bias->array().expect_in_place();
     return *bias;
   }
   return make_dense_bias(value, nb::none(), name, graph);

@@ -1,0 +1,107 @@
+"""Threads, forked processes and the collector of garbage."""
+
+import gc
+import multiprocessing
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import headwise
+
+
+def tensors(length=200):
+    random = np.random.default_rng(71)
+    return [
+        random.standard_normal((2, length, 4, 16), dtype=np.float32) for _ in range(3)
+    ]
+
+
+def test_eight_threads_at_once():
+    given = tensors()
+    mask = headwise.causal() & headwise.key_lengths([200, 50])
+    expected = headwise.attention(*given, mask=mask)
+    wrong = []
+
+    def work():
+        for _ in range(10):
+            if not np.array_equal(headwise.attention(*given, mask=mask), expected):
+                wrong.append(threading.current_thread().name)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_interpreter_lock_is_released():
+    """Another thread runs while one computes."""
+    given = tensors(1500)
+    computing, seen = threading.Event(), threading.Event()
+
+    def watch():
+        computing.wait()
+        seen.set()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    one = headwise.Executor.with_threads(1)
+    # The watcher gets the lock only if the call gives it away: there is no other
+    # line of Python between the two.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        computing.set()
+        headwise.attention(*given, executor=one)
+        assert seen.is_set()
+    finally:
+        sys.setswitchinterval(interval)
+        watcher.join()
+
+
+def attend_in_child(queue):
+    queue.put(headwise.attention(*tensors()).tobytes())
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_fork_after_use():
+    expected = headwise.attention(*tensors()).tobytes()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    children = [
+        context.Process(target=attend_in_child, args=(queue,)) for _ in range(2)
+    ]
+    for child in children:
+        child.start()
+    assert [queue.get(timeout=60) for _ in children] == [expected] * 2
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+
+
+def test_results_outlive_everything_else():
+    query, key, value = tensors(5)
+    result = headwise.attention(query, key, value, statistics={"rows": True})
+    rows = result.statistics.rows
+    kept = rows[0, 0]
+    expected = kept.copy()
+    del result, rows, query, key, value
+    gc.collect()
+    [np.full(10000, 9, np.float32) for _ in range(100)]
+    np.testing.assert_array_equal(kept, expected)
+
+
+def test_arguments_are_let_go():
+    query, key, value = tensors(5)
+    bias = np.zeros((5, 5), np.float32)
+    held = [weakref.ref(array) for array in (query, bias)]
+    headwise.attention(query, key, value, bias=bias)
+    with pytest.raises(TypeError):
+        headwise.attention(query, key, value, bias=bias, scale="x")
+    del query, bias
+    gc.collect()
+    assert [reference() for reference in held] == [None, None]
