@@ -17,9 +17,10 @@ import numpy as np
 import headwise
 
 HEADS = ("spelling", "ending", "nearby")
-FEATURES = 256
+FEATURES = 2048
 MOST_WORDS = 300
 SHARPNESS = 4.0  # the largest score is its square
+LEAST_WEIGHT = 0.02  # of what is printed
 
 
 def features(parts: list[str]) -> np.ndarray:
@@ -77,7 +78,9 @@ def main(path: str) -> None:
                 break
             if words[i] not in seen:
                 seen.add(words[i])
-                found = dict.fromkeys(words[j] for j in statistics.top_keys[h, i])
+                strong = statistics.top_weights[h, i] > LEAST_WEIGHT
+                keys = statistics.top_keys[h, i][strong]
+                found = dict.fromkeys(words[j] for j in keys)
                 print(f"  {words[i]:16} looks at  {', '.join(list(found)[:4])}")
 
 
