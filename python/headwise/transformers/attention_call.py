@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+from headwise.torch.attention_operator import attention
 from headwise.torch.call_arguments import NO_OPERANDS, NO_POSITIONS, Operands, Positions
 
 
@@ -22,7 +23,9 @@ class AttentionCall(NamedTuple):
     dropout_p: float = 0.0
     attn_weights: str = "none"
 
-    def options(self) -> dict:
-        """The keyword arguments of `headwise.torch.attention_operator.attention`."""
-        return {name: value for name, value in self._asdict().items()
-                if name not in ("query", "key", "value")}
+    def run(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The output (B, Hq, Lq, Dv), and the weights if they are asked for."""
+        return attention(
+            self.query, self.key, self.value, operands=self.operands,
+            positions=self.positions, scale=self.scale, softcap=self.softcap,
+            causal=self.causal, dropout_p=self.dropout_p, attn_weights=self.attn_weights)

@@ -4,12 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from headwise.torch.attention_operator import attention
 from headwise.torch.call_arguments import NO_OPERANDS, NO_POSITIONS, Operands, Positions
 from torch import nn
 
 from .attention_call import AttentionCall
-from .mask_rules import MaskRules, rules_of_mask
+from .mask_rules import Masked, masked_by_rules
 from .watched import watcher_of
 
 
@@ -34,19 +33,18 @@ def headwise_attention(
         raise ValueError("head_mask was given, but transformers no longer applies it; "
                          "use headwise.transformers.prune_heads or head_importance")
     causal = _is_causal(module, is_causal) and query.shape[2] > 1
-    masked = _masked(attention_mask, causal, sliding_window, query.shape[2], key.shape[2])
-    call = AttentionCall(
-        query, key, value, operands=_operands(masked.operands, position_bias, s_aux),
-        positions=masked.positions, scale=scaling, softcap=softcap or 0.0,
-        causal=masked.causal, dropout_p=dropout,
-        attn_weights="none" if not output_attentions
-        else "after_dropout" if dropout > 0 else "per_head")
+    operands, positions, causal = _masked(attention_mask, causal, sliding_window,
+                                          query.shape[2], key.shape[2])
+    if position_bias is not None or s_aux is not None:
+        operands = _with_bias(operands, position_bias, s_aux)
+    weights = "none"
+    if output_attentions:
+        weights = "after_dropout" if dropout > 0 else "per_head"
+    call = AttentionCall(query, key, value, operands, positions, scaling, softcap or 0.0,
+                         causal, dropout, weights)
     watcher = watcher_of(module)
-    if watcher is None:
-        output, weights = attention(query, key, value, **call.options())
-    else:
-        output, weights = watcher.attend(call)
-    return output.transpose(1, 2), weights
+    output, attn_weights = call.run() if watcher is None else watcher.attend(call)
+    return output.transpose(1, 2), attn_weights
 
 
 def _is_causal(module: nn.Module, given: bool | None) -> bool:
@@ -54,29 +52,27 @@ def _is_causal(module: nn.Module, given: bool | None) -> bool:
 
 
 def _masked(mask: torch.Tensor | None, causal: bool, window: int | None,
-            queries: int, keys: int) -> AttentionCall:
-    """A call without tensors that has what the mask says. A mask with an element
-    per pair, or with rules, says everything; others leave out causality.
+            queries: int, keys: int) -> Masked:
+    """A mask with an element per pair, or with rules, says everything; others
+    leave out causality.
     """
-    empty = AttentionCall(None, None, None)
     if mask is None or mask.ndim == 2:
         operands = NO_OPERANDS if mask is None else Operands(key_mask=_key_mask(mask, keys))
         if not causal:
-            return empty._replace(operands=operands, positions=_at_the_end(queries, keys))
+            return Masked(operands, _at_the_end(queries, keys))
         # Of a cache with room, the first keys are those of the queries.
         left = -1 if window is None else window - 1
-        return empty._replace(operands=operands, causal=True,
-                              positions=Positions(window_left=left))
-    rules = rules_of_mask(mask, keys)
-    if rules is not None:
-        return _of_rules(rules)
-    empty = empty._replace(positions=_at_the_end(queries, keys))
+        return Masked(operands, Positions(window_left=left), causal=True)
+    by_rules = masked_by_rules(mask, keys)
+    if by_rules is not None:
+        return by_rules
+    positions = _at_the_end(queries, keys)
     if mask.dtype == torch.bool:
-        return empty._replace(operands=Operands(mask=mask))
+        return Masked(Operands(mask=mask), positions)
     if not mask.dtype.is_floating_point:
         raise TypeError(f"attention_mask is {mask.dtype}, expected torch.bool, true = may "
                         "attend, or floating-point numbers, which are added to the scores")
-    return empty._replace(operands=Operands(bias=mask.float()))
+    return Masked(Operands(bias=mask.float()), positions)
 
 
 def _at_the_end(queries: int, keys: int) -> Positions:
@@ -92,19 +88,8 @@ def _key_mask(mask: torch.Tensor, keys: int) -> torch.Tensor:
     return mask[:, :keys].bool()
 
 
-def _of_rules(rules: MaskRules) -> AttentionCall:
-    operands = NO_OPERANDS
-    if rules.key_starts is not None or rules.key_lengths is not None:
-        operands = Operands(key_starts=rules.key_starts, key_lengths=rules.key_lengths)
-    return AttentionCall(
-        None, None, None, operands=operands, causal=rules.causal,
-        positions=Positions(rules.query_start, rules.window_left, rules.window_right))
-
-
-def _operands(operands: Operands, position_bias: torch.Tensor | None,
-              sinks: torch.Tensor | None) -> Operands:
-    if position_bias is None and sinks is None:
-        return operands
+def _with_bias(operands: Operands, position_bias: torch.Tensor | None,
+               sinks: torch.Tensor | None) -> Operands:
     bias = operands.bias
     if position_bias is not None:
         bias = position_bias.float() if bias is None else bias + position_bias.float()

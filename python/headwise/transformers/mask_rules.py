@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
+from headwise.torch.call_arguments import NO_OPERANDS, NO_POSITIONS, Operands, Positions
 from transformers import masking_utils
 
 # In the first column: no mask of a user has this number.
@@ -18,16 +19,11 @@ _MARK = 0x68656164
 _NO_LIMIT = -1
 
 
-class MaskRules(NamedTuple):
-    """Which keys the queries of a call see. Query i is at position i +
-    query_start among the keys; -1 is a window without a limit.
-    """
-    causal: bool
-    query_start: int
-    window_left: int
-    window_right: int
-    key_starts: torch.Tensor | None   # (B); None: all are 0
-    key_lengths: torch.Tensor | None  # (B); None: all are the number of keys
+class Masked(NamedTuple):
+    """A mask in the arguments of headwise.torch."""
+    operands: Operands = NO_OPERANDS
+    positions: Positions = NO_POSITIONS
+    causal: bool = False
 
 
 def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
@@ -38,10 +34,13 @@ def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
     """The mask function of transformers' mask interface.
 
     Rules as a tensor where the mask consists of rules; else a mask of bool,
-    (B, 1, Lq, Lkv), true = may attend.
+    (B, 1, Lq, Lkv), true = may attend. So is every mask that torch.compile or
+    torch.export records: rules are made from the values of `attention_mask`.
     """
-    spans = _row_spans(attention_mask, batch_size, kv_offset, kv_length)
-    rules = _rules_of(mask_function)
+    rules = spans = None
+    if not torch.compiler.is_compiling():
+        spans = _row_spans(attention_mask, batch_size, kv_offset, kv_length)
+        rules = _rules_of(mask_function)
     if spans is None or rules is None:
         others.update(allow_is_causal_skip=False, allow_is_bidirectional_skip=False)
         return masking_utils.sdpa_mask(
@@ -56,23 +55,29 @@ def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
     return packed
 
 
-def rules_of_mask(mask: torch.Tensor, keys: int) -> MaskRules | None:
-    """The rules in a tensor that `mask_for_headwise` made; None for another mask."""
+def masked_by_rules(mask: torch.Tensor, keys: int) -> Masked | None:
+    """The mask that is in a tensor of `mask_for_headwise`; None for another tensor."""
     if mask.dtype != torch.int64 or mask.shape[1:] != (1, 1, 7):
         return None
-    known = getattr(mask, "_headwise_rules", None)  # all layers get one tensor
-    if known is not None:
-        return known
+    if torch.compiler.is_compiling():
+        return _unpacked(mask, keys)
+    # All layers are given one tensor.
+    known = getattr(mask, "_headwise_masked", None)
+    if known is None:
+        known = mask._headwise_masked = _unpacked(mask, keys)
+    return known
+
+
+def _unpacked(mask: torch.Tensor, keys: int) -> Masked | None:
     rows = mask[:, 0, 0]
     mark, causal, query_start, left, right, _, _ = rows[0].tolist()
     if mark != _MARK:
         return None
     starts, ends = rows[:, 5].contiguous(), rows[:, 6].contiguous()
-    rules = MaskRules(bool(causal), query_start, left, right,
-                      starts if starts.any() else None,
-                      ends if (ends != keys).any() else None)
-    mask._headwise_rules = rules
-    return rules
+    operands = NO_OPERANDS
+    if starts.any() or (ends != keys).any():
+        operands = Operands(key_starts=starts, key_lengths=ends)
+    return Masked(operands, Positions(query_start, left, right), bool(causal))
 
 
 def _row_spans(mask: torch.Tensor | None, batch: int, first: int,

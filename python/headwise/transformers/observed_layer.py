@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 from headwise import _core
 from headwise.torch import core_calls
-from headwise.torch.attention_operator import attention
 from torch import nn
 
 from .attention_call import AttentionCall
@@ -47,6 +46,7 @@ class ObservedLayer:
             means[:, _OF_POSITIONS] = float("nan")
         return means
 
+    @torch.compiler.disable
     def attend(self, call: AttentionCall) -> tuple[torch.Tensor, torch.Tensor | None]:
         """See Watcher."""
         options = core_calls.call_options(*call[3:])
@@ -60,7 +60,7 @@ class ObservedLayer:
             self._keep_call(call, options)
         if plain:
             return seen.output.transpose(1, 2), seen.attn_weights
-        return attention(call.query, call.key, call.value, **call.options())
+        return call.run()
 
     def _add(self, call: AttentionCall, rows: torch.Tensor) -> None:
         """rows (B, Hq, Lq, statistics)."""

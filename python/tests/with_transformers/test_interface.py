@@ -4,6 +4,7 @@ import pytest
 torch = pytest.importorskip("torch")
 tf = pytest.importorskip("transformers")
 
+import headwise
 import headwise.transformers
 from headwise.transformers.interface import headwise_attention
 from headwise.transformers.mask_rules import mask_for_headwise
@@ -189,6 +190,21 @@ def test_attention_weights_are_those_of_eager(name):
                               getattr(expected, kind, None) or (), strict=True):
             torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
     assert getattr(given, "attentions", None) or given.decoder_attentions
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral", "gpt2"])
+def test_compiled_model_computes_the_same(name):
+    torch._dynamo.reset()
+    _, ours = both(name)
+    compiled = torch.compile(ours, backend="eager")
+    inputs, mask = padded(name, "left")
+    with torch.no_grad():
+        for each in ({"input_ids": inputs["input_ids"]}, inputs):
+            torch.testing.assert_close(compiled(**each).logits[mask],
+                                       ours(**each).logits[mask], atol=2e-5, rtol=0)
+        with headwise.observe(ours) as seen:
+            compiled(**inputs)
+    assert seen.heads[1, 2].queries == mask.sum()
 
 
 def test_dropout_in_training_repeats_with_the_seed():
