@@ -146,7 +146,8 @@ def observe(model: PreTrainedModel, maps: bool = False) -> Iterator[Observation]
     which `headwise.view` draws every attention weight.
 
     Errors: NotImplementedError for a model that computes its attention itself;
-    RuntimeError for a model that is observed already.
+    TypeError for one that is not of transformers; RuntimeError for a model that is
+    observed already.
     """
     register()
     check_interface(model)

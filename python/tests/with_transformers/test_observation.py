@@ -4,8 +4,9 @@ import math
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+tf = pytest.importorskip("transformers")
 
+import headwise
 from headwise import observe
 from headwise.transformers import attention_layers, prune_heads, register
 from small_models import inputs_of, small_model
@@ -169,6 +170,29 @@ def test_observing_twice_is_refused():
     with observe(model), pytest.raises(RuntimeError, match="already observed"):
         with observe(model):
             pass
+
+
+def test_other_models_are_refused_by_name():
+    bloom = tf.BloomForCausalLM(tf.BloomConfig(hidden_size=32, n_layer=1, n_head=4,
+                                               vocab_size=64))
+    with pytest.raises(NotImplementedError, match="BloomForCausalLM does not go through"):
+        with observe(bloom):
+            pass
+    with pytest.raises(TypeError, match="model is Linear, expected a model of transf"):
+        with observe(torch.nn.Linear(2, 2)):
+            pass
+
+
+def test_kept_call_gives_the_weights_of_eager():
+    model = ours("gemma2")
+    with torch.no_grad(), observe(model, maps=True) as seen:
+        model(**inputs_of("gemma2"))
+    expected = eager_weights("gemma2", inputs_of("gemma2"))
+    for layer in seen.layers:
+        call = seen.calls(layer)
+        result = headwise.attention(call.query, call.key, call.key,
+                                    attn_weights="per_head", **call.options)
+        torch.testing.assert_close(result.attn_weights, expected[layer], atol=1e-5, rtol=0)
 
 
 def test_pruned_heads_keep_their_numbers():
