@@ -5,6 +5,7 @@ import functools
 from typing import Any
 
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .interface import headwise_attention
 from .mask_rules import mask_for_headwise
@@ -23,7 +24,7 @@ def register() -> None:
     model is a NotImplementedError that names it. Call it once per process; again
     does nothing.
     """
-    if NAME in AttentionInterface._global_mapping:
+    if NAME in ALL_ATTENTION_FUNCTIONS.valid_keys():
         return
     AttentionInterface.register(NAME, headwise_attention)
     AttentionMaskInterface.register(NAME, mask_for_headwise)

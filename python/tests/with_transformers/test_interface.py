@@ -105,11 +105,7 @@ def test_position_bias_is_added_to_a_mask_of_numbers():
     torch.testing.assert_close(given.transpose(1, 2), expected, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_gradients_are_those_of_eager(name):
-    eager, ours = both(name)
-    for model in (eager, ours):
-        model(**inputs_of(name)).logits.square().mean().backward()
+def assert_same_gradients(ours, eager):
     expected = {key: each.grad for key, each in eager.named_parameters()
                 if each.grad is not None}
     largest = max(each.abs().max().item() for each in expected.values())
@@ -119,6 +115,27 @@ def test_gradients_are_those_of_eager(name):
                                        rtol=0, msg=lambda text, key=key: f"{key}: {text}")
         else:
             assert each.grad is None or not each.grad.any(), key
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_gradients_are_those_of_eager(name):
+    eager, ours = both(name)
+    for model in (eager, ours):
+        model(**inputs_of(name)).logits.square().mean().backward()
+    assert_same_gradients(ours, eager)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("name", ["bert", "gpt2", "mistral", "gpt_oss", "t5"])
+def test_gradients_of_padded_batches_are_those_of_eager(name, side):
+    eager, ours = both(name)
+    inputs, mask = padded(name, side)
+    for model in (eager, ours):
+        logits = model(**inputs).logits
+        if "decoder_input_ids" not in inputs:
+            logits = logits[mask]
+        logits.square().mean().backward()
+    assert_same_gradients(ours, eager)
 
 
 def generated(model, name, tokens=64, **options):
@@ -135,6 +152,14 @@ def test_greedy_generation_is_that_of_eager(name, cache):
     options = {} if cache is None else {"cache_implementation": cache}
     expected, given = generated(eager, name, **options), generated(ours, name, **options)
     assert expected.shape[1] >= 64
+    assert torch.equal(given, expected)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "mistral", "t5", "bart"])
+def test_beam_search_is_that_of_eager(name):
+    eager, ours = both(name)
+    expected, given = (generated(model, name, tokens=12, num_beams=3)
+                       for model in (eager, ours))
     assert torch.equal(given, expected)
 
 
