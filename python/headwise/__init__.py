@@ -30,6 +30,7 @@ _PLACES = {
     "Executor": "_core",
     "Mask": "_core",
     "STATISTICS": "_core",
+    "ViewPage": "_core",
     "alibi_slopes": "_core",
     "attention": "_core",
     "attention_backward": "_core",
@@ -40,6 +41,7 @@ _PLACES = {
     "key_padding": "_core",
     "key_starts": "_core",
     "observe": "transformers",
+    "view": "_view",
     "window": "_core",
 }
 

@@ -15,5 +15,6 @@ void bind_statistics(nb::module_& module);          // statistics_object.cc
 void bind_attention(nb::module_& module);           // attention.cc
 void bind_attention_plan(nb::module_& module);      // attention_plan.cc
 void bind_attention_backward(nb::module_& module);  // attention_backward.cc
+void bind_view_page(nb::module_& module);           // view_page.cc
 
 }  // namespace headwise::python

@@ -33,7 +33,8 @@ void raise(const Error& error) {
   const int system_error = error.details().system_error;
   if (error.code() == ErrorCode::io_error && system_error != 0) {
     // The number makes it a FileNotFoundError, a PermissionError, ...
-    const nb::tuple parts = nb::make_tuple(system_error, error.message());
+    const nb::tuple parts =
+        nb::make_tuple(system_error, error.message().c_str());
     PyErr_SetObject(PyExc_OSError, parts.ptr());
     throw nb::python_error();
   }

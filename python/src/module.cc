@@ -17,4 +17,5 @@ NB_MODULE(_core, module) {
   bind_attention(module);
   bind_attention_plan(module);
   bind_attention_backward(module);
+  bind_view_page(module);
 }

@@ -1,0 +1,248 @@
+// headwise.ViewPage: the page that shows every head.
+#include "headwise/inspect/view_page.h"
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "call_options.h"
+#include "error.h"
+#include "float_tensor.h"
+#include "headwise/interop/atomic_file.h"
+#include "number_arguments.h"
+
+namespace headwise::python {
+namespace {
+
+constexpr std::string_view kCreate = "ViewPage.create";
+constexpr std::string_view kAdd = "ViewPage.add";
+constexpr EnumWord<Language> kLanguages[] = {{"en", Language::en},
+                                             {"ko", Language::ko}};
+
+std::optional<std::string> optional_text(nb::handle value, ArgumentName name) {
+  return value.is_none() ? std::nullopt
+                         : std::optional(std::string(word(value, name)));
+}
+
+std::vector<std::string> texts(nb::handle value, ArgumentName name) {
+  if (!nb::isinstance<nb::sequence>(value) || nb::isinstance<nb::str>(value)) {
+    raise_type({.operation = std::string(name.operation),
+                .argument = std::string(name.argument),
+                .given = std::string("is ") + nb::repr(value).c_str(),
+                .expected = "a list of strings"});
+  }
+  std::vector<std::string> list;
+  for (const nb::handle text : nb::borrow<nb::sequence>(value)) {
+    list.emplace_back(word(text, name));
+  }
+  return list;
+}
+
+// Whole numbers from 0.
+std::vector<std::size_t> counts(nb::handle value, ArgumentName name) {
+  ArgumentMemory memory;
+  const auto given = integers<1>(value, name, "(n)", memory);
+  std::vector<std::size_t> numbers;
+  for (std::size_t n = 0; n < given.extent(0); ++n) {
+    if (given(n) < 0) {
+      raise_value({.operation = std::string(name.operation),
+                   .argument = std::string(name.argument) + "[" +
+                               std::to_string(n) + "]",
+                   .given = "is " + std::to_string(given(n)),
+                   .expected = "0 or more"});
+    }
+    numbers.push_back(static_cast<std::size_t>(given(n)));
+  }
+  return numbers;
+}
+
+ViewPageSettings settings_of(const nb::kwargs& keywords) {
+  ViewPageSettings settings;
+  const auto take = [&](const char* name, auto&& set) {
+    if (!keywords.contains(name)) {
+      return;
+    }
+    const nb::object value = keywords[name];
+    nb::del(keywords[name]);
+    if (!value.is_none()) {
+      set(value, ArgumentName{kCreate, name});
+    }
+  };
+  take("title", [&](nb::handle value, ArgumentName name) {
+    settings.title = word(value, name);
+  });
+  take("command", [&](nb::handle value, ArgumentName name) {
+    settings.command = word(value, name);
+  });
+  take("model", [&](nb::handle value, ArgumentName name) {
+    settings.model = optional_text(value, name);
+  });
+  take("text", [&](nb::handle value, ArgumentName name) {
+    settings.text = optional_text(value, name);
+  });
+  take("cross", [&](nb::handle value, ArgumentName name) {
+    settings.cross = boolean(value, name);
+  });
+  take("language", [&](nb::handle value, ArgumentName name) {
+    settings.language = one_of(value, name, kLanguages);
+  });
+  take("elements", [&](nb::handle value, ArgumentName name) {
+    settings.elements = boolean(value, name);
+  });
+  take("query_labels", [&](nb::handle value, ArgumentName name) {
+    settings.query_labels = texts(value, name);
+  });
+  take("key_labels", [&](nb::handle value, ArgumentName name) {
+    settings.key_labels = texts(value, name);
+  });
+  take("query_special", [&](nb::handle value, ArgumentName name) {
+    settings.query_special = counts(value, name);
+  });
+  take("key_special", [&](nb::handle value, ArgumentName name) {
+    settings.key_special = counts(value, name);
+  });
+  take("sequence", [&](nb::handle value, ArgumentName name) {
+    settings.sequence = unsigned_integer(value, name);
+  });
+  take("most_bytes", [&](nb::handle value, ArgumentName name) {
+    settings.most_bytes = unsigned_integer(value, name);
+  });
+  return settings;
+}
+
+// A page, with the options that its views look at.
+class PageObject {
+ private:
+  // One thread at a time may use a page.
+  template <class Call>
+  auto alone(Call&& call) {
+    const nb::gil_scoped_release released;
+    const std::scoped_lock lock(mutex_);
+    return call();
+  }
+
+ public:
+  explicit PageObject(const nb::kwargs& keywords)
+      : options_(std::make_unique<CallOptions>(kCreate)),
+        keywords_(keywords),
+        page_(create()) {}
+
+  void add(nb::handle query, nb::handle key, nb::handle number,
+           nb::handle head_numbers, nb::handle num_heads) {
+    options_->expect_in_place();
+    const FloatTensor queries(query, {kAdd, "query"}, "(B, Lq, Hq, D)");
+    const FloatTensor keys(key, {kAdd, "key"}, "(B, Lkv, Hkv, D)");
+    const std::vector<std::size_t> numbers =
+        head_numbers.is_none() ? std::vector<std::size_t>()
+                               : counts(head_numbers, {kAdd, "head_numbers"});
+    const ViewedLayer layer{
+        .number = unsigned_integer(number, {kAdd, "number"}),
+        .query = queries.view(),
+        .key = keys.view(),
+        .head_numbers = numbers,
+        .num_heads = unsigned_integer(num_heads, {kAdd, "num_heads"})};
+    check(alone([&] { return page_.add(layer); }));
+  }
+  void add_pruned(nb::handle number, nb::handle num_heads) {
+    const std::size_t layer = unsigned_integer(number, {kAdd, "number"});
+    const std::size_t heads = unsigned_integer(num_heads, {kAdd, "num_heads"});
+    check(alone([&] { return page_.add_pruned(layer, heads); }));
+  }
+  nb::str html() {
+    const std::string text = value_of(alone([&] { return page_.html(); }));
+    return nb::str(text.c_str(), text.size());
+  }
+  void write(nb::handle path) {
+    const nb::object text_of_path =
+        nb::module_::import_("os").attr("fspath")(path);
+    const std::string name(word(text_of_path, {"ViewPage.write", "path"}));
+    check(alone([&]() -> Status {
+      const auto text = page_.html();
+      return text ? write_file_atomically(name, *text) : text.error();
+    }));
+  }
+
+ private:
+  ViewPage create() {
+    ViewPageSettings settings = settings_of(keywords_);
+    options_->read(keywords_, {kAttentionOptions, kOperationOptions});
+    settings.attention = options_->attention;
+    settings.operation = options_->operation;
+    return value_of(ViewPage::create(std::move(settings)));
+  }
+  std::unique_ptr<CallOptions> options_;
+  nb::kwargs keywords_;  // an executor lies in it
+  ViewPage page_;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+void bind_view_page(nb::module_& module) {
+  nb::class_<PageObject>(module, "ViewPage",
+                         R"(The page that shows every head: one HTML file.
+
+    page = ViewPage.create(title="Mine", query_labels=tokens, key_labels=tokens)
+    page.add(query, key)
+    page.write("page.html")
+
+It shows one sequence of the batch, layer by layer. headwise.view() makes it in
+one call.)")
+      .def_static(
+          "create",
+          [](const nb::kwargs& settings) {
+            return new PageObject(settings);  // nanobind owns it
+          },
+          nb::arg("settings"),
+          nb::sig("def create(*, title: str = '', command: str = '', "
+                  "model: str | None = None, text: str | None = None, "
+                  "cross: bool = False, language: str = 'en', "
+                  "elements: bool = True, query_labels: Sequence[str] = (), "
+                  "key_labels: Sequence[str] = (), "
+                  "query_special: Integers = (), key_special: Integers = (), "
+                  "sequence: int = 0, most_bytes: int = 536870912, "
+                  "**options: Any) -> ViewPage"),
+          "Labels: one per query and key of the sequence. query_special and "
+          "key_special: positions, ascending, of tokens such as [CLS] that the "
+          "page can hide. cross: queries and keys are of different sequences. "
+          "elements: keep the components of query and key even where the page "
+          "does not need them. The options are those of attention(), for every "
+          "layer. Errors: TypeError, ValueError for wrong arguments.")
+      .def("add", &PageObject::add, nb::arg("query").none(),
+           nb::arg("key").none(), nb::kw_only(), nb::arg("number") = 0,
+           nb::arg("head_numbers") = nb::none(), nb::arg("num_heads") = 0,
+           nb::sig("def add(self, query: Array, key: Array, *, "
+                   "number: int = 0, head_numbers: Integers | None = None, "
+                   "num_heads: int = 0) -> None"),
+           R"(Adds layer `number`:
+
+    query  (B, Lq, Hq, D)    float32, bfloat16 or float16; without B: a batch
+    key    (B, Lkv, Hkv, D)  of one
+
+For a pruned layer: head_numbers (Hq), the numbers of the query's heads,
+ascending, and num_heads, how many the layer had. Errors, which leave the page
+unchanged: ValueError for shapes and labels that do not fit, elements that are
+not finite, and a page that becomes too large; NotImplementedError for more than
+1024 queries or keys with a bias or score_weight.)")
+      .def("add_pruned", &PageObject::add_pruned, nb::arg("number"),
+           nb::arg("num_heads"),
+           nb::sig("def add_pruned(self, number: int, num_heads: int) -> None"),
+           "A layer whose heads were all pruned. Errors: ValueError for 0 "
+           "heads.")
+      .def("html", &PageObject::html, nb::sig("def html(self) -> str"),
+           "The page of the layers so far. Errors: ValueError if there are no "
+           "layers or no labels.")
+      .def(
+          "write", &PageObject::write, nb::arg("path"),
+          nb::sig("def write(self, path: str | PathLike[str]) -> None"),
+          "Writes html() to a file, completely or not at all. Errors: those of "
+          "html(), and OSError.");
+}
+
+}  // namespace headwise::python
