@@ -23,6 +23,14 @@ class AttentionCall(NamedTuple):
     dropout_p: float = 0.0
     attn_weights: str = "none"
 
+    def with_autocast(self) -> AttentionCall:
+        """The call in the type that autocast gives it, in an autocast region."""
+        if not torch.is_autocast_enabled("cpu"):
+            return self
+        dtype = torch.get_autocast_dtype("cpu")
+        return self._replace(query=self.query.to(dtype), key=self.key.to(dtype),
+                             value=self.value.to(dtype))
+
     def run(self) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The output (B, Hq, Lq, Dv), and the weights if they are asked for."""
         return attention(

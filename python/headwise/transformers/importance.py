@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -110,7 +111,7 @@ def head_importance(model: nn.Module, batches: Iterable[Batch], loss: Loss,
     heads = _numbers(model, gates)
     for layer, values in enumerate(scores):
         for head, score in zip(heads[layer], values.tolist()):
-            if not torch.isfinite(torch.tensor(score)):
+            if not math.isfinite(score):
                 raise ValueError(f"the score of head {head} of layer {layer} is {score}")
     return HeadImportance(method, [each.tolist() for each in scores], heads,
                           gates.group_sizes)

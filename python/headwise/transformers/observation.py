@@ -83,7 +83,7 @@ class Observation:
         """`seen.heads[3, 1].entropy`: layer 3, head 1."""
         return Heads(self._seen())
 
-    def calls(self, layer: int) -> ObservedCall:
+    def call(self, layer: int) -> ObservedCall:
         """With maps=True: the layer's call with the most queries, the last of
         equals. Raises KeyError if there is none.
         """
@@ -143,7 +143,7 @@ def observe(model: PreTrainedModel, maps: bool = False) -> Iterator[Observation]
     that records gradients computes the scores a second time.
 
     maps=True also keeps the queries and keys of one call of each layer, from
-    which `headwise.view` draws every attention weight.
+    which every attention weight can be computed (`Observation.call`).
 
     Errors: NotImplementedError for a model that computes its attention itself;
     TypeError for one that is not of transformers; RuntimeError for a model that is

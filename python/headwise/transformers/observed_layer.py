@@ -49,6 +49,7 @@ class ObservedLayer:
     @torch.compiler.disable
     def attend(self, call: AttentionCall) -> tuple[torch.Tensor, torch.Tensor | None]:
         """See Watcher."""
+        call = call.with_autocast()
         options = core_calls.call_options(*call[3:])
         plain = call.dropout_p == 0 and not _records(call)
         with torch.no_grad():

@@ -143,6 +143,16 @@ def test_cached_generation_is_one_long_pass(name, cache):
                 getattr(head, statistic), abs=1e-5), statistic
 
 
+@pytest.mark.parametrize("name", ["bert", "llama", "gpt_oss", "t5"])
+def test_autocast_and_inference_mode_are_observed(name):
+    model = ours(name)
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+        alone = model(**inputs_of(name)).logits
+        with observe(model) as seen:
+            observed = model(**inputs_of(name)).logits
+    assert torch.equal(observed, alone) and len(seen.heads) >= 8
+
+
 def test_gradients_flow_while_observed():
     model, observed = ours("llama"), ours("llama")
     model(**inputs_of("llama")).logits.square().mean().backward()
@@ -189,7 +199,7 @@ def test_kept_call_gives_the_weights_of_eager():
         model(**inputs_of("gemma2"))
     expected = eager_weights("gemma2", inputs_of("gemma2"))
     for layer in seen.layers:
-        call = seen.calls(layer)
+        call = seen.call(layer)
         result = headwise.attention(call.query, call.key, call.key,
                                     attn_weights="per_head", **call.options)
         torch.testing.assert_close(result.attn_weights, expected[layer], atol=1e-5, rtol=0)
@@ -209,13 +219,13 @@ def test_maps_keep_queries_and_keys():
     model = ours("mistral")
     with torch.no_grad(), observe(model, maps=True) as seen:
         model.generate(inputs_of("mistral")["input_ids"], max_new_tokens=3)
-    kept = seen.calls(1)
+    kept = seen.call(1)
     assert kept.query.shape == (2, 11, 4, 8) and kept.key.shape == (2, 11, 2, 8)
     assert not kept.cross
     with torch.no_grad(), observe(model) as without:
         model(**inputs_of("mistral"))
     with pytest.raises(KeyError, match="nothing was kept of layer 1"):
-        without.calls(1)
+        without.call(1)
 
 
 def test_table():
