@@ -15,6 +15,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from headwise._core import *
+    from headwise._safetensors import *
 
 # Where each public name is: a module of this package. A name that is a module
 # itself has None.
@@ -30,6 +31,7 @@ _PLACES = {
     "Executor": "_core",
     "Mask": "_core",
     "STATISTICS": "_core",
+    "SafetensorsFile": "_safetensors",
     "ViewPage": "_core",
     "alibi_slopes": "_core",
     "attention": "_core",
@@ -41,6 +43,7 @@ _PLACES = {
     "key_padding": "_core",
     "key_starts": "_core",
     "observe": "transformers",
+    "read_safetensors": "_safetensors",
     "view": "_view",
     "window": "_core",
 }

@@ -16,5 +16,6 @@ void bind_attention(nb::module_& module);           // attention.cc
 void bind_attention_plan(nb::module_& module);      // attention_plan.cc
 void bind_attention_backward(nb::module_& module);  // attention_backward.cc
 void bind_view_page(nb::module_& module);           // view_page.cc
+void bind_safetensors(nb::module_& module);         // safetensors.cc
 
 }  // namespace headwise::python

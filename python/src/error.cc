@@ -22,19 +22,26 @@ PyObject* exception_of(ErrorCode code) {
   return PyExc_RuntimeError;
 }
 
-[[noreturn]] void raise_as(PyObject* exception, const std::string& message) {
-  PyErr_SetString(exception, message.c_str());
-  throw nb::python_error();
+// A path in it may be no UTF-8.
+nb::object text_of(const std::string& message) {
+  return nb::steal(PyUnicode_DecodeUTF8(message.data(),
+                                        static_cast<Py_ssize_t>(message.size()),
+                                        "surrogateescape"));
 }
 
 }  // namespace
+
+void raise_as(PyObject* exception, const std::string& message) {
+  PyErr_SetObject(exception, text_of(message).ptr());
+  throw nb::python_error();
+}
 
 void raise(const Error& error) {
   const int system_error = error.details().system_error;
   if (error.code() == ErrorCode::io_error && system_error != 0) {
     // The number makes it a FileNotFoundError, a PermissionError, ...
     const nb::tuple parts =
-        nb::make_tuple(system_error, error.message().c_str());
+        nb::make_tuple(system_error, text_of(error.message()));
     PyErr_SetObject(PyExc_OSError, parts.ptr());
     throw nb::python_error();
   }

@@ -9,6 +9,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
 #include <utility>
 
 #include "headwise/base/result.h"
@@ -18,6 +19,8 @@ namespace headwise::python {
 namespace nb = nanobind;
 
 [[noreturn]] void raise(const Error& error);
+// As another exception than that of its code.
+[[noreturn]] void raise_as(PyObject* exception, const std::string& message);
 // Of what `details` say; the message is that of an Error with them.
 [[noreturn]] void raise_type(ErrorDetails details);
 [[noreturn]] void raise_value(ErrorDetails details);

@@ -106,7 +106,11 @@ nb::handle numpy_bfloat16_if_imported() {
 }
 
 nb::handle numpy_bfloat16() {
-  nb::module_::import_("ml_dtypes");
+  if (!nb::steal(PyImport_ImportModule("ml_dtypes")).is_valid()) {
+    nb::chain_error(PyExc_ImportError,
+                    "NumPy has no bfloat16: pip install ml_dtypes");
+    nb::raise_python_error();
+  }
   return numpy_bfloat16_if_imported();
 }
 

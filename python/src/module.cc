@@ -18,4 +18,5 @@ NB_MODULE(_core, module) {
   bind_attention_plan(module);
   bind_attention_backward(module);
   bind_view_page(module);
+  bind_safetensors(module);
 }

@@ -1,6 +1,8 @@
 #include "new_array.h"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "error.h"
 
@@ -146,6 +148,24 @@ nb::object NewArray::object() && {
   return from_dlpack.is_valid()
              ? from_dlpack(nb::cast(nb::ndarray<nb::array_api>(memory)))
              : nb::cast(nb::ndarray<nb::numpy>(memory));
+}
+
+nb::object read_only_array(const AnyView& view,
+                           std::shared_ptr<const void> owner) {
+  using Owner = std::shared_ptr<const void>;
+  const bool bfloat16 = view.dtype() == DType::bfloat16;
+  const nb::capsule capsule(
+      new Owner(std::move(owner)),
+      [](void* owned) noexcept { delete static_cast<Owner*>(owned); });
+  const std::vector<std::int64_t> strides(view.strides().begin(),
+                                          view.strides().end());
+  const nb::ndarray<nb::ro, nb::numpy> memory(
+      view.data() != nullptr ? view.data() : no_elements(), view.rank(),
+      view.extents().data(), capsule, strides.data(),
+      dlpack_of(bfloat16 ? DType::uint16 : view.dtype()),
+      nb::device::cpu::value);
+  const nb::object array = nb::cast(memory);
+  return bfloat16 ? array.attr("view")(numpy_bfloat16()) : array;
 }
 
 }  // namespace headwise::python

@@ -12,10 +12,12 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include "array_argument.h"
+#include "headwise/base/any_view.h"
 #include "headwise/base/dtype.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
@@ -77,5 +79,10 @@ class NewArray {
   std::size_t rank_ = 0;
   void* data_ = nullptr;
 };
+
+// A read-only NumPy array of memory that `owner` keeps, of any rank. Errors:
+// ImportError for bfloat16 without ml_dtypes.
+nb::object read_only_array(const AnyView& view,
+                           std::shared_ptr<const void> owner);
 
 }  // namespace headwise::python
