@@ -108,13 +108,20 @@ void bind_result(nb::module_& module) {
     state         (softmax_rows, context) of a part of the keys
 
 What was not asked for is None. Everything but the output is float32.)")
-      .def_ro("output", &AttentionResult::output)
-      .def_ro("attn_weights", &AttentionResult::attn_weights)
-      .def_ro("lse", &AttentionResult::lse)
-      .def_ro("softmax_rows", &AttentionResult::softmax_rows)
-      .def_ro("statistics", &AttentionResult::statistics)
-      .def_ro("scores", &AttentionResult::scores)
-      .def_ro("state", &AttentionResult::state);
+      .def_ro("output", &AttentionResult::output,
+              nb::for_getter(nb::sig("def output(self) -> Any")))
+      .def_ro("attn_weights", &AttentionResult::attn_weights,
+              nb::for_getter(nb::sig("def attn_weights(self) -> Any")))
+      .def_ro("lse", &AttentionResult::lse,
+              nb::for_getter(nb::sig("def lse(self) -> Any")))
+      .def_ro("softmax_rows", &AttentionResult::softmax_rows,
+              nb::for_getter(nb::sig("def softmax_rows(self) -> Any")))
+      .def_ro("statistics", &AttentionResult::statistics,
+              nb::for_getter(nb::sig("def statistics(self) -> Any")))
+      .def_ro("scores", &AttentionResult::scores,
+              nb::for_getter(nb::sig("def scores(self) -> Any")))
+      .def_ro("state", &AttentionResult::state,
+              nb::for_getter(nb::sig("def state(self) -> Any")));
 }
 
 }  // namespace

@@ -272,16 +272,27 @@ void bind_attention_backward(nb::module_& module) {
       "What attention_backward() returns, by the names of its arguments; None "
       "for what was not asked for.");
   using enum Gradient;
-  result.def_prop_ro("query", &GradientsObject::get<query>)
-      .def_prop_ro("key", &GradientsObject::get<key>)
-      .def_prop_ro("value", &GradientsObject::get<value>)
-      .def_prop_ro("bias", &GradientsObject::get<bias>)
-      .def_prop_ro("t5_bias", &GradientsObject::get<t5_bias>)
-      .def_prop_ro("alibi", &GradientsObject::get<alibi>)
-      .def_prop_ro("score_weight", &GradientsObject::get<score_weight>)
-      .def_prop_ro("sinks", &GradientsObject::get<sinks>)
-      .def_prop_ro("bias_k", &GradientsObject::get<bias_k>)
-      .def_prop_ro("bias_v", &GradientsObject::get<bias_v>);
+  result
+      .def_prop_ro("query", &GradientsObject::get<query>,
+                   nb::sig("def query(self) -> Any"))
+      .def_prop_ro("key", &GradientsObject::get<key>,
+                   nb::sig("def key(self) -> Any"))
+      .def_prop_ro("value", &GradientsObject::get<value>,
+                   nb::sig("def value(self) -> Any"))
+      .def_prop_ro("bias", &GradientsObject::get<bias>,
+                   nb::sig("def bias(self) -> Any"))
+      .def_prop_ro("t5_bias", &GradientsObject::get<t5_bias>,
+                   nb::sig("def t5_bias(self) -> Any"))
+      .def_prop_ro("alibi", &GradientsObject::get<alibi>,
+                   nb::sig("def alibi(self) -> Any"))
+      .def_prop_ro("score_weight", &GradientsObject::get<score_weight>,
+                   nb::sig("def score_weight(self) -> Any"))
+      .def_prop_ro("sinks", &GradientsObject::get<sinks>,
+                   nb::sig("def sinks(self) -> Any"))
+      .def_prop_ro("bias_k", &GradientsObject::get<bias_k>,
+                   nb::sig("def bias_k(self) -> Any"))
+      .def_prop_ro("bias_v", &GradientsObject::get<bias_v>,
+                   nb::sig("def bias_v(self) -> Any"));
   const auto define = [&](const char* name, auto call, auto... described) {
     module.def(name, call, nb::arg("query").none(), nb::arg("key").none(),
                nb::arg("value").none(), nb::arg("output").none(),

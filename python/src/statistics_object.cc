@@ -97,15 +97,24 @@ void bind_statistics(nb::module_& module) {
     rows_without_key  (Hq)                   int64
 
 What was not asked for is None. A call without a batch has no axis B.)")
-      .def_ro("rows", &StatisticsObject::rows)
-      .def_ro("top_keys", &StatisticsObject::top_keys)
-      .def_ro("top_weights", &StatisticsObject::top_weights)
-      .def_ro("columns", &StatisticsObject::columns)
-      .def_ro("map_mean", &StatisticsObject::map_mean)
-      .def_ro("map_largest", &StatisticsObject::map_largest)
-      .def_ro("means", &StatisticsObject::means)
-      .def_ro("counted", &StatisticsObject::counted)
-      .def_ro("rows_without_key", &StatisticsObject::without_key)
+      .def_ro("rows", &StatisticsObject::rows,
+              nb::for_getter(nb::sig("def rows(self) -> Any")))
+      .def_ro("top_keys", &StatisticsObject::top_keys,
+              nb::for_getter(nb::sig("def top_keys(self) -> Any")))
+      .def_ro("top_weights", &StatisticsObject::top_weights,
+              nb::for_getter(nb::sig("def top_weights(self) -> Any")))
+      .def_ro("columns", &StatisticsObject::columns,
+              nb::for_getter(nb::sig("def columns(self) -> Any")))
+      .def_ro("map_mean", &StatisticsObject::map_mean,
+              nb::for_getter(nb::sig("def map_mean(self) -> Any")))
+      .def_ro("map_largest", &StatisticsObject::map_largest,
+              nb::for_getter(nb::sig("def map_largest(self) -> Any")))
+      .def_ro("means", &StatisticsObject::means,
+              nb::for_getter(nb::sig("def means(self) -> Any")))
+      .def_ro("counted", &StatisticsObject::counted,
+              nb::for_getter(nb::sig("def counted(self) -> Any")))
+      .def_ro("rows_without_key", &StatisticsObject::without_key,
+              nb::for_getter(nb::sig("def rows_without_key(self) -> Any")))
       .def(
           "row",
           [](const StatisticsObject& s, nb::handle statistic) {
