@@ -250,3 +250,12 @@ def test_other_devices_are_refused():
     query, key, value = tensors()
     with pytest.raises(TypeError, match="key is on the device cuda"):
         scaled_dot_product_attention(query, key.cuda(), value)
+
+
+def test_the_lowest_finite_number_hides_like_minus_infinity():
+    mask = torch.zeros(5, 7)
+    mask[1, 3:] = mask[2] = torch.finfo(torch.float32).min
+    inputs = tensors()
+    output = scaled_dot_product_attention(*inputs, attn_mask=mask)
+    expected = scaled_dot_product_attention(*inputs, attn_mask=mask == 0)
+    assert torch.equal(output, expected) and (output[:, :, 2] == 0).all()

@@ -38,8 +38,8 @@ MOVES = frozenset(
     """_index_put_impl _local_scalar_dense _to_copy _unsafe_index _unsafe_index_put _unsafe_view
     all amax amin aminmax any arange argmax argmin argsort as_strided_scatter bernoulli bincount
     cat clone constant_pad_nd copy diag_embed diagonal_backward diagonal_scatter embedding
-    empty_like equal exponential fill flip full_like gather index index_add index_copy
-    index_fill index_put index_select kthvalue lift_fresh lift_fresh_copy masked_scatter
+    empty_like equal exponential fill flip full_like gather histc index index_add
+    index_copy index_fill index_put index_select kthvalue lift_fresh lift_fresh_copy masked_scatter
     masked_select max max_pool2d_with_indices max_pool2d_with_indices_backward median min
     multinomial native_dropout native_dropout_backward new_empty new_empty_strided new_full
     new_ones new_zeros nonzero normal ones_like pixel_shuffle pixel_unshuffle rand_like
@@ -116,6 +116,29 @@ def _baddbmm(func: Any, args: tuple, kwargs: dict) -> Tensor:
         _matrix_product(a, b, added, **kwargs) for added, a, b in zip(bias, left, right.contiguous())
     ]
     return torch.stack(products)
+
+
+def _grouped_mm(func: Any, args: tuple, kwargs: dict) -> Tensor:
+    """Groups of rows times a matrix each, the experts of a model; or, for the
+    gradients of those matrices, groups of columns times groups of rows."""
+    left, right = args[:2]
+    offsets = args[2] if len(args) > 2 else kwargs.get("offs")
+    if offsets is None or len(args) > 3 or kwargs.get("bias") is not None or left.dim() != 2:
+        raise NotImplementedError(_unknown(func))
+    ends = offsets.tolist()
+    starts = [0, *ends[:-1]]
+    if right.dim() == 2:
+        products = [
+            _matrix_product(left[:, start:end], right[start:end])
+            for start, end in zip(starts, ends)
+        ]
+        return torch.stack(products)
+    products = [
+        _matrix_product(left[start:end], matrix)
+        for start, end, matrix in zip(starts, ends, right)
+    ]
+    unused = left.new_zeros((left.shape[0] - ends[-1], right.shape[2]))
+    return torch.cat([*products, unused])
 
 
 def _reduction(func: Any, args: tuple, kwargs: dict) -> Any:
@@ -229,6 +252,7 @@ HANDLERS: dict[str, Handler] = {
     "mv": _mv,
     "bmm": _bmm,
     "baddbmm": _baddbmm,
+    "_grouped_mm": _grouped_mm,
     "convolution": _samples(0),
     "convolution_backward": _samples(0, 1, summed=(1, 2)),
     "avg_pool2d": _samples(0),
