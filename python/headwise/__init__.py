@@ -32,6 +32,8 @@ _PLACES = {
     "Mask": "_core",
     "STATISTICS": "_core",
     "SafetensorsFile": "_safetensors",
+    "SentenceEmbeddings": "_core",
+    "SentenceEncoder": "_core",
     "ViewPage": "_core",
     "alibi_slopes": "_core",
     "attention": "_core",

@@ -14,6 +14,7 @@ void bind_alibi(nb::module_& module);               // alibi.cc
 void bind_statistics(nb::module_& module);          // statistics_object.cc
 void bind_attention(nb::module_& module);           // attention.cc
 void bind_attention_plan(nb::module_& module);      // attention_plan.cc
+void bind_sentence_encoder(nb::module_& module);    // sentence_encoder.cc
 void bind_attention_backward(nb::module_& module);  // attention_backward.cc
 void bind_view_page(nb::module_& module);           // view_page.cc
 void bind_safetensors(nb::module_& module);         // safetensors.cc

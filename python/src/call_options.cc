@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "error.h"
+#include "executor_object.h"
 #include "number_arguments.h"
 
 namespace headwise::python {
@@ -181,17 +182,6 @@ void set_kv_groups(CallOptions& o, nb::handle value) {
   o.operation.kv_groups = value_of(HeadGroups::create(sizes));
 }
 
-void set_executor(CallOptions& o, nb::handle value) {
-  const Executor* executor = nullptr;
-  if (!nb::try_cast(value, executor, false)) {
-    raise_type({.operation = std::string(o.operation_name()),
-                .argument = "executor",
-                .given = std::string("is ") + nb::repr(value).c_str(),
-                .expected = "a headwise.Executor"});
-  }
-  o.attention.executor = executor;
-}
-
 constexpr OptionField kOfAttention[] = {
     {"mask",
      [](CallOptions& o, nb::handle value) {
@@ -240,7 +230,10 @@ constexpr OptionField kOfAttention[] = {
      [](CallOptions& o, nb::handle value) {
        o.attention.scores = one_of(value, o.named("scores"), kScores);
      }},
-    {"executor", &set_executor},
+    {"executor",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.executor = &executor_argument(value, o.named("executor"));
+     }},
 };
 
 constexpr OptionField kOfOperation[] = {

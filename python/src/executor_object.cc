@@ -1,11 +1,23 @@
-#include <nanobind/nanobind.h>
+#include "executor_object.h"
+
+#include <string>
 
 #include "bindings.h"
 #include "error.h"
-#include "headwise/run/executor.h"
 #include "number_arguments.h"
 
 namespace headwise::python {
+
+const Executor& executor_argument(nb::handle value, ArgumentName name) {
+  const Executor* executor = nullptr;
+  if (!nb::try_cast(value, executor, false) || executor == nullptr) {
+    raise_type({.operation = std::string(name.operation),
+                .argument = std::string(name.argument),
+                .given = std::string("is ") + nb::repr(value).c_str(),
+                .expected = "a headwise.Executor"});
+  }
+  return *executor;
+}
 
 void bind_executor(nb::module_& module) {
   nb::class_<Executor>(module, "Executor",

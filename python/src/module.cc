@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
   bind_statistics(module);
   bind_attention(module);
   bind_attention_plan(module);
+  bind_sentence_encoder(module);
   bind_attention_backward(module);
   bind_view_page(module);
   bind_safetensors(module);

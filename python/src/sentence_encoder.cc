@@ -1,0 +1,224 @@
+#include "headwise/models/sentence_encoder.h"
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings.h"
+#include "error.h"
+#include "executor_object.h"
+#include "file_access.h"
+#include "new_array.h"
+#include "number_arguments.h"
+#include "path_argument.h"
+
+namespace headwise::python {
+namespace {
+
+constexpr std::string_view kEncode = "SentenceEncoder.encode";
+
+[[noreturn]] void raise_given(nb::handle value, const std::string& argument,
+                              std::string_view expected) {
+  raise_type({.operation = std::string(kEncode),
+              .argument = argument,
+              .given = std::string("is ") + nb::repr(value).c_str(),
+              .expected = std::string(expected)});
+}
+
+// The texts of an iterable as UTF-8, which its strings keep.
+class Texts {
+ public:
+  explicit Texts(nb::handle sentences) {
+    constexpr std::string_view kExpected =
+        "a list or another iterable of str; for one sentence, [sentence]";
+    if (nb::isinstance<nb::str>(sentences) ||
+        nb::isinstance<nb::bytes>(sentences)) {
+      raise_given(sentences, "sentences", kExpected);
+    }
+    const nb::object iterator = nb::steal(PyObject_GetIter(sentences.ptr()));
+    if (!iterator.is_valid()) {
+      PyErr_Clear();
+      raise_given(sentences, "sentences", kExpected);
+    }
+    strings_ = nb::list(iterator);
+    views_.reserve(nb::len(strings_));
+    for (const nb::handle string : strings_) {
+      views_.push_back(utf8_of(string));
+    }
+  }
+
+  std::span<const std::string_view> views() const { return views_; }
+
+ private:
+  std::string_view utf8_of(nb::handle string) const {
+    const auto argument = [this] {
+      return "sentences[" + std::to_string(views_.size()) + "]";
+    };
+    if (!nb::isinstance<nb::str>(string)) {
+      raise_given(string, argument(), "a str");
+    }
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
+    if (text == nullptr) {
+      if (PyErr_ExceptionMatches(PyExc_UnicodeError) == 0) {
+        nb::raise_python_error();
+      }
+      PyErr_Clear();
+      raise_value({.operation = std::string(kEncode),
+                   .argument = argument(),
+                   .given = "has half of a surrogate pair",
+                   .expected = "characters of Unicode"});
+    }
+    return {text, static_cast<std::size_t>(size)};
+  }
+
+  nb::list strings_;
+  std::vector<std::string_view> views_;
+};
+
+SentenceEncoder read(nb::handle folder, nb::handle access) {
+  const std::string path =
+      path_argument(folder, {"SentenceEncoder.read", "folder"});
+  const BertAccess how = {
+      .file = file_access(access, {"SentenceEncoder.read", "access"})};
+  const auto read = [&] {
+    const nb::gil_scoped_release released;
+    return SentenceEncoder::read(path, how);
+  };
+  return value_of(read());
+}
+
+// Called from any thread. What `callback` raises ends the call of encode().
+Progress progress_of(nb::handle callback) {
+  if (PyCallable_Check(callback.ptr()) == 0) {
+    raise_given(callback, "progress", "a function of (done, total)");
+  }
+  return [callback](std::size_t done, std::size_t total) {
+    const nb::gil_scoped_acquire acquired;
+    callback(done, total);
+  };
+}
+
+// headwise.SentenceEmbeddings
+struct EmbeddingsObject {
+  nb::object embeddings, cut;
+  std::size_t tokens;
+};
+
+Tensor<std::int64_t, 1> integers_of(std::span<const std::size_t> numbers) {
+  auto tensor =
+      value_of(Tensor<std::int64_t, 1>::create_unset({numbers.size()}));
+  std::ranges::copy(numbers, tensor.data());
+  return tensor;
+}
+
+nb::object encode(const SentenceEncoder& encoder, nb::handle sentences,
+                  nb::handle cut, nb::handle max_tokens, nb::handle progress,
+                  nb::handle executor) {
+  const Texts texts(sentences);
+  SentenceOptions options;
+  if (!max_tokens.is_none()) {
+    options.max_tokens = unsigned_integer(max_tokens, {kEncode, "max_tokens"});
+  }
+  if (!progress.is_none()) {
+    options.progress = progress_of(progress);
+  }
+  if (!executor.is_none()) {
+    options.executor = &executor_argument(executor, {kEncode, "executor"});
+  }
+  const bool with_cut = !cut.is_none() && boolean(cut, {kEncode, "cut"});
+  const auto compute = [&] {
+    const nb::gil_scoped_release released;
+    return encoder.encode(texts.views(), options);
+  };
+  SentenceEmbeddings done = value_of(compute());
+  nb::object embeddings = NewArray(std::move(done.embeddings)).object();
+  if (!with_cut) {
+    return embeddings;
+  }
+  return nb::cast(EmbeddingsObject{std::move(embeddings),
+                                   NewArray(integers_of(done.cut)).object(),
+                                   done.tokens});
+}
+
+nb::str repr(const SentenceEncoder& encoder) {
+  const BertConfig& config = encoder.settings().config;
+  return nb::str(
+             "<SentenceEncoder: {} layers, {} heads, embedding_size {}, "
+             "max_tokens {}>")
+      .format(config.num_layers, config.num_heads, encoder.embedding_size(),
+              encoder.settings().max_tokens);
+}
+
+constexpr char kEncodeDocumentation[] =
+    R"(The embeddings of sentences: a NumPy array of float32.
+
+    sentences  B strings, as an iterable
+    returns    (B, embedding_size)
+
+The bits of a sentence do not depend on the other sentences or the threads.
+
+    cut         True: return a SentenceEmbeddings, which also says how many
+                tokens of each sentence were cut off
+    max_tokens  number of tokens used of a sentence, with [CLS] and [SEP]; at
+                most that of the model, which is the default
+    progress    called with (sentences done, their number), by one thread at a
+                time; what it raises ends the call
+    executor    Executor.with_threads(n)
+
+Errors: TypeError for anything but strings, ValueError for half of a surrogate
+pair, with the number of the sentence; MemoryError.)";
+
+}  // namespace
+
+void bind_sentence_encoder(nb::module_& module) {
+  nb::class_<EmbeddingsObject>(module, "SentenceEmbeddings",
+                               R"(What SentenceEncoder.encode(cut=True) returns.
+
+    embeddings  (B, embedding_size)  float32
+    cut         (B)                  int64, tokens beyond max_tokens
+    tokens      int                  of all sentences, without those cut off)")
+      .def_ro("embeddings", &EmbeddingsObject::embeddings)
+      .def_ro("cut", &EmbeddingsObject::cut)
+      .def_ro("tokens", &EmbeddingsObject::tokens);
+  nb::class_<SentenceEncoder>(module, "SentenceEncoder",
+                              R"(A model folder of the BERT family as a function
+from sentences to embeddings, as sentence-transformers computes them.
+
+    model = headwise.SentenceEncoder.read("all-MiniLM-L6-v2")
+    embeddings = model.encode(["Heads matter.", "So do we."])    # (2, 384))")
+      .def_static("read", &read, nb::arg("folder").none(), nb::kw_only(),
+                  nb::arg("access") = "mapped",
+                  nb::sig("def read(folder: str | bytes | PathLike[str], *, "
+                          "access: str = 'mapped') -> SentenceEncoder"),
+                  R"(Opens the folder of a model; headwise downloads nothing.
+
+    access   "mapped" or "read", as in read_safetensors(): "read" for files that
+             another program may change
+
+Errors: OSError; ValueError for files with wrong content; NotImplementedError
+for models that headwise does not compute; MemoryError.)")
+      .def("encode", &encode, nb::arg("sentences").none(), nb::kw_only(),
+           nb::arg("cut").none() = nb::none(),
+           nb::arg("max_tokens").none() = nb::none(),
+           nb::arg("progress").none() = nb::none(),
+           nb::arg("executor").none() = nb::none(),
+           nb::sig("def encode(self, sentences: Iterable[str], *, "
+                   "cut: bool | None = None, max_tokens: int | None = None, "
+                   "progress: Callable[[int, int], object] | None = None, "
+                   "executor: Executor | None = None) "
+                   "-> Array | SentenceEmbeddings"),
+           kEncodeDocumentation)
+      .def_prop_ro("embedding_size", &SentenceEncoder::embedding_size)
+      .def_prop_ro(
+          "max_tokens",
+          [](const SentenceEncoder& encoder) {
+            return encoder.settings().max_tokens;
+          },
+          "The number of tokens used of a sentence, with [CLS] and [SEP].")
+      .def("__repr__", &repr);
+}
+
+}  // namespace headwise::python
