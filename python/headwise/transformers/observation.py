@@ -4,7 +4,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import html
-from collections.abc import Iterator, Mapping
+import os
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +15,7 @@ from transformers import PreTrainedModel
 
 from .attention_layers import attention_layers
 from .observed_layer import STATISTICS, ObservedCall, ObservedLayer
+from .observed_page import page_groups, page_of
 from .pruned_record import pruned_heads
 from .registration import NAME, check_interface, register
 from .watched import unwatch, watch
@@ -87,11 +90,30 @@ class Observation:
         """With maps=True: the layer's call with the most queries, the last of
         equals. Raises KeyError if there is none.
         """
-        for each in self._seen():
-            if each.number == layer and each.largest is not None:
-                return each.largest
-        raise KeyError(f"nothing was kept of layer {layer}: it computed no attention, or "
-                       "observe(maps=True) was not asked for")
+        return self._kept([layer])[0].largest
+
+    def view(self, path: str | os.PathLike[str], tokens: Sequence[str] | None = None,
+             key_tokens: Sequence[str] | None = None,
+             layers: Sequence[int] | None = None, **settings: Any) -> list[pathlib.Path]:
+        """With maps=True: writes the page that shows every head, and returns its path.
+
+        tokens are those of the queries, by default numbers; key_tokens those of
+        the keys, in cross-attention. `layers` chooses layers. Settings are those
+        of headwise.view(), such as title and sequence.
+
+        A page has layers with the same lengths and options. Where layers differ,
+        as with windows in every other layer or an encoder with a decoder, each
+        kind gets a page: page.html, and page-1.html whose first layer is 1.
+
+        Errors: KeyError if nothing was kept; those of headwise.view().
+        """
+        first = pathlib.Path(path)
+        paths = []
+        for group in page_groups(self._kept(layers)):
+            paths.append(first.with_stem(f"{first.stem}-{group[0].number}")
+                         if paths else first)
+            page_of(group, tokens, key_tokens, **settings).write(paths[-1])
+        return paths
 
     def to_pandas(self) -> Any:
         """A DataFrame with a row per head."""
@@ -103,7 +125,9 @@ class Observation:
         return pandas.DataFrame(rows, columns=columns)
 
     def _repr_html_(self) -> str:
-        """The mean entropy of every head; a darker cell attends to fewer keys."""
+        """The mean entropy of every head, a darker cell attends to fewer keys; with
+        maps=True also the page of the first layers.
+        """
         heads = self.heads
         if not heads:
             return "<p>No attention was computed.</p>"
@@ -113,8 +137,24 @@ class Observation:
                        + "".join(_cell(each, most) for each in heads.values()
                                  if each.layer == layer) + "</tr>"
                        for layer, name in self.layers.items())
-        return ("<table><caption>Entropy of the attention weights, in nats</caption>"
-                f"{rows}</table>")
+        table = ("<table><caption>Entropy of the attention weights, in nats</caption>"
+                 f"{rows}</table>")
+        if any(layer.largest is not None for layer in self._seen()):
+            page = page_of(page_groups(self._kept(None))[0])
+            table += ("<iframe style='width: 100%; height: 720px; border: 0' srcdoc='"
+                      f"{html.escape(page.html(), quote=True)}'></iframe>")
+        return table
+
+    def _kept(self, layers: Sequence[int] | None) -> list[ObservedLayer]:
+        kept = {each.number: each for each in self._seen() if each.largest is not None}
+        if layers is None and not kept:
+            raise KeyError("nothing was kept: no attention was computed, or "
+                           "observe(maps=True) was not asked for")
+        for layer in layers or ():
+            if layer not in kept:
+                raise KeyError(f"nothing was kept of layer {layer}: it computed no "
+                               "attention, or observe(maps=True) was not asked for")
+        return [kept[layer] for layer in (kept if layers is None else layers)]
 
     def _seen(self) -> list[ObservedLayer]:
         return [layer for layer in self._layers if layer.calls]
@@ -142,8 +182,8 @@ def observe(model: PreTrainedModel, maps: bool = False) -> Iterator[Observation]
     that see no key do not count, nor do padded queries of self-attention. A model
     that records gradients computes the scores a second time.
 
-    maps=True also keeps the queries and keys of one call of each layer, from
-    which every attention weight can be computed (`Observation.call`).
+    maps=True also keeps the queries and keys of one call of each layer, from which
+    `Observation.view` draws every attention weight.
 
     Errors: NotImplementedError for a model that computes its attention itself;
     TypeError for one that is not of transformers; RuntimeError for a model that is

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from headwise import _core
 from headwise.torch import core_calls
+from headwise.torch.call_arguments import Operands
 from torch import nn
 
 from .attention_call import AttentionCall
@@ -23,6 +24,16 @@ class ObservedCall(NamedTuple):
     key: torch.Tensor    # (B, Lkv, Hkv, D)
     options: dict        # keyword arguments of headwise.attention
     cross: bool          # queries and keys of different sequences
+    call: AttentionCall  # what the options are made of, without tensors
+
+    def fits_on_a_page_with(self, other: ObservedCall) -> bool:
+        """Whether both have the same lengths, head size and options."""
+        if (self.query.shape[1::2] != other.query.shape[1::2]
+                or self.key.shape[1] != other.key.shape[1] or self.cross != other.cross
+                or self.call[4:8] != other.call[4:8]):
+            return False
+        return all(_equal(one, two)
+                   for one, two in zip(self.call.operands, other.call.operands))
 
 
 class ObservedLayer:
@@ -36,6 +47,11 @@ class ObservedLayer:
         self.largest: ObservedCall | None = None
         self._sums = torch.zeros(0, dtype=torch.float64)  # (Hq, statistics)
         self._gone, self._keep, self._cross = gone, keep, _is_cross(module)
+
+    @property
+    def num_heads(self) -> int:
+        """The number of heads before any pruning."""
+        return len(self.head_numbers) + len(self._gone)
 
     def means(self) -> torch.Tensor:
         """(Hq, statistics), float64; NaN for a head without queries, and for
@@ -58,7 +74,7 @@ class ObservedLayer:
                 call.value.transpose(1, 2), statistics={"rows": True}, **options)
         self._add(call, seen.statistics.rows[..., :len(STATISTICS)])
         if self._keep:
-            self._keep_call(call, options)
+            self._keep_call(call)
         if plain:
             return seen.output.transpose(1, 2), seen.attn_weights
         return call.run()
@@ -79,14 +95,23 @@ class ObservedLayer:
         self._sums += torch.where(counted[..., None], rows, 0).sum(
             (0, 2), dtype=torch.float64)
 
-    def _keep_call(self, call: AttentionCall, options: dict) -> None:
+    def _keep_call(self, call: AttentionCall) -> None:
         if self.largest is None or call.query.shape[2] >= self.largest.query.shape[1]:
+            operands = Operands(*(None if each is None else each.detach()
+                                  for each in call.operands))
+            shown = call._replace(query=None, key=None, value=None, operands=operands,
+                                  dropout_p=0.0, attn_weights="none")
             # A static cache writes into its keys later.
             self.largest = ObservedCall(
                 call.query.detach().transpose(1, 2).clone(),
                 call.key.detach().transpose(1, 2).clone(),
-                {name: value for name, value in options.items()
-                 if name not in ("attn_weights", "dropout")}, self._cross)
+                core_calls.call_options(*shown[3:]), self._cross, shown)
+
+
+def _equal(one: torch.Tensor | None, two: torch.Tensor | None) -> bool:
+    if one is None or two is None:
+        return one is two
+    return one is two or torch.equal(one, two)
 
 
 def _records(call: AttentionCall) -> bool:

@@ -228,6 +228,66 @@ def test_maps_keep_queries_and_keys():
         without.call(1)
 
 
+@pytest.mark.parametrize("name, pages", [
+    ("bert", {"": 2}), ("gpt2", {"": 2}), ("llama", {"": 2}), ("mistral", {"": 2}),
+    ("vit", {"": 2}), ("qwen3", {"": 2}), ("gemma2", {"": 1, "-1": 1}),
+    ("gpt_oss", {"": 1, "-1": 1}), ("bart", {"": 2, "-2": 2, "-3": 2}),
+    ("t5", {"": 2, "-2": 2, "-3": 2}), ("whisper", {"": 2, "-2": 2, "-3": 2})])
+def test_page_shows_every_layer(name, pages, tmp_path):
+    model = ours(name)
+    with observe(model, maps=True) as seen:
+        model(**inputs_of(name))
+    paths = seen.view(tmp_path / "page.html", title="Seen in a test")
+    assert [each.name for each in paths] == [f"page{tail}.html" for tail in pages]
+    assert all("Seen in a test" in path.read_text() for path in paths)
+    assert sum(pages.values()) == len(seen.layers)
+
+
+def test_page_of_a_pruned_model_has_the_tokens(tmp_path):
+    model = ours("bert")
+    prune_heads(model, {1: [0, 2]})
+    with observe(model, maps=True) as seen:
+        model(**inputs_of("bert"))
+    tokens = [f"word{number}" for number in range(11)]
+    (path,) = seen.view(tmp_path / "page.html", tokens, layers=[1], sequence=1)
+    assert "word10" in path.read_text()
+    assert path.read_text().count('"pruned":true') == 2
+    with pytest.raises(ValueError, match="label"):
+        seen.view(tmp_path / "page.html", tokens[:-1])
+    with pytest.raises(KeyError, match="layer 5"):
+        seen.view(tmp_path / "page.html", layers=[5])
+
+
+def test_layers_with_other_sinks_do_not_share_a_page():
+    model = ours("gpt_oss")
+    with observe(model, maps=True) as seen:
+        model(**inputs_of("gpt_oss"))
+    one = seen.call(0)
+    operands = one.call.operands
+    for sinks, fits in ((operands.sinks.clone(), True), (operands.sinks + 1, False),
+                        (None, False)):
+        other = one._replace(
+            call=one.call._replace(operands=operands._replace(sinks=sinks)))
+        assert one.fits_on_a_page_with(other) == fits
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_page_of_generation_shows_the_prompt(cache, tmp_path):
+    model = ours("llama")
+    with observe(model, maps=True) as seen:
+        model.generate(inputs_of("llama")["input_ids"], max_new_tokens=3,
+                       cache_implementation=cache)
+    assert seen.call(0).query.shape[1] == 11
+    assert len(seen.view(tmp_path / "page.html")) == 1
+
+
+def test_notebook_shows_the_page():
+    model = ours("gpt2")
+    with observe(model, maps=True) as seen:
+        model(**inputs_of("gpt2"))
+    assert "<iframe" in seen._repr_html_()
+
+
 def test_table():
     pandas = pytest.importorskip("pandas")
     model = ours("bart")
