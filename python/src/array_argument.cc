@@ -147,7 +147,7 @@ void ArrayArgument::read_torch(const TorchNames& torch, Graph graph) {
                      "a plain number type"));
   }
   dtype_ = *known;
-  if (nb::cast<bool>(tensor.attr("is_sparse")) ||
+  if (!tensor.attr("layout").is(*torch.strided) ||
       nb::cast<bool>(tensor.attr("is_neg")())) {
     raise_type(about(name_, "has no plain memory",
                      "a dense tensor: tensor.to_dense().resolve_neg()"));

@@ -18,6 +18,7 @@ TorchNames make_torch_names(const nb::object& torch) {
   names.tensor.keep(torch.attr("Tensor"));
   names.empty.keep(torch.attr("empty"));
   names.is_grad_enabled.keep(torch.attr("is_grad_enabled"));
+  names.strided.keep(torch.attr("strided"));
   for (std::size_t n = 0; n < kDTypes; ++n) {
     const std::string name = text_of(static_cast<DType>(n));
     if (nb::hasattr(torch, name.c_str())) {
@@ -53,7 +54,8 @@ const TorchNames* TorchNames::if_imported() {
   if (names.tensor.empty()) {
     const nb::object torch = imported_module("torch");
     if (!usable(torch, "Tensor") || !usable(torch, "empty") ||
-        !usable(torch, "is_grad_enabled") || !usable(torch, "float32")) {
+        !usable(torch, "is_grad_enabled") || !usable(torch, "float32") ||
+        !usable(torch, "strided")) {
       return nullptr;
     }
     names = make_torch_names(torch);

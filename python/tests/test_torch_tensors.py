@@ -85,12 +85,14 @@ def test_a_gradient_that_would_be_lost(query):
         attend(parameter)
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
         (lambda t: t.double(), TypeError, "query is float64, expected float32, bfloat16"),
         (lambda t: t.to("meta"), TypeError, "on the device meta, expected one on the CPU"),
         (lambda t: t.to_sparse(), TypeError, "no plain memory"),
+        (lambda t: t[0, :, 0].to_sparse_csr(), TypeError, "no plain memory"),
         (lambda t: t.to(torch.complex64), TypeError, "element type torch.complex64"),
         (lambda t: t[0, 0], ValueError, r"shape \(2, 4\), expected"),
         (lambda t: misaligned(), ValueError, "not aligned"),
