@@ -13,7 +13,8 @@ from .attention_call import AttentionCall
 
 # Those that a call without separators has, in the order of its rows.
 STATISTICS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
-_OF_POSITIONS = [STATISTICS.index(name) for name in ("distance", "previous", "self", "next")]
+_OF_POSITIONS = [STATISTICS.index(name)
+                 for name in ("distance", "previous", "self", "next")]
 
 
 class ObservedCall(NamedTuple):

@@ -24,7 +24,10 @@ def watcher_of(module: nn.Module) -> Watcher | None:
 
 
 def watch(watchers: dict[nn.Module, Watcher]) -> None:
-    """The caller keeps the modules until `unwatch`: their ids are the keys. Raises RuntimeError if one of the modules is watched."""
+    """The caller keeps the modules until `unwatch`: their ids are the keys.
+
+    Raises RuntimeError if one of the modules is watched.
+    """
     if any(id(module) in _watchers for module in watchers):
         raise RuntimeError("the model is already observed")
     _watchers.update({id(module): watcher for module, watcher in watchers.items()})

@@ -6,6 +6,7 @@ tf = pytest.importorskip("transformers")
 
 import headwise
 import headwise.transformers
+from headwise.torch import make_batch_invariant
 from headwise.transformers.interface import headwise_attention
 from headwise.transformers.mask_rules import mask_for_headwise
 from small_models import inputs_of, small_model, words
@@ -204,6 +205,22 @@ def test_attention_of_a_padded_batch_is_that_of_each_sequence_bit_for_bit(
         assert torch.equal(together[row, -len(alone):], alone)
 
 
+@pytest.mark.parametrize("name", DECODERS)
+def test_logits_of_a_padded_batch_are_those_of_each_sequence_bit_for_bit(name):
+    model = small_model(name)
+    model.set_attn_implementation("headwise")
+    make_batch_invariant(model)
+    lengths = (40, 23, 3)
+    ids = words(len(lengths), 40)
+    mask = torch.stack([torch.arange(40) >= 40 - n for n in lengths])
+    positions = (mask.long().cumsum(1) - 1).clamp(min=0)
+    with torch.no_grad():
+        together = model(ids, attention_mask=mask.long(), position_ids=positions).logits
+        for row in range(len(lengths)):
+            alone = model(ids[row:row + 1, mask[row]]).logits
+            assert torch.equal(together[row, mask[row]], alone[0])
+
+
 @pytest.mark.parametrize("name", ["bert", "llama", "whisper", "t5"])
 def test_attention_weights_are_those_of_eager(name):
     eager, ours = both(name)
@@ -251,7 +268,8 @@ def test_sixteen_bits(dtype):
     model.set_attn_implementation("headwise")
     wide = small_model("llama")
     with torch.no_grad():
-        given, expected = model(**inputs_of("llama")).logits, wide(**inputs_of("llama")).logits
+        given = model(**inputs_of("llama")).logits
+        expected = wide(**inputs_of("llama")).logits
     assert given.dtype == dtype
     assert (given.float() - expected).abs().max() < 0.1 * expected.abs().max()
 
