@@ -113,7 +113,8 @@ def _baddbmm(func: Any, args: tuple, kwargs: dict) -> Tensor:
         return func(*args, **kwargs)
     bias = bias.expand(left.shape[0], left.shape[1], right.shape[2])
     products = [
-        _matrix_product(a, b, added, **kwargs) for added, a, b in zip(bias, left, right.contiguous())
+        _matrix_product(a, b, added, **kwargs)
+        for added, a, b in zip(bias, left, right.contiguous())
     ]
     return torch.stack(products)
 
