@@ -16,6 +16,7 @@ import typing
 if typing.TYPE_CHECKING:
     from headwise._core import *
     from headwise._safetensors import *
+    from headwise._view import view
 
 # Where each public name is: a module of this package. A name that is a module
 # itself has None.
@@ -28,12 +29,15 @@ _PLACES = {
     "AttentionResult": "_core",
     "AttentionStatistics": "_core",
     "Bias": "_core",
+    "DecodePlan": "_core",
     "Executor": "_core",
+    "KvCache": "_core",
     "Mask": "_core",
     "STATISTICS": "_core",
     "SafetensorsFile": "_safetensors",
     "SentenceEmbeddings": "_core",
     "SentenceEncoder": "_core",
+    "SequenceId": "_core",
     "ViewPage": "_core",
     "alibi_slopes": "_core",
     "attention": "_core",

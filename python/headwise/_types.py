@@ -39,6 +39,11 @@ class StatisticsOptions(TypedDict, total=False):
     query_lengths: Integers  # (B)
 
 
+class RollingWindow(TypedDict, total=False):
+    left: int
+    keep_first: int
+
+
 class AddedKeys(TypedDict, total=False):
     bias_k: Array  # (Hkv, D), float32
     bias_v: Array  # (Hkv, Dv), float32

@@ -18,6 +18,8 @@ NB_MODULE(_core, module) {
   bind_attention_plan(module);
   bind_sentence_encoder(module);
   bind_attention_backward(module);
+  bind_kv_cache(module);
+  bind_decode_plan(module);
   bind_view_page(module);
   bind_safetensors(module);
 }

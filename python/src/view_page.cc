@@ -4,7 +4,6 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +15,8 @@
 #include "float_tensor.h"
 #include "headwise/interop/atomic_file.h"
 #include "number_arguments.h"
+#include "one_at_a_time.h"
+#include "path_argument.h"
 
 namespace headwise::python {
 namespace {
@@ -118,15 +119,6 @@ ViewPageSettings settings_of(const nb::kwargs& keywords) {
 
 // A page, with the options that its views look at.
 class PageObject {
- private:
-  // One thread at a time may use a page.
-  template <class Call>
-  auto alone(Call&& call) {
-    const nb::gil_scoped_release released;
-    const std::scoped_lock lock(mutex_);
-    return call();
-  }
-
  public:
   explicit PageObject(const nb::kwargs& keywords)
       : options_(std::make_unique<CallOptions>(kCreate)),
@@ -147,22 +139,21 @@ class PageObject {
         .key = keys.view(),
         .head_numbers = numbers,
         .num_heads = unsigned_integer(num_heads, {kAdd, "num_heads"})};
-    check(alone([&] { return page_.add(layer); }));
+    check(one_at_a_time_.run([&] { return page_.add(layer); }));
   }
   void add_pruned(nb::handle number, nb::handle num_heads) {
     const std::size_t layer = unsigned_integer(number, {kAdd, "number"});
     const std::size_t heads = unsigned_integer(num_heads, {kAdd, "num_heads"});
-    check(alone([&] { return page_.add_pruned(layer, heads); }));
+    check(one_at_a_time_.run([&] { return page_.add_pruned(layer, heads); }));
   }
   nb::str html() {
-    const std::string text = value_of(alone([&] { return page_.html(); }));
+    const std::string text =
+        value_of(one_at_a_time_.run([&] { return page_.html(); }));
     return nb::str(text.c_str(), text.size());
   }
   void write(nb::handle path) {
-    const nb::object text_of_path =
-        nb::module_::import_("os").attr("fspath")(path);
-    const std::string name(word(text_of_path, {"ViewPage.write", "path"}));
-    check(alone([&]() -> Status {
+    const std::string name = path_argument(path, {"ViewPage.write", "path"});
+    check(one_at_a_time_.run([&]() -> Status {
       const auto text = page_.html();
       return text ? write_file_atomically(name, *text) : text.error();
     }));
@@ -179,7 +170,7 @@ class PageObject {
   std::unique_ptr<CallOptions> options_;
   nb::kwargs keywords_;  // an executor lies in it
   ViewPage page_;
-  std::mutex mutex_;
+  OneAtATime one_at_a_time_;
 };
 
 }  // namespace
