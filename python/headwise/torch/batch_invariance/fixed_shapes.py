@@ -2,7 +2,7 @@
 
 The kernels of torch choose their algorithm by the shape of a call, so a row can
 get other bits in another batch. In calls of one shape it gets the same bits in
-every place; python/tests/torch/test_torch_batch_invariance.py measures this.
+every place; python/tests/with_torch/test_torch_batch_invariance.py measures this.
 """
 
 from __future__ import annotations
