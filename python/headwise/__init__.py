@@ -54,7 +54,10 @@ _PLACES = {
     "window": "_core",
 }
 
-__all__ = [name for name in _PLACES if name != "__version__"]
+# What `from headwise import *` must not load: it needs torch.
+_WITH_TORCH = {"torch", "transformers", "observe"}
+
+__all__ = [name for name in _PLACES if name not in {"__version__", *_WITH_TORCH}]
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -183,9 +183,10 @@ def test_import_loads_neither_numpy_nor_torch():
 
 
 def test_every_public_name():
-    for name in headwise.__all__:
-        if headwise._PLACES[name] is not None:
-            assert getattr(headwise, name) is not None
+    from_star = {}
+    exec("from headwise import *", from_star)
+    assert from_star.keys() - {"__builtins__"} == set(headwise.__all__)
+    for name in headwise._PLACES:
         assert name in dir(headwise)
     with pytest.raises(AttributeError, match="no attribute 'atention'"):
         headwise.atention
