@@ -33,6 +33,7 @@ _PLACES = {
     "Executor": "_core",
     "KvCache": "_core",
     "Mask": "_core",
+    "MultiHeadAttention": "_core",
     "STATISTICS": "_core",
     "SafetensorsFile": "_safetensors",
     "SentenceEmbeddings": "_core",

@@ -1,0 +1,53 @@
+// headwise.MultiHeadAttention: a layer that several threads may use.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+
+#include "headwise/module/multi_head_attention.h"
+#include "layer_call.h"
+#include "layer_params.h"
+
+namespace headwise::python {
+
+class LayerObject {
+ public:
+  explicit LayerObject(MultiHeadAttention layer) : layer_(std::move(layer)) {}
+
+  nb::object forward(nb::handle query, nb::handle key, nb::handle value,
+                     const nb::kwargs& keywords) const;
+  void fix_sizes(const nb::kwargs& keywords);
+  void set_rotary(nb::handle rotary);
+  void set_params(nb::handle params);
+  void save(nb::handle path) const;
+
+  // ValueError while an input size is open.
+  const MultiHeadAttentionParams& params() const;
+  const MultiHeadAttentionConfig& config() const { return layer_.config(); }
+
+  // Runs `call(layer)` without the interpreter lock, while no call changes the
+  // layer.
+  template <class Call>
+  auto use(Call&& call) const {
+    const nb::gil_scoped_release released;
+    const std::shared_lock lock(mutex_);
+    return call(layer_);
+  }
+
+ private:
+  template <class Call>
+  auto change(Call&& call) {
+    const nb::gil_scoped_release released;
+    const std::unique_lock lock(mutex_);
+    return call(layer_);
+  }
+
+  MultiHeadAttention layer_;
+  mutable std::shared_mutex mutex_;
+};
+
+}  // namespace headwise::python

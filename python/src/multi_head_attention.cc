@@ -1,0 +1,236 @@
+// headwise.MultiHeadAttention
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+
+#include "bindings.h"
+#include "error.h"
+#include "headwise/interop/load_attention.h"
+#include "layer_config.h"
+#include "layer_object.h"
+#include "layer_params.h"
+#include "named_fields.h"
+#include "number_arguments.h"
+#include "path_argument.h"
+#include "rotary_argument.h"
+
+namespace headwise::python {
+namespace {
+
+using Self = nb::handle_t<LayerObject>;
+
+LayerObject* create(nb::handle seed, const nb::kwargs& keywords) {
+  constexpr std::string_view kOperation = "MultiHeadAttention.create";
+  NamedFields fields(keywords, kOperation);
+  const MultiHeadAttentionConfig config = take_config(fields);
+  fields.end();
+  const Seed drawn{unsigned_integer(seed, {kOperation, "seed"})};
+  return new LayerObject(  // nanobind owns it
+      value_of(MultiHeadAttention::create(config, drawn)));
+}
+
+LayerObject* from_params(nb::handle params, const nb::kwargs& keywords) {
+  constexpr std::string_view kOperation = "MultiHeadAttention.from_params";
+  NamedFields fields(keywords, kOperation);
+  HeadCounts counts = take_head_counts(fields);
+  fields.end();
+  return new LayerObject(value_of(MultiHeadAttention::from_params(
+      NamedParams(params, kOperation).params(), std::move(counts))));
+}
+
+LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
+  constexpr std::string_view kOperation = "MultiHeadAttention.load";
+  NamedFields fields(keywords, kOperation);
+  LoadAttentionOptions options;
+  take_size(fields, "layer", options.layer);
+  fields.take("layout", [&](nb::handle value, ArgumentName name) {
+    options.layout = word(value, name);
+  });
+  take_size(fields, "num_heads", options.num_heads);
+  take_size(fields, "num_kv_heads", options.num_kv_heads);
+  take_size(fields, "default_num_heads", options.default_num_heads);
+  take_size(fields, "vdim", options.vdim);
+  fields.take("qk_norm", [&](nb::handle value, ArgumentName name) {
+    options.qk_norm = qk_norm_argument(value, name);
+  });
+  fields.take("add_zero_attn", [&](nb::handle value, ArgumentName name) {
+    options.add_zero_attn = boolean(value, name);
+  });
+  std::optional<Rotary> rotary;
+  fields.take("rotary", [&](nb::handle value, ArgumentName name) {
+    rotary = rotary_argument(value, name);
+  });
+  fields.end();
+  const std::string file = path_argument(path, {kOperation, "path"});
+  const auto read = [&]() -> Result<MultiHeadAttention> {
+    const nb::gil_scoped_release released;
+    auto layer = load_attention(file, options);
+    HEADWISE_TRY(layer);
+    HEADWISE_TRY(layer->set_rotary(std::move(rotary)));
+    return layer;
+  };
+  return new LayerObject(value_of(read()));
+}
+
+// Views of the layer's memory, which keep it alive.
+nb::dict params(Self self) {
+  nb::dict dict;
+  for_each_param(nb::cast<LayerObject&>(self).params(),
+                 [&](std::string_view name, const AnyView& values) {
+                   const nb::ndarray<nb::numpy, const float> array(
+                       static_cast<const float*>(values.data()), values.rank(),
+                       values.extents().data(), self);
+                   dict[nb::str(name.data(), name.size())] = nb::cast(array);
+                 });
+  return dict;
+}
+
+constexpr char kForward[] =
+    "def forward(self, query: Array, key: Array | None = None, "
+    "value: Array | None = None, **options: Any) -> Array | AttentionResult";
+
+constexpr char kForwardDocumentation[] =
+    R"(Project, split into heads, attend, merge, project.
+
+    query         (B, Lq, query_dim)    or (Lq, query_dim) etc., unbatched
+    key           (B, Lkv, kdim)        None: query
+    value         (B, Lkv, vdim)        None: key
+    output        (B, Lq, embed_dim)    num_heads * v_head_dim if not out_proj
+    attn_weights  (B, num_heads, Lq, Lkv)
+    lse           (B, num_heads, Lq)
+
+float32, bfloat16 or float16. Options are those of attention(): mask, scale,
+bias, softcap, dropout, attn_weights, scores, offsets, executor, ..., and
+
+    head_gates       (num_heads)      float32: a factor on each head's context
+    query_positions  (B, Lq)          of a layer with rotary positions; None:
+    key_positions    (B, Lkv)         row numbers
+    lse              True: also return the log-sum-exp of each row
+
+A ragged batch is (1, rows, E). Returns the output, or an AttentionResult if more
+was asked for. Errors: those of attention(); ValueError while a size is open.)";
+
+constexpr char kCreateDocumentation[] =
+    R"(Draws parameters with the distribution of torch.nn.Linear.
+
+    embed_dim       size of the output
+    num_heads
+    seed            the same numbers on every machine
+    num_kv_heads    None: num_heads, or as many as there are groups
+    kv_group_sizes  how many query heads read each key head; None: evenly
+    dropout         on the attention weights, in training; default 0
+    bias            in all four projections; default True
+    query_dim, kdim, vdim   None: embed_dim; "open": fix_sizes() sets it
+    head_dim        None: embed_dim / num_heads
+    v_head_dim      None: head_dim
+    out_proj, value_proj    default True
+    scoring         "dot" (default) or "additive"
+    qk_norm         {"kind": "rms" or "layer", "eps": 1e-6, "over": "head",
+                    "each_head" or "projection", "plus_one": False,
+                    "bias": False}
+    rotary          {"rotary_dim": 64, "base": 10000, "layout": "halves" or
+                    "interleaved", "scaling": {"kind": "linear", "ntk", "yarn" or
+                    "llama3", "factor": 4, ...}}, or tables "cos" and "sin",
+                    (positions, rotary_dim / 2)
+    add_bias_kv, add_zero_attn   default False
+
+Errors: ValueError for sizes that do not fit.)";
+
+}  // namespace
+
+void bind_layer(nb::module_& module) {
+  nb::class_<LayerObject>(module, "MultiHeadAttention",
+                          R"(The layer with its projections.
+
+    layer = MultiHeadAttention.create(embed_dim=512, num_heads=8, seed=7)
+    output = layer.forward(x, mask=causal())
+
+    w_q.weight  (num_heads * head_dim, query_dim)     w_q.bias  (out features)
+    w_k.weight  (num_kv_heads * head_dim, kdim)       w_k.bias
+    w_v.weight  (num_kv_heads * v_head_dim, vdim)     w_v.bias
+    w_o.weight  (embed_dim, num_heads * v_head_dim)   w_o.bias
+    w_score.weight  (num_heads, head_dim)             additive scoring only
+    q_norm.weight, q_norm.bias, k_norm.weight, k_norm.bias   with qk_norm
+    bias_k  (num_kv_heads * head_dim)   bias_v  (num_kv_heads * v_head_dim)
+
+Calls may be in several threads at once.)")
+      .def_static("create", &create, nb::kw_only(), nb::arg("seed") = 0,
+                  nb::arg("config"),
+                  nb::sig("def create(*, embed_dim: int, num_heads: int, "
+                          "seed: int = 0, **config: Any) "
+                          "-> MultiHeadAttention"),
+                  kCreateDocumentation)
+      .def_static(
+          "from_params", &from_params, nb::arg("params"), nb::arg("heads"),
+          nb::sig(
+              "def from_params(params: Mapping[str, Array], *, "
+              "num_heads: int, num_kv_heads: int | None = None, "
+              "kv_group_sizes: Integers | None = None, "
+              "vdim: int | None = None, head_dim: int | None = None, "
+              "dropout: float = 0.0, qk_norm: dict[str, Any] | None = None, "
+              "rotary: dict[str, Any] | None = None, "
+              "add_zero_attn: bool = False) -> MultiHeadAttention"),
+          "A layer with a copy of these parameters, float32, bfloat16 or "
+          "float16; sizes come from them. vdim: of a layer without w_v. "
+          "Errors: "
+          "ValueError for shapes that do not fit, TypeError for unknown names.")
+      .def_static(
+          "load", &load, nb::arg("path"), nb::arg("options"),
+          nb::sig("def load(path: str | PathLike[str], *, "
+                  "layer: int | None = None, layout: str | None = None, "
+                  "num_heads: int | None = None, "
+                  "num_kv_heads: int | None = None, "
+                  "default_num_heads: int | None = None, "
+                  "vdim: int | None = None, "
+                  "qk_norm: dict[str, Any] | None = None, "
+                  "rotary: dict[str, Any] | None = None, "
+                  "add_zero_attn: bool = False) -> MultiHeadAttention"),
+          "A layer of a .safetensors, its index, a .npz or a folder of .npy, "
+          "in "
+          "any layout that `headwise convert` knows. `layer` is its number in "
+          "a "
+          "file of several. Errors: OSError; ValueError for a file that is no "
+          "layer, or does not say how many heads it has.")
+      .def(
+          "save", &LayerObject::save, nb::arg("path"),
+          nb::sig("def save(self, path: str | PathLike[str]) -> None"),
+          "Writes the parameters and the number of heads to a .safetensors, or "
+          "else a .npz, whole or not at all. load() reads them; rotary and "
+          "qk_norm are not in the file. Errors: OSError; NotImplementedError "
+          "for a layer with kv_group_sizes.")
+      .def("forward", &LayerObject::forward, nb::arg("query").none(),
+           nb::arg("key") = nb::none(), nb::arg("value") = nb::none(),
+           nb::arg("options"), nb::sig(kForward), kForwardDocumentation)
+      .def("fix_sizes", &LayerObject::fix_sizes, nb::arg("sizes"),
+           nb::sig("def fix_sizes(self, *, query_dim: int | None = None, "
+                   "kdim: int | None = None, vdim: int | None = None) -> None"),
+           "Sets the input sizes that are still open and draws the parameters. "
+           "Errors: ValueError for a size that is missing or differs.")
+      .def("set_rotary", &LayerObject::set_rotary, nb::arg("rotary").none(),
+           nb::sig("def set_rotary(self, rotary: dict[str, Any] | None) -> "
+                   "None"),
+           "From now on queries and keys are rotated in this way, or, with "
+           "None, no longer. Errors: ValueError for a rotary_dim above "
+           "head_dim.")
+      .def(
+          "set_params", &LayerObject::set_params, nb::arg("params"),
+          nb::sig("def set_params(self, params: Mapping[str, Array]) -> None"),
+          "Copies arrays of float32, bfloat16 or float16 into the parameters "
+          "of these names; the other parameters stay. Waits for calls that "
+          "run. Errors, after which nothing has changed: ValueError for a name "
+          "that the layer does not have, and for other shapes.")
+      .def_prop_ro("params", &params,
+                   nb::sig("def params(self) -> dict[str, Array]"),
+                   "The parameters by name: NumPy's views of the layer's "
+                   "memory, read-only; set_params() changes them. Errors: "
+                   "ValueError while a size is open.")
+      .def_prop_ro(
+          "config",
+          [](const LayerObject& layer) { return config_dict(layer.config()); },
+          nb::sig("def config(self) -> dict[str, Any]"),
+          "The arguments of create() with every size filled in; rotary: "
+          "whether there is one.");
+}
+
+}  // namespace headwise::python

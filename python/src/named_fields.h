@@ -1,0 +1,51 @@
+// The entries of a dict, or keyword arguments, each taken by its name. None:
+// not given.
+//
+// Example:
+//   NamedFields fields(keywords, "KvCache.create");
+//   fields.take("head_dim", [&](nb::handle value, ArgumentName name) {
+//     options.head_dim = unsigned_integer(value, name);
+//   });
+//   fields.end();
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "array_argument.h"
+
+namespace headwise::python {
+
+class NamedFields {
+ public:
+  // `parent` is the name of an argument that is a dict; "": keyword arguments.
+  // Errors: TypeError for what is no dict.
+  NamedFields(nb::handle dict, std::string_view operation,
+              std::string_view parent = "");
+
+  template <class Set>
+  void take(std::string_view name, Set&& set) {
+    const nb::object value = taken(name);
+    if (!value.is_none()) {
+      const std::string argument = parent_.empty()
+                                       ? std::string(name)
+                                       : parent_ + "." + std::string(name);
+      set(value, ArgumentName{operation_, argument});
+    }
+  }
+  // TypeError for an entry that nobody took.
+  void end() const;
+
+ private:
+  nb::object taken(std::string_view name);
+
+  nb::dict dict_;
+  std::string_view operation_;
+  std::string parent_;
+  std::set<std::string, std::less<>> names_;
+};
+
+}  // namespace headwise::python

@@ -1,0 +1,130 @@
+#include "rotary_argument.h"
+
+#include <optional>
+#include <string>
+
+#include "error.h"
+#include "named_fields.h"
+#include "number_arguments.h"
+
+namespace headwise::python {
+namespace {
+
+constexpr EnumWord<RotaryLayout> kLayouts[] = {
+    {"halves", RotaryLayout::halves},
+    {"interleaved", RotaryLayout::interleaved}};
+
+enum class ScalingKind { linear, ntk, yarn, llama3 };
+constexpr EnumWord<ScalingKind> kKinds[] = {{"linear", ScalingKind::linear},
+                                            {"ntk", ScalingKind::ntk},
+                                            {"yarn", ScalingKind::yarn},
+                                            {"llama3", ScalingKind::llama3}};
+
+void take_number(NamedFields& fields, std::string_view name, double& place) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = number(value, argument);
+  });
+}
+
+void take_length(NamedFields& fields, std::size_t& place) {
+  fields.take("original_length", [&](nb::handle value, ArgumentName argument) {
+    place = unsigned_integer(value, argument);
+  });
+}
+
+YarnScaling yarn_of(NamedFields& fields) {
+  YarnScaling scaling;
+  take_number(fields, "factor", scaling.factor);
+  take_length(fields, scaling.original_length);
+  take_number(fields, "beta_fast", scaling.beta_fast);
+  take_number(fields, "beta_slow", scaling.beta_slow);
+  fields.take("truncate", [&](nb::handle value, ArgumentName argument) {
+    scaling.truncate = boolean(value, argument);
+  });
+  fields.take("attention_factor", [&](nb::handle value, ArgumentName argument) {
+    scaling.attention_factor = number(value, argument);
+  });
+  return scaling;
+}
+
+Llama3Scaling llama3_of(NamedFields& fields) {
+  Llama3Scaling scaling;
+  take_number(fields, "factor", scaling.factor);
+  take_number(fields, "low_freq_factor", scaling.low_freq_factor);
+  take_number(fields, "high_freq_factor", scaling.high_freq_factor);
+  take_length(fields, scaling.original_length);
+  return scaling;
+}
+
+RotaryScaling scaling_of(nb::handle value, ArgumentName name) {
+  NamedFields fields(value, name.operation, name.argument);
+  std::optional<ScalingKind> kind;
+  fields.take("kind", [&](nb::handle given, ArgumentName argument) {
+    kind = one_of(given, argument, kKinds);
+  });
+  if (!kind) {
+    raise_value({.operation = std::string(name.operation),
+                 .argument = std::string(name.argument),
+                 .given = "has no kind",
+                 .expected = "linear, ntk, yarn or llama3"});
+  }
+  RotaryScaling scaling;
+  double factor = 1;
+  switch (*kind) {
+    case ScalingKind::linear:
+      take_number(fields, "factor", factor);
+      scaling = LinearScaling{factor};
+      break;
+    case ScalingKind::ntk:
+      take_number(fields, "factor", factor);
+      scaling = NtkScaling{factor};
+      break;
+    case ScalingKind::yarn:
+      scaling = yarn_of(fields);
+      break;
+    case ScalingKind::llama3:
+      scaling = llama3_of(fields);
+      break;
+  }
+  fields.end();
+  return scaling;
+}
+
+}  // namespace
+
+Rotary rotary_argument(nb::handle value, ArgumentName name) {
+  NamedFields fields(value, name.operation, name.argument);
+  RotaryConfig config;
+  std::optional<ArrayArgument> cos, sin;
+  fields.take("rotary_dim", [&](nb::handle given, ArgumentName argument) {
+    config.rotary_dim = unsigned_integer(given, argument);
+  });
+  take_number(fields, "base", config.base);
+  fields.take("layout", [&](nb::handle given, ArgumentName argument) {
+    config.layout = one_of(given, argument, kLayouts);
+  });
+  fields.take("scaling", [&](nb::handle given, ArgumentName argument) {
+    config.scaling = scaling_of(given, argument);
+  });
+  fields.take("cos", [&](nb::handle given, ArgumentName) {
+    cos.emplace(given, ArgumentName{name.operation, "rotary.cos"});
+  });
+  fields.take("sin", [&](nb::handle given, ArgumentName) {
+    sin.emplace(given, ArgumentName{name.operation, "rotary.sin"});
+  });
+  fields.end();
+  if (!cos && !sin) {
+    return value_of(Rotary::create(config));
+  }
+  constexpr std::string_view kAxes = "(positions, rotary_dim / 2)";
+  TensorView<const float, 2> cosines, sines;
+  if (cos) {
+    cosines = cos->view<float, 2>(kAxes);
+  }
+  if (sin) {
+    sines = sin->view<float, 2>(kAxes);
+  }
+  return value_of(Rotary::from_tables(cosines, sines, config.layout));
+}
+
+}  // namespace headwise::python

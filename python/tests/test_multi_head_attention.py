@@ -1,0 +1,248 @@
+"""headwise.MultiHeadAttention: the layer in NumPy, torch's layer, and files."""
+
+import gc
+import threading
+
+import layer_reference
+import numpy as np
+import pytest
+
+import headwise
+
+
+def layer(**config):
+    return headwise.MultiHeadAttention.create(**{"embed_dim": 24, "num_heads": 4, "seed": 7,
+                                                 **config})
+
+
+def tensors(query_dim=24, kdim=24, vdim=24, batch=2):
+    random = np.random.default_rng(3)
+    return [random.standard_normal(shape, dtype=np.float32)
+            for shape in ((batch, 5, query_dim), (batch, 7, kdim), (batch, 7, vdim))]
+
+
+def copied(params):
+    return {name: np.array(value) for name, value in params.items()}
+
+
+@pytest.mark.parametrize(
+    ("config", "sizes"),
+    [
+        ({}, (24, 24, 24)),
+        ({"num_kv_heads": 2, "bias": False}, (24, 24, 24)),
+        ({"query_dim": 10, "kdim": 11, "vdim": 12, "head_dim": 5, "v_head_dim": 3}, (10, 11, 12)),
+        ({"out_proj": False}, (24, 24, 24)),
+    ],
+)
+def test_forward(config, sizes):
+    made = layer(**config)
+    query, key, value = tensors(*sizes)
+    gates = np.array([1, 0, 0.5, 2], np.float32)
+    result = made.forward(query, key, value, mask=headwise.causal(), head_gates=gates,
+                          attn_weights="per_head", lse=True)
+    output, weights = layer_reference.forward(
+        made.params, query, key, value, 4, config.get("num_kv_heads"), gates,
+        mask=np.tri(5, 7, dtype=bool))
+    np.testing.assert_allclose(result.output, output, atol=1e-5)
+    np.testing.assert_allclose(result.attn_weights, weights, atol=1e-6)
+    assert result.lse.shape == (2, 4, 5) and result.scores is None
+    one = made.forward(query[1], key[1], value[1], mask=headwise.causal(), head_gates=gates)
+    np.testing.assert_array_equal(one, result.output[1])
+
+
+def test_self_attention_and_a_ragged_batch():
+    made = layer()
+    rows = tensors()[0].reshape(1, 10, 24)
+    result = made.forward(rows, offsets=[0, 3, 10], attn_weights="per_head")
+    assert result.attn_weights.shape == (2, 4, 7, 7)
+    np.testing.assert_array_equal(result.output[:, :3], made.forward(rows[:, :3]))
+    np.testing.assert_array_equal(made.forward(rows[0], offsets=[0, 3, 10]), result.output[0])
+
+
+def test_config():
+    config = layer(num_kv_heads=2, qk_norm={"kind": "layer", "bias": True}, kdim=5).config
+    assert config["num_kv_heads"] == 2 and config["kdim"] == 5 and config["head_dim"] == 6
+    assert config["qk_norm"]["kind"] == "layer" and config["qk_norm"]["over"] == "head"
+    assert config["rotary"] is False and config["scoring"] == "dot"
+    assert sorted(layer(kv_group_sizes=[3, 1]).config["kv_group_sizes"]) == [1, 3]
+
+
+def test_params_are_views_that_keep_the_layer():
+    made = layer()
+    params = made.params
+    assert list(params) == [f"w_{x}.{kind}" for x in "qkvo" for kind in ("weight", "bias")]
+    weight = params["w_k.weight"]
+    before = weight.copy()
+    del made, params
+    gc.collect()
+    [np.full(1000, 9, np.float32) for _ in range(100)]
+    np.testing.assert_array_equal(weight, before)
+    with pytest.raises(ValueError, match="read-only"):
+        weight[0, 0] = 1
+
+
+def test_set_params():
+    made, other = layer(), layer(seed=8)
+    view = made.params["w_q.weight"]
+    given = copied(other.params)
+    del given["w_o.weight"], given["w_o.bias"]
+    made.set_params({name: np.asfortranarray(value) for name, value in given.items()})
+    np.testing.assert_array_equal(view, given["w_q.weight"])
+    query, key, value = tensors()
+    output, _ = layer_reference.forward(made.params, query, key, value, 4)
+    np.testing.assert_allclose(made.forward(query, key, value), output, atol=1e-5)
+    assert not np.array_equal(made.params["w_o.weight"], other.params["w_o.weight"])
+
+
+def test_from_params():
+    made = layer(num_kv_heads=2, qk_norm={"kind": "rms"}, add_bias_kv=True)
+    again = headwise.MultiHeadAttention.from_params(
+        made.params, num_heads=4, num_kv_heads=2, qk_norm={"kind": "rms"})
+    np.testing.assert_array_equal(again.forward(*tensors()), made.forward(*tensors()))
+    torch = pytest.importorskip("torch")
+    widened = headwise.MultiHeadAttention.from_params(
+        {name: torch.from_numpy(x).to(torch.bfloat16)
+         for name, x in copied(layer().params).items()},
+        num_heads=4)
+    np.testing.assert_allclose(widened.params["w_v.bias"], layer().params["w_v.bias"], rtol=2**-8)
+
+
+@pytest.mark.parametrize("name", ["layer.npz", "layer.safetensors"])
+def test_files(name, tmp_path):
+    made = layer(num_kv_heads=2, qk_norm={"kind": "rms"}, rotary={"rotary_dim": 4})
+    made.save(tmp_path / name)
+    again = headwise.MultiHeadAttention.load(tmp_path / name, qk_norm={"kind": "rms"},
+                                             rotary={"rotary_dim": 4})
+    assert again.config == {**made.config, "dropout": 0.0}
+    np.testing.assert_array_equal(again.forward(*tensors()), made.forward(*tensors()))
+    with pytest.raises(FileNotFoundError):
+        headwise.MultiHeadAttention.load(tmp_path / "missing.npz")
+    with pytest.raises(ValueError, match="num_heads is 3"):
+        headwise.MultiHeadAttention.load(tmp_path / name, num_heads=3)
+
+
+def test_rotary_positions():
+    made = layer(rotary={"rotary_dim": 6, "base": 100.0, "layout": "interleaved"})
+    x = tensors()[0]
+    shifted = made.forward(x, query_positions=np.arange(5)[None].repeat(2, 0) + 3,
+                           key_positions=np.arange(5)[None].repeat(2, 0) + 3)
+    np.testing.assert_allclose(shifted, made.forward(x), atol=1e-5)
+    moved = made.forward(x, query_positions=np.arange(5)[None].repeat(2, 0) + 3)
+    assert np.abs(moved - shifted).max() > 1e-3
+    angles = np.arange(9)[:, None] * 100.0 ** (-2 * np.arange(3) / 6)
+    made.set_rotary({"cos": np.cos(angles).astype(np.float32),
+                     "sin": np.sin(angles).astype(np.float32), "layout": "interleaved"})
+    np.testing.assert_allclose(made.forward(x), shifted, atol=1e-5)
+    made.set_rotary(None)
+    np.testing.assert_array_equal(made.forward(x), layer().forward(x))
+
+
+def test_open_sizes():
+    made = layer(query_dim="open", kdim="open", vdim="open")
+    assert made.config["kdim"] == "open"
+    with pytest.raises(ValueError, match="fix_sizes"):
+        made.params
+    with pytest.raises(ValueError, match="query_dim is open"):
+        made.forward(*tensors())
+    made.fix_sizes(query_dim=24, kdim=24, vdim=24)
+    np.testing.assert_array_equal(made.forward(*tensors()), layer().forward(*tensors()))
+
+
+def test_torch_layer():
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.MultiheadAttention(24, 4, batch_first=True)
+    names = dict(zip("qkv", theirs.in_proj_weight.detach().chunk(3)))
+    params = {f"w_{x}.weight": weight for x, weight in names.items()}
+    params |= {f"w_{x}.bias": bias
+               for x, bias in zip("qkv", theirs.in_proj_bias.detach().chunk(3))}
+    params |= {"w_o.weight": theirs.out_proj.weight.detach(),
+               "w_o.bias": theirs.out_proj.bias.detach()}
+    made = headwise.MultiHeadAttention.from_params(params, num_heads=4)
+    x = torch.from_numpy(tensors()[0])
+    with torch.no_grad():
+        output, weights = theirs(x, x, x, average_attn_weights=False)
+        ours = made.forward(x, attn_weights="per_head")
+    assert isinstance(ours.output, torch.Tensor)
+    torch.testing.assert_close(ours.output, output, atol=1e-5, rtol=0)
+    torch.testing.assert_close(ours.attn_weights, weights, atol=1e-5, rtol=0)
+    half = made.forward(x.to(torch.bfloat16))
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), output, atol=0.02, rtol=0)
+
+
+def test_numpy_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = tensors()[0].astype(ml_dtypes.bfloat16)
+    output = layer().forward(x)
+    assert output.dtype == x.dtype
+    exact = layer().forward(x.astype(np.float32))
+    np.testing.assert_array_equal(output, exact.astype(ml_dtypes.bfloat16))
+
+
+def test_threads_that_use_and_change_a_layer():
+    made, query = layer(), tensors()[0]
+    values = [copied(layer(seed=seed).params) for seed in (1, 2)]
+    expected = [layer(seed=seed).forward(query) for seed in (1, 2)]
+    made.set_params(values[0])
+    wrong = []
+
+    def use():
+        for _ in range(50):
+            output = made.forward(query)
+            if not any(np.array_equal(output, each) for each in expected):
+                wrong.append(output)
+
+    threads = [threading.Thread(target=use) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for n in range(50):
+        made.set_params(values[n % 2])
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: layer(num_heads=5), ValueError, "num_heads"),
+        (lambda: layer(heads=5), TypeError, "no option 'heads'"),
+        (lambda: layer(scoring="x"), ValueError, "scoring is 'x', expected dot, additive"),
+        (lambda: layer(rotary={"rotary_dim": 3}), ValueError, "rotary_dim"),
+        (lambda: layer(rotary={"rotary_dim": 2, "scaling": {"kind": "yarn", "fact": 2}}),
+         TypeError, "rotary.scaling has no option 'fact'"),
+        (lambda: layer(qk_norm=3), TypeError, "qk_norm is 3, expected a dict"),
+        (lambda: layer(kdim="closed"), ValueError, "kdim is 'closed', expected open"),
+        (lambda: layer().forward(tensors()[0][..., :3]), ValueError, "query has shape"),
+        (lambda: layer().forward(tensors()[0][0, 0]), ValueError, r"query has shape \(24,\)"),
+        (lambda: layer().forward(tensors()[0].astype(float)), TypeError, "query is float64"),
+        (lambda: layer().forward(*tensors()[:2], statistics={}), TypeError,
+         "no option 'statistics'"),
+        (lambda: layer().set_params({"w_q": tensors()[0]}), TypeError, "params has 'w_q'"),
+        (lambda: layer(bias=False).set_params({"w_q.bias": np.zeros(24, np.float32)}),
+         ValueError, "has w_q.bias, which the layer does not have"),
+        (lambda: layer().set_params({"w_q.bias": np.zeros(23, np.float32)}), ValueError,
+         r"w_q.bias has shape \(23,\), expected \(24,\)"),
+        (lambda: layer().set_params({"w_q.bias": np.zeros(24)}), TypeError, "float64"),
+        (lambda: headwise.MultiHeadAttention.from_params({}, num_heads=2), ValueError,
+         "has no w_q.weight"),
+        (lambda: headwise.MultiHeadAttention.from_params(
+            {**layer().params, "w_k.bias": np.zeros(23, np.float32)}, num_heads=4), ValueError,
+         "bias"),
+        (lambda: layer(kv_group_sizes=[3, 1]).save("never.npz"), NotImplementedError,
+         "kv_group_sizes"),
+    ],
+)
+def test_wrong_calls(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_errors_change_nothing():
+    made = layer()
+    before = copied(made.params)
+    with pytest.raises(ValueError, match="w_o.bias"):
+        made.set_params({"w_q.weight": np.zeros((24, 24), np.float32),
+                         "w_o.bias": np.zeros(3, np.float32)})
+    for name, value in made.params.items():
+        np.testing.assert_array_equal(value, before[name])
