@@ -15,6 +15,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from headwise._core import *
+    from headwise._explain import *
     from headwise._safetensors import *
     from headwise._view import view
 
@@ -39,6 +40,8 @@ _PLACES = {
     "SentenceEmbeddings": "_core",
     "SentenceEncoder": "_core",
     "SequenceId": "_core",
+    "Trace": "_explain",
+    "TracedStep": "_core",
     "ViewPage": "_core",
     "alibi_slopes": "_core",
     "attention": "_core",
@@ -46,6 +49,7 @@ _PLACES = {
     "causal": "_core",
     "dense": "_core",
     "documents": "_core",
+    "explain": "_explain",
     "key_lengths": "_core",
     "key_padding": "_core",
     "key_starts": "_core",

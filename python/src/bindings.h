@@ -13,6 +13,7 @@ void bind_masks(nb::module_& module);               // mask_object.cc
 void bind_alibi(nb::module_& module);               // alibi.cc
 void bind_statistics(nb::module_& module);          // statistics_object.cc
 void bind_attention(nb::module_& module);           // attention.cc
+void bind_explain(nb::module_& module);             // explain.cc
 void bind_attention_plan(nb::module_& module);      // attention_plan.cc
 void bind_sentence_encoder(nb::module_& module);    // sentence_encoder.cc
 void bind_attention_backward(nb::module_& module);  // attention_backward.cc

@@ -15,6 +15,7 @@ NB_MODULE(_core, module) {
   bind_alibi(module);
   bind_statistics(module);
   bind_attention(module);
+  bind_explain(module);
   bind_attention_plan(module);
   bind_sentence_encoder(module);
   bind_attention_backward(module);

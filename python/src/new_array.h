@@ -39,6 +39,9 @@ class NewArray {
   template <class T, std::size_t Rank>
   explicit NewArray(Tensor<T, Rank> tensor)
       : NewArray(nb::handle(), new Tensor<T, Rank>(std::move(tensor))) {}
+  // Of the library of `like`, or of NumPy; with memory that `owner` keeps.
+  NewArray(nb::handle like, DType dtype, std::span<const std::size_t> extents,
+           void* data, nb::object owner);
 
   explicit operator bool() const { return data_ != nullptr; }
   // Extents of 1 in front make up for axes that were left away. An array that
@@ -66,8 +69,6 @@ class NewArray {
                  nb::capsule(owned, [](void* memory) noexcept {
                    delete static_cast<Tensor<T, Rank>*>(memory);
                  })) {}
-  NewArray(nb::handle like, DType dtype, std::span<const std::size_t> extents,
-           void* data, nb::object owner);
 
   void set_extents(std::span<const std::size_t> extents);
 

@@ -5,10 +5,10 @@ import json
 import os
 import pathlib
 import sys
-import threading
 
 import numpy as np
 import pytest
+from interpreter_lock import released_by
 
 import headwise
 
@@ -118,26 +118,8 @@ def test_what_progress_raises_ends_the_call(model, threads, error):
 
 
 def test_the_interpreter_lock_is_released(model):
-    """Another thread runs while one computes."""
-    computing, seen = threading.Event(), threading.Event()
-
-    def watch():
-        computing.wait()
-        seen.set()
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    sentences = SENTENCES * 2000
     one = headwise.Executor.with_threads(1)
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
-    try:
-        computing.set()
-        model.encode(sentences, executor=one)
-        assert seen.is_set()
-    finally:
-        sys.setswitchinterval(interval)
-        watcher.join()
+    assert released_by(lambda: model.encode(SENTENCES * 2000, executor=one))
 
 
 def test_embeddings_outlive_the_model(folder):

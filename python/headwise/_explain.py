@@ -1,0 +1,127 @@
+"""The steps of a call of attention, with their shapes and arrays."""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Sequence
+
+from headwise import _core
+
+if typing.TYPE_CHECKING:
+    from headwise._types import Array
+
+__all__ = ["Trace", "explain"]
+
+_AXES = """\
+Axes: B batch, H heads, Lq queries, Lkv keys, D size of a query or key head, Dv size
+of a value head; 1 = the same along this axis. q_heads, k_heads and v_heads are query,
+key and value with the axes (B, H, L, D).
+"""
+_UNEVEN = """\
+In scores and context, head h of the keys and values is the one that query head h
+reads (kv_groups).
+"""
+
+
+class Trace(Sequence["_core.TracedStep"]):
+    """The steps of a call, in their order. Printing it shows them.
+
+    trace["scores"]   a TracedStep by its name; trace[0] by its place
+    trace.names       the names of the steps
+
+    The arrays keep each other's memory.
+    """
+
+    def __init__(self, steps: Sequence[_core.TracedStep], notes: str = _AXES) -> None:
+        self._steps = tuple(steps)
+        self._notes = notes
+
+    def __getitem__(self, key):
+        if not isinstance(key, str):
+            return self._steps[key]
+        for step in self._steps:
+            if step.name == key:
+                return step
+        raise KeyError(f"there is no step {key!r}, only {', '.join(self.names)}")
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @property
+    def names(self) -> list[str]:
+        return [step.name for step in self._steps]
+
+    def __str__(self) -> str:
+        steps = (_step_text(n, step) for n, step in enumerate(self._steps, 1))
+        return "\n".join([*steps, self._notes])
+
+    __repr__ = __str__
+
+
+def _step_text(number: int, step: _core.TracedStep) -> str:
+    extents = (
+        axis if axis == "1" else f"{axis}={extent}"
+        for axis, extent in zip(step.axes, step.array.shape, strict=True)
+    )
+    return (
+        f"{number:>2}. {step.name}: {step.operation}\n"
+        f"    {step.formula}\n"
+        f"    shape ({', '.join(extents)})  {_numbers_text(step)}\n"
+    )
+
+
+def _numbers_text(step: _core.TracedStep) -> str:
+    count = math.prod(step.array.shape)
+    if "bool" in str(step.array.dtype):
+        return f"{count - step.masked} of {count} may attend"
+    parts = [
+        f"min {step.min:.4g}, max {step.max:.4g}"
+        if step.finite
+        else "no finite number"
+    ]
+    if step.masked:
+        parts.append(f"{step.masked} of {count} masked")
+    if step.nan:
+        parts.append(f"{step.nan} NaN")
+    return "; ".join(parts)
+
+
+def explain(query: Array, key: Array, value: Array, **options: typing.Any) -> Trace:
+    """The steps of attention(query, key, value, **options), each with its tensor.
+
+        print(headwise.explain(query, key, value, mask=headwise.causal()))
+        headwise.explain(query, key, value)["attn_weights"].array
+
+    query   (B, Lq, Hq, D)     or without B, as for attention()
+    key     (B, Lkv, Hkv, D)
+    value   (B, Lkv, Hkv, Dv)
+
+    The steps of a call, in this order:
+
+    k_added          (B, Hkv, Lkv + n, D)   with n added_keys
+    v_added          (B, Hkv, Lkv + n, Dv)
+    scores           (B, Hq, Lq, Lkv)  scale * q.k, or additive scores
+    capped_scores    (B, Hq, Lq, Lkv)  with softcap
+    biased_scores    (B, Hq, Lq, Lkv)  with bias
+    t5_scores        (B, Hq, Lq, Lkv)  with t5_bias
+    alibi_scores     (B, Hq, Lq, Lkv)  with alibi
+    the masks        bool, with the axes that they depend on, and all combined
+    masked_scores    (B, Hq, Lq, Lkv)  -inf where a query may not attend
+    sinks            (Hq)              with sinks
+    attn_weights     (B, Hq, Lq, Lkv)
+    dropped_weights  (B, Hq, Lq, Lkv)  with dropout
+    context          (B, Hq, Lq, Dv)   the output, with the heads first
+
+    Added keys are columns behind the Lkv keys. Each step is computed on its own
+    in float32, so that the numbers are those of attention() up to rounding, and
+    each is kept: this takes memory for several arrays (B, Hq, Lq, Lkv).
+
+    The options are those of attention(), without out, state, lse and
+    softmax_rows. Errors: those of attention(); NotImplementedError for key_part
+    and offsets.
+    """
+    steps = _core.explain_steps(query, key, value, **options)
+    groups = options.get("kv_groups")
+    uneven = groups is not None and len({int(size) for size in groups}) > 1
+    return Trace(steps, _AXES + _UNEVEN if uneven else _AXES)

@@ -1,0 +1,147 @@
+// The steps of a call, of which headwise/_explain.py makes a Trace.
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bindings.h"
+#include "call_options.h"
+#include "call_tensors.h"
+#include "error.h"
+#include "float_tensor.h"
+#include "headwise/attention/stepwise.h"
+#include "headwise/inspect/step_table.h"
+#include "headwise/inspect/trace.h"
+#include "new_array.h"
+
+namespace headwise::python {
+namespace {
+
+constexpr std::string_view kOperation = "explain";
+
+nb::str text(std::string_view utf8) {
+  return nb::str(utf8.data(), utf8.size());
+}
+
+// headwise.TracedStep
+struct StepObject {
+  nb::object name, axes, array, operation, formula;
+  StepSummary summary;
+};
+
+// The array looks at the step's memory; `trace` keeps it.
+nb::object array_of(const std::shared_ptr<Trace>& trace, const TracedStep& step,
+                    const ArrayArgument& like) {
+  using Owner = std::shared_ptr<Trace>;
+  nb::capsule owner(new Owner(trace), [](void* owned) noexcept {
+    delete static_cast<Owner*>(owned);
+  });
+  // The trace itself is not const, and nobody else reads it any more.
+  void* data = const_cast<std::byte*>(step.data.data());
+  return NewArray(like.object(), step.dtype, step.extents,
+                  data != nullptr ? data : no_elements(), std::move(owner))
+      .object();
+}
+
+nb::object object_of(const std::shared_ptr<Trace>& trace,
+                     const TracedStep& step, const StepContext& pass,
+                     const ArrayArgument& like) {
+  nb::list axes;
+  for (const std::string& axis : step.axes) {
+    axes.append(text(axis));
+  }
+  return nb::cast(
+      StepObject{text(step.name), nb::tuple(axes), array_of(trace, step, like),
+                 text(step_operation(step.name, pass)),
+                 text(step_formula(step.name, pass)), summarize(step)});
+}
+
+// What the formulas say of the call.
+StepContext context_of(const CallTensors& tensors, const CallOptions& options,
+                       const Trace& trace) {
+  const AttentionShape shape = tensors.shape();
+  const bool even = options.operation.kv_groups.even();
+  return {.steps = trace.steps(),
+          .batched = tensors.batched(),
+          .additive = options.operation.score_weight.data() != nullptr,
+          .group = even && shape.Hkv != 0 ? shape.Hq / shape.Hkv : 1};
+}
+
+nb::list explain_steps(nb::handle query, nb::handle key, nb::handle value,
+                       const nb::kwargs& keywords) {
+  CallOptions options(kOperation);
+  options.read(keywords, {kAttentionOptions, kOperationOptions});
+  const CallTensors tensors(query, key, value, kOperation, Graph::refused);
+  tensors.shape();  // checks the ranks
+  const FloatTensor q(query, {kOperation, "query"}, "(B, Lq, Hq, D)");
+  const FloatTensor k(key, {kOperation, "key"}, "(B, Lkv, Hkv, D)");
+  const FloatTensor v(value, {kOperation, "value"}, "(B, Lkv, Hkv, Dv)");
+  const auto trace = std::make_shared<Trace>();
+  if (!tensors.batched()) {
+    trace->leave_out_batch();
+  }
+  const auto compute = [&]() -> Status {
+    const nb::gil_scoped_release released;
+    const auto steps =
+        stepwise_attention(q.view(), k.view(), v.view(), options.attention,
+                           options.operation, trace.get());
+    return steps ? ok() : Status(steps.error());
+  };
+  check(compute());
+  const StepContext pass = context_of(tensors, options, *trace);
+  nb::list objects;
+  for (const TracedStep& step : trace->steps()) {
+    objects.append(object_of(trace, step, pass, tensors.query()));
+  }
+  return objects;
+}
+
+template <auto kField>
+nb::object number(const StepObject& step) {
+  return nb::cast(step.summary.*kField);
+}
+
+}  // namespace
+
+void bind_explain(nb::module_& module) {
+  nb::class_<StepObject>(module, "TracedStep",
+                         R"(A step of a call and its tensor.
+
+    name       "scores"
+    axes       ("B", "H", "Lq", "Lkv"); "1" where the tensor is broadcast
+    array      the tensor, of the query's library; float32, int64 or bool
+    operation  what the step does
+    formula    the same as a formula
+
+and numbers that describe the tensor:
+
+    min, max   of the finite elements; 0 if there are none
+    finite     number of finite elements
+    masked     number of elements that are -inf, or False in a mask
+    nan        number of elements that are NaN)")
+      .def_ro("name", &StepObject::name, nb::sig("def name(self) -> str"))
+      .def_ro("axes", &StepObject::axes,
+              nb::sig("def axes(self) -> tuple[str, ...]"))
+      .def_ro("array", &StepObject::array, nb::sig("def array(self) -> Any"))
+      .def_ro("operation", &StepObject::operation,
+              nb::sig("def operation(self) -> str"))
+      .def_ro("formula", &StepObject::formula,
+              nb::sig("def formula(self) -> str"))
+      .def_prop_ro("min", &number<&StepSummary::min>,
+                   nb::sig("def min(self) -> float"))
+      .def_prop_ro("max", &number<&StepSummary::max>,
+                   nb::sig("def max(self) -> float"))
+      .def_prop_ro("finite", &number<&StepSummary::finite>,
+                   nb::sig("def finite(self) -> int"))
+      .def_prop_ro("masked", &number<&StepSummary::masked>,
+                   nb::sig("def masked(self) -> int"))
+      .def_prop_ro("nan", &number<&StepSummary::nan>,
+                   nb::sig("def nan(self) -> int"));
+  module.def("explain_steps", &explain_steps, nb::arg("query").none(),
+             nb::arg("key").none(), nb::arg("value").none(), nb::arg("options"),
+             nb::sig("def explain_steps(query: Array, key: Array, "
+                     "value: Array, **options: Any) -> list[TracedStep]"));
+}
+
+}  // namespace headwise::python
