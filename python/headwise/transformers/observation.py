@@ -73,8 +73,8 @@ class Heads(Mapping):
 class Observation:
     """What `observe` saw. It grows with every call of the model inside the block."""
 
-    def __init__(self, layers: list[ObservedLayer]):
-        self._layers = layers
+    def __init__(self, layers: list[ObservedLayer], tokens: Sequence[str] | None):
+        self._layers, self._tokens = layers, tokens
 
     @property
     def layers(self) -> dict[int, str]:
@@ -97,9 +97,9 @@ class Observation:
              layers: Sequence[int] | None = None, **settings: Any) -> list[pathlib.Path]:
         """With maps=True: writes the page that shows every head, and returns its path.
 
-        tokens are those of the queries, by default numbers; key_tokens those of
-        the keys, in cross-attention. `layers` chooses layers. Settings are those
-        of headwise.view(), such as title and sequence.
+        tokens are those of the queries, by default those of observe(), else numbers;
+        key_tokens those of the keys, in cross-attention. `layers` chooses layers.
+        Settings are those of headwise.view(), such as title and sequence.
 
         A page has layers with the same lengths and options. Where layers differ,
         as with windows in every other layer or an encoder with a decoder, each
@@ -108,6 +108,7 @@ class Observation:
         Errors: KeyError if nothing was kept; those of headwise.view().
         """
         first = pathlib.Path(path)
+        tokens = self._tokens if tokens is None else tokens
         paths = []
         for group in page_groups(self._kept(layers)):
             paths.append(first.with_stem(f"{first.stem}-{group[0].number}")
@@ -140,7 +141,7 @@ class Observation:
         table = ("<table><caption>Entropy of the attention weights, in nats</caption>"
                  f"{rows}</table>")
         if any(layer.largest is not None for layer in self._seen()):
-            page = page_of(page_groups(self._kept(None))[0])
+            page = page_of(page_groups(self._kept(None))[0], self._tokens)
             table += ("<iframe style='width: 100%; height: 720px; border: 0' srcdoc='"
                       f"{html.escape(page.html(), quote=True)}'></iframe>")
         return table
@@ -169,7 +170,8 @@ def _cell(head: HeadStatistics, most: float) -> str:
 
 
 @contextlib.contextmanager
-def observe(model: PreTrainedModel, maps: bool = False) -> Iterator[Observation]:
+def observe(model: PreTrainedModel, maps: bool = False,
+            tokens: Sequence[str] | None = None) -> Iterator[Observation]:
     """Collects the statistics of every head while the block runs the model.
 
         with headwise.observe(model) as seen:
@@ -183,7 +185,8 @@ def observe(model: PreTrainedModel, maps: bool = False) -> Iterator[Observation]
     that records gradients computes the scores a second time.
 
     maps=True also keeps the queries and keys of one call of each layer, from which
-    `Observation.view` draws every attention weight.
+    `Observation.view` draws every attention weight. `tokens` labels the queries on
+    the page, one string each.
 
     Errors: NotImplementedError for a model that computes its attention itself;
     TypeError for one that is not of transformers; RuntimeError for a model that is
@@ -198,7 +201,7 @@ def observe(model: PreTrainedModel, maps: bool = False) -> Iterator[Observation]
     watch(watchers)
     try:
         with _attention_by_headwise(model):
-            yield Observation(list(watchers.values()))
+            yield Observation(list(watchers.values()), tokens)
     finally:
         unwatch(list(watchers))
 

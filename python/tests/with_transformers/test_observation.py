@@ -258,6 +258,18 @@ def test_page_of_a_pruned_model_has_the_tokens(tmp_path):
         seen.view(tmp_path / "page.html", layers=[5])
 
 
+def test_pages_have_the_tokens_that_observe_was_given(tmp_path):
+    model = ours("bert")
+    tokens = [f"word{number}" for number in range(11)]
+    with observe(model, maps=True, tokens=tokens) as seen:
+        model(**inputs_of("bert"))
+    (path,) = seen.view(tmp_path / "page.html")
+    assert "word10" in path.read_text()
+    assert "word10" in seen._repr_html_()
+    (path,) = seen.view(tmp_path / "page.html", [f"other{n}" for n in range(11)])
+    assert "word10" not in path.read_text()
+
+
 def test_layers_with_other_sinks_do_not_share_a_page():
     model = ours("gpt_oss")
     with observe(model, maps=True) as seen:
