@@ -55,6 +55,7 @@ _PLACES = {
     "key_starts": "_core",
     "observe": "transformers",
     "read_safetensors": "_safetensors",
+    "remove_heads": "_core",
     "view": "_view",
     "window": "_core",
 }

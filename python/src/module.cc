@@ -22,6 +22,7 @@ NB_MODULE(_core, module) {
   bind_kv_cache(module);
   bind_decode_plan(module);
   bind_layer(module);
+  bind_remove_heads(module);
   bind_view_page(module);
   bind_safetensors(module);
 }
