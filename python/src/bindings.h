@@ -19,6 +19,7 @@ void bind_sentence_encoder(nb::module_& module);    // sentence_encoder.cc
 void bind_attention_backward(nb::module_& module);  // attention_backward.cc
 void bind_kv_cache(nb::module_& module);            // kv_cache_object.cc
 void bind_decode_plan(nb::module_& module);         // decode_plan.cc
+void bind_layer_backward(nb::module_& module);      // layer_backward.cc
 void bind_layer(nb::module_& module);               // multi_head_attention.cc
 void bind_remove_heads(nb::module_& module);        // remove_heads.cc
 void bind_view_page(nb::module_& module);           // view_page.cc

@@ -1,14 +1,18 @@
 #include "layer_call.h"
 
+#include <string>
+
 #include "call_outputs.h"
+#include "error.h"
 #include "number_arguments.h"
 
 namespace headwise::python {
 namespace {
 
-LayerOptions& layer_of(CallOptions& options) {
-  return static_cast<LayerCallOptions&>(options).layer;
+LayerCallOptions& call_of(CallOptions& options) {
+  return static_cast<LayerCallOptions&>(options);
 }
+LayerOptions& layer_of(CallOptions& options) { return call_of(options).layer; }
 
 constexpr OptionField kOfLayer[] = {
     {"head_gates",
@@ -29,12 +33,36 @@ constexpr OptionField kOfLayer[] = {
                nb::handle value) { o.lse = boolean(value, o.named("lse")); }},
 };
 
+constexpr OptionField kOfCache[] = {
+    {"cache",
+     [](CallOptions& o, nb::handle value) {
+       LayerCallOptions& call = call_of(o);
+       if (!nb::try_cast(value, call.cache, false)) {
+         raise_type({.operation = std::string(o.operation_name()),
+                     .argument = "cache",
+                     .given = std::string("is ") + nb::repr(value).c_str(),
+                     .expected = "a headwise.KvCache"});
+       }
+       call.layer.cache = &call.cache->cache;
+     }},
+    {"sequences",
+     [](CallOptions& o, nb::handle value) {
+       LayerCallOptions& call = call_of(o);
+       call.sequences = sequence_ids(value, o.named("sequences"));
+       call.layer.sequences = call.sequences;
+     }},
+};
+
 }  // namespace
 
 LayerCallOptions::LayerCallOptions(std::string_view operation,
-                                   nb::handle keywords)
+                                   nb::handle keywords, Pass pass)
     : CallOptions(operation) {
-  read(keywords, {kAttentionOptions, kOfLayer});
+  if (pass == Pass::forward) {
+    read(keywords, {kAttentionOptions, kOfLayer, kOfCache});
+  } else {
+    read(keywords, {kAttentionOptions, kOfLayer});
+  }
 }
 
 LayerTensors::LayerTensors(nb::handle query, nb::handle key, nb::handle value,

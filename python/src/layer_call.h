@@ -7,22 +7,30 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "array_argument.h"
 #include "call_options.h"
 #include "headwise/base/tensor.h"
 #include "headwise/module/multi_head_attention.h"
+#include "kv_cache_object.h"
 #include "new_array.h"
 
 namespace headwise::python {
+
+// Whether a backward pass follows, which knows no cache.
+enum class Pass { forward, training };
 
 // The options of AttentionOptions and of LayerOptions, and `lse`.
 class LayerCallOptions : public CallOptions {
  public:
   // Errors: those of CallOptions::read().
-  LayerCallOptions(std::string_view operation, nb::handle keywords);
+  LayerCallOptions(std::string_view operation, nb::handle keywords,
+                   Pass pass = Pass::forward);
 
   LayerOptions layer;
+  CacheObject* cache = nullptr;       // the cache of `layer`
+  std::vector<SequenceId> sequences;  // its sequences
 };
 
 // (B, L, E), or (L, E) as a batch of one.

@@ -24,9 +24,11 @@ nb::object LayerObject::forward(nb::handle query, nb::handle key,
     const auto q = tensors.query_view<T>();
     const auto k = tensors.key_view<T>();
     const auto v = tensors.value_view<T>();
-    auto result = use([&](const MultiHeadAttention& layer) {
-      return layer.forward(q, k, v, options.attention, options.layer);
-    });
+    auto result = use(
+        [&](const MultiHeadAttention& layer) {
+          return layer.forward(q, k, v, options.attention, options.layer);
+        },
+        options.cache != nullptr ? &options.cache->one_at_a_time : nullptr);
     return layer_result<T>(value_of(std::move(result)), tensors, options);
   });
 }

@@ -11,6 +11,7 @@
 #include "headwise/module/multi_head_attention.h"
 #include "layer_call.h"
 #include "layer_params.h"
+#include "one_at_a_time.h"
 
 namespace headwise::python {
 
@@ -30,12 +31,18 @@ class LayerObject {
   const MultiHeadAttentionConfig& config() const { return layer_.config(); }
 
   // Runs `call(layer)` without the interpreter lock, while no call changes the
-  // layer.
+  // layer, and no other runs that has the same `alone`, if it is given.
   template <class Call>
-  auto use(Call&& call) const {
+  auto use(Call&& call, OneAtATime* alone = nullptr) const {
+    const auto run = [&] {
+      const std::shared_lock lock(mutex_);
+      return call(layer_);
+    };
+    if (alone != nullptr) {
+      return alone->run(run);
+    }
     const nb::gil_scoped_release released;
-    const std::shared_lock lock(mutex_);
-    return call(layer_);
+    return run();
   }
 
  private:

@@ -21,6 +21,7 @@ NB_MODULE(_core, module) {
   bind_attention_backward(module);
   bind_kv_cache(module);
   bind_decode_plan(module);
+  bind_layer_backward(module);
   bind_layer(module);
   bind_remove_heads(module);
   bind_view_page(module);

@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "error.h"
 #include "headwise/interop/load_attention.h"
+#include "layer_backward.h"
 #include "layer_config.h"
 #include "layer_object.h"
 #include "layer_params.h"
@@ -107,6 +108,9 @@ bias, softcap, dropout, attn_weights, scores, offsets, executor, ..., and
     query_positions  (B, Lq)          of a layer with rotary positions; None:
     key_positions    (B, Lkv)         row numbers
     lse              True: also return the log-sum-exp of each row
+    cache            a KvCache: query, key and value are the new tokens of its
+    sequences        sequences (B), which see what these hold; give
+                     mask=causal()
 
 A ragged batch is (1, rows, E). Returns the output, or an AttentionResult if more
 was asked for. Errors: those of attention(); ValueError while a size is open.)";
@@ -202,6 +206,20 @@ Calls may be in several threads at once.)")
       .def("forward", &LayerObject::forward, nb::arg("query").none(),
            nb::arg("key") = nb::none(), nb::arg("value") = nb::none(),
            nb::arg("options"), nb::sig(kForward), kForwardDocumentation)
+      .def(
+          "forward_for_backward",
+          [](Self self, nb::handle query, nb::handle key, nb::handle value,
+             const nb::kwargs& options) {
+            return new SavedLayer(  // nanobind owns it
+                nb::borrow(self), query, key, value, options);
+          },
+          nb::arg("query").none(), nb::arg("key") = nb::none(),
+          nb::arg("value") = nb::none(), nb::arg("options"),
+          nb::sig("def forward_for_backward(self, query: Array, "
+                  "key: Array | None = None, value: Array | None = None, "
+                  "**options: Any) -> SavedLayer"),
+          "The forward pass of training: forward() but cache and sequences. "
+          "Dropout still needs dropout={\"training\": True, ...}.")
       .def("fix_sizes", &LayerObject::fix_sizes, nb::arg("sizes"),
            nb::sig("def fix_sizes(self, *, query_dim: int | None = None, "
                    "kdim: int | None = None, vdim: int | None = None) -> None"),

@@ -246,3 +246,35 @@ def test_errors_change_nothing():
                          "w_o.bias": np.zeros(3, np.float32)})
     for name, value in made.params.items():
         np.testing.assert_array_equal(value, before[name])
+
+
+def test_a_cache():
+    made = layer(num_kv_heads=2, rotary={"rotary_dim": 6})
+    x = tensors()[0]
+    cache = headwise.KvCache.create(num_kv_heads=2, head_dim=6, max_tokens=256, max_sequences=2)
+    ids = [cache.add(), cache.add()]
+    steps = [made.forward(x[:, first:last], mask=headwise.causal(), cache=cache, sequences=ids)
+             for first, last in ((0, 3), (3, 4), (4, 5))]
+    expected = made.forward(x, mask=headwise.causal())
+    np.testing.assert_allclose(np.concatenate(steps, 1), expected, atol=1e-6)
+    assert cache.length(ids[0]) == 5
+    with pytest.raises(TypeError, match="cache is 3, expected a headwise.KvCache"):
+        made.forward(x, cache=3, sequences=ids)
+
+
+def test_threads_on_one_cache():
+    made, x = layer(), tensors()[0]
+    cache = headwise.KvCache.create(num_kv_heads=4, head_dim=6, max_tokens=4096, max_sequences=8)
+    ids = [cache.add() for _ in range(8)]
+
+    def fill(sequence):
+        for token in range(40):
+            made.forward(x[:1, token % 5][None], mask=headwise.causal(), cache=cache,
+                         sequences=[sequence])
+
+    threads = [threading.Thread(target=fill, args=(each,)) for each in ids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [cache.length(each) for each in ids] == [40] * 8
