@@ -24,6 +24,7 @@ NB_MODULE(_core, module) {
   bind_layer_backward(module);
   bind_layer(module);
   bind_remove_heads(module);
+  bind_importance(module);
   bind_view_page(module);
   bind_safetensors(module);
 }

@@ -13,6 +13,7 @@
 #include "new_array.h"
 #include "number_arguments.h"
 #include "path_argument.h"
+#include "progress_argument.h"
 
 namespace headwise::python {
 namespace {
@@ -90,17 +91,6 @@ SentenceEncoder read(nb::handle folder, nb::handle access) {
   return value_of(read());
 }
 
-// Called from any thread. What `callback` raises ends the call of encode().
-Progress progress_of(nb::handle callback) {
-  if (PyCallable_Check(callback.ptr()) == 0) {
-    raise_given(callback, "progress", "a function of (done, total)");
-  }
-  return [callback](std::size_t done, std::size_t total) {
-    const nb::gil_scoped_acquire acquired;
-    callback(done, total);
-  };
-}
-
 // headwise.SentenceEmbeddings
 struct EmbeddingsObject {
   nb::object embeddings, cut;
@@ -123,7 +113,7 @@ nb::object encode(const SentenceEncoder& encoder, nb::handle sentences,
     options.max_tokens = unsigned_integer(max_tokens, {kEncode, "max_tokens"});
   }
   if (!progress.is_none()) {
-    options.progress = progress_of(progress);
+    options.progress = progress_argument(progress, {kEncode, "progress"});
   }
   if (!executor.is_none()) {
     options.executor = &executor_argument(executor, {kEncode, "executor"});
