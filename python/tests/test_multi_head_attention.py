@@ -180,23 +180,25 @@ def test_numpy_bfloat16():
 
 
 def test_threads_that_use_and_change_a_layer():
-    made, query = layer(), tensors()[0]
-    values = [copied(layer(seed=seed).params) for seed in (1, 2)]
-    expected = [layer(seed=seed).forward(query) for seed in (1, 2)]
-    made.set_params(values[0])
-    wrong = []
+    query = tensors(query_dim=256)[0]
+    layers = [layer(embed_dim=256, seed=seed) for seed in (1, 2)]
+    values = [copied(each.params) for each in layers]
+    expected = [each.forward(query) for each in layers]
+    made = layers[0]
+    wrong, changed = [], threading.Event()
 
     def use():
-        for _ in range(50):
+        while not changed.is_set():
             output = made.forward(query)
             if not any(np.array_equal(output, each) for each in expected):
                 wrong.append(output)
 
-    threads = [threading.Thread(target=use) for _ in range(4)]
+    threads = [threading.Thread(target=use) for _ in range(3)]
     for thread in threads:
         thread.start()
-    for n in range(50):
+    for n in range(200):
         made.set_params(values[n % 2])
+    changed.set()
     for thread in threads:
         thread.join()
     assert not wrong
@@ -263,18 +265,25 @@ def test_a_cache():
 
 
 def test_threads_on_one_cache():
-    made, x = layer(), tensors()[0]
-    cache = headwise.KvCache.create(num_kv_heads=4, head_dim=6, max_tokens=4096, max_sequences=8)
+    made = layer()
+    x = np.random.default_rng(9).standard_normal((1, 16, 24), dtype=np.float32)
+    options = {"num_kv_heads": 4, "head_dim": 6, "page_size": 16, "max_tokens": 8 * 16 * 60}
+    cache = headwise.KvCache.create(**options, max_sequences=8)
     ids = [cache.add() for _ in range(8)]
 
-    def fill(sequence):
-        for token in range(40):
-            made.forward(x[:1, token % 5][None], mask=headwise.causal(), cache=cache,
-                         sequences=[sequence])
+    def fill(cache, sequence):
+        return [made.forward(x, mask=headwise.causal(), cache=cache, sequences=[sequence])
+                for _ in range(60)]
 
-    threads = [threading.Thread(target=fill, args=(each,)) for each in ids]
+    alone = headwise.KvCache.create(**options)
+    expected = fill(alone, alone.add())
+    outputs = {}
+    threads = [threading.Thread(target=lambda n=n: outputs.update({n: fill(cache, ids[n])}))
+               for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [cache.length(each) for each in ids] == [40] * 8
+    for n in range(8):
+        np.testing.assert_array_equal(outputs[n], expected)
+    assert cache.free_pages == 0
