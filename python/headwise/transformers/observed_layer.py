@@ -67,7 +67,8 @@ class ObservedLayer:
     def attend(self, call: AttentionCall) -> tuple[torch.Tensor, torch.Tensor | None]:
         """See Watcher."""
         call = call.with_autocast()
-        options = core_calls.call_options(*call[3:])
+        # Dropout is not a property of a head, and its seed is drawn in run().
+        options = core_calls.call_options(*call._replace(dropout_p=0.0)[3:])
         plain = call.dropout_p == 0 and not _records(call)
         with torch.no_grad():
             seen = _core.attention_unrecorded(

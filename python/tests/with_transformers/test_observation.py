@@ -163,6 +163,23 @@ def test_gradients_flow_while_observed():
         assert torch.equal(one.grad, other.grad)
 
 
+def test_dropout_does_not_count():
+    inputs = inputs_of("bert")
+    model = ours("bert")
+    with observe(model) as calm:
+        model(**inputs)
+    for module in model.modules():
+        module.training = "Attention" in type(module).__name__
+    torch.manual_seed(1)
+    expected = model(**inputs).logits
+    torch.manual_seed(1)
+    with observe(model) as seen:
+        output = model(**inputs).logits
+    assert torch.equal(output, expected)
+    first = [seen.heads[0, head] == calm.heads[0, head] for head in range(4)]
+    assert first == [True] * 4
+
+
 def test_any_implementation_is_restored():
     model = small_model("bert")
     before = model.config._attn_implementation
