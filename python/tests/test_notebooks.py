@@ -58,3 +58,14 @@ def test_every_head(execute, tmp_path):
     assert sum("<caption>Entropy" in each for each in pages) == 2
     assert ["tired" in each for each in pages if "<iframe" in each] == [True]
     assert "tired" in (tmp_path / "every_head.html").read_text()
+
+
+def test_prune_a_classifier(execute, tmp_path):
+    notebook = execute("prune_a_classifier")
+    table = shown(notebook, "text/plain")[-2]
+    accuracy = {int(row.split()[0]): float(row.split()[1])
+                for row in table.splitlines() if row.strip()[:1].isdigit()}
+    assert list(accuracy) == [0, 12, 24, 36, 48, 60]
+    assert accuracy[0] > 0.8 and accuracy[12] > 0.8
+    assert shown(notebook, "text/plain")[-1] == "True"
+    assert (tmp_path / "pruned" / "config.json").exists()
