@@ -14,9 +14,11 @@ if typing.TYPE_CHECKING:
 __all__ = ["Trace", "explain"]
 
 _AXES = """\
-Axes: B batch, H heads, Lq queries, Lkv keys, D size of a query or key head, Dv size
-of a value head; 1 = the same along this axis. q_heads, k_heads and v_heads are query,
-key and value with the axes (B, H, L, D).
+Axes: B batch, H heads, Hkv key and value heads, Lq queries, Lkv keys, D size of a
+query or key head, Dv size of a value head; 1 = the same along this axis.
+"""
+_HEADS = """\
+q_heads, k_heads and v_heads are query, key and value with the axes (B, H, L, D).
 """
 _UNEVEN = """\
 In scores and context, head h of the keys and values is the one that query head h
@@ -33,7 +35,7 @@ class Trace(Sequence["_core.TracedStep"]):
     The arrays keep each other's memory.
     """
 
-    def __init__(self, steps: Sequence[_core.TracedStep], notes: str = _AXES) -> None:
+    def __init__(self, steps: Sequence[_core.TracedStep], notes: str = "") -> None:
         self._steps = tuple(steps)
         self._notes = notes
 
@@ -54,7 +56,7 @@ class Trace(Sequence["_core.TracedStep"]):
 
     def __str__(self) -> str:
         steps = (_step_text(n, step) for n, step in enumerate(self._steps, 1))
-        return "\n".join([*steps, self._notes])
+        return "\n".join([*steps, _AXES + self._notes])
 
     __repr__ = __str__
 
@@ -87,7 +89,14 @@ def _numbers_text(step: _core.TracedStep) -> str:
     return "; ".join(parts)
 
 
-def explain(query: Array, key: Array, value: Array, **options: typing.Any) -> Trace:
+def explain(
+    query: Array,
+    key: Array | None = None,
+    value: Array | None = None,
+    *,
+    layer: _core.MultiHeadAttention | None = None,
+    **options: typing.Any,
+) -> Trace:
     """The steps of attention(query, key, value, **options), each with its tensor.
 
         print(headwise.explain(query, key, value, mask=headwise.causal()))
@@ -117,11 +126,19 @@ def explain(query: Array, key: Array, value: Array, **options: typing.Any) -> Tr
     in float32, so that the numbers are those of attention() up to rounding, and
     each is kept: this takes memory for several arrays (B, Hq, Lq, Lkv).
 
+    With layer=, they are the steps of layer.forward(query, key, value, **options),
+    with its projections: query (B, Lq, query_dim), key (B, Lkv, kdim), None: the
+    query, value (B, Lkv, vdim), None: the key; all float32. They begin with these.
+
     The options are those of attention(), without out, state, lse and
-    softmax_rows. Errors: those of attention(); NotImplementedError for key_part
-    and offsets.
+    softmax_rows. Errors: those of attention(); NotImplementedError for key_part,
+    offsets and a cache.
     """
-    steps = _core.explain_steps(query, key, value, **options)
-    groups = options.get("kv_groups")
+    if layer is not None:
+        steps = _core.explain_layer(layer, query, key, value, **options)
+        groups, notes = layer.config["kv_group_sizes"], ""
+    else:
+        steps = _core.explain_steps(query, key, value, **options)
+        groups, notes = options.get("kv_groups"), _HEADS
     uneven = groups is not None and len({int(size) for size in groups}) > 1
-    return Trace(steps, _AXES + _UNEVEN if uneven else _AXES)
+    return Trace(steps, notes + _UNEVEN if uneven else notes)

@@ -1,6 +1,7 @@
 // The steps of a call, of which headwise/_explain.py makes a Trace.
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "headwise/attention/stepwise.h"
 #include "headwise/inspect/step_table.h"
 #include "headwise/inspect/trace.h"
+#include "layer_call.h"
+#include "layer_object.h"
 #include "new_array.h"
 
 namespace headwise::python {
@@ -57,6 +60,15 @@ nb::object object_of(const std::shared_ptr<Trace>& trace,
                  text(step_formula(step.name, pass)), summarize(step)});
 }
 
+nb::list objects_of(const std::shared_ptr<Trace>& trace,
+                    const StepContext& pass, const ArrayArgument& like) {
+  nb::list objects;
+  for (const TracedStep& step : trace->steps()) {
+    objects.append(object_of(trace, step, pass, like));
+  }
+  return objects;
+}
+
 // What the formulas say of the call.
 StepContext context_of(const CallTensors& tensors, const CallOptions& options,
                        const Trace& trace) {
@@ -89,12 +101,60 @@ nb::list explain_steps(nb::handle query, nb::handle key, nb::handle value,
     return steps ? ok() : Status(steps.error());
   };
   check(compute());
-  const StepContext pass = context_of(tensors, options, *trace);
-  nb::list objects;
-  for (const TracedStep& step : trace->steps()) {
-    objects.append(object_of(trace, step, pass, tensors.query()));
+  return objects_of(trace, context_of(tensors, options, *trace),
+                    tensors.query());
+}
+
+// The same of a layer.
+StepContext context_of(const LayerObject& layer, const Trace& trace,
+                       bool batched) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  const MultiHeadAttentionParams& params = layer.params();
+  const std::size_t kv_heads = config.num_kv_heads.value_or(config.num_heads);
+  const bool even = config.kv_group_sizes.empty() && kv_heads != 0;
+  return {.steps = trace.steps(),
+          .batched = batched,
+          .additive = config.scoring == Scoring::additive,
+          .group = even ? config.num_heads / kv_heads : 1,
+          .q_bias = params.w_q.has_bias(),
+          .k_bias = params.w_k.has_bias(),
+          .v_bias = params.w_v && params.w_v->has_bias(),
+          .output_bias = params.w_o && params.w_o->has_bias(),
+          .value_proj = config.value_proj,
+          .out_proj = config.out_proj,
+          .qk_norm = config.qk_norm.value_or(QkNorm{})};
+}
+
+nb::list explain_layer(const LayerObject& layer, nb::handle query,
+                       nb::handle key, nb::handle value,
+                       const nb::kwargs& keywords) {
+  const LayerCallOptions options(kOperation, keywords);
+  if (options.cache != nullptr) {
+    raise(Error(ErrorCode::unsupported,
+                {.operation = std::string(kOperation),
+                 .argument = "cache",
+                 .given = "is given",
+                 .expected = "none: the call would append to it"}));
   }
-  return objects;
+  const LayerTensors tensors(query, key, value, kOperation);
+  const auto q = tensors.query_view<float>();
+  const auto k = tensors.key_view<float>();
+  const auto v = tensors.value_view<float>();
+  const auto trace = std::make_shared<Trace>();
+  if (!tensors.batched()) {
+    trace->leave_out_batch();
+  }
+  check(layer.use([&](const MultiHeadAttention& module) -> Status {
+    using Axes = std::array<std::string_view, 3>;
+    trace->on_step("query", Axes{"B", "Lq", "query_dim"}, q);
+    trace->on_step("key", Axes{"B", "Lkv", "kdim"}, k);
+    trace->on_step("value", Axes{"B", "Lkv", "vdim"}, v);
+    const auto result =
+        module.forward(q, k, v, options.attention, options.layer, trace.get());
+    return result ? ok() : Status(result.error());
+  }));
+  return objects_of(trace, context_of(layer, *trace, tensors.batched()),
+                    tensors.query());
 }
 
 template <auto kField>
@@ -142,6 +202,12 @@ and numbers that describe the tensor:
              nb::arg("key").none(), nb::arg("value").none(), nb::arg("options"),
              nb::sig("def explain_steps(query: Array, key: Array, "
                      "value: Array, **options: Any) -> list[TracedStep]"));
+  module.def("explain_layer", &explain_layer, nb::arg("layer"),
+             nb::arg("query").none(), nb::arg("key").none(),
+             nb::arg("value").none(), nb::arg("options"),
+             nb::sig("def explain_layer(layer: MultiHeadAttention, "
+                     "query: Array, key: Array | None, value: Array | None, "
+                     "**options: Any) -> list[TracedStep]"));
 }
 
 }  // namespace headwise::python

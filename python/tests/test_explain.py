@@ -189,6 +189,67 @@ def test_wrong_tensors(tensors):
         headwise.explain(query.astype(np.float64), key, value)
 
 
+def made(**config):
+    return headwise.MultiHeadAttention.create(
+        **{"embed_dim": 12, "num_heads": 4, "num_kv_heads": 2, "seed": 1, **config}
+    )
+
+
+@pytest.fixture(scope="module")
+def x():
+    return np.random.default_rng(6).standard_normal((2, 3, 12), dtype=np.float32)
+
+
+def test_a_layer(x):
+    layer = made()
+    options = {"mask": headwise.causal(), "head_gates": np.array([1, 0, 2, 1], np.float32)}
+    trace = headwise.explain(x, layer=layer, **options)
+    result = layer.forward(x, **options, attn_weights="per_head")
+    params = layer.params
+    expected = {
+        "query": x,
+        "key": x,
+        "value": x,
+        "q": x @ params["w_q.weight"].T + params["w_q.bias"],
+        "k": x @ params["w_k.weight"].T + params["w_k.bias"],
+        "v": x @ params["w_v.weight"].T + params["w_v.bias"],
+        "attn_weights": result.attn_weights,
+        "output": result.output,
+    }
+    for name, array in expected.items():
+        np.testing.assert_allclose(trace[name].array, array, atol=1e-5)
+    one = headwise.explain(x[1], layer=layer, **options)
+    assert one.names == trace.names
+    np.testing.assert_array_equal(one["output"].array, trace["output"].array[1])
+    assert one["output"].axes == ("Lq", "E")
+
+
+def test_formulas_of_a_layer(x):
+    trace = headwise.explain(x, layer=made())
+    assert trace["q"].formula == "q = query @ w_q.weight^T + w_q.bias"
+    assert "floor(h/2)" in trace["scores"].formula
+    assert "q_heads, k_heads and v_heads are" not in str(trace)
+    plain = headwise.explain(x, layer=made(bias=False))
+    assert plain["q"].formula == "q = query @ w_q.weight^T"
+    assert plain["output"].formula == "output = merged @ w_o.weight^T"
+    uneven = headwise.explain(x, layer=made(num_kv_heads=None, kv_group_sizes=[3, 1]))
+    assert "floor" not in uneven["scores"].formula and "kv_groups" in str(uneven)
+
+
+def test_wrong_calls_of_a_layer(x):
+    with pytest.raises(TypeError, match="query is float64, expected float32"):
+        headwise.explain(x.astype(np.float64), layer=made())
+    with pytest.raises(ValueError, match="query"):
+        headwise.explain(x[..., :5], layer=made())
+    with pytest.raises(TypeError, match="no option 'kv_groups'"):
+        headwise.explain(x, layer=made(), kv_groups=[2, 2])
+    cache = headwise.KvCache.create(num_kv_heads=2, head_dim=3, max_tokens=64)
+    with pytest.raises(NotImplementedError, match="cache is given"):
+        headwise.explain(x[:1], layer=made(), cache=cache, sequences=[cache.add()])
+    with pytest.raises(TypeError, match="key is a NoneType"):
+        headwise.explain(np.ones((3, 2, 4), np.float32))
+
+
 def test_the_interpreter_lock_is_released():
     query = np.ones((1, 600, 4, 16), np.float32)
     one = headwise.Executor.with_threads(1)
