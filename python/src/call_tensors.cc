@@ -29,12 +29,15 @@ CallTensors::CallTensors(nb::handle query, nb::handle key, nb::handle value,
   }
 }
 
+// One after another: the error names the first that is wrong.
 AttentionShape CallTensors::shape() const {
   const bool four = batched();
-  return value_of(attention_shape(
-      extents_of(query_, four, ""),
-      extents_of(key_, four, four ? "(B, Lkv, Hkv, D)" : "(Lkv, Hkv, D)"),
-      extents_of(value_, four, four ? "(B, Lkv, Hkv, Dv)" : "(Lkv, Hkv, Dv)")));
+  const Extents<4> query = extents_of(query_, four, "");
+  const Extents<4> key =
+      extents_of(key_, four, four ? "(B, Lkv, Hkv, D)" : "(Lkv, Hkv, D)");
+  const Extents<4> value =
+      extents_of(value_, four, four ? "(B, Lkv, Hkv, Dv)" : "(Lkv, Hkv, Dv)");
+  return value_of(attention_shape(query, key, value));
 }
 
 }  // namespace headwise::python
