@@ -1,4 +1,4 @@
-"""The page of every head from the queries and keys of layers."""
+"""The page of every head from queries and keys, or from attention weights."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -9,30 +9,43 @@ from headwise._types import Array
 
 
 def view(path: str | PathLike[str],
-         layers: Iterable[tuple[Array, Array] | Mapping[str, Any]],
+         layers: Iterable[tuple[Array, Array] | Mapping[str, Any] | Array],
          tokens: Sequence[str],
          key_tokens: Sequence[str] | None = None,
          **settings: Any) -> ViewPage:
     """Writes the page that shows every head of `layers`, and returns it.
 
         headwise.view("page.html", [(query, key)], tokens, mask=headwise.causal())
+        headwise.view("page.html", outputs.attentions, tokens)
 
     A layer is a pair query (B, Lq, Hq, D) and key (B, Lkv, Hkv, D), numbered from
-    0, or a dict of the arguments of ViewPage.add(). tokens: one per query;
-    key_tokens: one per key, by default the same. The page shows sequence=0 of the
-    batch. Settings are those of ViewPage.create(): title, model, text, cross,
+    0, or a dict of the arguments of ViewPage.add(). Or each layer
+    is its attention weights (B, Hq, Lq, Lkv), or a dict of the arguments of
+    ViewPage.add_attn_weights(). tokens: one per query; key_tokens: one per key, by
+    default the same. The page shows sequence=0 of the batch. Settings are those of ViewPage.create(): title, model, text, cross,
     and the options of attention().
 
     Errors: those of ViewPage; OSError.
     """
-    page = ViewPage.create(query_labels=tokens,
-                           key_labels=tokens if key_tokens is None else key_tokens,
-                           **settings)
+    layers = list(layers)
+    weights = any(_is_of_weights(layer) for layer in layers)
+    create = ViewPage.of_attn_weights if weights else ViewPage.create
+    page = create(query_labels=tokens, key_labels=tokens if key_tokens is None else key_tokens,
+                  **settings)
+    add = page.add_attn_weights if weights else page.add
     for number, layer in enumerate(layers):
         if isinstance(layer, Mapping):
-            page.add(**{"number": number, **layer})
+            add(**{"number": number, **layer})
+        elif weights:
+            add(layer, number=number)
         else:
             query, key = layer
-            page.add(query, key, number=number)
+            add(query, key, number=number)
     page.write(path)
     return page
+
+
+def _is_of_weights(layer: tuple[Array, Array] | Mapping[str, Any] | Array) -> bool:
+    if isinstance(layer, Mapping):
+        return "attn_weights" in layer
+    return not isinstance(layer, (tuple, list))

@@ -17,12 +17,14 @@
 #include "number_arguments.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
+#include "weights_as_scores.h"
 
 namespace headwise::python {
 namespace {
 
 constexpr std::string_view kCreate = "ViewPage.create";
 constexpr std::string_view kAdd = "ViewPage.add";
+constexpr std::string_view kAddWeights = "ViewPage.add_attn_weights";
 constexpr EnumWord<Language> kLanguages[] = {{"en", Language::en},
                                              {"ko", Language::ko}};
 
@@ -120,13 +122,17 @@ ViewPageSettings settings_of(const nb::kwargs& keywords) {
 // A page, with the options that its views look at.
 class PageObject {
  public:
-  explicit PageObject(const nb::kwargs& keywords)
+  // What the layers are given as.
+  enum class Form { query_and_key, attn_weights };
+
+  PageObject(const nb::kwargs& keywords, Form form)
       : options_(std::make_unique<CallOptions>(kCreate)),
         keywords_(keywords),
-        page_(create()) {}
+        page_(create(form)) {}
 
   void add(nb::handle query, nb::handle key, nb::handle number,
            nb::handle head_numbers, nb::handle num_heads) {
+    expect_form(Form::query_and_key, kAdd);
     options_->expect_in_place();
     const FloatTensor queries(query, {kAdd, "query"}, "(B, Lq, Hq, D)");
     const FloatTensor keys(key, {kAdd, "key"}, "(B, Lkv, Hkv, D)");
@@ -140,6 +146,26 @@ class PageObject {
         .head_numbers = numbers,
         .num_heads = unsigned_integer(num_heads, {kAdd, "num_heads"})};
     check(one_at_a_time_.run([&] { return page_.add(layer); }));
+  }
+  void add_attn_weights(nb::handle attn_weights, nb::handle number,
+                        nb::handle head_numbers, nb::handle num_heads) {
+    expect_form(Form::attn_weights, kAddWeights);
+    const FloatTensor given(attn_weights, {kAddWeights, "attn_weights"},
+                            "(B, Hq, Lq, Lkv)");
+    const std::vector<std::size_t> numbers =
+        head_numbers.is_none()
+            ? std::vector<std::size_t>()
+            : counts(head_numbers, {kAddWeights, "head_numbers"});
+    ViewedLayer layer{
+        .number = unsigned_integer(number, {kAddWeights, "number"}),
+        .head_numbers = numbers,
+        .num_heads = unsigned_integer(num_heads, {kAddWeights, "num_heads"})};
+    check(one_at_a_time_.run([&]() -> Status {
+      HEADWISE_TRY(weights_->set(given.view(), sequence_));
+      layer.query = weights_->query();
+      layer.key = weights_->key();
+      return page_.add(layer);
+    }));
   }
   void add_pruned(nb::handle number, nb::handle num_heads) {
     const std::size_t layer = unsigned_integer(number, {kAdd, "number"});
@@ -160,15 +186,48 @@ class PageObject {
   }
 
  private:
-  ViewPage create() {
+  ViewPage create(Form form) {
     ViewPageSettings settings = settings_of(keywords_);
-    options_->read(keywords_, {kAttentionOptions, kOperationOptions});
-    settings.attention = options_->attention;
-    settings.operation = options_->operation;
+    if (form == Form::attn_weights) {
+      use_weights(settings);
+    } else {
+      options_->read(keywords_, {kAttentionOptions, kOperationOptions});
+      settings.attention = options_->attention;
+      settings.operation = options_->operation;
+    }
     return value_of(ViewPage::create(std::move(settings)));
   }
+  void use_weights(ViewPageSettings& settings) {
+    if (nb::len(keywords_) != 0) {
+      const nb::object name = nb::list(keywords_.keys())[0];
+      raise_type(
+          {.operation = "ViewPage.of_attn_weights",
+           .given = std::string("there is no option ") + nb::repr(name).c_str(),
+           .expected = "settings of ViewPage.create(): attention weights "
+                       "have no options of attention()"});
+    }
+    weights_ = value_of(WeightsAsScores::create(settings.query_labels.size(),
+                                                settings.key_labels.size()));
+    sequence_ = std::exchange(settings.sequence, 0);
+    settings.attention = weights_->options();
+    settings.elements = false;
+  }
+  void expect_form(Form form, std::string_view operation) const {
+    if ((form == Form::attn_weights) != weights_.has_value()) {
+      raise_value({.operation = std::string(operation),
+                   .given = std::string("the page is one of ") +
+                            (weights_ ? "attention weights" : "query and key"),
+                   .expected = form == Form::attn_weights
+                                   ? "ViewPage.of_attn_weights()"
+                                   : "ViewPage.create()"});
+    }
+  }
+
   std::unique_ptr<CallOptions> options_;
   nb::kwargs keywords_;  // an executor lies in it
+  // Of a page of attention weights; the page looks at it.
+  std::optional<WeightsAsScores> weights_;
+  std::size_t sequence_ = 0;
   ViewPage page_;
   OneAtATime one_at_a_time_;
 };
@@ -188,7 +247,8 @@ one call.)")
       .def_static(
           "create",
           [](const nb::kwargs& settings) {
-            return new PageObject(settings);  // nanobind owns it
+            return new PageObject(  // nanobind owns it
+                settings, PageObject::Form::query_and_key);
           },
           nb::arg("settings"),
           nb::sig("def create(*, title: str = '', command: str = '', "
@@ -205,6 +265,30 @@ one call.)")
           "elements: keep the components of query and key even where the page "
           "does not need them. The options are those of attention(), for every "
           "layer. Errors: TypeError, ValueError for wrong arguments.")
+      .def_static(
+          "of_attn_weights",
+          [](const nb::kwargs& settings) {
+            return new PageObject(settings, PageObject::Form::attn_weights);
+          },
+          nb::arg("settings"),
+          nb::sig("def of_attn_weights(**settings: Any) -> ViewPage"),
+          "A page for add_attn_weights(). The settings of create() without the "
+          "options of attention(); at most 1024 labels. Errors: those of "
+          "create(); NotImplementedError for more labels.")
+      .def("add_attn_weights", &PageObject::add_attn_weights,
+           nb::arg("attn_weights").none(), nb::kw_only(), nb::arg("number") = 0,
+           nb::arg("head_numbers") = nb::none(), nb::arg("num_heads") = 0,
+           nb::sig("def add_attn_weights(self, attn_weights: Array, *, "
+                   "number: int = 0, head_numbers: Integers | None = None, "
+                   "num_heads: int = 0) -> None"),
+           R"(Adds layer `number` from its attention weights.
+
+    attn_weights  (B, Hq, Lq, Lkv)  float32, bfloat16 or float16; without B: a
+                                    batch of one
+
+Rows add up to 1, or are 0 in all heads. Keys without weight in any head are
+shown as masked. The rest is as in add(). Errors: also ValueError for weights
+that are negative or not finite.)")
       .def("add", &PageObject::add, nb::arg("query").none(),
            nb::arg("key").none(), nb::kw_only(), nb::arg("number") = 0,
            nb::arg("head_numbers") = nb::none(), nb::arg("num_heads") = 0,
