@@ -75,6 +75,7 @@
   function write(newEntry) {
     clearTimeout(timer);
     timer = 0;
+    if (location.protocol === 'about:') return;  // in srcdoc, as in a notebook: no address
     const next = address();
     if (next === (location.hash || '#')) return;
     if (newEntry) {

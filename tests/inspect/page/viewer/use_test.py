@@ -127,6 +127,18 @@ class Links(PageCase):
         page.go_back()
         page.wait_for_selector("#grid-note")
 
+    def test_a_frame_in_a_notebook_has_views_but_no_links(self):
+        page = self.open("small")
+        text = cases["small"].path.read_text(encoding="utf-8")
+        page.goto("about:blank")
+        page.set_content("<iframe width=1200 height=800></iframe>")
+        page.evaluate("text => { document.querySelector('iframe').srcdoc = text; }", text)
+        frame = page.frame_locator("iframe")
+        frame.locator("#head-0-1").click()
+        frame.locator("#cells").wait_for()
+        frame.locator("#palette").select_option("cividis")
+        page.wait_for_timeout(300)  # the address is written after 200 ms
+
     def test_a_link_that_names_nothing_here_is_harmless(self):
         page = self.open("small", "#view=head&layer=99&head=-1&query=1e9&key=7&compare=7.7"
                          "&size=999999999&row=88888&filter=%00%3Cb%3E&theme=pink&lang=xx"
