@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""The table of a measurement of the Python package:
+
+    bench/python_report.py RESULTS.json      writes RESULTS.md anew
+"""
+import json
+import pathlib
+import sys
+
+from report import as_json, seconds, speedup, time_text
+
+# Each form is compared with the first of these that its workload has.
+BASELINES = ["forward_sdpa", "torch_sdpa"]
+
+
+def baseline_of(result):
+    return next(form for form in BASELINES if form in result["timed"])
+
+
+def short_time(value):
+    return f"{value * 1e6:.3g} us" if value < 1e-3 else time_text(value)
+
+
+def table(result):
+    baseline = baseline_of(result)
+    sizes = ", ".join(f"{name} {value}" for name, value in result["spec"].items()
+                      if name in ("B", "L", "Hq", "Lq", "d", "causal"))
+    lines = [f"## `{result['workload']}`, {result['threads']} thread(s)", "",
+             f"{sizes}.", "",
+             f"| form | median | least | times as fast as `{baseline}` "
+             "| relative error |", "| --- | ---: | ---: | ---: | ---: |"]
+    for form in sorted(result["timed"], key=lambda each: seconds(result, each)):
+        peer = result["peers"][form]
+        lines.append(f"| `{form}` | {short_time(seconds(result, form))} "
+                     f"| {short_time(min(peer['seconds']))} "
+                     f"| {speedup(result, baseline, form):.2f} "
+                     f"| {peer['rms_error']:.1e} |")
+    return lines + [""]
+
+
+def markdown(data):
+    told = data["conditions"]
+    versions = sorted({peer["version"] for result in data["results"]
+                       for peer in result["peers"].values()})
+    return "\n".join([
+        f"# The Python package: {told['cpu']}, {told['date']}", "",
+        f"headwise {told['headwise']}; {'; '.join(versions)}. {told['rounds']} rounds, "
+        f"{told['cpus']} processors, load average {told['load_average'][0]:.1f} before "
+        f"and {told['load_average'][1]:.1f} after. Times are medians, ratios the medians "
+        "of the rounds' ratios (bench/README.md).", "",
+        *(line for result in data["results"] for line in table(result))])
+
+
+def write(data, file):
+    file.write_text(as_json(data), encoding="utf-8")
+    file.with_suffix(".md").write_text(markdown(data), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    path = pathlib.Path(sys.argv[1])
+    write(json.loads(path.read_text(encoding="utf-8")), path)
