@@ -1,6 +1,6 @@
 """Three heads read a text: what script/demo-python runs.
 
-    demo.py TEXT_FILE
+    three_heads.py TEXT_FILE
 
 Nothing is trained. The queries and keys of a head are features of the words, so
 what it attends to can be checked by eye: words of similar spelling, words with
