@@ -45,7 +45,7 @@ class Trace(Sequence["_core.TracedStep"]):
         for step in self._steps:
             if step.name == key:
                 return step
-        raise KeyError(f"there is no step {key!r}, only {', '.join(self.names)}")
+        raise KeyError(f"step is {key!r}, expected one of {', '.join(self.names)}")
 
     def __len__(self) -> int:
         return len(self._steps)

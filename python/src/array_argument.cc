@@ -188,7 +188,7 @@ void ArrayArgument::read_dlpack() {
   if (!known) {
     raise_type(about(name_,
                      "has elements of " + std::to_string(memory_.dtype().bits) +
-                         " bits that are no numbers of headwise",
+                         " bits that headwise does not know",
                      "a plain number type"));
   }
   dtype_ = *known;

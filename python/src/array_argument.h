@@ -2,9 +2,10 @@
 // anything else with __dlpack__ or a buffer. Nothing is copied: strides may be
 // 0 or negative, and the memory read-only.
 //
-// Errors: TypeError for what is no array, another device or element type, or a
-// tensor whose gradient would be lost; ValueError for a wrong rank, for data
-// that is not aligned to its elements, and for more than kMostAxes axes.
+// Errors: TypeError for an object that is not an array, for another device or
+// element type, and for a tensor whose gradient would be lost; ValueError for a
+// wrong rank, for data that is not aligned to its elements, and for more than
+// kMostAxes axes.
 //
 // Example:
 //   const ArrayArgument query(object, {"attention", "query"});
@@ -38,18 +39,8 @@ struct ArgumentName {
 // graph itself, as headwise.torch does.
 enum class Graph { refused, kept_by_caller };
 
-template <class T>
-struct ArrayDType : DTypeOf<T> {};
-template <>
-struct ArrayDType<BFloat16> {
-  static constexpr DType value = DType::bfloat16;
-};
-template <>
-struct ArrayDType<Float16> {
-  static constexpr DType value = DType::float16;
-};
-
-// For an array without elements, whose library gives null: that is no tensor.
+// Stands for the memory of an empty array, which may be null: to headwise a
+// null pointer means that no tensor was given.
 void* no_elements();
 
 // "(2, 10)"
@@ -81,14 +72,14 @@ class ArrayArgument {
   // describes the axes in the message.
   template <class T, std::size_t Rank>
   TensorView<const T, Rank> view(std::string_view axes) const {
-    expect(ArrayDType<T>::value);
+    expect(DTypeOf<T>::value);
     expect(Rank, axes);
     return unchecked_view<const T, Rank>();
   }
   // To write to. ValueError for memory that is read-only.
   template <class T, std::size_t Rank>
   TensorView<T, Rank> writable_view(std::string_view axes) const {
-    expect(ArrayDType<T>::value);
+    expect(DTypeOf<T>::value);
     expect(Rank, axes);
     expect_writable();
     return unchecked_view<T, Rank>();

@@ -35,7 +35,7 @@ using OptionFields = std::span<const OptionField>;
 // Of AttentionOptions and of OperationOptions.
 extern const OptionFields kAttentionOptions;
 extern const OptionFields kOperationOptions;
-// Which of AttentionOutputs a call returns beside the output.
+// Which of AttentionOutputs a call returns in addition to the output.
 extern const OptionFields kOutputOptions;
 
 // What the views of the options look at, too. A call that keeps views longer

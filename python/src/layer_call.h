@@ -83,7 +83,7 @@ nb::object layer_array(const ArrayArgument& like, Tensor<T, Rank> tensor,
   if constexpr (std::is_same_v<T, float>) {
     return NewArray(like, std::move(tensor)).object();
   } else {  // NumPy takes no memory of bfloat16
-    NewArray copy(like, ArrayDType<T>::value, tensor.extents());
+    NewArray copy(like, DTypeOf<T>::value, tensor.extents());
     std::copy_n(tensor.data(), tensor.size(), static_cast<T*>(copy.data()));
     return std::move(copy).object();
   }

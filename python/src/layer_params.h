@@ -23,7 +23,7 @@ void for_each_param(
 // Arrays of float32, bfloat16 or float16, by name.
 class NamedParams {
  public:
-  // Errors: TypeError for what is no dict of names and arrays.
+  // Errors: TypeError for anything but a dict of names and arrays.
   NamedParams(nb::handle dict, std::string_view operation);
 
   // Parameters of their own, widened. Errors: TypeError for an unknown name;

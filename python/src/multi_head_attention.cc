@@ -194,7 +194,7 @@ Calls may be in several threads at once.)")
           "in "
           "any layout that `headwise convert` knows. `layer` is its number in "
           "a "
-          "file of several. Errors: OSError; ValueError for a file that is no "
+          "file of several. Errors: OSError; ValueError for a file without a "
           "layer, or does not say how many heads it has.")
       .def(
           "save", &LayerObject::save, nb::arg("path"),

@@ -22,7 +22,7 @@ namespace headwise::python {
 class NamedFields {
  public:
   // `parent` is the name of an argument that is a dict; "": keyword arguments.
-  // Errors: TypeError for what is no dict.
+  // Errors: TypeError for an object that is not a dict.
   NamedFields(nb::handle dict, std::string_view operation,
               std::string_view parent = "");
 

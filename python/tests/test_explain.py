@@ -125,7 +125,7 @@ def test_sequence(tensors):
     assert len(trace) == 3
     assert [step.name for step in trace] == trace.names
     assert trace[0] is trace["scores"] and trace[-1].name == "context"
-    with pytest.raises(KeyError, match="no step 'mask', only scores, attn_weights"):
+    with pytest.raises(KeyError, match="step is 'mask', expected one of scores, attn_weights"):
         trace["mask"]
 
 

@@ -24,7 +24,7 @@ def attention_layers(model: nn.Module) -> dict[str, nn.Module]:
 def layer_number(layers: dict[str, nn.Module], layer: int | str) -> int:
     """The number of a layer that was given by its number or its name.
 
-    Raises ValueError if there is no such layer.
+    Raises ValueError if the model has no layer of that number or name.
     """
     names = list(layers)
     if isinstance(layer, str):
