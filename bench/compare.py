@@ -8,7 +8,6 @@ and the machine's own peak before each and after the last. What it writes, in --
 DATE-CPU.json with the numbers of every round, and from it .md and .svg.
 """
 import json
-import os
 import pathlib
 import shutil
 import sys
@@ -16,9 +15,9 @@ import tempfile
 
 import report
 import workload as workloads
-from harness import (Peers, Refused, conditions, load_and_compute, parsed,
-                     parser, refuse_without, results_file, rounded, said_by,
-                     timed_rounds)
+from harness import (Peers, Refused, conditions, keep, load_and_compute,
+                     parsed, parser, refuse_without, results_file, rounded,
+                     said_by, timed_rounds)
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -179,26 +178,15 @@ def main(arguments):
     options = parse(arguments)
     told = conditions(options)
     file = results_file(options.out, told)
-    results, complete = [], True
     with tempfile.TemporaryDirectory(prefix="headwise-bench-") as scratch, \
             open(HERE.parent / "build" / "peers" / "workers.log", "w",
                  encoding="utf-8") as log:
         try:
-            for result in run_all(options, pathlib.Path(scratch), log):
-                if result is None:
-                    complete = False
-                    continue
-                results.append(result)
-                # Each time: a run that is broken off keeps what it has.
-                told["load_average"][1:] = [os.getloadavg()[0]]
-                file.parent.mkdir(parents=True, exist_ok=True)
-                report.write({"conditions": told, "results": results}, file)
+            return keep(run_all(options, pathlib.Path(scratch), log), told, file,
+                        lambda kept: report.write(
+                            {"conditions": told, "results": kept}, file))
         except Refused as why:
             sys.exit(f"refused: {why}")
-    if not results:
-        sys.exit("refused: no workload gave a result")
-    print(file)
-    return 0 if complete else 1
 
 
 if __name__ == "__main__":

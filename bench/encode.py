@@ -20,9 +20,9 @@ import numpy as np
 
 import encode_report
 import sentences
-from harness import (Peers, Refused, conditions, load_and_compute, parsed,
-                     parser, refuse_without, results_file, rounded,
-                     timed_rounds)
+from harness import (Peers, Refused, conditions, each_result, keep,
+                     load_and_compute, parsed, parser, refuse_without,
+                     results_file, timed_rounds)
 
 HERE = pathlib.Path(__file__).resolve().parent
 # library: (its program, its forms). Both must be right, or there is no result.
@@ -171,22 +171,6 @@ def memory_of(headwise, workload, model, threads):
     return {"workload": workload.name, "threads": threads, **most}
 
 
-def run_all(options, workloads, log):
-    """Yields each workload's result, or None where it was refused."""
-    for threads in options.threads:
-        peers = started(options, threads, log)
-        try:
-            for workload in workloads:
-                print(f"{workload.name}, {threads} thread(s)", file=sys.stderr)
-                try:
-                    yield rounded(measure(peers, workload, options.rounds))
-                except Refused as why:
-                    print(f"refused: {why}", file=sys.stderr)
-                    yield None
-        finally:
-            peers.stop()
-
-
 def compare(options, scratch, log):
     """0 where every workload gave a result, and 1 where one was refused."""
     told = conditions(options)
@@ -198,21 +182,10 @@ def compare(options, scratch, log):
     memory = [memory_of(options.headwise, workloads[0], options.model, threads)
               for threads in options.threads]
     file = results_file(options.out, told, "encode")
-    results, complete = [], True
-    for result in run_all(options, workloads, log):
-        if result is None:
-            complete = False
-            continue
-        results.append(result)
-        # Each time: a run that is broken off keeps what it has.
-        told["load_average"][1:] = [os.getloadavg()[0]]
-        file.parent.mkdir(parents=True, exist_ok=True)
-        encode_report.write({"conditions": told, "memory": memory,
-                             "results": results}, file)
-    if not results:
-        raise Refused("no workload gave a result")
-    print(file)
-    return 0 if complete else 1
+    results = each_result(options, workloads,
+                          lambda threads: started(options, threads, log), measure)
+    return keep(results, told, file, lambda kept: encode_report.write(
+        {"conditions": told, "memory": memory, "results": kept}, file))
 
 
 def parse(arguments):

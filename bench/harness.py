@@ -188,6 +188,42 @@ def timed_rounds(peers, live, records, rounds, slice_seconds, in_order=shuffled)
     return {"order": orders, "fma_peak_gflops": peaks, "read_gb_s": reads}
 
 
+def each_result(options, workloads, start, measure):
+    """Yields each workload's result with each number of threads, or None where it
+    was refused. start(threads) gives the peers."""
+    for threads in options.threads:
+        peers = start(threads)
+        try:
+            for workload in workloads:
+                print(f"{workload.name}, {threads} thread(s)", file=sys.stderr)
+                try:
+                    yield rounded(measure(peers, workload, options.rounds))
+                except Refused as why:
+                    print(f"refused: {why}", file=sys.stderr)
+                    yield None
+        finally:
+            peers.stop()
+
+
+def keep(results, told, file, write):
+    """Calls write(results so far) after each result. 0 where every workload gave
+    one, and 1 where one was refused. Raises Refused where none did."""
+    kept, complete = [], True
+    for result in results:
+        if result is None:
+            complete = False
+            continue
+        kept.append(result)
+        # Each time: a run that is broken off keeps what it has.
+        told["load_average"][1:] = [os.getloadavg()[0]]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write(kept)
+    if not kept:
+        raise Refused("no workload gave a result")
+    print(file)
+    return 0 if complete else 1
+
+
 def cpu_name():
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

@@ -7,15 +7,15 @@ with `eager`: a workload with a wrong one is not timed. What it writes, in --out
 DATE-CPU-COMMIT-python.json with the numbers of every round, and from it .md.
 """
 import json
-import os
 import pathlib
 import sys
 import tempfile
 
 import python_report
 import workload as workloads
-from harness import (Peers, Refused, conditions, load_and_compute, parsed,
-                     parser, results_file, rounded, said_by, timed_rounds)
+from harness import (Peers, Refused, conditions, each_result, keep,
+                     load_and_compute, parsed, parser, results_file, said_by,
+                     timed_rounds)
 
 HERE = pathlib.Path(__file__).resolve().parent
 ON_MODELS = HERE / "peers" / "with_transformers.py"
@@ -124,42 +124,16 @@ def measure(peers, workload, rounds):
             **rounds_of, "peers": records}
 
 
-def run_all(options, chosen, log):
-    """Yields each workload's result, or None where it was refused."""
-    for threads in options.threads:
-        peers = started(options, threads, log)
-        try:
-            for workload in chosen:
-                print(f"{workload.name}, {threads} thread(s)", file=sys.stderr)
-                try:
-                    yield rounded(measure(peers, workload, options.rounds))
-                except Refused as why:
-                    print(f"refused: {why}", file=sys.stderr)
-                    yield None
-        finally:
-            peers.stop()
-
-
 def compare(options, scratch, log):
     """0 where every workload gave a result, and 1 where one was refused."""
     told = conditions(options)
     chosen = [prepared(name, options.headwise, scratch)
               for name in options.workloads]
     file = results_file(options.out, told, "python")
-    results, complete = [], True
-    for result in run_all(options, chosen, log):
-        if result is None:
-            complete = False
-            continue
-        results.append(result)
-        # Each time: a run that is broken off keeps what it has.
-        told["load_average"][1:] = [os.getloadavg()[0]]
-        file.parent.mkdir(parents=True, exist_ok=True)
-        python_report.write({"conditions": told, "results": results}, file)
-    if not results:
-        raise Refused("no workload gave a result")
-    print(file)
-    return 0 if complete else 1
+    results = each_result(options, chosen,
+                          lambda threads: started(options, threads, log), measure)
+    return keep(results, told, file, lambda kept: python_report.write(
+        {"conditions": told, "results": kept}, file))
 
 
 def parse(arguments):
