@@ -9,9 +9,11 @@
   // The controls themselves if there is space.
   headwise.fold = (id, label, controls) => {
     if (!headwise.narrow()) return controls;
+    const remember = node => { if (node.open) opened.add(id); else opened.delete(id); };
+    const before = document.getElementById(id);
+    if (before) remember(before);  // its event may come only after this one is drawn
     return make('details', {
-      id, class: 'fold', open: opened.has(id),
-      ontoggle: ({target}) => { if (target.open) opened.add(id); else opened.delete(id); },
+      id, class: 'fold', open: opened.has(id), ontoggle: ({target}) => remember(target),
     }, make('summary', {}, label), controls);
   };
 }

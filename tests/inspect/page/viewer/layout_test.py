@@ -42,6 +42,15 @@ class Layout(PageCase):
         self.keys(page, "c")
         self.assertEqual(page.evaluate("() => document.activeElement.id"), "compare-layer")
 
+    def test_controls_stay_open_when_drawn_before_their_event(self):
+        page = self.open("small", "#view=head&layer=0&head=1", width=375, height=812)
+        page.evaluate("() => { document.querySelector('#fold-head summary').click();"
+                      " headwise.state.set({compare: '1.0'}); }")
+        page.wait_for_selector("#compare-head", state="visible")
+        page.evaluate("() => { document.querySelector('#fold-head summary').click();"
+                      " headwise.state.set({compare: ''}); }")
+        page.wait_for_selector("#compare-layer", state="hidden")
+
     def test_heads_are_picked_by_layer_and_number(self):
         page = self.open("small", "#view=head&layer=0&head=1")
         options = lambda name: page.eval_on_selector_all(  # noqa: E731
