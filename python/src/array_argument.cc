@@ -98,6 +98,13 @@ std::string shape_text(std::span<const std::size_t> extents) {
 
 ArrayArgument::ArrayArgument(nb::handle array, ArgumentName name, Graph graph)
     : object_(nb::borrow(array)), name_(name), library_(library_of(array)) {
+  if (is_masked(array, library_)) {
+    raise_type(about(name_,
+                     "is a " + name_of_type(array) + ", whose mask is not read",
+                     library_ == LibraryKind::numpy
+                         ? "a plain array: array.filled(0)"
+                         : "a plain tensor: tensor.to_tensor(0)"));
+  }
   if (library_ == LibraryKind::torch) {
     read_torch(*TorchNames::if_imported(), graph);
   } else {

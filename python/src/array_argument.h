@@ -3,7 +3,8 @@
 // 0 or negative, and the memory read-only.
 //
 // Errors: TypeError for an object that is not an array, for another device or
-// element type, and for a tensor whose gradient would be lost; ValueError for a
+// element type, for an array that carries a mask of its elements, and for a
+// tensor whose gradient would be lost; ValueError for a
 // wrong rank, for data that is not aligned to its elements, and for more than
 // kMostAxes axes.
 //

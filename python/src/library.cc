@@ -11,6 +11,24 @@ nb::object imported_module(const char* name) {
   return nb::borrow(PyDict_GetItemString(modules.ptr(), name));
 }
 
+// A module may be in sys.modules while it is still being imported.
+bool usable(const nb::object& module, const char* name) {
+  return module.is_valid() && nb::hasattr(module, name);
+}
+
+bool is_a(nb::handle object, nb::handle wanted) {
+  const nb::handle type = object.type();
+  return type.is(wanted) ||
+         PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()),
+                          reinterpret_cast<PyTypeObject*>(wanted.ptr())) != 0;
+}
+
+// Of a type in a module that nobody may have imported.
+bool is_a(nb::handle object, const char* module_name, const char* type) {
+  const nb::object module = imported_module(module_name);
+  return usable(module, type) && is_a(object, nb::object(module.attr(type)));
+}
+
 std::string text_of(DType dtype) { return std::string(name_of(dtype)); }
 
 TorchNames make_torch_names(const nb::object& torch) {
@@ -40,11 +58,6 @@ NumpyNames make_numpy_names(const nb::object& numpy) {
     }
   }
   return names;
-}
-
-// A module may be in sys.modules while it is still being imported.
-bool usable(const nb::object& module, const char* name) {
-  return module.is_valid() && nb::hasattr(module, name);
 }
 
 }  // namespace
@@ -117,20 +130,29 @@ nb::handle numpy_bfloat16() {
 }
 
 LibraryKind library_of(nb::handle array) {
-  const auto is_a = [type = array.type()](nb::handle other) {
-    return type.is(other) ||
-           PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()),
-                            reinterpret_cast<PyTypeObject*>(other.ptr())) != 0;
-  };
   const NumpyNames* numpy = NumpyNames::if_imported();
-  if (numpy != nullptr && is_a(*numpy->array)) {
+  if (numpy != nullptr && is_a(array, *numpy->array)) {
     return LibraryKind::numpy;
   }
   const TorchNames* torch = TorchNames::if_imported();
-  if (torch != nullptr && is_a(*torch->tensor)) {
+  if (torch != nullptr && is_a(array, *torch->tensor)) {
     return LibraryKind::torch;
   }
   return LibraryKind::other;
+}
+
+bool is_masked(nb::handle array, LibraryKind library) {
+  switch (library) {
+    case LibraryKind::numpy:
+      return !array.type().is(*NumpyNames::imported().array) &&
+             is_a(array, "numpy.ma", "MaskedArray");
+    case LibraryKind::torch:
+      return !array.type().is(*TorchNames::if_imported()->tensor) &&
+             is_a(array, "torch.masked", "MaskedTensor");
+    case LibraryKind::other:
+      return false;
+  }
+  return false;
 }
 
 }  // namespace headwise::python

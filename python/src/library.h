@@ -67,5 +67,8 @@ nb::handle numpy_bfloat16();
 
 // By its type.
 LibraryKind library_of(nb::handle array);
+// Whether it is a numpy.ma.MaskedArray or a torch.masked.MaskedTensor: an array
+// or tensor whose memory does not say which elements are valid.
+bool is_masked(nb::handle array, LibraryKind library);
 
 }  // namespace headwise::python
