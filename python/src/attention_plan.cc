@@ -2,6 +2,8 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 
 #include "bindings.h"
 #include "call_options.h"
@@ -35,7 +37,22 @@ class PlanObject {
     wanted.read(keywords, {kOutputOptions});
     const CallTensors tensors(query, key, value, "AttentionPlan.run",
                               Graph::refused);
-    return run_call(plan_, tensors, wanted);
+    return run_call(plan_, tensors, wanted, &unchanged_);
+  }
+  // A run reads the plan while it holds the interpreter lock or `unchanged_`;
+  // this holds both. Never wait for the second while holding the first: runs
+  // need it to end.
+  void set_offsets(nb::handle value) {
+    ArgumentMemory memory;
+    const Offsets offsets =
+        offsets_argument(value, "AttentionPlan.set_offsets", memory);
+    std::unique_lock lock(unchanged_, std::defer_lock);
+    {
+      const nb::gil_scoped_release released;
+      lock.lock();
+    }
+    check(plan_.set_offsets(offsets));
+    offsets_ = std::move(memory);
   }
   std::size_t workspace_bytes() const { return plan_.workspace_bytes(); }
 
@@ -47,8 +64,10 @@ class PlanObject {
   }
 
   std::unique_ptr<CallOptions> options_;
-  nb::kwargs keywords_;  // an executor lies in it
+  nb::kwargs keywords_;     // an executor lies in it
+  ArgumentMemory offsets_;  // those of set_offsets()
   AttentionPlan plan_;
+  mutable std::shared_mutex unchanged_;
 };
 
 }  // namespace
@@ -94,6 +113,13 @@ Runs may be in several threads at once.)")
                    "state: tuple[Array, Array] | None = None) "
                    "-> Array | AttentionResult"),
            "attention() with the plan's options: tensors of the plan's sizes.")
+      .def("set_offsets", &PlanObject::set_offsets, nb::arg("offsets").none(),
+           nb::sig("def set_offsets(self, offsets: Integers | "
+                   "tuple[Integers, Integers]) -> None"),
+           "The next runs have these sequences: (B + 1) for a plan that was "
+           "created with offsets, as many sequences as there and none longer "
+           "than the longest of those. Waits for runs in other threads. "
+           "Errors, after which nothing has changed: ValueError.")
       .def_prop_ro("workspace_bytes", &PlanObject::workspace_bytes,
                    "The memory that a run needs.");
 }

@@ -153,19 +153,6 @@ void set_query_start(CallOptions& o, nb::handle value) {
   }
 }
 
-// One array for queries and keys, or a tuple of two.
-void set_offsets(CallOptions& o, nb::handle value) {
-  constexpr std::string_view kAxes = "(B + 1)";
-  if (nb::isinstance<nb::tuple>(value) && nb::len(value) == 2) {
-    o.attention.offsets = Offsets(
-        integers<1>(value[0], o.named("offsets.query"), kAxes, o.memory()),
-        integers<1>(value[1], o.named("offsets.key"), kAxes, o.memory()));
-  } else {
-    o.attention.offsets =
-        Offsets(integers<1>(value, o.named("offsets"), kAxes, o.memory()));
-  }
-}
-
 void set_kv_groups(CallOptions& o, nb::handle value) {
   const auto given =
       integers<1>(value, o.named("kv_groups"), "(Hkv)", o.memory());
@@ -211,7 +198,11 @@ constexpr OptionField kOfAttention[] = {
        o.attention.sinks = o.floats<1>(value, "sinks", "(Hq)");
      }},
     {"query_start", &set_query_start},
-    {"offsets", &set_offsets},
+    {"offsets",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.offsets =
+           offsets_argument(value, o.operation_name(), o.memory());
+     }},
     {"empty_rows",
      [](CallOptions& o, nb::handle value) {
        o.attention.empty_rows =
@@ -316,6 +307,16 @@ void set_from(CallOptions& options, nb::handle dict, std::string_view parent,
 const OptionFields kAttentionOptions = kOfAttention;
 const OptionFields kOperationOptions = kOfOperation;
 const OptionFields kOutputOptions = kOfOutputs;
+
+Offsets offsets_argument(nb::handle value, std::string_view operation,
+                         ArgumentMemory& memory) {
+  constexpr std::string_view kAxes = "(B + 1)";
+  if (nb::isinstance<nb::tuple>(value) && nb::len(value) == 2) {
+    return {integers<1>(value[0], {operation, "offsets.query"}, kAxes, memory),
+            integers<1>(value[1], {operation, "offsets.key"}, kAxes, memory)};
+  }
+  return Offsets(integers<1>(value, {operation, "offsets"}, kAxes, memory));
+}
 
 void CallOptions::read(nb::handle keywords,
                        std::initializer_list<OptionFields> tables) {

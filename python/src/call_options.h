@@ -38,6 +38,11 @@ extern const OptionFields kOperationOptions;
 // Which of AttentionOutputs a call returns in addition to the output.
 extern const OptionFields kOutputOptions;
 
+// Offsets (B + 1) of a ragged batch, or a tuple of those of queries and of
+// keys. Copied into `memory`. Errors: those of integers().
+Offsets offsets_argument(nb::handle value, std::string_view operation,
+                         ArgumentMemory& memory);
+
 // What the views of the options look at, too. A call that keeps views longer
 // than itself keeps the whole object, which does not move.
 class CallOptions {

@@ -79,7 +79,8 @@ void CallOutputs::take_state(const nb::object& state) {
 
 template <class T>
 void CallOutputs::run(const AttentionPlan& plan,
-                      const AttentionInputsOf<T>& inputs) {
+                      const AttentionInputsOf<T>& inputs,
+                      std::shared_mutex* unchanged) {
   AttentionOutputsOf<T> outputs;
   outputs.output =
       given_output_
@@ -106,6 +107,9 @@ void CallOutputs::run(const AttentionPlan& plan,
   }
   const auto run = [&]() -> Status {
     const nb::gil_scoped_release released;
+    const auto lock = unchanged != nullptr
+                          ? std::shared_lock(*unchanged)
+                          : std::shared_lock<std::shared_mutex>();
     HEADWISE_TRY(plan.run(inputs.query, inputs.key, inputs.value, outputs));
     if (statistics_ && spec_.statistics.wanted().rows) {
       auto pooled = pool_statistics(statistics_->rows, spec_);
@@ -147,11 +151,11 @@ nb::object CallOutputs::object() && {
 }
 
 nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,
-                    const CallOptions& options) {
+                    const CallOptions& options, std::shared_mutex* unchanged) {
   return with_element_type(tensors.query(), [&]<class T>(T) {
     const AttentionInputsOf<T> inputs = tensors.views<T>();
     CallOutputs outputs(plan.spec(), tensors, options);
-    outputs.run(plan, inputs);
+    outputs.run(plan, inputs, unchanged);
     return std::move(outputs).object();
   });
 }

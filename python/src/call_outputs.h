@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <shared_mutex>
 
 #include "call_options.h"
 #include "call_tensors.h"
@@ -25,9 +26,11 @@ class CallOutputs {
   CallOutputs(const AttentionSpec& spec, const CallTensors& tensors,
               const CallOptions& options);
 
-  // Runs the plan without the interpreter lock, and fills the arrays.
+  // Runs the plan without the interpreter lock, and fills the arrays. Holds
+  // `unchanged`, if given, while the plan must not change.
   template <class T>
-  void run(const AttentionPlan& plan, const AttentionInputsOf<T>& inputs);
+  void run(const AttentionPlan& plan, const AttentionInputsOf<T>& inputs,
+           std::shared_mutex* unchanged);
   // The output, or an AttentionResult if more was asked for. Only once.
   nb::object object() &&;
 
@@ -45,7 +48,10 @@ class CallOutputs {
 };
 
 // Creates nothing but the outputs: what attention() and AttentionPlan.run() do.
+// `unchanged` is locked while the plan runs; otherwise the interpreter lock
+// keeps it from changing.
 nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,
-                    const CallOptions& options);
+                    const CallOptions& options,
+                    std::shared_mutex* unchanged = nullptr);
 
 }  // namespace headwise::python

@@ -1,6 +1,7 @@
 """headwise.AttentionPlan: the results of attention()."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -65,6 +66,96 @@ def test_tensors_of_other_sizes(tensors):
     plan = headwise.AttentionPlan.create(**SIZES)
     with pytest.raises(ValueError, match="query has shape"):
         plan.run(tensors[0][:, :4], *tensors[1:])
+
+
+RAGGED = [0, 1, 4, 10]
+
+
+def ragged_plan(**options):
+    return headwise.AttentionPlan.create(
+        **{**SIZES, "B": 1, "Lq": 10, "Lkv": 10}, offsets=RAGGED,
+        mask=headwise.causal(), alibi=headwise.alibi_slopes(4), **options)
+
+
+def rows(count):
+    random = np.random.default_rng(37)
+    return [random.standard_normal((count, *shape), dtype=np.float32)
+            for shape in ((4, 8), (2, 8), (2, 6))]
+
+
+@pytest.mark.parametrize("offsets", [[0, 6, 6, 8], [0, 0, 0, 0], RAGGED, ([0, 1, 2, 3], RAGGED)])
+def test_set_offsets(offsets):
+    plan = ragged_plan(statistics={"rows": True, "columns": True})
+    queries, keys = offsets if isinstance(offsets, tuple) else (offsets, offsets)
+    query, key, value = rows(10)
+    given = query[:queries[-1]], key[:keys[-1]], value[:keys[-1]]
+    plan.run(*rows(10))
+    plan.set_offsets(offsets)
+    gc.collect()
+    [np.full(4, 9, np.int64) for _ in range(1000)]
+    expected = headwise.attention(
+        *given, offsets=offsets, mask=headwise.causal(), alibi=headwise.alibi_slopes(4),
+        statistics={"rows": True, "columns": True})
+    result = plan.run(*given)
+    np.testing.assert_array_equal(result.output, expected.output)
+    for name in ("rows", "columns", "means", "counted"):
+        np.testing.assert_array_equal(getattr(result.statistics, name),
+                                      getattr(expected.statistics, name))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "error", "message"),
+    [
+        ([0, 7, 8, 9], ValueError, "7"),
+        ([0, 4, 8], ValueError, r"\(3,\)|\(3\)"),
+        ([0, 4, 2, 6], ValueError, "offsets"),
+        ([1, 2, 3, 4], ValueError, "offsets"),
+        ([0, 1.5, 2, 3], TypeError, "set_offsets: offsets is 1.5"),
+        (None, TypeError, "set_offsets: offsets is a NoneType"),
+    ],
+)
+def test_wrong_offsets_leave_the_plan_as_it_was(offsets, error, message):
+    plan = ragged_plan()
+    before = plan.run(*rows(10))
+    with pytest.raises(error, match=message):
+        plan.set_offsets(offsets)
+    np.testing.assert_array_equal(plan.run(*rows(10)), before)
+
+
+def test_a_plan_without_offsets_takes_none():
+    with pytest.raises(ValueError, match="offsets"):
+        headwise.AttentionPlan.create(**SIZES).set_offsets([0, 5, 10])
+
+
+def test_set_offsets_waits_for_runs():
+    count = 600
+    choices = [[0, count], [0, 0]]
+    plan = headwise.AttentionPlan.create(
+        **{**SIZES, "B": 1, "Lq": count, "Lkv": count}, offsets=choices[0],
+        executor=headwise.Executor.with_threads(1))
+    arrays = rows(count)
+    expected = plan.run(*arrays)
+    done = threading.Event()
+    outputs = []
+
+    def run():
+        while not done.is_set():
+            try:
+                outputs.append(plan.run(*arrays))
+            except ValueError:  # the offsets of the other choice
+                pass
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for n in range(200):
+        plan.set_offsets(choices[n % 2])
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert outputs
+    for output in outputs:
+        np.testing.assert_array_equal(output, expected)
 
 
 def test_alibi_slopes():
