@@ -22,7 +22,7 @@ import encode_report
 import sentences
 from harness import (Peers, Refused, conditions, each_result, keep,
                      load_and_compute, parsed, parser, refuse_without,
-                     results_file, timed_rounds)
+                     results_file, status_of, timed_rounds)
 
 HERE = pathlib.Path(__file__).resolve().parent
 # library: (its program, its forms). Both must be right, or there is no result.
@@ -137,18 +137,6 @@ def measure(peers, workload, rounds):
     return {"workload": workload.name, "threads": peers.threads,
             "sentences": len(workload.lines), "tokens": workload.tokens,
             "timed": [form for form, _ in live], **rounds_of, "peers": records}
-
-
-def status_of(process):
-    """{field: bytes} of its memory; empty once it has ended."""
-    try:
-        text = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    except OSError:
-        return {}
-    fields = (line.split() for line in text.splitlines())
-    return {name.rstrip(":"): int(size) * 1024 for name, size, *_ in
-            (each for each in fields if each[0] in
-             ("VmHWM:", "RssAnon:", "RssFile:", "RssShmem:"))}
 
 
 def memory_of(headwise, workload, model, threads):

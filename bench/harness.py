@@ -224,6 +224,18 @@ def keep(results, told, file, write):
     return 0 if complete else 1
 
 
+def status_of(process):
+    """{field: bytes} of its memory; empty once it has ended."""
+    try:
+        text = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    except OSError:
+        return {}
+    fields = (line.split() for line in text.splitlines())
+    return {name.rstrip(":"): int(size) * 1024 for name, size, *_ in
+            (each for each in fields if each[0] in
+             ("VmHWM:", "RssAnon:", "RssFile:", "RssShmem:"))}
+
+
 def cpu_name():
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

@@ -10,7 +10,8 @@ import sys
 from report import as_json, seconds, speedup, time_text
 
 # Each form is compared with the first of these that its workload has.
-BASELINES = ["forward_sdpa", "torch_sdpa"]
+BASELINES = ["weights_eager", "forward_sdpa", "torch_matmul", "torch_sdpa"]
+MEBI = 2**20
 
 
 def baseline_of(result):
@@ -38,6 +39,22 @@ def table(result):
     return lines + [""]
 
 
+def memory(records):
+    if not records:
+        return []
+    most = {(each["workload"], each["threads"]): each["extra_bytes"]
+            for each in records if each["form"] in ("weights_eager", "torch_matmul")}
+    lines = ["## Extra memory", "",
+             "The peak of a process during one run, minus its memory before.", "",
+             "| workload | threads | form | extra memory | share of the baseline's |",
+             "| --- | ---: | --- | ---: | ---: |"]
+    for each in records:
+        share = each["extra_bytes"] / most[each["workload"], each["threads"]]
+        lines.append(f"| `{each['workload']}` | {each['threads']} | `{each['form']}` "
+                     f"| {each['extra_bytes'] / MEBI:.1f} MiB | {share:.3f} |")
+    return lines + [""]
+
+
 def markdown(data):
     told = data["conditions"]
     versions = sorted({peer["version"] for result in data["results"]
@@ -48,7 +65,8 @@ def markdown(data):
         f"{told['cpus']} processors, load average {told['load_average'][0]:.1f} before "
         f"and {told['load_average'][1]:.1f} after. Times are medians, ratios the medians "
         "of the rounds' ratios (bench/README.md).", "",
-        *(line for result in data["results"] for line in table(result))])
+        *(line for result in data["results"] for line in table(result)),
+        *memory(data["memory"])])
 
 
 def write(data, file):

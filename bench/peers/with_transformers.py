@@ -1,5 +1,11 @@
-"""Whole models of transformers with random weights: the last hidden states.
-Forms are named forward_ and what the model gets as attn_implementation."""
+"""Whole models of transformers with random weights. A form is TASK_IMPLEMENTATION:
+
+    forward   the last hidden states
+    weights   with output_attentions: the attention weights of every layer, too
+    observe   with headwise.observe: the statistics of every head, too
+
+IMPLEMENTATION is what the model gets as attn_implementation.
+"""
 import json
 
 import headwise
@@ -7,7 +13,7 @@ import headwise.transformers
 import torch
 import transformers
 
-from worker import serve, threads
+from worker import need, serve, threads
 
 WORDS = 30000  # both vocabularies have more
 
@@ -27,12 +33,43 @@ def model_of(spec, implementation):
         config, attn_implementation=implementation).eval()
 
 
+def mean_entropies(attentions):
+    """(layers, H), in nats: means over the queries of all sequences."""
+    return torch.stack([torch.special.entr(weights).sum(-1).mean((0, 2))
+                        for weights in attentions])
+
+
+def observed_entropies(seen, config):
+    return torch.tensor([[seen.heads[layer, head].entropy
+                          for head in range(config.num_attention_heads)]
+                         for layer in range(config.num_hidden_layers)])
+
+
+def make_task(task, model, ids):
+    """(run, show)"""
+    if task == "forward":
+        return (lambda: model(ids),
+                lambda result: {"out": result.last_hidden_state})
+    if task == "weights":
+        return (lambda: model(ids, output_attentions=True),
+                lambda result: {"out": result.last_hidden_state,
+                                "entropy": mean_entropies(result.attentions)})
+    need(task == "observe", "no such form")
+
+    def run():
+        with headwise.observe(model) as seen:
+            return model(ids), seen
+
+    return run, lambda both: {
+        "out": both[0].last_hidden_state,
+        "entropy": observed_entropies(both[1], model.config)}
+
+
 def make(peer, spec, nothing):
-    model = model_of(spec, peer.removeprefix("forward_"))
+    task, _, implementation = peer.partition("_")
     ids = torch.randint(WORDS, (spec["B"], spec["L"]),
                         generator=torch.Generator().manual_seed(0))
-    return (lambda: model(ids),
-            lambda result: {"out": result.last_hidden_state})
+    return make_task(task, model_of(spec, implementation), ids)
 
 
 torch.set_num_threads(threads())
