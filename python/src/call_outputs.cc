@@ -16,12 +16,10 @@ NewArray new_floats(const ArrayArgument& like, const Extents<4>& extents,
 
 }  // namespace
 
-CallOutputs::CallOutputs(const AttentionSpec& spec, const CallTensors& tensors,
-                         const CallOptions& options)
-    : spec_(spec), tensors_(tensors), batched_(tensors.batched()) {
+CallOutputs::CallOutputs(const AttentionSpec& spec, const ArrayArgument& like,
+                         BatchAxes axes, const CallOptions& options)
+    : spec_(spec), like_(like), axes_(axes) {
   const AttentionShape& shape = spec.shape;
-  const ArrayArgument& like = tensors.query();
-  const BatchAxes axes = tensors.batch_axes(spec);
   const std::size_t B = shape.batches();
   const std::size_t rows = shape.query_rows();
   const Extents<4> of_output = {B, rows, shape.Hq, shape.Dv};
@@ -32,7 +30,7 @@ CallOutputs::CallOutputs(const AttentionSpec& spec, const CallTensors& tensors,
     given_output_.emplace(options.out, options.named("out"), options.graph());
   } else if (whole) {
     output_ = {like, like.dtype(),
-               std::span(of_output).subspan(batched_ ? 0 : 1)};
+               std::span(of_output).subspan(axes.tensors ? 0 : 1)};
   }
   if (spec.attn_weights != AttnWeights::none) {
     const std::size_t heads =
@@ -47,16 +45,17 @@ CallOutputs::CallOutputs(const AttentionSpec& spec, const CallTensors& tensors,
   }
   if (options.lse) {
     const std::array<std::size_t, 3> extents = {B, shape.Hq, rows};
-    lse_ = {like, DType::float32, std::span(extents).subspan(batched_ ? 0 : 1)};
+    lse_ = {like, DType::float32,
+            std::span(extents).subspan(axes.tensors ? 0 : 1)};
   }
   if (options.softmax_rows) {
-    softmax_rows_ = new_floats(like, of_rows, batched_);
+    softmax_rows_ = new_floats(like, of_rows, axes.tensors);
   }
   if (options.state.is_valid()) {
     take_state(options.state);
   } else if (spec.key_part == KeyPart::first) {
-    state_rows_ = new_floats(like, of_rows, batched_);
-    state_context_ = new_floats(like, of_output, batched_);
+    state_rows_ = new_floats(like, of_rows, axes.tensors);
+    state_context_ = new_floats(like, of_output, axes.tensors);
   }
   if (spec.statistics.any()) {
     statistics_ = value_of(AttentionStatistics::create(spec));
@@ -78,14 +77,13 @@ void CallOutputs::take_state(const nb::object& state) {
 }
 
 template <class T>
-void CallOutputs::run(const AttentionPlan& plan,
-                      const AttentionInputsOf<T>& inputs,
-                      std::shared_mutex* unchanged) {
+AttentionOutputsOf<T> CallOutputs::views() {
+  const bool batched = axes_.tensors;
   AttentionOutputsOf<T> outputs;
   outputs.output =
       given_output_
-          ? writable_call_view<T>(*given_output_, batched_,
-                                  batched_ ? "(B, Lq, Hq, Dv)" : "(Lq, Hq, Dv)")
+          ? writable_call_view<T>(*given_output_, batched,
+                                  batched ? "(B, Lq, Hq, Dv)" : "(Lq, Hq, Dv)")
           : output_.view<T, 4>();
   outputs.attn_weights = attn_weights_.view<float, 4>();
   outputs.lse = lse_.view<float, 3>();
@@ -93,11 +91,11 @@ void CallOutputs::run(const AttentionPlan& plan,
   outputs.scores = scores_.view<float, 4>();
   if (given_state_rows_) {
     outputs.state = {
-        writable_call_view<float>(*given_state_rows_, batched_,
-                                  batched_ ? "(B, Hq, Lq, 2)" : "(Hq, Lq, 2)"),
+        writable_call_view<float>(*given_state_rows_, batched,
+                                  batched ? "(B, Hq, Lq, 2)" : "(Hq, Lq, 2)"),
         writable_call_view<float>(
-            *given_state_context_, batched_,
-            batched_ ? "(B, Lq, Hq, Dv)" : "(Lq, Hq, Dv)")};
+            *given_state_context_, batched,
+            batched ? "(B, Lq, Hq, Dv)" : "(Lq, Hq, Dv)")};
   } else {
     outputs.state = {state_rows_.view<float, 4>(),
                      state_context_.view<float, 4>()};
@@ -105,20 +103,19 @@ void CallOutputs::run(const AttentionPlan& plan,
   if (statistics_) {
     outputs.statistics = statistics_->views();
   }
-  const auto run = [&]() -> Status {
-    const nb::gil_scoped_release released;
-    const auto lock = unchanged != nullptr
-                          ? std::shared_lock(*unchanged)
-                          : std::shared_lock<std::shared_mutex>();
-    HEADWISE_TRY(plan.run(inputs.query, inputs.key, inputs.value, outputs));
-    if (statistics_ && spec_.statistics.wanted().rows) {
-      auto pooled = pool_statistics(statistics_->rows, spec_);
-      HEADWISE_TRY(pooled);
-      statistics_->pooled = *std::move(pooled);
-    }
-    return ok();
-  };
-  check(run());
+  return outputs;
+}
+template AttentionOutputsOf<float> CallOutputs::views<float>();
+template AttentionOutputsOf<BFloat16> CallOutputs::views<BFloat16>();
+template AttentionOutputsOf<Float16> CallOutputs::views<Float16>();
+
+Status CallOutputs::pool() {
+  if (statistics_ && spec_.statistics.wanted().rows) {
+    auto pooled = pool_statistics(statistics_->rows, spec_);
+    HEADWISE_TRY(pooled);
+    statistics_->pooled = *std::move(pooled);
+  }
+  return ok();
 }
 
 nb::object CallOutputs::object() && {
@@ -144,8 +141,7 @@ nb::object CallOutputs::object() && {
                                   std::move(state_context_).object());
   }
   result.statistics =
-      statistics_ ? statistics_object(*std::move(statistics_), tensors_.query(),
-                                      tensors_.batch_axes(spec_))
+      statistics_ ? statistics_object(*std::move(statistics_), like_, axes_)
                   : nb::none();
   return nb::cast(std::move(result));
 }
@@ -154,8 +150,18 @@ nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,
                     const CallOptions& options, std::shared_mutex* unchanged) {
   return with_element_type(tensors.query(), [&]<class T>(T) {
     const AttentionInputsOf<T> inputs = tensors.views<T>();
-    CallOutputs outputs(plan.spec(), tensors, options);
-    outputs.run(plan, inputs, unchanged);
+    CallOutputs outputs(plan.spec(), tensors.query(),
+                        tensors.batch_axes(plan.spec()), options);
+    const AttentionOutputsOf<T> views = outputs.views<T>();
+    const auto run = [&]() -> Status {
+      const nb::gil_scoped_release released;
+      const auto lock = unchanged != nullptr
+                            ? std::shared_lock(*unchanged)
+                            : std::shared_lock<std::shared_mutex>();
+      HEADWISE_TRY(plan.run(inputs.query, inputs.key, inputs.value, views));
+      return outputs.pool();
+    };
+    check(run());
     return std::move(outputs).object();
   });
 }

@@ -12,6 +12,7 @@
 #include "headwise/attention/plan.h"
 #include "headwise/attention/statistics.h"
 #include "new_array.h"
+#include "statistics_object.h"
 
 namespace headwise::python {
 
@@ -22,15 +23,18 @@ struct AttentionResult {
 
 class CallOutputs {
  public:
-  // Errors: those of the arrays `out` and `state`; MemoryError.
-  CallOutputs(const AttentionSpec& spec, const CallTensors& tensors,
-              const CallOptions& options);
+  // Arrays of the library of `like`, in the shapes of `spec`, which outlives
+  // this. `options` say which; of the run, not of the plan. Errors: those of
+  // the arrays `out` and `state`; MemoryError.
+  CallOutputs(const AttentionSpec& spec, const ArrayArgument& like,
+              BatchAxes axes, const CallOptions& options);
 
-  // Runs the plan without the interpreter lock, and fills the arrays. Holds
-  // `unchanged`, if given, while the plan must not change.
+  // To write to. Errors: those of the arrays `out` and `state`.
   template <class T>
-  void run(const AttentionPlan& plan, const AttentionInputsOf<T>& inputs,
-           std::shared_mutex* unchanged);
+  AttentionOutputsOf<T> views();
+  // The pooled statistics, after the outputs were written. Needs no interpreter
+  // lock. Errors: out_of_memory.
+  Status pool();
   // The output, or an AttentionResult if more was asked for. Only once.
   nb::object object() &&;
 
@@ -38,8 +42,8 @@ class CallOutputs {
   void take_state(const nb::object& state);
 
   const AttentionSpec& spec_;
-  const CallTensors& tensors_;
-  bool batched_;
+  const ArrayArgument& like_;
+  BatchAxes axes_;
   NewArray output_, attn_weights_, lse_, softmax_rows_, scores_;
   NewArray state_rows_, state_context_;
   std::optional<ArrayArgument> given_output_;
@@ -47,7 +51,8 @@ class CallOutputs {
   std::optional<AttentionStatistics> statistics_;
 };
 
-// Creates nothing but the outputs: what attention() and AttentionPlan.run() do.
+// Creates nothing but the outputs, and runs the plan without the interpreter
+// lock: what attention() and AttentionPlan.run() do.
 // `unchanged` is locked while the plan runs; otherwise the interpreter lock
 // keeps it from changing.
 nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,

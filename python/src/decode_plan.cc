@@ -4,7 +4,6 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,7 +16,6 @@
 #include "error.h"
 #include "headwise/run/workspace.h"
 #include "kv_cache_object.h"
-#include "new_array.h"
 #include "number_arguments.h"
 
 namespace headwise::python {
@@ -44,17 +42,57 @@ std::vector<std::size_t> new_tokens(TensorView<const std::int64_t, 1> offsets,
   return added;
 }
 
-// What a run returns beside what the plan's options say.
-struct Wanted {
-  bool lse;
-  bool softmax_rows;
-  nb::handle out;
-};
+// (B + 1)
+std::vector<std::int64_t> offsets_of(std::span<const std::size_t> lengths) {
+  std::vector<std::int64_t> offsets = {0};
+  for (const std::size_t length : lengths) {
+    offsets.push_back(offsets.back() + static_cast<std::int64_t>(length));
+  }
+  return offsets;
+}
 
-// Of the query, and of the attention weights.
-struct Sizes {
-  std::size_t B, L, sequences, longest_new, longest;
-  bool batched, ragged;
+// The spec of a run, as far as outputs depend on it.
+struct RunShape {
+  // `lengths` are those after the run.
+  RunShape(const CallOptions& options, std::size_t num_heads,
+           const KvCacheOptions& cache, std::span<const std::size_t> added,
+           std::span<const std::size_t> lengths, bool ragged)
+      : queries(offsets_of(added)),
+        keys(offsets_of(lengths)),
+        spec(create(options, num_heads, cache, ragged)) {}
+  RunShape(const RunShape&) = delete;
+  RunShape& operator=(const RunShape&) = delete;
+
+  std::vector<std::int64_t> queries, keys;
+  AttentionSpec spec;
+
+ private:
+  // A ragged batch, or a padded one: all have as many new tokens.
+  AttentionSpec create(const CallOptions& options, std::size_t num_heads,
+                       const KvCacheOptions& cache, bool ragged) const {
+    AttentionShape shape = {.Hq = num_heads,
+                            .Hkv = cache.num_kv_heads,
+                            .D = cache.head_dim,
+                            .Dv = cache.v_head_dim};
+    AttentionOptions wanted;
+    wanted.attn_weights = options.attention.attn_weights;
+    wanted.scores = options.attention.scores;
+    OperationOptions of_operation;
+    of_operation.kv_groups = options.operation.kv_groups;
+    of_operation.statistics = options.operation.statistics;
+    if (ragged) {
+      shape.B = 1;
+      shape.Lq = static_cast<std::size_t>(queries.back());
+      shape.Lkv = static_cast<std::size_t>(keys.back());
+      wanted.offsets = Offsets(queries, keys);
+    } else {
+      shape.B = queries.size() - 1;
+      shape.Lq = longest(queries);
+      shape.Lkv = longest(keys);
+    }
+    return value_of(
+        AttentionSpec::create(shape, wanted, of_operation, "decode"));
+  }
 };
 
 // A plan, its cache, and the options that its views look at.
@@ -71,58 +109,32 @@ class DecodePlanObject {
         workspace_(value_of(Workspace::create(plan_.workspace_bytes()))) {}
 
   nb::object run(nb::handle ids, nb::handle query, nb::handle key,
-                 nb::handle value, nb::handle offsets, const Wanted& wanted);
+                 nb::handle value, nb::handle offsets,
+                 const CallOptions& wanted);
   std::size_t workspace_bytes() const { return plan_.workspace_bytes(); }
 
  private:
-  struct Outputs {
-    std::optional<ArrayArgument> given;
-    NewArray output, attn_weights, scores, lse, softmax_rows;
-
-    template <class T>
-    AttentionOutputsOf<T> views(bool batched) const {
-      return {.output = given ? writable_call_view<T>(
-                                    *given, batched,
-                                    batched ? "(B, L, Hq, Dv)" : "(L, Hq, Dv)")
-                              : output.view<T, 4>(),
-              .attn_weights = attn_weights.view<float, 4>(),
-              .lse = lse.view<float, 3>(),
-              .softmax_rows = softmax_rows.view<float, 4>(),
-              .scores = scores.view<float, 4>()};
-    }
-    nb::object object() &&;
-  };
-
   DecodePlan create(std::size_t max_queries) {
     options_->read(keywords_, {kAttentionOptions, kOperationOptions});
-    if (options_->operation.statistics.any()) {
-      raise(Error(ErrorCode::unsupported,
-                  {.operation = std::string(kCreate),
-                   .argument = "statistics",
-                   .given = "asked for",
-                   .expected = "none: attn_weights and the cache's "
-                               "received_heads say what keys receive"}));
-    }
     return value_of(state_.one_at_a_time.run([&] {
       return DecodePlan::create(state_.cache, num_heads_, max_queries,
                                 options_->attention, options_->operation);
     }));
   }
-  // The most tokens that a sequence holds after the run.
-  std::size_t longest_after(std::span<const SequenceId> ids,
-                            std::span<const std::size_t> added) {
-    return value_of(state_.one_at_a_time.run([&]() -> Result<std::size_t> {
-      std::size_t longest = 0;
+  // The lengths of the sequences after the run.
+  std::vector<std::size_t> lengths_after(std::span<const SequenceId> ids,
+                                         std::span<const std::size_t> added) {
+    std::vector<std::size_t> lengths;
+    check(state_.one_at_a_time.run([&]() -> Status {
       for (std::size_t n = 0; n < ids.size(); ++n) {
         const auto length = state_.cache.length(ids[n]);
         HEADWISE_TRY(length);
-        longest = std::max(longest, *length + added[n]);
+        lengths.push_back(*length + added[n]);
       }
-      return longest;
+      return ok();
     }));
+    return lengths;
   }
-  Outputs new_outputs(const ArrayArgument& query, const Wanted& wanted,
-                      const Sizes& sizes) const;
 
   nb::object cache_;
   CacheObject& state_;
@@ -133,67 +145,10 @@ class DecodePlanObject {
   Workspace workspace_;  // of one run at a time, as the cache is
 };
 
-DecodePlanObject::Outputs DecodePlanObject::new_outputs(
-    const ArrayArgument& query, const Wanted& wanted,
-    const Sizes& sizes) const {
-  const auto floats = [&](const Extents<4>& extents, bool with_first) {
-    return NewArray(query, DType::float32,
-                    std::span(extents).subspan(with_first ? 0 : 1));
-  };
-  const bool pairs_batched = sizes.batched || sizes.ragged;
-  Outputs outputs;
-  if (wanted.out.is_none()) {
-    const Extents<4> extents = {sizes.B, sizes.L, num_heads_,
-                                state_.cache.options().v_head_dim};
-    outputs.output = {query, query.dtype(),
-                      std::span(extents).subspan(sizes.batched ? 0 : 1)};
-  } else {
-    outputs.given.emplace(wanted.out, ArgumentName{kRun, "out"});
-  }
-  if (const AttnWeights weights = options_->attention.attn_weights;
-      weights != AttnWeights::none) {
-    outputs.attn_weights =
-        floats({sizes.sequences, weights == AttnWeights::mean ? 1 : num_heads_,
-                sizes.longest_new, sizes.longest},
-               pairs_batched);
-  }
-  if (options_->attention.scores != ScoresStage::none) {
-    outputs.scores =
-        floats({sizes.sequences, num_heads_, sizes.longest_new, sizes.longest},
-               pairs_batched);
-  }
-  if (wanted.lse) {
-    const std::array<std::size_t, 3> extents = {sizes.B, num_heads_, sizes.L};
-    outputs.lse = {query, DType::float32,
-                   std::span(extents).subspan(sizes.batched ? 0 : 1)};
-  }
-  if (wanted.softmax_rows) {
-    outputs.softmax_rows =
-        floats({sizes.B, num_heads_, sizes.L, 2}, sizes.batched);
-  }
-  return outputs;
-}
-
-// The output, or an AttentionResult if there is more.
-nb::object DecodePlanObject::Outputs::object() && {
-  nb::object made =
-      given ? nb::borrow(given->object()) : std::move(output).object();
-  if (!attn_weights && !scores && !lse && !softmax_rows) {
-    return made;
-  }
-  return nb::cast(
-      AttentionResult{.output = std::move(made),
-                      .attn_weights = std::move(attn_weights).object(),
-                      .lse = std::move(lse).object(),
-                      .softmax_rows = std::move(softmax_rows).object(),
-                      .statistics = nb::none(),
-                      .scores = std::move(scores).object(),
-                      .state = nb::none()});
-}
-
 nb::object DecodePlanObject::run(nb::handle ids, nb::handle query,
                                  nb::handle key, nb::handle value,
-                                 nb::handle offsets, const Wanted& wanted) {
+                                 nb::handle offsets,
+                                 const CallOptions& wanted) {
   options_->expect_in_place();
   const auto sequences = sequence_ids(ids, {kRun, "ids"});
   ArgumentMemory memory;
@@ -205,6 +160,7 @@ nb::object DecodePlanObject::run(nb::handle ids, nb::handle query,
     v.emplace(value, ArgumentName{kRun, "value"});
   }
   const bool batched = q.rank() != 3;
+  const bool ragged = rows.data() != nullptr;
   return with_element_type(q, [&]<class T>(T) {
     const auto queries = call_view<T>(q, batched, "(B, L, Hq, D)");
     const auto keys =
@@ -215,20 +171,14 @@ nb::object DecodePlanObject::run(nb::handle ids, nb::handle query,
                             batched ? "(B, L, Hkv, Dv)" : "(L, Hkv, Dv)");
     }
     const auto added = new_tokens(rows, sequences.size(), queries.extent(1));
-    Outputs outputs = new_outputs(
-        q, wanted,
-        {.B = queries.extent(0),
-         .L = queries.extent(1),
-         .sequences = sequences.size(),
-         .longest_new =
-             added.empty() ? 0 : *std::max_element(added.begin(), added.end()),
-         .longest = longest_after(sequences, added),
-         .batched = batched,
-         .ragged = rows.data() != nullptr});
-    const auto views = outputs.views<T>(batched);
-    check(state_.one_at_a_time.run([&] {
-      return plan_.run(sequences, queries, keys, values, views, workspace_,
-                       rows);
+    const RunShape shape(*options_, num_heads_, state_.cache.options(), added,
+                         lengths_after(sequences, added), ragged);
+    CallOutputs outputs(shape.spec, q, {batched, batched || ragged}, wanted);
+    const AttentionOutputsOf<T> views = outputs.views<T>();
+    check(state_.one_at_a_time.run([&]() -> Status {
+      HEADWISE_TRY(
+          plan_.run(sequences, queries, keys, values, views, workspace_, rows));
+      return outputs.pool();
     }));
     return std::move(outputs).object();
   });
@@ -267,18 +217,20 @@ A row has the bits of attention() on what the cache holds.)")
                   "max_queries: int, **options: Any) -> DecodePlan"),
           "For num_heads query heads and at most max_queries new tokens per "
           "run, over all sequences. The options are those of attention(), but "
-          "no statistics, query_start and offsets. Causality is a mask. "
-          "Errors: "
+          "no query_start and offsets. Causality is a mask. Errors: "
           "ValueError, NotImplementedError.")
       .def(
           "run",
           [](DecodePlanObject& plan, nb::handle ids, nb::handle query,
              nb::handle key, nb::handle value, nb::handle offsets,
              nb::handle lse, nb::handle softmax_rows, nb::handle out) {
-            return plan.run(
-                ids, query, key, value, offsets,
-                {boolean(lse, {kRun, "lse"}),
-                 boolean(softmax_rows, {kRun, "softmax_rows"}), out});
+            CallOptions wanted(kRun);
+            wanted.lse = boolean(lse, {kRun, "lse"});
+            wanted.softmax_rows = boolean(softmax_rows, {kRun, "softmax_rows"});
+            if (!out.is_none()) {
+              wanted.out = nb::borrow(out);
+            }
+            return plan.run(ids, query, key, value, offsets, wanted);
           },
           nb::arg("ids").none(), nb::arg("query").none(), nb::arg("key").none(),
           nb::arg("value") = nb::none(), nb::kw_only(),
@@ -296,8 +248,9 @@ A row has the bits of attention() on what the cache holds.)")
     value   (B, L, Hkv, Dv)  None with value_is_key_prefix
     output  (B, L, Hq, Dv)   the query's type and library
 
-attn_weights and scores are (B, Hq, longest L, longest length). Errors: those of
-append(), and ValueError for more than max_queries tokens; then nothing was
+attn_weights and scores are (B, Hq, longest L, longest length). Statistics are
+those of the new tokens' rows; columns are (B, Hq, longest length), with offsets
+(1, Hq, all lengths). Errors: those of append(), and ValueError for more than max_queries tokens; then nothing was
 appended.)")
       .def_prop_ro("workspace_bytes", &DecodePlanObject::workspace_bytes,
                    "The memory that a run needs.");

@@ -144,6 +144,88 @@ def test_everything_a_run_returns(cache):
             np.log(np.exp(np.where(mask, scores, -np.inf)).sum(-1)), atol=1e-5)
 
 
+STATISTICS = {"rows": True, "top_keys": 3, "columns": True, "map": True}
+OF_STATISTICS = ("rows", "top_keys", "top_weights", "columns", "map_mean", "map_largest",
+                 "means", "counted", "rows_without_key")
+
+
+def filled(cache, lengths):
+    """New sequences of these lengths."""
+    _, key, value = tokens(sum(lengths), seed=79)
+    ids = [cache.add() for _ in lengths]
+    cache.append(ids, key, value, offsets=np.cumsum([0, *lengths]))
+    return ids
+
+
+def all_tokens(cache, ids):
+    """All keys and values of the sequences, one after another, with offsets."""
+    held = [cache.read(id) for id in ids]
+    return (*(np.concatenate([pair[n] for pair in held]) for n in range(2)),
+            np.cumsum([0, *(len(keys) for keys, _ in held)]))
+
+
+def same_statistics(statistics, expected):
+    for name in OF_STATISTICS:
+        np.testing.assert_array_equal(getattr(statistics, name), getattr(expected, name), name)
+
+
+def test_statistics_of_a_ragged_run(cache):
+    plan = headwise.DecodePlan.create(cache, 4, 12, mask=headwise.causal(), statistics=STATISTICS)
+    lengths, added = [3, 0, 70], [4, 1, 7]
+    ids = filled(cache, lengths)
+    arrays, offsets = tokens(12), np.cumsum([0, *added])
+    result = plan.run(ids, *arrays, offsets=offsets)
+    keys, values, key_offsets = all_tokens(cache, ids)
+    same_statistics(result.statistics, headwise.attention(
+        arrays[0], keys, values, mask=headwise.causal(), query_start=lengths,
+        offsets=(offsets, key_offsets), statistics=STATISTICS).statistics)
+
+
+def test_statistics_of_a_batch(cache):
+    plan = headwise.DecodePlan.create(cache, 4, 6, mask=headwise.causal(), statistics=STATISTICS)
+    lengths = [30, 4]
+    ids = filled(cache, lengths)
+    arrays = [x.reshape(2, 3, *x.shape[1:]) for x in tokens(6)]
+    statistics = plan.run(ids, *arrays).statistics
+    assert statistics.rows.shape == (2, 4, 3, 8)
+    assert statistics.columns.shape == (2, 4, 33)
+    assert statistics.map_mean.shape == (2, 4, 3, 33)
+    counts = np.zeros(4, np.int64)
+    for n, (id, length) in enumerate(zip(ids, lengths)):
+        expected = headwise.attention(
+            arrays[0][n], *cache.read(id), mask=headwise.causal(), query_start=length,
+            statistics=STATISTICS).statistics
+        held = length + 3
+        np.testing.assert_array_equal(statistics.rows[n], expected.rows)
+        np.testing.assert_array_equal(statistics.top_keys[n], expected.top_keys)
+        np.testing.assert_array_equal(statistics.columns[n, :, :held], expected.columns)
+        np.testing.assert_array_equal(statistics.columns[n, :, held:], 0)
+        np.testing.assert_array_equal(statistics.map_mean[n, :, :, :held], expected.map_mean)
+        counts += expected.counted
+    np.testing.assert_array_equal(statistics.counted, counts)
+    np.testing.assert_allclose(statistics.means, statistics.rows.mean((0, 2)), atol=1e-6)
+
+
+def test_statistics_of_one_sequence_without_a_batch(cache):
+    plan = headwise.DecodePlan.create(cache, 4, 6, mask=headwise.causal(), statistics=STATISTICS,
+                                      scores="softmax")
+    arrays = tokens(6)
+    result = plan.run([cache.add()], *arrays)
+    expected = headwise.attention(*arrays, mask=headwise.causal(), statistics=STATISTICS,
+                                  scores="softmax")
+    same_statistics(result.statistics, expected.statistics)
+    np.testing.assert_array_equal(result.output, expected.output)
+    np.testing.assert_array_equal(result.scores, expected.scores)
+
+
+def test_a_run_without_sequences(cache):
+    plan = headwise.DecodePlan.create(cache, 4, 6, statistics={"rows": True})
+    query, key, value = (x[None][:0, :0] for x in tokens(2))
+    result = plan.run([], query, key, value)
+    assert result.output.shape == (0, 0, 4, 6)
+    assert result.statistics.rows.shape == (0, 4, 0, 8)
+
+
 def test_out_and_mean_weights(cache):
     query, key, value = (x[None] for x in tokens(5))
     plan = headwise.DecodePlan.create(cache, 4, 5, attn_weights="mean")
@@ -291,7 +373,7 @@ def test_wrong_runs(cache):
     for options, error, message in [
             ({"query_start": 3}, ValueError, "query_start"),
             ({"offsets": [0, 1]}, ValueError, "offsets"),
-            ({"statistics": {"rows": True}}, NotImplementedError, "statistics"),
+            ({"statistics": {"top_keys": 65}}, ValueError, "statistics.top_keys"),
             ({"colour": 1}, TypeError, "no option 'colour'")]:
         with pytest.raises(error, match=message):
             headwise.DecodePlan.create(cache, 4, 4, **options)
