@@ -128,7 +128,7 @@ StepContext context_of(const LayerObject& layer, const Trace& trace,
 nb::list explain_layer(const LayerObject& layer, nb::handle query,
                        nb::handle key, nb::handle value,
                        const nb::kwargs& keywords) {
-  const LayerCallOptions options(kOperation, keywords);
+  const LayerCallOptions options(kOperation, keywords, Pass::explain);
   if (options.cache != nullptr) {
     raise(Error(ErrorCode::unsupported,
                 {.operation = std::string(kOperation),

@@ -53,15 +53,26 @@ constexpr OptionField kOfCache[] = {
      }},
 };
 
+constexpr OptionField kOfOutput[] = {
+    {"out",
+     [](CallOptions& o, nb::handle value) { o.out = nb::borrow(value); }},
+};
+
 }  // namespace
 
 LayerCallOptions::LayerCallOptions(std::string_view operation,
                                    nb::handle keywords, Pass pass)
     : CallOptions(operation) {
-  if (pass == Pass::forward) {
-    read(keywords, {kAttentionOptions, kOfLayer, kOfCache});
-  } else {
-    read(keywords, {kAttentionOptions, kOfLayer});
+  switch (pass) {
+    case Pass::forward:
+      read(keywords, {kAttentionOptions, kOfLayer, kOfCache, kOfOutput});
+      break;
+    case Pass::explain:
+      read(keywords, {kAttentionOptions, kOfLayer, kOfCache});
+      break;
+    case Pass::training:
+      read(keywords, {kAttentionOptions, kOfLayer});
+      break;
   }
 }
 

@@ -18,15 +18,14 @@
 
 namespace headwise::python {
 
-// Whether a backward pass follows, which knows no cache.
-enum class Pass { forward, training };
+// Before a backward pass there is no cache, and only forward() takes `out`.
+enum class Pass { forward, explain, training };
 
 // The options of AttentionOptions and of LayerOptions, and `lse`.
 class LayerCallOptions : public CallOptions {
  public:
   // Errors: those of CallOptions::read().
-  LayerCallOptions(std::string_view operation, nb::handle keywords,
-                   Pass pass = Pass::forward);
+  LayerCallOptions(std::string_view operation, nb::handle keywords, Pass pass);
 
   LayerOptions layer;
   CacheObject* cache = nullptr;       // the cache of `layer`
@@ -54,6 +53,13 @@ class LayerTensors {
   template <class T>
   TensorView<const T, 3> value_view() const {
     return view_of<T>(value_, "(B, Lkv, vdim)", "(Lkv, vdim)");
+  }
+  // Of `out`, an array for the output.
+  template <class T>
+  TensorView<T, 3> output_view(const ArrayArgument& out) const {
+    return batched()
+               ? out.writable_view<T, 3>("(B, Lq, embed_dim)")
+               : as_batch_of_one(out.writable_view<T, 2>("(Lq, embed_dim)"));
   }
   // ValueError if memory of one of them is gone.
   void expect_in_place() const;

@@ -14,12 +14,24 @@
 
 namespace headwise::python {
 
+namespace {
+
+constexpr std::string_view kForward = "MultiHeadAttention.forward";
+
+OneAtATime* cache_of(const LayerCallOptions& options) {
+  return options.cache != nullptr ? &options.cache->one_at_a_time : nullptr;
+}
+
+}  // namespace
+
 nb::object LayerObject::forward(nb::handle query, nb::handle key,
                                 nb::handle value,
                                 const nb::kwargs& keywords) const {
-  constexpr std::string_view kOperation = "MultiHeadAttention.forward";
-  const LayerCallOptions options(kOperation, keywords);
-  const LayerTensors tensors(query, key, value, kOperation);
+  const LayerCallOptions options(kForward, keywords, Pass::forward);
+  const LayerTensors tensors(query, key, value, kForward);
+  if (options.out.is_valid()) {
+    return forward_into(tensors, options);
+  }
   return with_element_type(tensors.query(), [&]<class T>(T) {
     const auto q = tensors.query_view<T>();
     const auto k = tensors.key_view<T>();
@@ -28,9 +40,33 @@ nb::object LayerObject::forward(nb::handle query, nb::handle key,
         [&](const MultiHeadAttention& layer) {
           return layer.forward(q, k, v, options.attention, options.layer);
         },
-        options.cache != nullptr ? &options.cache->one_at_a_time : nullptr);
+        cache_of(options));
     return layer_result<T>(value_of(std::move(result)), tensors, options);
   });
+}
+
+nb::object LayerObject::forward_into(const LayerTensors& tensors,
+                                     const LayerCallOptions& options) const {
+  if (options.lse) {
+    raise_value({.operation = std::string(kForward),
+                 .argument = "lse",
+                 .given = "is asked for",
+                 .expected = "none with out: only the output is written"});
+  }
+  const ArrayArgument out(options.out, options.named("out"));
+  with_element_type(tensors.query(), [&]<class T>(T) {
+    const auto q = tensors.query_view<T>();
+    const auto k = tensors.key_view<T>();
+    const auto v = tensors.value_view<T>();
+    const auto output = tensors.output_view<T>(out);
+    check(use(
+        [&](const MultiHeadAttention& layer) {
+          return layer.forward_into(q, k, v, output, options.attention,
+                                    options.layer);
+        },
+        cache_of(options)));
+  });
+  return options.out;
 }
 
 void LayerObject::fix_sizes(const nb::kwargs& keywords) {
@@ -74,6 +110,17 @@ void LayerObject::set_params(nb::handle params) {
       return ok();
     });
   }));
+}
+
+void LayerObject::share_memory_with(const LayerObject& other) {
+  if (this == &other) {
+    return;
+  }
+  const nb::gil_scoped_release released;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  std::shared_lock of_other(other.mutex_, std::defer_lock);
+  std::lock(lock, of_other);
+  layer_.share_memory_with(other.layer_);
 }
 
 void LayerObject::save(nb::handle path) const {

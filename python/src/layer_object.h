@@ -24,6 +24,7 @@ class LayerObject {
   void fix_sizes(const nb::kwargs& keywords);
   void set_rotary(nb::handle rotary);
   void set_params(nb::handle params);
+  void share_memory_with(const LayerObject& other);
   void save(nb::handle path) const;
 
   // ValueError while an input size is open.
@@ -46,6 +47,8 @@ class LayerObject {
   }
 
  private:
+  nb::object forward_into(const LayerTensors& tensors,
+                          const LayerCallOptions& options) const;
   template <class Call>
   auto change(Call&& call) {
     const nb::gil_scoped_release released;

@@ -111,6 +111,7 @@ bias, softcap, dropout, attn_weights, scores, offsets, executor, ..., and
     cache            a KvCache: query, key and value are the new tokens of its
     sequences        sequences (B), which see what these hold; give
                      mask=causal()
+    out              an array for the output; nothing else is returned
 
 A ragged batch is (1, rows, E). Returns the output, or an AttentionResult if more
 was asked for. Errors: those of attention(); ValueError while a size is open.)";
@@ -218,7 +219,8 @@ Calls may be in several threads at once.)")
           nb::sig("def forward_for_backward(self, query: Array, "
                   "key: Array | None = None, value: Array | None = None, "
                   "**options: Any) -> SavedLayer"),
-          "The forward pass of training: forward() but cache and sequences. "
+          "The forward pass of training: forward() but cache, sequences and "
+          "out. "
           "Dropout still needs dropout={\"training\": True, ...}.")
       .def("fix_sizes", &LayerObject::fix_sizes, nb::arg("sizes"),
            nb::sig("def fix_sizes(self, *, query_dim: int | None = None, "
@@ -238,6 +240,13 @@ Calls may be in several threads at once.)")
           "of these names; the other parameters stay. Waits for calls that "
           "run. Errors, after which nothing has changed: ValueError for a name "
           "that the layer does not have, and for other shapes.")
+      .def("share_memory_with", &LayerObject::share_memory_with,
+           nb::arg("other"),
+           nb::sig("def share_memory_with(self, other: MultiHeadAttention) -> "
+                   "None"),
+           "A layer keeps the memory of its calls for later ones. From now on "
+           "both use what `other` keeps: layers that run one after another "
+           "need it only once. Waits for calls that run.")
       .def_prop_ro("params", &params,
                    nb::sig("def params(self) -> dict[str, Array]"),
                    "The parameters by name: NumPy's views of the layer's "

@@ -1,6 +1,8 @@
 """headwise.MultiHeadAttention: the layer in NumPy, torch's layer, and files."""
 
 import gc
+import mmap
+import pathlib
 import threading
 
 import layer_reference
@@ -57,6 +59,78 @@ def test_self_attention_and_a_ragged_batch():
     assert result.attn_weights.shape == (2, 4, 7, 7)
     np.testing.assert_array_equal(result.output[:, :3], made.forward(rows[:, :3]))
     np.testing.assert_array_equal(made.forward(rows[0], offsets=[0, 3, 10]), result.output[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("batched", [True, False])
+def test_out(dtype, batched):
+    made = layer()
+    arrays = [x.astype(dtype) for x in tensors()]
+    if not batched:
+        arrays = [x[1] for x in arrays]
+    options = {"mask": headwise.causal(), "head_gates": np.array([1, 0, 0.5, 2], np.float32)}
+    memory = np.full((2, *arrays[0].shape[:-1], 24), 9, dtype)
+    out = memory[0]
+    assert made.forward(*arrays, out=out, **options) is out
+    np.testing.assert_array_equal(out, made.forward(*arrays, **options))
+    assert (memory[1] == 9).all()
+
+
+def test_out_with_a_cache():
+    made = layer()
+    x = tensors()[0]
+    caches = [headwise.KvCache.create(num_kv_heads=4, head_dim=6, max_tokens=256, max_sequences=2)
+              for _ in range(2)]
+    outputs = [made.forward(x, cache=cache, sequences=[cache.add(), cache.add()], out=out)
+               for cache, out in zip(caches, (None, np.empty_like(x)))]
+    np.testing.assert_array_equal(*outputs)
+
+
+def test_wrong_out():
+    made, (x, *_) = layer(), tensors()
+    read_only = np.empty_like(x)
+    read_only.setflags(write=False)
+    for options, error, message in [
+            ({"out": np.empty((2, 5, 23), np.float32)}, ValueError, "output has shape"),
+            ({"out": np.empty((5, 24), np.float32)}, ValueError, r"out has shape \(5, 24\)"),
+            ({"out": np.empty((2, 5, 24), np.float16)}, TypeError, "out is float16"),
+            ({"out": np.empty((24, 5, 2), np.float32).T}, ValueError, "output"),
+            ({"out": x}, ValueError, "output"),
+            ({"out": read_only}, ValueError, "out is read-only"),
+            ({"out": np.empty_like(x), "attn_weights": "per_head"}, ValueError, "attn_weights"),
+            ({"out": np.empty_like(x), "lse": True}, ValueError, "lse is asked for"),
+    ]:
+        with pytest.raises(error, match=message):
+            made.forward(x, **options)
+    with pytest.raises(TypeError, match="no option 'out'"):
+        made.forward_for_backward(x, out=np.empty_like(x))
+    with pytest.raises(TypeError, match="no option 'out'"):
+        headwise.explain(x, layer=made, out=np.empty_like(x))
+
+
+def resident_bytes():
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * mmap.PAGESIZE
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_layers_share_memory():
+    x = np.random.default_rng(5).standard_normal((1, 8192, 256), dtype=np.float32)
+    first, *others = [layer(embed_dim=256, seed=seed) for seed in range(4)]
+    options = {"out": np.zeros_like(x), "mask": headwise.window(0, 0)}
+    first.forward(x, **options)
+    first.share_memory_with(first)
+    before = resident_bytes()
+    for other in others:
+        other.share_memory_with(first)
+        other.forward(x, **options)
+        np.testing.assert_array_equal(
+            options["out"][0, :3], other.forward(x[:, :3], mask=headwise.window(0, 0))[0])
+    grown = resident_bytes() - before
+    assert grown < 16 << 20  # three layers keep 96 MiB of their own
+    del first
+    gc.collect()
+    others[0].forward(x, **options)
 
 
 def test_config():

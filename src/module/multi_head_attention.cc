@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "module/check_config.h"
 #include "module/layer_call.h"
@@ -228,6 +229,10 @@ Status forward_to(const LayerState& layer, const LayerInputsOf<T>& in,
                   TensorView<T, 3> output, const AttentionOptions& options,
                   const LayerOptions& layer_options) {
   HEADWISE_TRY(check_output(layer, options, in.query.extents(), output));
+  HEADWISE_TRY(check_overlap(kLayerOperation, {{"output", Footprint(output)}},
+                             {{"query", Footprint(in.query)},
+                              {"key", Footprint(in.key)},
+                              {"value", Footprint(in.value)}}));
   const Executor& executor = executor_of(options);
   const auto inputs = WidenedInputs::create(in, executor);
   HEADWISE_TRY(inputs);

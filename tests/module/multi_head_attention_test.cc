@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -384,6 +385,26 @@ TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
             "multi_head_attention: attn_weights is asked for, expected none: "
             "forward() returns them");
   EXPECT_THAT(output.elements(), testing::Each(0.0f));
+}
+
+TEST(ForwardIntoTest, TheOutputHasMemoryOfItsOwn) {
+  Tensor<float, 3> memory = uniform<3>({1, 10, 12}, 3);
+  const Tensor<float, 3> before = memory.clone().value();
+  const Tensor<float, 3> other = uniform<3>({1, 9, 12}, 4);
+  const auto layer = layer_of({.embed_dim = 12, .num_heads = 3});
+  const TensorView<float, 3> output(memory.data(), {1, 9, 12});
+  const TensorView<const float, 3> next(memory.data() + 12, {1, 9, 12});
+  const auto error = [](std::string_view input) {
+    return "multi_head_attention: output is in the memory of " +
+           std::string(input) + ", expected memory of its own";
+  };
+  EXPECT_EQ(layer.forward_into(next, other, other, output).error().message(),
+            error("query"));
+  EXPECT_EQ(layer.forward_into(other, next, other, output).error().message(),
+            error("key"));
+  EXPECT_EQ(layer.forward_into(other, other, next, output).error().message(),
+            error("value"));
+  EXPECT_TRUE(same_bits(memory, before));
 }
 
 }  // namespace

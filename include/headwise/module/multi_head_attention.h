@@ -316,10 +316,10 @@ class MultiHeadAttention {
       const LayerOptions& layer_options = {}, TraceSink* trace = nullptr) const;
 
   // Writes only the output, to the caller's memory: (B, Lq, embed_dim) with
-  // contiguous features, which must not overlap query, key or value. Once the
-  // layer keeps enough memory, a call allocates only what the options need.
-  // Errors as forward(); invalid_argument for options.attn_weights and
-  // options.scores.
+  // contiguous features. Once the layer keeps enough memory, a call allocates
+  // only what the options need. Errors as forward(); invalid_argument for an
+  // output that shares memory with query, key or value, for
+  // options.attn_weights and options.scores.
   Status forward_into(TensorView<const float, 3> query,
                       TensorView<const float, 3> key,
                       TensorView<const float, 3> value,
