@@ -9,6 +9,7 @@ namespace headwise::python {
 namespace nb = nanobind;
 
 void bind_executor(nb::module_& module);            // executor_object.cc
+void bind_targets(nb::module_& module);             // targets.cc
 void bind_masks(nb::module_& module);               // mask_object.cc
 void bind_alibi(nb::module_& module);               // alibi.cc
 void bind_statistics(nb::module_& module);          // statistics_object.cc

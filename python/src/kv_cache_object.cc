@@ -47,6 +47,30 @@ std::optional<RollingWindow> window_of(nb::handle window) {
   return rolling;
 }
 
+// As the arguments of create().
+nb::dict options_dict(const CacheObject& cache) {
+  const KvCacheOptions& options = cache.cache.options();
+  nb::dict dict;
+  dict["num_kv_heads"] = options.num_kv_heads;
+  dict["head_dim"] = options.head_dim;
+  dict["v_head_dim"] = options.v_head_dim;
+  const std::string_view dtype = name_of(options.dtype);
+  dict["dtype"] = nb::str(dtype.data(), dtype.size());
+  dict["page_size"] = options.page_size;
+  dict["max_tokens"] = options.max_tokens;
+  dict["max_sequences"] = options.max_sequences;
+  dict["value_is_key_prefix"] = options.value_is_key_prefix;
+  dict["window"] = nb::none();
+  if (const auto& window = options.window) {
+    nb::dict entries;
+    entries["left"] = window->left;
+    entries["keep_first"] = window->keep_first;
+    dict["window"] = entries;
+  }
+  dict["received_heads"] = options.received_heads;
+  return dict;
+}
+
 CacheObject* create(nb::handle num_kv_heads, nb::handle head_dim,
                     nb::handle max_tokens, nb::handle v_head_dim,
                     nb::handle dtype, nb::handle page_size,
@@ -301,6 +325,9 @@ the cache has too few free pages.)")
            "The attention (received_heads, L) that the tokens from `first` on "
            "received so far: sums of attention weights. Errors: ValueError; "
            "NotImplementedError where received_heads is 0.");
+  cache.def_prop_ro("options", &options_dict,
+                    nb::sig("def options(self) -> dict[str, Any]"),
+                    "The arguments of create(), with v_head_dim filled in.");
   const auto count = [&](const char* name, auto number, const char* what) {
     cache.def_prop_ro(
         name,

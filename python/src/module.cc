@@ -11,6 +11,7 @@ NB_MODULE(_core, module) {
   module.doc() = "headwise in C++; use it through the package headwise.";
   module.attr("__version__") = headwise::version();
   bind_executor(module);
+  bind_targets(module);
   bind_masks(module);
   bind_alibi(module);
   bind_statistics(module);

@@ -39,6 +39,15 @@ def test_what_was_appended_is_read(cache):
     assert cache.bytes > 0
 
 
+@pytest.mark.parametrize("given", [{}, {"window": {"left": 8, "keep_first": 2}, "dtype": "int8"}])
+def test_options(given):
+    options = headwise.KvCache.create(**{**SIZES, "v_head_dim": 0, **given}).options
+    expected = {**SIZES, "v_head_dim": 8, "dtype": "float32", "value_is_key_prefix": False,
+                "window": None, "received_heads": 0, **given}
+    assert options == expected
+    assert headwise.KvCache.create(**options).options == options
+
+
 def test_what_was_read_outlives_the_cache():
     cache = headwise.KvCache.create(**SIZES)
     _, key, value = tokens(20)
