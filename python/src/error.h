@@ -1,10 +1,13 @@
 // Errors of the library as Python's exceptions, with the library's messages:
 //
-//   ValueError           invalid_argument, shape_mismatch, out_of_range,
-//   bad_data TypeError            an argument of the wrong type (raise_type)
+//   ValueError           invalid_argument, shape_mismatch, out_of_range and
+//                        bad_data
+//   TypeError            an argument of the wrong type (raise_type)
 //   MemoryError          out_of_memory
-//   OSError              io_error; FileNotFoundError etc. by the system's
-//   number NotImplementedError  unsupported RuntimeError         device_error
+//   OSError              io_error; by the system's number FileNotFoundError
+//                        and others
+//   NotImplementedError  unsupported
+//   RuntimeError         device_error
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -311,7 +311,7 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
   HEADWISE_TRY(shape);
   if (operation_options.statistics.any()) {
     return value_error(kOperation, "statistics", "asked for",
-                       "none: attention_statistics() gives them");
+                       "none: the forward pass computes them");
   }
   HEADWISE_TRY(check_all_keys(kOperation, operation_options));
   auto spec =

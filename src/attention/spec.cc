@@ -17,8 +17,7 @@ namespace {
 Error with_layout_hint(const Error& error) {
   ErrorDetails details = error.details();
   details.hint =
-      "extents are (B, L, H, D), for (B, H, L, D) data use as_blhd() or "
-      "view_bhld()";
+      "axes are (B, L, H, D), so transpose data in the order (B, H, L, D)";
   return {error.code(), std::move(details)};
 }
 

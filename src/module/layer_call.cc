@@ -26,7 +26,7 @@ Status check_output(const LayerState& layer, const AttentionOptions& options,
         {"scores", options.scores != ScoresStage::none}}) {
     if (wanted) {
       return value_error(kLayerOperation, name, "asked for",
-                         "none: forward() returns them");
+                         "none: only the output is written");
     }
   }
   const auto [B, Lq, query_dim] = query;

@@ -73,8 +73,8 @@ TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {
   EXPECT_EQ(
       refusal({.device = Device::cuda()}, odd),
       "attention: query has 2 heads, expected a multiple of the 3 heads of "
-      "key; extents are (B, L, H, D), for (B, H, L, D) data "
-      "use as_blhd() or view_bhld()");
+      "key; axes are (B, L, H, D), so transpose data in the order (B, H, L, "
+      "D)");
 }
 
 #ifndef HEADWISE_HAS_CUDA

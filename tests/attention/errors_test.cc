@@ -178,15 +178,15 @@ std::vector<ErrorCase> option_errors() {
        },
        invalid,
        "attention: query has 4 heads, expected a multiple of the "
-       "3 heads of key; extents are (B, L, H, D), for (B, H, L, D) data use "
-       "as_blhd() or view_bhld()"},
+       "3 heads of key; axes are (B, L, H, D), so transpose data in the order "
+       "(B, H, L, D)"},
       {[](Call& c) {
          c.in.value = ones({2, 2, 5, 6});
        },
        ErrorCode::shape_mismatch,
        "attention: value has shape (2, 2, 5, 6), expected (B, Lkv, Hkv, Dv) = "
-       "(2, 5, 2, 6); extents are (B, L, H, D), for (B, H, L, D) data use "
-       "as_blhd() or view_bhld()"},
+       "(2, 5, 2, 6); axes are (B, L, H, D), so transpose data in the order "
+       "(B, H, L, D)"},
       {[](Call& c) {
          c.in.key = ones({2, 5, 0, 8});
          c.in.value = ones({2, 5, 0, 6});

@@ -486,9 +486,9 @@ TEST(StatisticsTest, AreNoneOfTheBackwardPass) {
   const Status s =
       attention_backward(inputs, to, {}, {.statistics = {.rows = true}});
   ASSERT_FALSE(s);
-  EXPECT_THAT(
-      s, testing_support::IsAbout("statistics", "asked for",
-                                  "none: attention_statistics() gives them"));
+  EXPECT_THAT(s,
+              testing_support::IsAbout("statistics", "asked for",
+                                       "none: the forward pass computes them"));
 }
 
 }  // namespace

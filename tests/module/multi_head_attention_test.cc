@@ -383,7 +383,7 @@ TEST(ForwardIntoTest, WhatDoesNotFitIsSaidAndNothingIsWritten) {
       "features");
   EXPECT_EQ(message_of(output.view(), {.attn_weights = AttnWeights::per_head}),
             "multi_head_attention: attn_weights is asked for, expected none: "
-            "forward() returns them");
+            "only the output is written");
   EXPECT_THAT(output.elements(), testing::Each(0.0f));
 }
 
