@@ -1,5 +1,6 @@
 #include "array_argument.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -88,6 +89,10 @@ void* no_elements() {
   return memory;
 }
 
+bool has_elements(std::span<const std::size_t> extents) {
+  return std::ranges::find(extents, 0U) == extents.end();
+}
+
 std::string shape_text(std::span<const std::size_t> extents) {
   std::string text = "(";
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
@@ -126,7 +131,13 @@ void ArrayArgument::set_rank(std::size_t rank) {
   }
 }
 
+// Null if there is nothing to point to, but also in tensors that only stand for
+// others, as under FakeTensorMode, and in those whose memory was given back.
 void ArrayArgument::set_data(void* data) {
+  if (data == nullptr && has_elements(extents())) {
+    raise_value(
+        about(name_, "has no memory", "an array that has its elements"));
+  }
   data_ = data != nullptr ? data : no_elements();
 }
 

@@ -44,6 +44,9 @@ enum class Graph { refused, kept_by_caller };
 // null pointer means that no tensor was given.
 void* no_elements();
 
+// Whether no extent is 0.
+bool has_elements(std::span<const std::size_t> extents);
+
 // "(2, 10)"
 std::string shape_text(std::span<const std::size_t> extents);
 

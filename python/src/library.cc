@@ -37,6 +37,7 @@ TorchNames make_torch_names(const nb::object& torch) {
   names.empty.keep(torch.attr("empty"));
   names.is_grad_enabled.keep(torch.attr("is_grad_enabled"));
   names.strided.keep(torch.attr("strided"));
+  names.cpu.keep(torch.attr("device")("cpu"));
   for (std::size_t n = 0; n < kDTypes; ++n) {
     const std::string name = text_of(static_cast<DType>(n));
     if (nb::hasattr(torch, name.c_str())) {
@@ -68,7 +69,7 @@ const TorchNames* TorchNames::if_imported() {
     const nb::object torch = imported_module("torch");
     if (!usable(torch, "Tensor") || !usable(torch, "empty") ||
         !usable(torch, "is_grad_enabled") || !usable(torch, "float32") ||
-        !usable(torch, "strided")) {
+        !usable(torch, "strided") || !usable(torch, "device")) {
       return nullptr;
     }
     names = make_torch_names(torch);

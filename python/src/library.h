@@ -36,7 +36,7 @@ class TorchNames {
   // Nothing as long as nobody has imported torch.
   static const TorchNames* if_imported();
 
-  Forever tensor, empty, is_grad_enabled, strided;
+  Forever tensor, empty, is_grad_enabled, strided, cpu;
   std::array<Forever, kDTypes> dtypes;  // none for those that torch lacks
 
   nb::handle of(DType dtype) const {

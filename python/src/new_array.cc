@@ -86,9 +86,17 @@ NewArray::NewArray(const ArrayArgument& like, DType dtype,
     }
     case LibraryKind::torch: {
       const TorchNames& torch = *TorchNames::if_imported();
+      // Else it would be on torch's default device.
       object_ =
-          (*torch.empty)(tuple_of(extents), nb::arg("dtype") = torch.of(dtype));
+          (*torch.empty)(tuple_of(extents), nb::arg("dtype") = torch.of(dtype),
+                         nb::arg("device") = *torch.cpu);
       data_ = PyLong_AsVoidPtr(nb::object(object_.attr("data_ptr")()).ptr());
+      if (data_ == nullptr && has_elements(extents)) {
+        raise(Error(ErrorCode::unsupported,
+                    {.operation = std::string(like.name().operation),
+                     .given = "torch.empty() gives tensors without memory",
+                     .expected = "a call outside of FakeTensorMode"}));
+      }
       break;
     }
     case LibraryKind::other: {

@@ -6,6 +6,7 @@ import pytest
 import headwise
 
 torch = pytest.importorskip("torch")
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 
 @pytest.fixture
@@ -101,6 +102,37 @@ def test_a_gradient_that_would_be_lost(query):
 def test_wrong_tensors(query, make, error, message):
     with pytest.raises(error, match=message):
         headwise.attention(make(query), query, query)
+
+
+def of_fake_mode(*shape, **options):
+    with FakeTensorMode():
+        return torch.ones(*shape, **options)
+
+
+def freed(*shape, **options):
+    tensor = torch.ones(*shape, **options)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer")
+@pytest.mark.parametrize("make", [of_fake_mode, freed])
+def test_tensors_without_memory(query, make):
+    with pytest.raises(ValueError, match="key has no memory"):
+        headwise.attention(query, make(2, 3, 2, 4), query)
+    with pytest.raises(ValueError, match="array has no memory"):
+        headwise.dense(make(2, 3, dtype=torch.bool), ("H", "Lq"))
+    with pytest.raises(ValueError, match="lengths has no memory"):
+        headwise.key_lengths(make(2, dtype=torch.int64))
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer")
+def test_results_are_on_the_cpu(query):
+    expected = attend(query)
+    with torch.device("meta"):
+        assert torch.equal(attend(query), expected)
+    with FakeTensorMode(), pytest.raises(NotImplementedError, match="FakeTensorMode"):
+        attend(query)
 
 
 def misaligned():
