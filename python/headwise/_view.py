@@ -19,11 +19,12 @@ def view(path: str | PathLike[str],
         headwise.view("page.html", outputs.attentions, tokens)
 
     A layer is a pair query (B, Lq, Hq, D) and key (B, Lkv, Hkv, D), numbered from
-    0, or a dict of the arguments of ViewPage.add(). Or each layer
-    is its attention weights (B, Hq, Lq, Lkv), or a dict of the arguments of
-    ViewPage.add_attn_weights(). tokens: one per query; key_tokens: one per key, by
-    default the same. The page shows sequence=0 of the batch. Settings are those of ViewPage.create(): title, model, text, cross,
-    and the options of attention().
+    0, or a dict of the arguments of ViewPage.add(). Or each layer is its attention
+    weights (B, Hq, Lq, Lkv), or a dict of the arguments of
+    ViewPage.add_attn_weights(). {"num_heads": 4} is a layer whose heads were all
+    pruned. tokens: one per query; key_tokens: one per key, by default the same. The
+    page shows sequence=0 of the batch. Settings are those of ViewPage.create():
+    title, model, text, cross, and the options of attention().
 
     Errors: those of ViewPage; OSError.
     """
@@ -35,7 +36,8 @@ def view(path: str | PathLike[str],
     add = page.add_attn_weights if weights else page.add
     for number, layer in enumerate(layers):
         if isinstance(layer, Mapping):
-            add(**{"number": number, **layer})
+            add_mapped = page.add_pruned if layer.keys() <= _OF_PRUNED else add
+            add_mapped(**{"number": number, **layer})
         elif weights:
             add(layer, number=number)
         else:
@@ -43,6 +45,9 @@ def view(path: str | PathLike[str],
             add(query, key, number=number)
     page.write(path)
     return page
+
+
+_OF_PRUNED = {"number", "num_heads"}
 
 
 def _is_of_weights(layer: tuple[Array, Array] | Mapping[str, Any] | Array) -> bool:

@@ -30,24 +30,6 @@ nb::str word_of(Enum value, const EnumWord<Enum> (&words)[Count]) {
   return nb::str("");
 }
 
-void take_size(NamedFields& fields, std::string_view name, std::size_t& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = unsigned_integer(value, argument);
-  });
-}
-
-void take_boolean(NamedFields& fields, std::string_view name, bool& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = boolean(value, argument);
-  });
-}
-
-void take_number(NamedFields& fields, std::string_view name, double& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = number(value, argument);
-  });
-}
-
 // What both kinds of configuration have.
 template <class Config>
 void take_shared(NamedFields& fields, Config& config) {
@@ -104,13 +86,9 @@ void take_size(NamedFields& fields, std::string_view name,
 QkNorm qk_norm_argument(nb::handle value, ArgumentName name) {
   NamedFields fields(value, name.operation, name.argument);
   QkNorm norm;
-  fields.take("kind", [&](nb::handle given, ArgumentName argument) {
-    norm.kind = one_of(given, argument, kNormKinds);
-  });
+  take_word(fields, "kind", norm.kind, kNormKinds);
   take_number(fields, "eps", norm.eps);
-  fields.take("over", [&](nb::handle given, ArgumentName argument) {
-    norm.over = one_of(given, argument, kNormOvers);
-  });
+  take_word(fields, "over", norm.over, kNormOvers);
   take_boolean(fields, "plus_one", norm.plus_one);
   take_boolean(fields, "bias", norm.bias);
   fields.end();
@@ -127,9 +105,7 @@ MultiHeadAttentionConfig take_config(NamedFields& fields) {
   take_size(fields, "v_head_dim", config.v_head_dim);
   take_boolean(fields, "out_proj", config.out_proj);
   take_boolean(fields, "value_proj", config.value_proj);
-  fields.take("scoring", [&](nb::handle value, ArgumentName name) {
-    config.scoring = one_of(value, name, kScorings);
-  });
+  take_word(fields, "scoring", config.scoring, kScorings);
   take_boolean(fields, "add_bias_kv", config.add_bias_kv);
   return config;
 }

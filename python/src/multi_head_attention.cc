@@ -45,9 +45,7 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
   NamedFields fields(keywords, kOperation);
   LoadAttentionOptions options;
   take_size(fields, "layer", options.layer);
-  fields.take("layout", [&](nb::handle value, ArgumentName name) {
-    options.layout = word(value, name);
-  });
+  take_text(fields, "layout", options.layout);
   take_size(fields, "num_heads", options.num_heads);
   take_size(fields, "num_kv_heads", options.num_kv_heads);
   take_size(fields, "default_num_heads", options.default_num_heads);
@@ -55,9 +53,7 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
   fields.take("qk_norm", [&](nb::handle value, ArgumentName name) {
     options.qk_norm = qk_norm_argument(value, name);
   });
-  fields.take("add_zero_attn", [&](nb::handle value, ArgumentName name) {
-    options.add_zero_attn = boolean(value, name);
-  });
+  take_boolean(fields, "add_zero_attn", options.add_zero_attn);
   std::optional<Rotary> rotary;
   fields.take("rotary", [&](nb::handle value, ArgumentName name) {
     rotary = rotary_argument(value, name);

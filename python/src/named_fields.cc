@@ -1,7 +1,6 @@
 #include "named_fields.h"
 
 #include "error.h"
-#include "number_arguments.h"
 
 namespace headwise::python {
 
@@ -39,6 +38,47 @@ void NamedFields::end() const {
                          " no option '" + std::string(given) + "'",
                 .expected = expected});
   }
+}
+
+nb::dict NamedFields::rest() const {
+  nb::dict rest;
+  for (const auto& [key, value] : dict_) {
+    if (names_.find(word(key, {operation_, parent_})) == names_.end()) {
+      rest[key] = value;
+    }
+  }
+  return rest;
+}
+
+void take_size(NamedFields& fields, std::string_view name, std::size_t& place) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = unsigned_integer(value, argument);
+  });
+}
+
+void take_boolean(NamedFields& fields, std::string_view name, bool& place) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = boolean(value, argument);
+  });
+}
+
+void take_number(NamedFields& fields, std::string_view name, double& place) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = number(value, argument);
+  });
+}
+
+void take_text(NamedFields& fields, std::string_view name, std::string& place) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = word(value, argument);
+  });
+}
+
+void take_text(NamedFields& fields, std::string_view name,
+               std::optional<std::string>& place) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = std::string(word(value, argument));
+  });
 }
 
 }  // namespace headwise::python

@@ -11,11 +11,14 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "array_argument.h"
+#include "number_arguments.h"
 
 namespace headwise::python {
 
@@ -38,6 +41,8 @@ class NamedFields {
   }
   // TypeError for an entry that nobody took.
   void end() const;
+  // The entries that nobody took.
+  nb::dict rest() const;
 
  private:
   nb::object taken(std::string_view name);
@@ -47,5 +52,20 @@ class NamedFields {
   std::string parent_;
   std::set<std::string, std::less<>> names_;
 };
+
+// Takes an entry of a type; `place` stays as it is where none is given.
+void take_size(NamedFields& fields, std::string_view name, std::size_t& place);
+void take_boolean(NamedFields& fields, std::string_view name, bool& place);
+void take_number(NamedFields& fields, std::string_view name, double& place);
+void take_text(NamedFields& fields, std::string_view name, std::string& place);
+void take_text(NamedFields& fields, std::string_view name,
+               std::optional<std::string>& place);
+template <class Enum, std::size_t Count>
+void take_word(NamedFields& fields, std::string_view name, Enum& place,
+               const EnumWord<Enum> (&words)[Count]) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = one_of(value, argument, words);
+  });
+}
 
 }  // namespace headwise::python

@@ -20,27 +20,13 @@ constexpr EnumWord<ScalingKind> kKinds[] = {{"linear", ScalingKind::linear},
                                             {"yarn", ScalingKind::yarn},
                                             {"llama3", ScalingKind::llama3}};
 
-void take_number(NamedFields& fields, std::string_view name, double& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = number(value, argument);
-  });
-}
-
-void take_length(NamedFields& fields, std::size_t& place) {
-  fields.take("original_length", [&](nb::handle value, ArgumentName argument) {
-    place = unsigned_integer(value, argument);
-  });
-}
-
 YarnScaling yarn_of(NamedFields& fields) {
   YarnScaling scaling;
   take_number(fields, "factor", scaling.factor);
-  take_length(fields, scaling.original_length);
+  take_size(fields, "original_length", scaling.original_length);
   take_number(fields, "beta_fast", scaling.beta_fast);
   take_number(fields, "beta_slow", scaling.beta_slow);
-  fields.take("truncate", [&](nb::handle value, ArgumentName argument) {
-    scaling.truncate = boolean(value, argument);
-  });
+  take_boolean(fields, "truncate", scaling.truncate);
   fields.take("attention_factor", [&](nb::handle value, ArgumentName argument) {
     scaling.attention_factor = number(value, argument);
   });
@@ -52,7 +38,7 @@ Llama3Scaling llama3_of(NamedFields& fields) {
   take_number(fields, "factor", scaling.factor);
   take_number(fields, "low_freq_factor", scaling.low_freq_factor);
   take_number(fields, "high_freq_factor", scaling.high_freq_factor);
-  take_length(fields, scaling.original_length);
+  take_size(fields, "original_length", scaling.original_length);
   return scaling;
 }
 
@@ -96,13 +82,9 @@ Rotary rotary_argument(nb::handle value, ArgumentName name) {
   NamedFields fields(value, name.operation, name.argument);
   RotaryConfig config;
   std::optional<ArrayArgument> cos, sin;
-  fields.take("rotary_dim", [&](nb::handle given, ArgumentName argument) {
-    config.rotary_dim = unsigned_integer(given, argument);
-  });
+  take_size(fields, "rotary_dim", config.rotary_dim);
   take_number(fields, "base", config.base);
-  fields.take("layout", [&](nb::handle given, ArgumentName argument) {
-    config.layout = one_of(given, argument, kLayouts);
-  });
+  take_word(fields, "layout", config.layout, kLayouts);
   fields.take("scaling", [&](nb::handle given, ArgumentName argument) {
     config.scaling = scaling_of(given, argument);
   });

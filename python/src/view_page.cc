@@ -14,6 +14,7 @@
 #include "error.h"
 #include "float_tensor.h"
 #include "headwise/interop/atomic_file.h"
+#include "named_fields.h"
 #include "number_arguments.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
@@ -27,11 +28,6 @@ constexpr std::string_view kAdd = "ViewPage.add";
 constexpr std::string_view kAddWeights = "ViewPage.add_attn_weights";
 constexpr EnumWord<Language> kLanguages[] = {{"en", Language::en},
                                              {"ko", Language::ko}};
-
-std::optional<std::string> optional_text(nb::handle value, ArgumentName name) {
-  return value.is_none() ? std::nullopt
-                         : std::optional(std::string(word(value, name)));
-}
 
 std::vector<std::string> texts(nb::handle value, ArgumentName name) {
   if (!nb::isinstance<nb::sequence>(value) || nb::isinstance<nb::str>(value)) {
@@ -65,57 +61,35 @@ std::vector<std::size_t> counts(nb::handle value, ArgumentName name) {
   return numbers;
 }
 
-ViewPageSettings settings_of(const nb::kwargs& keywords) {
+void take_texts(NamedFields& fields, std::string_view name,
+                std::vector<std::string>& place) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = texts(value, argument);
+  });
+}
+
+void take_counts(NamedFields& fields, std::string_view name,
+                 std::vector<std::size_t>& place) {
+  fields.take(name, [&](nb::handle value, ArgumentName argument) {
+    place = counts(value, argument);
+  });
+}
+
+ViewPageSettings settings_of(NamedFields& fields) {
   ViewPageSettings settings;
-  const auto take = [&](const char* name, auto&& set) {
-    if (!keywords.contains(name)) {
-      return;
-    }
-    const nb::object value = keywords[name];
-    nb::del(keywords[name]);
-    if (!value.is_none()) {
-      set(value, ArgumentName{kCreate, name});
-    }
-  };
-  take("title", [&](nb::handle value, ArgumentName name) {
-    settings.title = word(value, name);
-  });
-  take("command", [&](nb::handle value, ArgumentName name) {
-    settings.command = word(value, name);
-  });
-  take("model", [&](nb::handle value, ArgumentName name) {
-    settings.model = optional_text(value, name);
-  });
-  take("text", [&](nb::handle value, ArgumentName name) {
-    settings.text = optional_text(value, name);
-  });
-  take("cross", [&](nb::handle value, ArgumentName name) {
-    settings.cross = boolean(value, name);
-  });
-  take("language", [&](nb::handle value, ArgumentName name) {
-    settings.language = one_of(value, name, kLanguages);
-  });
-  take("elements", [&](nb::handle value, ArgumentName name) {
-    settings.elements = boolean(value, name);
-  });
-  take("query_labels", [&](nb::handle value, ArgumentName name) {
-    settings.query_labels = texts(value, name);
-  });
-  take("key_labels", [&](nb::handle value, ArgumentName name) {
-    settings.key_labels = texts(value, name);
-  });
-  take("query_special", [&](nb::handle value, ArgumentName name) {
-    settings.query_special = counts(value, name);
-  });
-  take("key_special", [&](nb::handle value, ArgumentName name) {
-    settings.key_special = counts(value, name);
-  });
-  take("sequence", [&](nb::handle value, ArgumentName name) {
-    settings.sequence = unsigned_integer(value, name);
-  });
-  take("most_bytes", [&](nb::handle value, ArgumentName name) {
-    settings.most_bytes = unsigned_integer(value, name);
-  });
+  take_text(fields, "title", settings.title);
+  take_text(fields, "command", settings.command);
+  take_text(fields, "model", settings.model);
+  take_text(fields, "text", settings.text);
+  take_boolean(fields, "cross", settings.cross);
+  take_word(fields, "language", settings.language, kLanguages);
+  take_boolean(fields, "elements", settings.elements);
+  take_texts(fields, "query_labels", settings.query_labels);
+  take_texts(fields, "key_labels", settings.key_labels);
+  take_counts(fields, "query_special", settings.query_special);
+  take_counts(fields, "key_special", settings.key_special);
+  take_size(fields, "sequence", settings.sequence);
+  take_size(fields, "most_bytes", settings.most_bytes);
   return settings;
 }
 
@@ -187,19 +161,21 @@ class PageObject {
 
  private:
   ViewPage create(Form form) {
-    ViewPageSettings settings = settings_of(keywords_);
+    NamedFields fields(keywords_, kCreate);
+    ViewPageSettings settings = settings_of(fields);
+    const nb::dict options = fields.rest();
     if (form == Form::attn_weights) {
-      use_weights(settings);
+      use_weights(settings, options);
     } else {
-      options_->read(keywords_, {kAttentionOptions, kOperationOptions});
+      options_->read(options, {kAttentionOptions, kOperationOptions});
       settings.attention = options_->attention;
       settings.operation = options_->operation;
     }
     return value_of(ViewPage::create(std::move(settings)));
   }
-  void use_weights(ViewPageSettings& settings) {
-    if (nb::len(keywords_) != 0) {
-      const nb::object name = nb::list(keywords_.keys())[0];
+  void use_weights(ViewPageSettings& settings, const nb::dict& options) {
+    if (nb::len(options) != 0) {
+      const nb::object name = nb::list(options.keys())[0];
       raise_type(
           {.operation = "ViewPage.of_attn_weights",
            .given = std::string("there is no option ") + nb::repr(name).c_str(),

@@ -89,6 +89,28 @@ def test_layers_pruned_heads_and_settings(layer, tmp_path):
         "m", "t", "c", "ko", "cross"]
 
 
+@pytest.mark.parametrize("weights", [False, True])
+def test_a_layer_whose_heads_were_all_pruned(layer, tmp_path, weights):
+    given = reference.softmax(reference.scores_of(*layer)).astype(np.float32) if weights else layer
+    page = headwise.view(tmp_path / "page.html", [{"num_heads": 3}, given, {"num_heads": 2}],
+                         TOKENS)
+    layers = data_of(page.html())["layers"]
+    assert [each["number"] for each in layers] == [0, 1, 2]
+    assert [[head["pruned"] for head in each["heads"]] for each in layers] == [
+        [True] * 3, [False] * 4, [True] * 2]
+    alone = headwise.view(tmp_path / "page.html", [{"num_heads": 3, "number": 5}], TOKENS)
+    assert data_of(alone.html())["layers"][0]["number"] == 5
+    with pytest.raises(ValueError, match="num_heads"):
+        headwise.view(tmp_path / "page.html", [{"num_heads": 0}], TOKENS)
+
+
+def test_attention_weights_before_dropout(layer, tmp_path):
+    page, dropped = [
+        headwise.view(tmp_path / "page.html", [layer], TOKENS, **options).html()
+        for options in ({}, {"dropout": {"p": 0.5, "training": True, "seed": 7}})]
+    assert page == dropped
+
+
 @pytest.mark.parametrize("strides", ["transposed", "reversed", "unbatched"])
 def test_any_strides(layer, strides):
     def page(query, key):

@@ -12,7 +12,7 @@
 //   bad_data      an element of query or key, named by its index in the tensor
 //       ("query[0, 2, 1, 3]"), that is not finite, or too large for binary16
 //   unsupported   what the page cannot compute: a bias or additive scores with
-//       more than kMostMapLength queries or keys; dropout
+//       more than kMostMapLength queries or keys
 //   out_of_range  "page": it would be larger than `most_bytes`; the error says
 //       how many layers fit
 //   out_of_memory
@@ -62,7 +62,8 @@ struct ViewPageSettings {
   std::vector<std::size_t> key_special{};
   // Of every layer. The page sets attn_weights and all statistics but
   // separators and query_lengths itself, and leaves out queries beyond their
-  // length. The views must outlive the page.
+  // length. It shows attention weights before dropout. The views must outlive
+  // the page.
   AttentionOptions attention{};
   OperationOptions operation{};
   std::size_t sequence = 0;  // of the batch
