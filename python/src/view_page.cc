@@ -186,7 +186,7 @@ class PageObject {
                                                 settings.key_labels.size()));
     sequence_ = std::exchange(settings.sequence, 0);
     settings.attention = weights_->options();
-    settings.elements = false;
+    settings.scores_only = true;
   }
   void expect_form(Form form, std::string_view operation) const {
     if ((form == Form::attn_weights) != weights_.has_value()) {

@@ -44,6 +44,7 @@ def test_layers_with_masks_and_head_counts_of_their_own(tmp_path):
     layers = [weights_of(1, heads=3), weights_of(2, mask=triangle)]
     page = headwise.view(tmp_path / "page.html", layers, TOKENS, sequence=1, title="Mine").html()
     assert data_of(page)["query_tokens"] == TOKENS and data_of(page)["title"] == "Mine"
+    assert data_of(page)["head_dim"] == 0
     for number, weights in enumerate(layers):
         for head, expected in enumerate(weights[1]):
             np.testing.assert_allclose(shown(page, number, head), expected, atol=0.004)

@@ -54,6 +54,9 @@ struct ViewPageSettings {
   // Whether the page holds the components of query and key even if it does not
   // need them. With a bias or additive scores it never does.
   bool elements = true;
+  // Query and key only stand for scores, so the page shows neither them nor
+  // their size. For at most kMostMapLength queries and keys.
+  bool scores_only = false;
   // One per query and key of the sequence; any text is safe.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};

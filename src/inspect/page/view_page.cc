@@ -232,13 +232,16 @@ Status ViewPage::add(const ViewedLayer& layer) {
     const ViewPageSettings& settings = parts.settings;
     const auto shown = ShownLayer::create(
         layer.query, layer.key, settings.attention, settings.operation,
-        settings.sequence, settings.elements);
+        settings.sequence, settings.elements && !settings.scores_only);
     HEADWISE_TRY(shown);
     HEADWISE_TRY(parts.check_sizes(*shown));
     HEADWISE_TRY(check_head_numbers(layer));
     EncodedLayer encoded = encode(*shown);
     HEADWISE_TRY(parts.check_fits(layer, encoded, shown->maps()));
     Json sizes = sizes_json(*shown);
+    if (settings.scores_only && shown->maps()) {
+      sizes["head_dim"] = 0;
+    }
     parts.add_layer(layer, *shown, std::move(encoded));
     if (parts.sizes_of_all.is_null()) {
       parts.sizes_of_all = std::move(sizes);

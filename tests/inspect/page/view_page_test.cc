@@ -257,6 +257,17 @@ TEST(ViewPageTest, ALayerWithoutHeadsMayBeTheFirst) {
             "layer");
 }
 
+TEST(ViewPageTest, QueriesAndKeysThatOnlyStandForScoresAreNotShown) {
+  const Heads heads(1, 3, 5);
+  ViewPageSettings settings = heads.settings();
+  settings.scores_only = true;
+  ViewPage page = ViewPage::create(std::move(settings)).value();
+  ASSERT_TRUE(page.add(heads.layer(0)));
+  const std::string html = page.html().value();
+  EXPECT_THAT(html, HasSubstr("\"head_dim\":0"));
+  EXPECT_THAT(html, HasSubstr("\"query\":null"));
+}
+
 TEST(ViewPageTest, APageOfLayersWithoutHeadsHasTheSizesOfItsLabels) {
   const Heads heads(1, 3, 5);
   ViewPage page = ViewPage::create(heads.settings()).value();

@@ -46,7 +46,8 @@
     const {t, tokens, page} = headwise;
     const named = page.model && page.model.replace(/\/+$/, '').split('/').pop();
     const about = [named === page.title ? null : page.model, t('shell.kind_' + page.kind),
-      t('shell.sizes', page.num_queries, page.num_keys, page.head_dim)];
+      t(page.head_dim ? 'shell.sizes' : 'shell.lengths', page.num_queries, page.num_keys,
+          page.head_dim)];
     headwise.dom.put(header,
         make('a', {href: '#main', class: 'skip', onclick: event => {
           event.preventDefault();

@@ -55,6 +55,13 @@ class Pruned(page_case.PageCase):
             self.assertEqual(len({left(f"#head-{layer}-{head}")
                                   for layer in range(5)}), 1)
 
+    def test_the_header_names_a_head_size_if_there_is_one(self):
+        for name, named in (("pruned_some", True), ("pruned_all", False)):
+            page = self.open(name)
+            for language, words in (("en", "head size"), ("ko", "헤드 차원")):
+                page.select_option("#lang", language)
+                self.assertEqual(words in page.text_content(".heading"), named)
+
     def test_they_cannot_be_opened(self):
         page = self.open("pruned_some")
         page.click("#head-1-1")
