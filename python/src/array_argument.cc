@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "error.h"
 
@@ -141,14 +142,13 @@ void ArrayArgument::set_data(void* data) {
   data_ = data != nullptr ? data : no_elements();
 }
 
-// By attributes: several times faster than __dlpack__, which also refuses
-// tensors that require a gradient even where no graph is recorded.
+// Never by __dlpack__: it is slow, and refuses tensors that require a gradient
+// even where no graph is recorded.
 void ArrayArgument::read_torch(const TorchNames& torch, Graph graph) {
   const nb::handle tensor = object_;
-  if (!nb::cast<bool>(tensor.attr("is_cpu"))) {
-    raise_type(about(
-        name_, "is a tensor on the device " + text_of(tensor.attr("device")),
-        "one on the CPU: tensor.cpu()"));
+  nb::dlpack::dltensor plain;
+  if (!torch.read(tensor, plain) || !set_plain(plain)) {
+    read_torch_attributes(torch);
   }
   if (graph == Graph::refused && nb::cast<bool>(tensor.attr("requires_grad")) &&
       nb::cast<bool>((*torch.is_grad_enabled)())) {
@@ -158,6 +158,33 @@ void ArrayArgument::read_torch(const TorchNames& torch, Graph graph) {
                      "a call of headwise.torch, tensor.detach() or "
                      "torch.no_grad()"));
   }
+  if (nb::cast<bool>(tensor.attr("is_neg")())) {
+    raise_no_plain_memory();
+  }
+}
+
+// False for what has a better error among the attributes.
+bool ArrayArgument::set_plain(const nb::dlpack::dltensor& plain) {
+  const std::optional<DType> known = dtype_of(plain.dtype);
+  if (plain.device.device_type != nb::device::cpu::value || !known ||
+      plain.ndim > static_cast<std::int32_t>(kMostAxes)) {
+    return false;
+  }
+  dtype_ = *known;
+  rank_ = static_cast<std::size_t>(plain.ndim);
+  std::copy_n(plain.shape, rank_, extents_.begin());
+  std::copy_n(plain.strides, rank_, strides_.begin());
+  set_data(static_cast<std::byte*>(plain.data) + plain.byte_offset);
+  return true;
+}
+
+void ArrayArgument::read_torch_attributes(const TorchNames& torch) {
+  const nb::handle tensor = object_;
+  if (!nb::cast<bool>(tensor.attr("is_cpu"))) {
+    raise_type(about(
+        name_, "is a tensor on the device " + text_of(tensor.attr("device")),
+        "one on the CPU: tensor.cpu()"));
+  }
   const nb::object dtype = tensor.attr("dtype");
   const std::optional<DType> known = torch.dtype_of(dtype);
   if (!known) {
@@ -165,10 +192,8 @@ void ArrayArgument::read_torch(const TorchNames& torch, Graph graph) {
                      "a plain number type"));
   }
   dtype_ = *known;
-  if (!tensor.attr("layout").is(*torch.strided) ||
-      nb::cast<bool>(tensor.attr("is_neg")())) {
-    raise_type(about(name_, "has no plain memory",
-                     "a dense tensor: tensor.to_dense().resolve_neg()"));
+  if (!tensor.attr("layout").is(*torch.strided)) {
+    raise_no_plain_memory();
   }
   const nb::object shape = tensor.attr("shape");
   const nb::object strides = tensor.attr("stride")();
@@ -178,6 +203,11 @@ void ArrayArgument::read_torch(const TorchNames& torch, Graph graph) {
     strides_[axis] = nb::cast<std::ptrdiff_t>(strides[axis]);
   }
   set_data(PyLong_AsVoidPtr(nb::object(tensor.attr("data_ptr")()).ptr()));
+}
+
+void ArrayArgument::raise_no_plain_memory() const {
+  raise_type(about(name_, "has no plain memory",
+                   "a dense tensor: tensor.to_dense().resolve_neg()"));
 }
 
 void ArrayArgument::read_dlpack() {
@@ -246,6 +276,13 @@ void ArrayArgument::expect_writable() const {
   if (!writable) {
     raise_value(about(name_, "is read-only", "an array to write to"));
   }
+}
+
+void ArrayArgument::put_rows_first(std::string_view axes) {
+  expect(4, axes);
+  std::swap(extents_[1], extents_[2]);
+  std::swap(strides_[1], strides_[2]);
+  order_ = AxisOrder::heads_first;
 }
 
 void ArrayArgument::expect_in_place() const {

@@ -40,6 +40,10 @@ struct ArgumentName {
 // graph itself, as headwise.torch does.
 enum class Graph { refused, kept_by_caller };
 
+// The axes of heads: (B, L, H, D) everywhere in headwise, (B, H, L, D) in
+// torch.
+enum class AxisOrder { rows_first, heads_first };
+
 // Stands for the memory of an empty array, which may be null: to headwise a
 // null pointer means that no tensor was given.
 void* no_elements();
@@ -89,6 +93,12 @@ class ArrayArgument {
     return unchecked_view<T, Rank>();
   }
 
+  // Sees an argument (B, H, L, D) as (B, L, H, D). ValueError for another rank;
+  // `axes` describes the axes in the message.
+  void put_rows_first(std::string_view axes);
+  // That of the argument as it was given.
+  AxisOrder order() const { return order_; }
+
   // ValueError for a torch tensor that was resized since: its memory is gone.
   // Arrays of other libraries can't be, as long as they lend their memory.
   void expect_in_place() const;
@@ -98,7 +108,10 @@ class ArrayArgument {
 
  private:
   void read_torch(const TorchNames& torch, Graph graph);
+  void read_torch_attributes(const TorchNames& torch);
+  bool set_plain(const nb::dlpack::dltensor& plain);
   void read_dlpack();
+  [[noreturn]] void raise_no_plain_memory() const;
   void expect(DType dtype) const;
   void expect(std::size_t rank, std::string_view axes) const;
   void expect_writable() const;
@@ -124,6 +137,7 @@ class ArrayArgument {
   std::array<std::size_t, kMostAxes> extents_{};
   std::array<std::ptrdiff_t, kMostAxes> strides_{};
   void* data_ = nullptr;
+  AxisOrder order_ = AxisOrder::rows_first;
 };
 
 // Calls `call` with a value of type float, BFloat16 or Float16, as the array's

@@ -11,13 +11,13 @@
 namespace headwise::python {
 namespace {
 
-template <Graph kGraph>
+template <Graph kGraph, AxisOrder kOrder>
 nb::object call_attention(nb::handle query, nb::handle key, nb::handle value,
                           const nb::kwargs& keywords) {
   CallOptions options("attention", kGraph);
   options.read(keywords,
                {kAttentionOptions, kOperationOptions, kOutputOptions});
-  const CallTensors tensors(query, key, value, "attention", kGraph);
+  const CallTensors tensors(query, key, value, "attention", kGraph, kOrder);
   const AttentionPlan plan = value_of(AttentionPlan::create(
       tensors.shape(), options.attention, options.operation));
   return run_call(plan, tensors, options);
@@ -128,15 +128,16 @@ What was not asked for is None. Everything but the output is float32.)")
 
 void bind_attention(nb::module_& module) {
   bind_result(module);
-  module.def("attention", &call_attention<Graph::refused>,
-             nb::arg("query").none(), nb::arg("key").none(),
-             nb::arg("value").none(), nb::arg("options"), nb::sig(kSignature),
-             kDocumentation);
-  module.def("attention_unrecorded", &call_attention<Graph::kept_by_caller>,
+  module.def(
+      "attention", &call_attention<Graph::refused, AxisOrder::rows_first>,
+      nb::arg("query").none(), nb::arg("key").none(), nb::arg("value").none(),
+      nb::arg("options"), nb::sig(kSignature), kDocumentation);
+  module.def("torch_attention",
+             &call_attention<Graph::kept_by_caller, AxisOrder::heads_first>,
              nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("value").none(), nb::arg("options"),
-             "attention() of tensors that may require a gradient, for callers "
-             "who record the graph themselves.");
+             "attention() of torch tensors (B, H, L, D), for headwise.torch, "
+             "which records their gradients itself.");
 }
 
 }  // namespace headwise::python

@@ -89,13 +89,12 @@ PerGradient<bool> wanted_gradients(nb::handle names) {
 // New arrays for the gradients that are wanted.
 class NewGradients {
  public:
-  NewGradients(const ArrayArgument& query, const ArrayArgument& key,
-               const ArrayArgument& value, const CallOptions& options,
+  NewGradients(const CallTensors& tensors, const CallOptions& options,
                const PerGradient<bool>& wanted)
-      : like_(query), options_(options), wanted_(wanted) {
-    add(Gradient::query, query.dtype(), query.extents());
-    add(Gradient::key, key.dtype(), key.extents());
-    add(Gradient::value, value.dtype(), value.extents());
+      : like_(tensors.query()), options_(options), wanted_(wanted) {
+    add_like(Gradient::query, tensors.query());
+    add_like(Gradient::key, tensors.key());
+    add_like(Gradient::value, tensors.value());
     if (options.bias()) {
       add(Gradient::bias, DType::float32, options.bias()->array().extents());
     } else {
@@ -134,11 +133,14 @@ class NewGradients {
   const NewArray& of(Gradient gradient) const {
     return arrays_[index_of(gradient)];
   }
-  void add(Gradient gradient, DType dtype,
-           std::span<const std::size_t> extents) {
+  void add(Gradient gradient, DType dtype, std::span<const std::size_t> extents,
+           AxisOrder order = AxisOrder::rows_first) {
     if (wanted_[index_of(gradient)]) {
-      arrays_[index_of(gradient)] = {like_, dtype, extents};
+      arrays_[index_of(gradient)] = {like_, dtype, extents, order};
     }
+  }
+  void add_like(Gradient gradient, const ArrayArgument& tensor) {
+    add(gradient, tensor.dtype(), tensor.extents(), tensor.order());
   }
   template <std::size_t Rank>
   void add_floats(Gradient gradient, TensorView<const float, Rank> option) {
@@ -174,10 +176,15 @@ class NewGradients {
 class ForwardResults {
  public:
   ForwardResults(nb::handle output, nb::handle softmax_rows,
-                 nb::handle d_output, nb::handle d_attn_weights, Graph graph)
+                 nb::handle d_output, nb::handle d_attn_weights, Graph graph,
+                 AxisOrder order)
       : output_(output, {kOperation, "output"}, graph),
         softmax_rows_(softmax_rows, {kOperation, "softmax_rows"}, graph),
         d_output_(d_output, {kOperation, "d_output"}, graph) {
+    if (order == AxisOrder::heads_first) {
+      output_.put_rows_first("(B, Hq, Lq, Dv)");
+      d_output_.put_rows_first("(B, Hq, Lq, Dv)");
+    }
     if (!d_attn_weights.is_none()) {
       d_attn_weights_.emplace(
           d_attn_weights, ArgumentName{kOperation, "d_attn_weights"}, graph);
@@ -210,7 +217,7 @@ class ForwardResults {
   std::optional<ArrayArgument> d_attn_weights_;
 };
 
-template <Graph kGraph>
+template <Graph kGraph, AxisOrder kOrder>
 GradientsObject call_backward(nb::handle query, nb::handle key,
                               nb::handle value, nb::handle output,
                               nb::handle softmax_rows, nb::handle d_output,
@@ -218,15 +225,14 @@ GradientsObject call_backward(nb::handle query, nb::handle key,
                               const nb::kwargs& keywords) {
   CallOptions options(kOperation, kGraph);
   options.read(keywords, {kAttentionOptions, kOperationOptions});
-  const CallTensors tensors(query, key, value, kOperation, kGraph);
+  const CallTensors tensors(query, key, value, kOperation, kGraph, kOrder);
   const ForwardResults forward(output, softmax_rows, d_output, d_attn_weights,
-                               kGraph);
+                               kGraph, kOrder);
   const PerGradient<bool> wanted = wanted_gradients(gradients);
   return with_element_type(tensors.query(), [&]<class T>(T) {
     const BackwardInputsOf<T> inputs =
         forward.inputs(tensors.views<T>(), tensors.batched());
-    NewGradients made(tensors.query(), tensors.key(), tensors.value(), options,
-                      wanted);
+    NewGradients made(tensors, options, wanted);
     const AttentionGradientsOf<T> views = made.views<T>();
     const auto run = [&] {
       const nb::gil_scoped_release released;
@@ -301,11 +307,14 @@ void bind_attention_backward(nb::module_& module) {
                nb::arg("gradients") = nb::none(), nb::arg("options"),
                described...);
   };
-  define("attention_backward", &call_backward<Graph::refused>,
+  define("attention_backward",
+         &call_backward<Graph::refused, AxisOrder::rows_first>,
          nb::sig(kSignature), kDocumentation);
-  define("attention_backward_unrecorded", &call_backward<Graph::kept_by_caller>,
-         "attention_backward() of tensors that may require a gradient, for "
-         "callers who record the graph themselves.");
+  define("torch_attention_backward",
+         &call_backward<Graph::kept_by_caller, AxisOrder::heads_first>,
+         "attention_backward() of torch tensors (B, H, L, D), for "
+         "headwise.torch. softmax_rows and d_attn_weights are those of "
+         "attention().");
 }
 
 }  // namespace headwise::python

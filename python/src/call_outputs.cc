@@ -30,7 +30,8 @@ CallOutputs::CallOutputs(const AttentionSpec& spec, const ArrayArgument& like,
     given_output_.emplace(options.out, options.named("out"), options.graph());
   } else if (whole) {
     output_ = {like, like.dtype(),
-               std::span(of_output).subspan(axes.tensors ? 0 : 1)};
+               std::span(of_output).subspan(axes.tensors ? 0 : 1),
+               like.order()};
   }
   if (spec.attn_weights != AttnWeights::none) {
     const std::size_t heads =

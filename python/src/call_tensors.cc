@@ -20,10 +20,16 @@ Extents<4> extents_of(const ArrayArgument& array, bool batched,
 }  // namespace
 
 CallTensors::CallTensors(nb::handle query, nb::handle key, nb::handle value,
-                         std::string_view operation, Graph graph)
+                         std::string_view operation, Graph graph,
+                         AxisOrder order)
     : query_(query, {operation, "query"}, graph),
       key_(key, {operation, "key"}, graph),
       value_(value, {operation, "value"}, graph) {
+  if (order == AxisOrder::heads_first) {
+    query_.put_rows_first("(B, Hq, Lq, D)");
+    key_.put_rows_first("(B, Hkv, Lkv, D)");
+    value_.put_rows_first("(B, Hkv, Lkv, Dv)");
+  }
   if (query_.rank() != 3 && query_.rank() != 4) {
     query_.raise_shape("(B, Lq, Hq, D) or (Lq, Hq, D)");
   }

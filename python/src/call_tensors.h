@@ -30,9 +30,11 @@ TensorView<T, 4> writable_call_view(const ArrayArgument& array, bool batched,
 
 class CallTensors {
  public:
-  // ValueError for a query of another rank than 3 or 4.
+  // ValueError for a query of another rank than 3 or 4, and for tensors of
+  // heads_first with another rank than 4.
   CallTensors(nb::handle query, nb::handle key, nb::handle value,
-              std::string_view operation, Graph graph);
+              std::string_view operation, Graph graph,
+              AxisOrder order = AxisOrder::rows_first);
 
   // Results come back as its library.
   const ArrayArgument& query() const { return query_; }

@@ -34,10 +34,13 @@ std::string text_of(DType dtype) { return std::string(name_of(dtype)); }
 TorchNames make_torch_names(const nb::object& torch) {
   TorchNames names;
   names.tensor.keep(torch.attr("Tensor"));
+  names.parameter.keep(torch.attr("nn").attr("Parameter"));
   names.empty.keep(torch.attr("empty"));
+  names.empty_strided.keep(torch.attr("empty_strided"));
   names.is_grad_enabled.keep(torch.attr("is_grad_enabled"));
   names.strided.keep(torch.attr("strided"));
   names.cpu.keep(torch.attr("device")("cpu"));
+  names.exchange = DlpackExchange(*names.tensor);
   for (std::size_t n = 0; n < kDTypes; ++n) {
     const std::string name = text_of(static_cast<DType>(n));
     if (nb::hasattr(torch, name.c_str())) {
@@ -68,8 +71,10 @@ const TorchNames* TorchNames::if_imported() {
   if (names.tensor.empty()) {
     const nb::object torch = imported_module("torch");
     if (!usable(torch, "Tensor") || !usable(torch, "empty") ||
+        !usable(torch, "empty_strided") || !usable(torch, "device") ||
         !usable(torch, "is_grad_enabled") || !usable(torch, "float32") ||
-        !usable(torch, "strided") || !usable(torch, "device")) {
+        !usable(torch, "strided") ||
+        !usable(imported_module("torch.nn"), "Parameter")) {
       return nullptr;
     }
     names = make_torch_names(torch);
@@ -84,6 +89,12 @@ std::optional<DType> TorchNames::dtype_of(nb::handle torch_dtype) const {
     }
   }
   return {};
+}
+
+bool TorchNames::read(nb::handle array, nb::dlpack::dltensor& into) const {
+  const nb::handle type = array.type();
+  return (type.is(*tensor) || type.is(*parameter)) &&
+         exchange.read(array, into);
 }
 
 const NumpyNames* NumpyNames::if_imported() {

@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 
+#include "dlpack_exchange.h"
 #include "headwise/base/dtype.h"
 
 namespace headwise::python {
@@ -36,13 +37,20 @@ class TorchNames {
   // Nothing as long as nobody has imported torch.
   static const TorchNames* if_imported();
 
-  Forever tensor, empty, is_grad_enabled, strided, cpu;
+  Forever tensor, parameter, empty, empty_strided, is_grad_enabled, strided;
+  Forever cpu;  // torch.device("cpu"): the default device may be another one
   std::array<Forever, kDTypes> dtypes;  // none for those that torch lacks
 
   nb::handle of(DType dtype) const {
     return *dtypes[static_cast<std::size_t>(dtype)];
   }
   std::optional<DType> dtype_of(nb::handle torch_dtype) const;
+
+  // A tensor in one call. False where attributes have to be read: for types
+  // derived from torch.Tensor, tensors without memory, and older versions.
+  bool read(nb::handle array, nb::dlpack::dltensor& into) const;
+
+  DlpackExchange exchange;
 };
 
 // What is used of NumPy. Its array type is known only once it was imported.

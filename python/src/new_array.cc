@@ -1,7 +1,10 @@
 #include "new_array.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "error.h"
@@ -52,6 +55,24 @@ void* data_of(nb::handle numpy_array) {
   return memory.data();
 }
 
+// (B, H, L, D) with the strides of (B, L, H, D) in C order, where an empty axis
+// counts as one element.
+nb::object empty_heads_first(const TorchNames& torch, DType dtype,
+                             std::span<const std::size_t> extents) {
+  std::array<std::size_t, 4> shape, strides;
+  std::size_t dense = 1;
+  for (std::size_t axis = 4; axis-- > 0;) {
+    shape[axis] = extents[axis];
+    strides[axis] = dense;
+    dense *= std::max<std::size_t>(extents[axis], 1);
+  }
+  std::swap(shape[1], shape[2]);
+  std::swap(strides[1], strides[2]);
+  return (*torch.empty_strided)(tuple_of(shape), tuple_of(strides),
+                                nb::arg("dtype") = torch.of(dtype),
+                                nb::arg("device") = *torch.cpu);
+}
+
 // Who makes arrays of the library that `like` is from: a function that takes an
 // object with __dlpack__; nothing if it has none.
 nb::object from_dlpack_of(nb::handle like) {
@@ -69,7 +90,7 @@ nb::object from_dlpack_of(nb::handle like) {
 }  // namespace
 
 NewArray::NewArray(const ArrayArgument& like, DType dtype,
-                   std::span<const std::size_t> extents)
+                   std::span<const std::size_t> extents, AxisOrder order)
     : library_(like.library()), dtype_(dtype) {
   set_extents(extents);
   switch (library_) {
@@ -86,10 +107,11 @@ NewArray::NewArray(const ArrayArgument& like, DType dtype,
     }
     case LibraryKind::torch: {
       const TorchNames& torch = *TorchNames::if_imported();
-      // Else it would be on torch's default device.
-      object_ =
-          (*torch.empty)(tuple_of(extents), nb::arg("dtype") = torch.of(dtype),
-                         nb::arg("device") = *torch.cpu);
+      object_ = order == AxisOrder::heads_first
+                    ? empty_heads_first(torch, dtype, extents)
+                    : (*torch.empty)(tuple_of(extents),
+                                     nb::arg("dtype") = torch.of(dtype),
+                                     nb::arg("device") = *torch.cpu);
       data_ = PyLong_AsVoidPtr(nb::object(object_.attr("data_ptr")()).ptr());
       if (data_ == nullptr && has_elements(extents)) {
         raise(Error(ErrorCode::unsupported,

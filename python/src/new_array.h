@@ -27,9 +27,12 @@ namespace headwise::python {
 class NewArray {
  public:
   NewArray() = default;  // none
-  // Uninitialised, in C order. Errors: MemoryError, and those of the library.
+  // Uninitialised, in C order. heads_first: memory and extents are those of (B,
+  // L, H, D), and Python sees a torch tensor (B, H, L, D), as torch's own
+  // kernels return it. Errors: MemoryError, and those of the library.
   NewArray(const ArrayArgument& like, DType dtype,
-           std::span<const std::size_t> extents);
+           std::span<const std::size_t> extents,
+           AxisOrder order = AxisOrder::rows_first);
   // With the memory of a tensor.
   template <class T, std::size_t Rank>
   NewArray(const ArrayArgument& like, Tensor<T, Rank> tensor)

@@ -135,6 +135,18 @@ def test_results_are_on_the_cpu(query):
         attend(query)
 
 
+@pytest.mark.parametrize("narrow", [torch.float32, torch.bfloat16, torch.float16])
+def test_tensors_of_versions_without_an_exchange(query, narrow):
+    """A type derived from Tensor is read by its attributes, too."""
+
+    class Derived(torch.Tensor):
+        pass
+
+    query = query.to(narrow)[:, ::2].transpose(1, 2)
+    output = attend(query.as_subclass(Derived))
+    assert torch.equal(output, attend(query))
+
+
 def misaligned():
     memory = np.zeros(4 * 48 + 1, np.uint8)[1:].view(np.float32)
     return torch.from_numpy(memory.reshape(2, 3, 2, 4))

@@ -19,6 +19,7 @@ from torch._C import _AutoDispatchBelowAutograd, _ExcludeDispatchKeyGuard
 
 from headwise.torch import core_calls
 from headwise.torch.call_arguments import NO_OPERANDS, NO_POSITIONS, Operands, Positions
+from headwise.torch.plain_call import is_plain
 
 _AUTOCAST_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 
@@ -64,33 +65,22 @@ def attention(
     """
     if dropout_p > 0 and operands.seed is None:
         operands = operands._replace(seed=new_seed())
-    arguments = (
-        query,
-        key,
-        value,
+    options = (scale, softcap, causal, dropout_p, attn_weights)
+    # torch.compile sees the operator.
+    plain = not torch.compiler.is_compiling() and is_plain((query, key, value), operands)
+    bias, sinks = operands[:2]
+    if plain and not _wants_gradients(query, key, value, bias, sinks):
+        return core_calls.inference(query, key, value, operands, positions, *options)
+    rare = (
         () if operands is NO_OPERANDS else operands,
         () if positions is NO_POSITIONS else positions,
-        scale,
-        softcap,
-        causal,
-        dropout_p,
-        attn_weights,
     )
-    output, _, weights = _call(arguments)
+    output, _, weights = (
+        _Attention.apply(query, key, value, bias, sinks, *rare, *options)
+        if plain
+        else _forward_op(query, key, value, *rare, *options)
+    )
     return output, weights if attn_weights != "none" else None
-
-
-def _call(arguments: tuple) -> tuple[Tensor, Tensor, Tensor]:
-    """The operator. Calls that are not traced skip what the dispatcher would
-    find out, 10 us per call."""
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"):
-        return _forward_op(*arguments)
-    query, key, value, operands, *options = arguments
-    bias, sinks = operands[:2] if operands else (None, None)
-    if _wants_gradients(query, key, value, bias, sinks):
-        return _Attention.apply(query, key, value, bias, sinks, operands, *options)
-    with _AutoDispatchBelowAutograd():
-        return _forward_op(*arguments)
 
 
 def _wants_gradients(
@@ -110,15 +100,15 @@ def new_seed() -> Tensor:
     return torch.randint(0, 2**62, (1,), dtype=torch.int64)
 
 
+# The kernels: what runs on the CPU.
+
+
 def _tensors_of(operands: Any) -> Operands:
     return Operands(*operands) if operands else NO_OPERANDS
 
 
 def _positions_of(positions: Any) -> Positions:
     return Positions(*positions) if positions else NO_POSITIONS
-
-
-# The kernels: what runs on the CPU.
 
 
 def _forward(query, key, value, operands, positions, *options):
@@ -176,8 +166,11 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, bias, sinks, operands, *options):
-        with _AutoDispatchBelowAutograd():
-            results = _forward_op(query, key, value, operands, *options)
+        if is_plain((query, key, value), operands):
+            results = _forward(query, key, value, operands, *options)
+        else:
+            with _AutoDispatchBelowAutograd():
+                results = _forward_op(query, key, value, operands, *options)
         # A seed or a mask cannot be written to between the passes unnoticed.
         ctx.save_for_backward(query, key, value, *results[:2], *operands)
         ctx.options = options
@@ -196,9 +189,9 @@ class _Attention(torch.autograd.Function):
         if d_output is None:
             d_output = torch.zeros_like(output)
         wanted = ctx.needs_input_grad[:5]
-        gradients = _backward_op(
-            query, key, value, output, rows, d_output, d_weights, wanted, operands, *ctx.options
-        )
+        tensors = (query, key, value, output, rows, d_output, d_weights)
+        run = _backward if is_plain(tensors, operands) else _backward_op
+        gradients = run(*tensors, wanted, operands, *ctx.options)
         asked_for = (g if w else None for g, w in zip(gradients, wanted))
         return (*asked_for, None, *(None for _ in ctx.options))
 

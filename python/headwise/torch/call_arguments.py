@@ -10,9 +10,9 @@ from torch import Tensor
 class Operands(NamedTuple):
     """Tensors that most calls do not have."""
 
-    bias: Tensor | None = None  # (B, H, L, S), float32; 1 where it is broadcast
+    bias: Tensor | None = None  # (L, S) or (B, H, L, S), float32; 1 where it is broadcast
     sinks: Tensor | None = None  # (H), float32
-    mask: Tensor | None = None  # (B, H, L, S), bool; 1 where it is broadcast
+    mask: Tensor | None = None  # (L, S) or (B, H, L, S), bool; 1 where it is broadcast
     key_mask: Tensor | None = None  # (B, S), bool
     key_starts: Tensor | None = None  # (B), int64
     key_lengths: Tensor | None = None  # (B), int64

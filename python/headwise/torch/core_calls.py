@@ -1,7 +1,6 @@
 """Calls of headwise's kernels with torch tensors in the order (B, H, L, D).
 
-Results are allocated here, with the shapes and strides that the fake kernels
-promise.
+Results have the shapes and strides that the fake kernels make here.
 """
 
 from __future__ import annotations
@@ -50,21 +49,26 @@ def _new_gradient(name: str, like: Tensor) -> Tensor:
     return like.new_empty((batch, length, heads, size)).transpose(1, 2)
 
 
-def _mask(operands: Operands, positions: Positions, causal: bool) -> _core.Mask | None:
+_CAUSAL = _core.causal()
+
+
+def _mask(operands: Operands, positions: Positions, causal: bool) -> _core.Mask | Tensor | None:
+    if operands is NO_OPERANDS and positions is NO_POSITIONS:
+        return _CAUSAL if causal else None
     rules = []
     if causal:
-        rules.append(_core.causal())
+        rules.append(_CAUSAL)
     if positions.window_left >= 0 or positions.window_right >= 0:
         sides = (side if side >= 0 else None for side in positions[1:])
         rules.append(_core.window(*sides))
-    if operands.mask is not None:
-        rules.append(_core.dense(operands.mask))
     if operands.key_mask is not None:
         rules.append(_core.key_padding(operands.key_mask))
     if operands.key_starts is not None:
         rules.append(_core.key_starts(operands.key_starts))
     if operands.key_lengths is not None:
         rules.append(_core.key_lengths(operands.key_lengths))
+    if operands.mask is not None:
+        rules.append(operands.mask)
     mask = None
     for rule in rules:
         mask = rule if mask is None else mask & rule
@@ -106,21 +110,25 @@ def forward(
     query: Tensor, key: Tensor, value: Tensor, operands: Operands, positions: Positions, *options
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The output, the rows for the backward pass, and the attention weights."""
-    batch, heads, queries, _ = query.shape
-    # The kernels' order (B, L, H, D).
-    output = query.new_empty((batch, queries, heads, value.shape[-1]))
-    result = _core.attention_unrecorded(
-        query.transpose(1, 2),
-        key.transpose(1, 2),
-        value.transpose(1, 2),
-        out=output,
-        softmax_rows=True,
-        **call_options(operands, positions, *options),
+    result = _core.torch_attention(
+        query, key, value, softmax_rows=True, **call_options(operands, positions, *options)
     )
     weights = result.attn_weights
     if weights is None:
-        weights = torch.empty(0, dtype=torch.float32)
-    return output.transpose(1, 2), result.softmax_rows, weights
+        weights = query.new_empty((0,), dtype=torch.float32)
+    return result.output, result.softmax_rows, weights
+
+
+def inference(
+    query: Tensor, key: Tensor, value: Tensor, operands: Operands, positions: Positions, *options
+) -> tuple[Tensor, Tensor | None]:
+    """The output and the attention weights, without rows for a backward pass."""
+    result = _core.torch_attention(
+        query, key, value, **call_options(operands, positions, *options)
+    )
+    if isinstance(result, Tensor):
+        return result, None
+    return result.output, result.attn_weights
 
 
 def backward(
@@ -134,23 +142,16 @@ def backward(
     operator cannot return None."""
     query, key, value, output, rows, d_output, d_weights = tensors
     names = [name for name, asked in zip(GRADIENTS, wanted) if asked]
-    computed = _core.attention_backward_unrecorded(
-        query.transpose(1, 2),
-        key.transpose(1, 2),
-        value.transpose(1, 2),
-        output.transpose(1, 2),
+    computed = _core.torch_attention_backward(
+        query,
+        key,
+        value,
+        output,
         rows,
-        d_output.transpose(1, 2),
+        d_output,
         d_attn_weights=d_weights,
         gradients=names,
         **call_options(operands, positions, *options),
     )
-    gradients = []
-    for name in GRADIENTS:
-        gradient = getattr(computed, name)
-        if gradient is None:
-            gradient = query.new_empty((0,))
-        elif name in ("query", "key", "value"):
-            gradient = gradient.transpose(1, 2)
-        gradients.append(gradient)
-    return tuple(gradients)
+    gradients = (getattr(computed, name) for name in GRADIENTS)
+    return tuple(query.new_empty((0,)) if each is None else each for each in gradients)

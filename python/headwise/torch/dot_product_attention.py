@@ -48,18 +48,17 @@ def scaled_dot_product_attention(
             "scaled_dot_product_attention: attn_mask is given together with is_causal=True; "
             "expected one of them"
         )
-    leading = query.shape[:-2]
-    if query.dim() == 4 and leading == key.shape[:2] == value.shape[:2]:
-        operands = _mask_operands(attn_mask, query, key, leading)
-        return attention(
+    if _need_no_broadcast(query.shape, key.shape, value.shape, enable_gqa):
+        output, _ = attention(
             query,
             key,
             value,
-            operands=operands,
+            operands=_mask_operands(attn_mask, query, key, query.shape[:2]),
             scale=scale,
             causal=is_causal,
             dropout_p=dropout_p,
-        )[0]
+        )
+        return output
     query, key, value, leading = _broadcast(query, key, value, enable_gqa)
     output, _ = attention(
         _with_four_axes(query),
@@ -71,6 +70,17 @@ def scaled_dot_product_attention(
         dropout_p=dropout_p,
     )
     return output.reshape(*leading, *output.shape[-2:])
+
+
+def _need_no_broadcast(
+    query: torch.Size, key: torch.Size, value: torch.Size, enable_gqa: bool
+) -> bool:
+    """Whether these shapes are (B, H, L, D) already."""
+    return (
+        len(query) == len(key) == len(value) == 4
+        and query[0] == key[0] == value[0]
+        and (enable_gqa or query[1] == key[1] == value[1])
+    )
 
 
 def _with_four_axes(tensor: Tensor) -> Tensor:
@@ -125,17 +135,16 @@ def _shape_list(shapes: list[torch.Size]) -> str:
 def _mask_operands(
     attn_mask: Tensor | None, query: Tensor, key: Tensor, leading: torch.Size
 ) -> Operands:
-    """The mask of torch as a mask or a bias of (B, H, L, S), each axis 1 where it
-    is broadcast."""
+    """The mask of torch as a mask or a bias of (L, S) or (B, H, L, S), each axis 1
+    where it is broadcast."""
     if attn_mask is None:
         return NO_OPERANDS
     scores = (*leading, query.shape[-2], key.shape[-2])
     _check_mask(attn_mask, query, scores)
-    missing = len(scores) - attn_mask.dim()
-    mask = attn_mask[(None,) * missing] if missing else attn_mask
+    mask = attn_mask
     if len(leading) > 2 and any(extent != 1 for extent in mask.shape[:-3]):
         mask = mask.expand(*leading[:-1], *mask.shape[-3:])
-    if mask.dim() != 4:
+    if mask.dim() not in (2, 4):
         mask = _with_four_axes(mask)
     if mask.dtype == torch.bool:
         return Operands(mask=mask)
@@ -149,9 +158,9 @@ def _check_mask(attn_mask: Tensor, query: Tensor, scores: tuple[int, ...]) -> No
             f"scaled_dot_product_attention: attn_mask is {attn_mask.dtype}; expected torch.bool "
             f"(True = may attend), torch.float32 or {query.dtype}"
         )
-    trailing = scores[max(len(scores) - attn_mask.dim(), 0) :]
     if not 2 <= attn_mask.dim() <= len(scores) or any(
-        extent not in (1, whole) for extent, whole in zip(attn_mask.shape, trailing)
+        extent not in (1, whole)
+        for extent, whole in zip(reversed(attn_mask.shape), reversed(scores))
     ):
         raise ValueError(
             f"scaled_dot_product_attention: attn_mask has shape {tuple(attn_mask.shape)}; "

@@ -49,7 +49,7 @@ def check_device(operation: str, name: str, tensor: Tensor) -> None:
         raise TypeError(
             f"{operation}: {name} is a nested or sparse tensor; expected a dense one"
         )
-    if tensor.device.type not in ("cpu", "meta"):
+    if not (tensor.is_cpu or tensor.is_meta):
         raise TypeError(
             f"{operation}: {name} is on the device {tensor.device}; expected the CPU: "
             f"{name}.cpu()"

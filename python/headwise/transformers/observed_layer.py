@@ -71,14 +71,13 @@ class ObservedLayer:
         options = core_calls.call_options(*call._replace(dropout_p=0.0)[3:])
         plain = call.dropout_p == 0 and not _records(call)
         with torch.no_grad():
-            seen = _core.attention_unrecorded(
-                call.query.transpose(1, 2), call.key.transpose(1, 2),
-                call.value.transpose(1, 2), statistics={"rows": True}, **options)
+            seen = _core.torch_attention(call.query, call.key, call.value,
+                                         statistics={"rows": True}, **options)
         self._add(call, seen.statistics.rows[..., :len(STATISTICS)])
         if self._keep:
             self._keep_call(call)
         if plain:
-            return seen.output.transpose(1, 2), seen.attn_weights
+            return seen.output, seen.attn_weights
         return call.run()
 
     def _add(self, call: AttentionCall, rows: torch.Tensor) -> None:
