@@ -13,10 +13,6 @@ from headwise.torch.multihead_attention import MultiheadAttention
 from headwise.torch.dot_product_attention import scaled_dot_product_attention
 
 __all__ = [
-    "MultiheadAttention",
-    "Operands",
-    "Positions",
-    "attention",
-    "make_batch_invariant",
+    "MultiheadAttention", "Operands", "Positions", "attention", "make_batch_invariant",
     "scaled_dot_product_attention",
 ]

@@ -24,37 +24,22 @@ from headwise.torch.plain_call import is_plain
 _AUTOCAST_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 
 _library = torch.library.Library("headwise", "DEF")
-_OPTIONS = (
-    "Tensor?[] operands, SymInt[] positions, float? scale, float softcap, "
-    "bool causal, float dropout_p, str attn_weights"
-)
-_library.define(
-    f"attention(Tensor query, Tensor key, Tensor value, {_OPTIONS})"
-    " -> (Tensor output, Tensor softmax_rows, Tensor attn_weights)"
-)
-_library.define(
-    "attention_backward(Tensor query, Tensor key, Tensor value, Tensor output,"
-    " Tensor softmax_rows, Tensor d_output, Tensor? d_attn_weights,"
-    f" bool[] wanted, {_OPTIONS})"
-    " -> (Tensor query, Tensor key, Tensor value, Tensor bias, Tensor sinks)"
-)
+_OPTIONS = ("Tensor?[] operands, SymInt[] positions, float? scale, float softcap, "
+            "bool causal, float dropout_p, str attn_weights")
+_library.define(f"attention(Tensor query, Tensor key, Tensor value, {_OPTIONS})"
+                " -> (Tensor output, Tensor softmax_rows, Tensor attn_weights)")
+_library.define("attention_backward(Tensor query, Tensor key, Tensor value, Tensor output,"
+                " Tensor softmax_rows, Tensor d_output, Tensor? d_attn_weights,"
+                f" bool[] wanted, {_OPTIONS})"
+                " -> (Tensor query, Tensor key, Tensor value, Tensor bias, Tensor sinks)")
 _forward_op = torch.ops.headwise.attention.default
 _backward_op = torch.ops.headwise.attention_backward.default
 
 
-def attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    *,
-    operands: Operands = NO_OPERANDS,
-    positions: Positions = NO_POSITIONS,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    causal: bool = False,
-    dropout_p: float = 0.0,
-    attn_weights: str = "none",
-) -> tuple[Tensor, Tensor | None]:
+def attention(query: Tensor, key: Tensor, value: Tensor, *, operands: Operands = NO_OPERANDS,
+              positions: Positions = NO_POSITIONS, scale: float | None = None,
+              softcap: float = 0.0, causal: bool = False, dropout_p: float = 0.0,
+              attn_weights: str = "none") -> tuple[Tensor, Tensor | None]:
     """Differentiable attention with every option of headwise that models need.
 
     query (B, Hq, L, D), key (B, Hkv, S, D), value (B, Hkv, S, Dv), all float32,
@@ -71,28 +56,20 @@ def attention(
     bias, sinks = operands[:2]
     if plain and not _wants_gradients(query, key, value, bias, sinks):
         return core_calls.inference(query, key, value, operands, positions, *options)
-    rare = (
-        () if operands is NO_OPERANDS else operands,
-        () if positions is NO_POSITIONS else positions,
-    )
+    rare = (() if operands is NO_OPERANDS else operands,
+            () if positions is NO_POSITIONS else positions)
     output, _, weights = (
-        _Attention.apply(query, key, value, bias, sinks, *rare, *options)
-        if plain
-        else _forward_op(query, key, value, *rare, *options)
-    )
+        _Attention.apply(query, key, value, bias, sinks, *rare, *options) if plain
+        else _forward_op(query, key, value, *rare, *options))
     return output, weights if attn_weights != "none" else None
 
 
-def _wants_gradients(
-    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, sinks: Tensor | None
-) -> bool:
+def _wants_gradients(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,
+                     sinks: Tensor | None) -> bool:
     return torch.is_grad_enabled() and (
-        query.requires_grad
-        or key.requires_grad
-        or value.requires_grad
+        query.requires_grad or key.requires_grad or value.requires_grad
         or (bias is not None and bias.requires_grad)
-        or (sinks is not None and sinks.requires_grad)
-    )
+        or (sinks is not None and sinks.requires_grad))
 
 
 def new_seed() -> Tensor:
@@ -112,21 +89,14 @@ def _positions_of(positions: Any) -> Positions:
 
 
 def _forward(query, key, value, operands, positions, *options):
-    return core_calls.forward(
-        query, key, value, _tensors_of(operands), _positions_of(positions), *options
-    )
+    return core_calls.forward(query, key, value, _tensors_of(operands),
+                              _positions_of(positions), *options)
 
 
-def _backward(
-    query, key, value, output, rows, d_output, d_weights, wanted, operands, positions, *options
-):
-    return core_calls.backward(
-        (query, key, value, output, rows, d_output, d_weights),
-        wanted,
-        _tensors_of(operands),
-        _positions_of(positions),
-        *options,
-    )
+def _backward(query, key, value, output, rows, d_output, d_weights, wanted, operands,
+              positions, *options):
+    return core_calls.backward((query, key, value, output, rows, d_output, d_weights), wanted,
+                               _tensors_of(operands), _positions_of(positions), *options)
 
 
 _library.impl("attention", _forward, "CPU")
@@ -136,9 +106,8 @@ _library.impl("attention_backward", _backward, "CPU")
 # Shapes and strides without a computation.
 
 
-def _fake_forward(
-    query, key, value, operands, positions, scale, softcap, causal, dropout_p, attn_weights
-):
+def _fake_forward(query, key, value, operands, positions, scale, softcap, causal, dropout_p,
+                  attn_weights):
     batch, heads, queries, _ = query.shape
     output = core_calls.new_output(query, value.shape[-1])
     rows = query.new_empty((batch, heads, queries, 2), dtype=torch.float32)
@@ -146,9 +115,8 @@ def _fake_forward(
     return output, rows, query.new_empty(shape, dtype=torch.float32)
 
 
-def _fake_backward(
-    query, key, value, output, rows, d_output, d_weights, wanted, operands, *options
-):
+def _fake_backward(query, key, value, output, rows, d_output, d_weights, wanted, operands,
+                   *options):
     given = _tensors_of(operands)
     return core_calls.new_gradients(query, key, value, given, wanted)
 
@@ -201,9 +169,8 @@ def _autograd(keys, query, key, value, operands, *options):
     if _wants_gradients(query, key, value, bias, sinks):
         return _Attention.apply(query, key, value, bias, sinks, operands, *options)
     with _AutoDispatchBelowAutograd():
-        return _forward_op.redispatch(
-            keys & torch._C._after_autograd_keyset, query, key, value, operands, *options
-        )
+        return _forward_op.redispatch(keys & torch._C._after_autograd_keyset, query, key,
+                                      value, operands, *options)
 
 
 _library.impl("attention", _autograd, "Autograd", with_keyset=True)

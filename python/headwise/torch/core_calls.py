@@ -31,15 +31,13 @@ def weights_shape(mode: str, batch: int, heads: int, queries: int, keys: int):
 GRADIENTS = ("query", "key", "value", "bias", "sinks")
 
 
-def new_gradients(
-    query: Tensor, key: Tensor, value: Tensor, operands: Operands, wanted: list[bool]
-) -> tuple[Tensor, ...]:
+def new_gradients(query: Tensor, key: Tensor, value: Tensor, operands: Operands,
+                  wanted: list[bool]) -> tuple[Tensor, ...]:
     """What backward() returns, uninitialised."""
     like = (query, key, value, operands.bias, operands.sinks)
     return tuple(
         _new_gradient(name, tensor) if asked else query.new_empty((0,))
-        for name, tensor, asked in zip(GRADIENTS, like, wanted)
-    )
+        for name, tensor, asked in zip(GRADIENTS, like, wanted))
 
 
 def _new_gradient(name: str, like: Tensor) -> Tensor:
@@ -52,7 +50,8 @@ def _new_gradient(name: str, like: Tensor) -> Tensor:
 _CAUSAL = _core.causal()
 
 
-def _mask(operands: Operands, positions: Positions, causal: bool) -> _core.Mask | Tensor | None:
+def _mask(operands: Operands, positions: Positions,
+          causal: bool) -> _core.Mask | Tensor | None:
     if operands is NO_OPERANDS and positions is NO_POSITIONS:
         return _CAUSAL if causal else None
     rules = []
@@ -75,15 +74,9 @@ def _mask(operands: Operands, positions: Positions, causal: bool) -> _core.Mask 
     return mask
 
 
-def call_options(
-    operands: Operands,
-    positions: Positions,
-    scale: float | None,
-    softcap: float,
-    causal: bool,
-    dropout_p: float,
-    attn_weights: str,
-) -> dict[str, Any]:
+def call_options(operands: Operands, positions: Positions, scale: float | None,
+                 softcap: float, causal: bool, dropout_p: float,
+                 attn_weights: str) -> dict[str, Any]:
     """The keyword arguments of _core.attention for those of the operator."""
     options: dict[str, Any] = {}
     if causal or operands is not NO_OPERANDS or positions is not NO_POSITIONS:
@@ -96,62 +89,41 @@ def call_options(
     if softcap:
         options["softcap"] = softcap
     if dropout_p > 0:
-        options["dropout"] = {
-            "p": dropout_p,
-            "training": True,
-            "seed": int(operands.seed),
-        }
+        options["dropout"] = {"p": dropout_p, "training": True, "seed": int(operands.seed)}
     if attn_weights != "none":
         options["attn_weights"] = attn_weights
     return options
 
 
-def forward(
-    query: Tensor, key: Tensor, value: Tensor, operands: Operands, positions: Positions, *options
-) -> tuple[Tensor, Tensor, Tensor]:
+def forward(query: Tensor, key: Tensor, value: Tensor, operands: Operands,
+            positions: Positions, *options) -> tuple[Tensor, Tensor, Tensor]:
     """The output, the rows for the backward pass, and the attention weights."""
-    result = _core.torch_attention(
-        query, key, value, softmax_rows=True, **call_options(operands, positions, *options)
-    )
+    result = _core.torch_attention(query, key, value, softmax_rows=True,
+                                   **call_options(operands, positions, *options))
     weights = result.attn_weights
     if weights is None:
         weights = query.new_empty((0,), dtype=torch.float32)
     return result.output, result.softmax_rows, weights
 
 
-def inference(
-    query: Tensor, key: Tensor, value: Tensor, operands: Operands, positions: Positions, *options
-) -> tuple[Tensor, Tensor | None]:
+def inference(query: Tensor, key: Tensor, value: Tensor, operands: Operands,
+              positions: Positions, *options) -> tuple[Tensor, Tensor | None]:
     """The output and the attention weights, without rows for a backward pass."""
-    result = _core.torch_attention(
-        query, key, value, **call_options(operands, positions, *options)
-    )
+    result = _core.torch_attention(query, key, value,
+                                   **call_options(operands, positions, *options))
     if isinstance(result, Tensor):
         return result, None
     return result.output, result.attn_weights
 
 
-def backward(
-    tensors: tuple[Tensor, ...],
-    wanted: list[bool],
-    operands: Operands,
-    positions: Positions,
-    *options,
-) -> tuple[Tensor, ...]:
+def backward(tensors: tuple[Tensor, ...], wanted: list[bool], operands: Operands,
+             positions: Positions, *options) -> tuple[Tensor, ...]:
     """The gradients of GRADIENTS. Those that are not wanted have no elements: an
     operator cannot return None."""
     query, key, value, output, rows, d_output, d_weights = tensors
     names = [name for name, asked in zip(GRADIENTS, wanted) if asked]
-    computed = _core.torch_attention_backward(
-        query,
-        key,
-        value,
-        output,
-        rows,
-        d_output,
-        d_attn_weights=d_weights,
-        gradients=names,
-        **call_options(operands, positions, *options),
-    )
+    computed = _core.torch_attention_backward(query, key, value, output, rows, d_output,
+                                              d_attn_weights=d_weights, gradients=names,
+                                              **call_options(operands, positions, *options))
     gradients = (getattr(computed, name) for name in GRADIENTS)
     return tuple(query.new_empty((0,)) if each is None else each for each in gradients)

@@ -10,17 +10,10 @@ from headwise.torch.call_arguments import NO_OPERANDS, Operands
 from headwise.torch.tensor_checks import check_device, check_tensors
 
 
-def scaled_dot_product_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
+                                 attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+                                 is_causal: bool = False, *, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Tensor:
     """Attention with the arguments of torch's function of the same name.
 
     query      (..., Hq, L, D)
@@ -46,41 +39,25 @@ def scaled_dot_product_attention(
     if attn_mask is not None and is_causal:
         raise ValueError(
             "scaled_dot_product_attention: attn_mask is given together with is_causal=True; "
-            "expected one of them"
-        )
+            "expected one of them")
     if _need_no_broadcast(query.shape, key.shape, value.shape, enable_gqa):
-        output, _ = attention(
-            query,
-            key,
-            value,
-            operands=_mask_operands(attn_mask, query, key, query.shape[:2]),
-            scale=scale,
-            causal=is_causal,
-            dropout_p=dropout_p,
-        )
+        output, _ = attention(query, key, value,
+                              operands=_mask_operands(attn_mask, query, key, query.shape[:2]),
+                              scale=scale, causal=is_causal, dropout_p=dropout_p)
         return output
     query, key, value, leading = _broadcast(query, key, value, enable_gqa)
-    output, _ = attention(
-        _with_four_axes(query),
-        _with_four_axes(key),
-        _with_four_axes(value),
-        operands=_mask_operands(attn_mask, query, key, leading),
-        scale=scale,
-        causal=is_causal,
-        dropout_p=dropout_p,
-    )
+    output, _ = attention(_with_four_axes(query), _with_four_axes(key),
+                          _with_four_axes(value),
+                          operands=_mask_operands(attn_mask, query, key, leading),
+                          scale=scale, causal=is_causal, dropout_p=dropout_p)
     return output.reshape(*leading, *output.shape[-2:])
 
 
-def _need_no_broadcast(
-    query: torch.Size, key: torch.Size, value: torch.Size, enable_gqa: bool
-) -> bool:
+def _need_no_broadcast(query: torch.Size, key: torch.Size, value: torch.Size,
+                       enable_gqa: bool) -> bool:
     """Whether these shapes are (B, H, L, D) already."""
-    return (
-        len(query) == len(key) == len(value) == 4
-        and query[0] == key[0] == value[0]
-        and (enable_gqa or query[1] == key[1] == value[1])
-    )
+    return (len(query) == len(key) == len(value) == 4 and query[0] == key[0] == value[0]
+            and (enable_gqa or query[1] == key[1] == value[1]))
 
 
 def _with_four_axes(tensor: Tensor) -> Tensor:
@@ -90,18 +67,15 @@ def _with_four_axes(tensor: Tensor) -> Tensor:
     return tensor.reshape(-1, *tensor.shape[-3:]) if tensor.dim() > 4 else tensor
 
 
-def _broadcast(
-    query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool
-) -> tuple[Tensor, Tensor, Tensor, torch.Size]:
+def _broadcast(query: Tensor, key: Tensor, value: Tensor,
+               enable_gqa: bool) -> tuple[Tensor, Tensor, Tensor, torch.Size]:
     """The tensors with the same leading axes, but for the heads of key and value
     where query heads share them; and the leading axes of the output."""
     shapes = [tensor.shape for tensor in (query, key, value)]
     if min(len(shape) for shape in shapes) < (3 if enable_gqa else 2):
         axes = "(..., H, L, D)" if enable_gqa else "(..., L, D)"
-        raise ValueError(
-            "scaled_dot_product_attention: query, key and value have the shapes "
-            f"{_shape_list(shapes)}; expected {axes}"
-        )
+        raise ValueError("scaled_dot_product_attention: query, key and value have the shapes "
+                         f"{_shape_list(shapes)}; expected {axes}")
     # What of the leading axes is broadcast: all, or all but the heads.
     end = -3 if enable_gqa else -2
     try:
@@ -109,32 +83,25 @@ def _broadcast(
     except RuntimeError:
         raise ValueError(
             "scaled_dot_product_attention: query, key and value have the shapes "
-            f"{_shape_list(shapes)}, whose leading axes do not fit together"
-        ) from None
+            f"{_shape_list(shapes)}, whose leading axes do not fit together") from None
     if enable_gqa:
-        return *(
-            tensor.expand(*common, *tensor.shape[-3:]) for tensor in (query, key, value)
-        ), common + query.shape[-3:-2]
+        return (*(tensor.expand(*common, *tensor.shape[-3:]) for tensor in (query, key, value)),
+                common + query.shape[-3:-2])
     query = query.expand(*common, *query.shape[-2:])
     # One head of keys for all query heads: no need to repeat it.
     shared = len(common) > 0 and key.dim() > 2 and key.shape[:-2] == value.shape[:-2]
     heads = 1 if shared and key.shape[-3] == 1 else None
     for_keys = common if heads is None else common[:-1] + (heads,)
-    return (
-        query,
-        key.expand(*for_keys, *key.shape[-2:]),
-        value.expand(*for_keys, *value.shape[-2:]),
-        common,
-    )
+    return (query, key.expand(*for_keys, *key.shape[-2:]),
+            value.expand(*for_keys, *value.shape[-2:]), common)
 
 
 def _shape_list(shapes: list[torch.Size]) -> str:
     return ", ".join(str(tuple(shape)) for shape in shapes)
 
 
-def _mask_operands(
-    attn_mask: Tensor | None, query: Tensor, key: Tensor, leading: torch.Size
-) -> Operands:
+def _mask_operands(attn_mask: Tensor | None, query: Tensor, key: Tensor,
+                   leading: torch.Size) -> Operands:
     """The mask of torch as a mask or a bias of (L, S) or (B, H, L, S), each axis 1
     where it is broadcast."""
     if attn_mask is None:
@@ -156,13 +123,10 @@ def _check_mask(attn_mask: Tensor, query: Tensor, scores: tuple[int, ...]) -> No
     if attn_mask.dtype not in (torch.bool, torch.float32, query.dtype):
         raise TypeError(
             f"scaled_dot_product_attention: attn_mask is {attn_mask.dtype}; expected torch.bool "
-            f"(True = may attend), torch.float32 or {query.dtype}"
-        )
+            f"(True = may attend), torch.float32 or {query.dtype}")
     if not 2 <= attn_mask.dim() <= len(scores) or any(
-        extent not in (1, whole)
-        for extent, whole in zip(reversed(attn_mask.shape), reversed(scores))
-    ):
+            extent not in (1, whole)
+            for extent, whole in zip(reversed(attn_mask.shape), reversed(scores))):
         raise ValueError(
             f"scaled_dot_product_attention: attn_mask has shape {tuple(attn_mask.shape)}; "
-            f"expected one that can be broadcast to {scores}"
-        )
+            f"expected one that can be broadcast to {scores}")

@@ -36,17 +36,10 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         # from the parameters of its self_attn, unless that has a forward hook.
         self.register_forward_pre_hook(_is_called)
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        key_padding_mask: Tensor | None = None,
-        need_weights: bool = True,
-        attn_mask: Tensor | None = None,
-        average_attn_weights: bool = True,
-        is_causal: bool = False,
-    ) -> tuple[Tensor, Tensor | None]:
+    def forward(self, query: Tensor, key: Tensor, value: Tensor,
+                key_padding_mask: Tensor | None = None, need_weights: bool = True,
+                attn_mask: Tensor | None = None, average_attn_weights: bool = True,
+                is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
         """
         query             (L, N, E), with batch_first (N, L, E), or (L, E)
         key               (S, N, kdim), etc.
@@ -76,29 +69,22 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             if key_padding_mask is not None:
                 key_padding_mask = key_padding_mask[None]
         elif not self.batch_first:
-            query, key, value = _each(lambda tensor: tensor.transpose(0, 1), query, key, value)
+            query, key, value = _each(lambda tensor: tensor.transpose(0, 1),
+                                      query, key, value)
         self._check(query, key, value, key_padding_mask, attn_mask)
 
         # Like torch: only then the hint replaces the mask, for added keys, too.
         causal = is_causal and not need_weights and key_padding_mask is None
-        operands = _mask_operands(
-            key_padding_mask, None if causal else attn_mask, query.shape[0], self._added_keys()
-        )
+        operands = _mask_operands(key_padding_mask, None if causal else attn_mask,
+                                  query.shape[0], self._added_keys())
         q, k, v = (self._heads(projected) for projected in self._project(query, key, value))
         k, v = self._with_added_keys(k, self.bias_k), self._with_added_keys(v, self.bias_v)
         dropout_p = self.dropout if self.training else 0.0
         context, weights = attention(
-            q,
-            k,
-            v,
-            operands=operands,
-            causal=causal,
-            dropout_p=dropout_p,
-            attn_weights=_weights_mode(need_weights, average_attn_weights, dropout_p),
-        )
+            q, k, v, operands=operands, causal=causal, dropout_p=dropout_p,
+            attn_weights=_weights_mode(need_weights, average_attn_weights, dropout_p))
         output = functional.linear(
-            context.transpose(1, 2).flatten(2), self.out_proj.weight, self.out_proj.bias
-        )
+            context.transpose(1, 2).flatten(2), self.out_proj.weight, self.out_proj.bias)
         if need_weights:
             # Of those after dropout the kernel returns no mean.
             weights = weights.mean(1) if average_attn_weights else weights
@@ -142,47 +128,39 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             "key": (key, [(batch, keys, self.kdim)]),
             "value": (value, [(batch, keys, self.vdim)]),
             "key_padding_mask": (key_padding_mask, [(batch, keys)]),
-            "attn_mask": (
-                attn_mask,
-                [(queries, keys), (batch * self.num_heads, queries, keys)],
-            ),
+            "attn_mask": (attn_mask, [(queries, keys),
+                                      (batch * self.num_heads, queries, keys)]),
         }
         for name, mask in (("key_padding_mask", key_padding_mask), ("attn_mask", attn_mask)):
             if mask is not None and mask.dtype != torch.bool and not mask.is_floating_point():
                 raise TypeError(
                     f"MultiheadAttention: {name} is {mask.dtype}; expected torch.bool "
-                    "(True = hidden) or floats that are added to the scores"
-                )
+                    "(True = hidden) or floats that are added to the scores")
         for name, (tensor, shapes) in expected.items():
             if tensor is not None and tuple(tensor.shape) not in shapes:
                 raise ValueError(
                     f"MultiheadAttention: {name} has shape {tuple(tensor.shape)}, batch first; "
-                    f"expected {' or '.join(map(str, shapes))}"
-                )
+                    f"expected {' or '.join(map(str, shapes))}")
 
-    def _forward_nested(
-        self, query: Tensor, key: Tensor, value: Tensor, need_weights: bool
-    ) -> tuple[Tensor, None]:
+    def _forward_nested(self, query: Tensor, key: Tensor, value: Tensor,
+                        need_weights: bool) -> tuple[Tensor, None]:
         """torch.nn.TransformerEncoder passes a nested tensor in inference where
         its layers got their self_attn later."""
         if need_weights or query is not key or key is not value:
             raise TypeError(
                 "MultiheadAttention: query is a nested tensor; expected a padded one with "
-                "key_padding_mask, or self-attention with need_weights=False"
-            )
+                "key_padding_mask, or self-attention with need_weights=False")
         lengths = torch.tensor([len(sequence) for sequence in query.unbind()])
         padded = torch.nested.to_padded_tensor(query, 0.0)
         hidden = torch.arange(padded.shape[1]) >= lengths[:, None]
-        output, _ = self.forward(
-            padded, padded, padded, key_padding_mask=hidden, need_weights=False
-        )
+        output, _ = self.forward(padded, padded, padded, key_padding_mask=hidden,
+                                 need_weights=False)
         sequences = [row[:length] for row, length in zip(output, lengths.tolist())]
         return torch.nested.as_nested_tensor(sequences), None
 
 
-def _each(
-    change: Callable[[Tensor], Tensor], query: Tensor, key: Tensor, value: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+def _each(change: Callable[[Tensor], Tensor], query: Tensor, key: Tensor,
+          value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """change() of the three. One tensor stays one, so that self-attention is
     still seen."""
     first = change(query)
@@ -198,19 +176,15 @@ def _weights_mode(need_weights: bool, average: bool, dropout_p: float) -> str:
     return "mean" if average else "per_head"
 
 
-def _mask_operands(
-    key_padding_mask: Tensor | None, attn_mask: Tensor | None, batch: int, added_keys: int
-) -> Operands:
+def _mask_operands(key_padding_mask: Tensor | None, attn_mask: Tensor | None, batch: int,
+                   added_keys: int) -> Operands:
     """torch's masks, in which True means hidden, as headwise's. Every query sees
     the added keys."""
     mask = bias = key_mask = None
     if attn_mask is not None:
         # (1, 1, L, S) or (N, heads, L, S)
-        by_scores = (
-            attn_mask[None, None]
-            if attn_mask.dim() == 2
-            else attn_mask.unflatten(0, (batch, -1))
-        )
+        by_scores = (attn_mask[None, None] if attn_mask.dim() == 2
+                     else attn_mask.unflatten(0, (batch, -1)))
         if attn_mask.dtype == torch.bool:
             mask = functional.pad(~by_scores, (0, added_keys), value=True)
         else:

@@ -4,6 +4,7 @@ In the dispatcher an operator meets everything that may change or record a call:
 tensor subclasses, modes, transforms, tracing, autocast. It costs 10 us per call. A
 call that meets none of them can go to the kernels at once.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -13,12 +13,8 @@ def check_tensors(operation: str, query: Tensor, key: Tensor, value: Tensor) -> 
     differ, and for other devices."""
     dtype = query.dtype
     for tensor in (query, key, value):
-        if (
-            tensor.dtype != dtype
-            or not tensor.is_cpu
-            or tensor.is_nested
-            or tensor.layout is not torch.strided
-        ):
+        if (tensor.dtype != dtype or not tensor.is_cpu or tensor.is_nested
+                or tensor.layout is not torch.strided):
             break
     else:
         if dtype in _DTYPES:
@@ -32,25 +28,19 @@ def _check_each(operation: str, tensors: dict[str, Tensor]) -> None:
     for name, tensor in tensors.items():
         check_device(operation, name, tensor)
         if tensor.dtype not in _DTYPES:
-            raise TypeError(
-                f"{operation}: {name} is {tensor.dtype}; expected torch.float32, "
-                "torch.bfloat16 or torch.float16"
-            )
+            raise TypeError(f"{operation}: {name} is {tensor.dtype}; expected torch.float32, "
+                            "torch.bfloat16 or torch.float16")
         if tensor.dtype != first and not autocast:
-            raise TypeError(
-                f"{operation}: {name} is {tensor.dtype} and query is {first}; "
-                "expected the same element type"
-            )
+            raise TypeError(f"{operation}: {name} is {tensor.dtype} and query is {first}; "
+                            "expected the same element type")
 
 
 def check_device(operation: str, name: str, tensor: Tensor) -> None:
     """TypeError unless the tensor is a dense one on the CPU."""
     if tensor.is_nested or tensor.layout != torch.strided:
         raise TypeError(
-            f"{operation}: {name} is a nested or sparse tensor; expected a dense one"
-        )
+            f"{operation}: {name} is a nested or sparse tensor; expected a dense one")
     if not (tensor.is_cpu or tensor.is_meta):
         raise TypeError(
             f"{operation}: {name} is on the device {tensor.device}; expected the CPU: "
-            f"{name}.cpu()"
-        )
+            f"{name}.cpu()")

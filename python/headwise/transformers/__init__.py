@@ -7,12 +7,13 @@
     prune_heads         removes heads from the parameters of a model
     from_pretrained     reads a model whose heads were pruned
 """
-from .attention_layers import attention_layers
-from .importance import HeadImportance, head_importance
-from .observation import HeadStatistics, Observation, observe
-from .pruned_files import from_pretrained
-from .pruning import prune_heads
-from .registration import register
+
+from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.importance import HeadImportance, head_importance
+from headwise.transformers.observation import HeadStatistics, Observation, observe
+from headwise.transformers.pruned_files import from_pretrained
+from headwise.transformers.pruning import prune_heads
+from headwise.transformers.registration import register
 
 __all__ = ["HeadImportance", "HeadStatistics", "Observation", "attention_layers",
            "from_pretrained", "head_importance", "observe", "prune_heads", "register"]

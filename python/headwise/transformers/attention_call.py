@@ -1,4 +1,5 @@
 """One call of attention, in the arguments of headwise.torch."""
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -5,6 +5,7 @@ a model with one stack this is the number of the layer. An encoder with a decode
 has the layers of the encoder first; then, for each layer of the decoder, its
 self-attention and its cross-attention.
 """
+
 from __future__ import annotations
 
 from torch import nn

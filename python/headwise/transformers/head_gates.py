@@ -1,4 +1,5 @@
 """A factor on the output of every head, for each example of a batch."""
+
 from __future__ import annotations
 
 import contextlib
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from .head_layout import HeadFeatures, layers_with_heads
+from headwise.transformers.head_layout import HeadFeatures, layers_with_heads
 
 
 class HeadGates:

@@ -1,4 +1,5 @@
 """Where the heads of an attention module lie in its parameters."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -7,7 +8,7 @@ import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
-from .attention_layers import attention_layers
+from headwise.transformers.attention_layers import attention_layers
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ L_x is the loss of example x and g_h a factor on the output of head h, which is
 1. A head with a larger score matters more. `headwise importance` computes the
 same for the models of the command.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -21,8 +22,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from .head_gates import HeadGates
-from .pruned_record import pruned_heads
+from headwise.transformers.head_gates import HeadGates
+from headwise.transformers.pruned_record import pruned_heads
 
 Batch = Mapping[str, Any]
 Loss = Callable[[Any, Batch], torch.Tensor]

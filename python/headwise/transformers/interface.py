@@ -1,4 +1,5 @@
 """The function that transformers' models call for their attention."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,9 +8,9 @@ import torch
 from headwise.torch.call_arguments import NO_OPERANDS, NO_POSITIONS, Operands, Positions
 from torch import nn
 
-from .attention_call import AttentionCall
-from .mask_rules import Masked, masked_by_rules
-from .watched import watcher_of
+from headwise.transformers.attention_call import AttentionCall
+from headwise.transformers.mask_rules import Masked, masked_by_rules
+from headwise.transformers.watched import watcher_of
 
 
 def headwise_attention(

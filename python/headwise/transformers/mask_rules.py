@@ -5,6 +5,7 @@ transformers hands the value of the mask function through the model to the
 attention function. Some of its paths copy that value or convert it, so the
 rules travel as a small int64 tensor, (B, 1, 1, columns).
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,5 @@
 """What every head of a model does, from the pass that computes the output."""
+
 from __future__ import annotations
 
 import contextlib
@@ -13,12 +14,12 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from .attention_layers import attention_layers
-from .observed_layer import STATISTICS, ObservedCall, ObservedLayer
-from .observed_page import page_groups, page_of
-from .pruned_record import pruned_heads
-from .registration import NAME, check_interface, register
-from .watched import unwatch, watch
+from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.observed_layer import STATISTICS, ObservedCall, ObservedLayer
+from headwise.transformers.observed_page import page_groups, page_of
+from headwise.transformers.pruned_record import pruned_heads
+from headwise.transformers.registration import NAME, check_interface, register
+from headwise.transformers.watched import unwatch, watch
 
 
 @dataclasses.dataclass(frozen=True)

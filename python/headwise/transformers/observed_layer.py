@@ -1,4 +1,5 @@
 """The statistics of one attention layer, collected call by call."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from headwise.torch import core_calls
 from headwise.torch.call_arguments import Operands
 from torch import nn
 
-from .attention_call import AttentionCall
+from headwise.transformers.attention_call import AttentionCall
 
 # Those that a call without separators has, in the order of its rows.
 STATISTICS = _core.STATISTICS[:_core.STATISTICS.index("separator")]

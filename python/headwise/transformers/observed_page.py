@@ -1,4 +1,5 @@
 """The page of every head from observed layers."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,7 +7,7 @@ from typing import Any
 
 from headwise import _core
 
-from .observed_layer import ObservedLayer
+from headwise.transformers.observed_layer import ObservedLayer
 
 
 def page_groups(layers: list[ObservedLayer]) -> list[list[ObservedLayer]]:

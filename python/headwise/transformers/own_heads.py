@@ -1,4 +1,5 @@
 """A config as one layer sees it: with its own numbers of heads."""
+
 from __future__ import annotations
 
 from typing import Any

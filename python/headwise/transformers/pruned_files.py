@@ -1,4 +1,5 @@
 """Reads a model whose heads were pruned."""
+
 from __future__ import annotations
 
 import os
@@ -6,9 +7,10 @@ from typing import Any
 
 from transformers import AutoConfig, PretrainedConfig, PreTrainedModel
 
-from .attention_layers import attention_layers
-from .pruned_record import forget_pruned_heads, layers_of_record, pruned_heads
-from .pruning import prune_heads
+from headwise.transformers.attention_layers import attention_layers
+from headwise.transformers.pruned_record import (forget_pruned_heads, layers_of_record,
+                                                  pruned_heads)
+from headwise.transformers.pruning import prune_heads
 
 
 def from_pretrained(model_class: Any, folder: str | os.PathLike[str],

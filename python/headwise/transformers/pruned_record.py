@@ -2,13 +2,14 @@
 
     "headwise_pruned_heads": {"layers": 12, "heads": {"0": [1, 3], "5": [0]}}
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from transformers import PretrainedConfig, PreTrainedModel
 
-from .attention_layers import attention_layers
+from headwise.transformers.attention_layers import attention_layers
 
 _KEY = "headwise_pruned_heads"
 

@@ -6,6 +6,7 @@
 
 What stays keeps its bits. Heads have the numbers from before any pruning.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -15,10 +16,11 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from .attention_layers import layer_number
-from .head_layout import HeadFeatures, features, layers_with_heads, weight_axis
-from .own_heads import OwnHeads
-from .pruned_record import pruned_heads, record_pruned_heads
+from headwise.transformers.attention_layers import layer_number
+from headwise.transformers.head_layout import (HeadFeatures, features, layers_with_heads,
+                                               weight_axis)
+from headwise.transformers.own_heads import OwnHeads
+from headwise.transformers.pruned_record import pruned_heads, record_pruned_heads
 
 
 @dataclasses.dataclass

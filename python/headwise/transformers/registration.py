@@ -1,4 +1,5 @@
 """Makes attn_implementation="headwise" known to transformers."""
+
 from __future__ import annotations
 
 import functools
@@ -7,8 +8,8 @@ from typing import Any
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from .interface import headwise_attention
-from .mask_rules import mask_for_headwise
+from headwise.transformers.interface import headwise_attention
+from headwise.transformers.mask_rules import mask_for_headwise
 
 NAME = "headwise"
 

@@ -1,4 +1,5 @@
 """Which attention modules are observed, and by whom."""
+
 from __future__ import annotations
 
 from typing import Protocol
@@ -6,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from .attention_call import AttentionCall
+from headwise.transformers.attention_call import AttentionCall
 
 
 class Watcher(Protocol):

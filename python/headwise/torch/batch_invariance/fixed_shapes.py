@@ -26,10 +26,10 @@ def row_blocks(rows: Tensor) -> list[Tensor]:
     """(N, ...) as contiguous blocks (ROWS, ...), the last filled with zeros."""
     blocks = []
     for start in range(0, rows.shape[0], ROWS):
-        block = rows[start : start + ROWS]
+        block = rows[start:start + ROWS]
         # A copy, because a kernel may also choose by strides and alignment.
         whole = block.new_zeros((ROWS, *block.shape[1:]))
-        whole[: block.shape[0]] = block
+        whole[:block.shape[0]] = block
         blocks.append(whole)
     return blocks
 
@@ -43,12 +43,8 @@ def by_row_blocks(function: Callable[..., Any], *tensors: Tensor) -> Any:
     return _joined(results, lambda parts: torch.cat(parts)[:count])
 
 
-def by_samples(
-    function: Callable[..., Any],
-    arguments: tuple,
-    batched: Collection[int],
-    summed: Collection[int] = (),
-) -> Any:
+def by_samples(function: Callable[..., Any], arguments: tuple, batched: Collection[int],
+               summed: Collection[int] = ()) -> Any:
     """function(*arguments), a call per entry of the first axis of the arguments
     with the numbers `batched`. Results with the numbers `summed` have no such
     axis; they are gradients of parameters and are added."""
@@ -56,29 +52,23 @@ def by_samples(
     if count == 0:
         return function(*arguments)
     results = [
-        function(
-            *(
-                # Contiguous, because a kernel may also choose by strides.
-                argument[n : n + 1].clone(memory_format=torch.contiguous_format)
-                if number in batched and argument is not None
-                else argument
-                for number, argument in enumerate(arguments)
-            )
-        )
+        function(*(
+            # Contiguous, because a kernel may also choose by strides.
+            argument[n:n + 1].clone(memory_format=torch.contiguous_format)
+            if number in batched and argument is not None else argument
+            for number, argument in enumerate(arguments)))
         for n in range(count)
     ]
     return _joined(results, torch.cat, summed)
 
 
-def _joined(
-    results: list, join: Callable[[list[Tensor]], Tensor], summed: Collection[int] = ()
-) -> Any:
+def _joined(results: list, join: Callable[[list[Tensor]], Tensor],
+            summed: Collection[int] = ()) -> Any:
     if isinstance(results[0], Tensor):
         return join(results)
     return tuple(
         None if parts[0] is None else sum(parts[1:], parts[0]) if n in summed else join(parts)
-        for n, parts in enumerate(zip(*results))
-    )
+        for n, parts in enumerate(zip(*results)))
 
 
 def by_elements(function: Callable[..., Tensor], arguments: tuple, keywords: dict) -> Tensor:
@@ -100,7 +90,7 @@ def by_elements(function: Callable[..., Tensor], arguments: tuple, keywords: dic
     def piece(argument: Any, start: int) -> Any:
         if not isinstance(argument, Tensor) or argument.dim() == 0:
             return argument
-        return argument[start : start + PIECE]
+        return argument[start:start + PIECE]
 
     if not shape:
         # Only tensors without axes: one element, in whichever place.
@@ -108,10 +98,8 @@ def by_elements(function: Callable[..., Tensor], arguments: tuple, keywords: dic
     arguments = [flat(argument) for argument in arguments]
     keywords = {name: flat(argument) for name, argument in keywords.items()}
     parts = [
-        function(
-            *(piece(argument, start) for argument in arguments),
-            **{name: piece(argument, start) for name, argument in keywords.items()},
-        )
+        function(*(piece(argument, start) for argument in arguments),
+                 **{name: piece(argument, start) for name, argument in keywords.items()})
         for start in range(0, count, PIECE)
     ]
     whole = parts[0] if len(parts) == 1 else torch.cat(parts)

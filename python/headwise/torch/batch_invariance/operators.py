@@ -28,8 +28,7 @@ EXACT_ELEMENTWISE = frozenset(
     isneginf isposinf le leaky_relu leaky_relu_backward logical_and logical_not logical_or
     logical_xor lt masked_fill maximum minimum mul nan_to_num ne neg positive reciprocal relu
     relu6 round rsub sgn sign sqrt sub threshold threshold_backward trunc where
-    zero""".split()
-)
+    zero""".split())
 
 # Data is moved, compared or drawn, not computed with. Sums of gradients that
 # belong to one element (index_put, scatter_add) are taken in the order of their
@@ -47,22 +46,19 @@ MOVES = frozenset(
     replication_pad1d replication_pad2d resize roll rot90 scatter scatter_add searchsorted
     select_backward select_scatter slice_backward slice_scatter sort split_copy
     split_with_sizes_copy stack topk tril triu unfold_backward uniform unique unique_consecutive
-    value_selecting_reduction_backward zero zeros_like""".split()
-)
+    value_selecting_reduction_backward zero zeros_like""".split())
 
 # Rows are independent in torch's kernels, whatever their number; sums for the
 # gradients of parameters mix rows, as they must.
 INDEPENDENT_ROWS = frozenset(
     """native_layer_norm native_layer_norm_backward embedding_dense_backward
     nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward mse_loss
-    mse_loss_backward""".split()
-)
+    mse_loss_backward""".split())
 
 # Elementwise operators that torch does not mark as such.
 UNMARKED_ELEMENTWISE = frozenset(
     """elu_backward gelu_backward hardsigmoid_backward hardswish hardswish_backward logit_backward
-    mish_backward sigmoid_backward silu_backward softplus_backward tanh_backward""".split()
-)
+    mish_backward sigmoid_backward silu_backward softplus_backward tanh_backward""".split())
 
 Handler = Callable[[Any, tuple, dict], Any]
 
@@ -71,16 +67,14 @@ def _as_it_is(func: Any, args: tuple, kwargs: dict) -> Any:
     return func(*args, **kwargs)
 
 
-def _matrix_product(
-    left: Tensor, right: Tensor, bias: Tensor | None = None, **factors: float
-) -> Tensor:
+def _matrix_product(left: Tensor, right: Tensor, bias: Tensor | None = None,
+                    **factors: float) -> Tensor:
     """left (N, K) times right (K, M), plus bias (M), (1, M) or (N, M)."""
     if bias is None:
         return by_row_blocks(lambda rows: torch.mm(rows, right), left)
     if bias.dim() == 2 and bias.shape[0] != 1:
-        return by_row_blocks(
-            lambda rows, added: torch.addmm(added, rows, right, **factors), left, bias
-        )
+        return by_row_blocks(lambda rows, added: torch.addmm(added, rows, right, **factors),
+                             left, bias)
     return by_row_blocks(lambda rows: torch.addmm(bias, rows, right, **factors), left)
 
 
@@ -202,8 +196,7 @@ def _eval_batch_norm(training_argument: int, *batched: int, summed: tuple[int, .
         if args[training_argument]:
             raise NotImplementedError(
                 f"make_batch_invariant: {func} mixes the rows of a batch in training; "
-                "call model.eval()"
-            )
+                "call model.eval()")
         return by_samples(functools.partial(func, **kwargs), args, set(batched), summed)
 
     return handler
@@ -216,12 +209,8 @@ def _group_norm(func: Any, args: tuple, kwargs: dict) -> Any:
 
 def _group_norm_backward(func: Any, args: tuple, kwargs: dict) -> Any:
     d_output, tensor, mean, rstd, weight, _, *rest = args
-    return by_samples(
-        lambda *one: func(*one, weight, 1, *rest),
-        (d_output, tensor, mean, rstd),
-        {0, 1, 2, 3},
-        summed=(1, 2),
-    )
+    return by_samples(lambda *one: func(*one, weight, 1, *rest),
+                      (d_output, tensor, mean, rstd), {0, 1, 2, 3}, summed=(1, 2))
 
 
 def _attention(batched: int) -> Handler:
@@ -290,17 +279,14 @@ def _with_factor(func: Any, args: tuple, kwargs: dict) -> Any:
 
 
 def _unknown(func: Any) -> str:
-    return (
-        f"make_batch_invariant: {func} is not known to keep the rows of a batch apart; "
-        "the model cannot be batch-invariant with it"
-    )
+    return (f"make_batch_invariant: {func} is not known to keep the rows of a batch apart; "
+            "the model cannot be batch-invariant with it")
 
 
 def _returns_views(func: Any) -> bool:
     returns = func._schema.returns
-    return bool(returns) and all(
-        r.alias_info is not None and not r.alias_info.is_write for r in returns
-    )
+    return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write
+                                 for r in returns)
 
 
 @functools.cache
@@ -329,8 +315,7 @@ def call_invariant(func: Any, args: tuple, kwargs: dict) -> Any:
     """func() such that a row's bits do not depend on the other rows."""
     floats = any(
         isinstance(leaf, Tensor) and (leaf.is_floating_point() or leaf.is_complex())
-        for leaf in tree_leaves((args, kwargs))
-    )
+        for leaf in tree_leaves((args, kwargs)))
     if not floats:
         return func(*args, **kwargs)
     return handler_of(func)(func, args, kwargs)
