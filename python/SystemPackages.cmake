@@ -1,3 +1,24 @@
+# CMake's own errors name no packages.
+function(headwise_missing_packages)
+  list(JOIN ARGN " " missing)
+  message(FATAL_ERROR "headwise needs system packages that are not installed. "
+    "On Debian:\n  apt install ${missing}\n"
+    "script/bootstrap python installs all that headwise needs.\n")
+endfunction()
+
+# headwise_require_compiler(): before project() looks for it.
+function(headwise_require_compiler)
+  set(names c++ g++ clang++)
+  if(NOT "$ENV{CXX}" STREQUAL "")  # pip sets it to what Python was built with
+    separate_arguments(names UNIX_COMMAND "$ENV{CXX}")
+    list(GET names 0 names)
+  endif()
+  find_program(compiler NAMES ${names} NO_CACHE)
+  if(NOT compiler AND NOT CMAKE_CXX_COMPILER)
+    headwise_missing_packages(g++)
+  endif()
+endfunction()
+
 # headwise_require_system_packages(): one error that names every Debian package
 # that is missing, before CMake stops at the first.
 function(headwise_require_system_packages)
@@ -29,9 +50,11 @@ function(headwise_require_system_packages)
     endif()
     unset(looked_for_FOUND CACHE)
   endforeach()
+  find_package(Python 3.10 QUIET COMPONENTS Interpreter Development.Module)
+  if(NOT Python_FOUND)
+    list(APPEND missing python3-dev)
+  endif()
   if(missing)
-    list(JOIN missing " " missing)
-    message(FATAL_ERROR "headwise needs system packages that are not installed. "
-      "On Debian:\n  apt install ${missing}\n")
+    headwise_missing_packages(${missing})
   endif()
 endfunction()
