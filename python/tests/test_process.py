@@ -48,20 +48,48 @@ def attend_in_child(queue):
     queue.put(headwise.attention(*tensors()).tobytes())
 
 
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_fork_after_use():
-    expected = headwise.attention(*tensors()).tobytes()
-    context = multiprocessing.get_context("fork")
+def children_give(count, kind):
+    """What `count` processes compute that all start before one is waited for."""
+    context = multiprocessing.get_context(kind)
     queue = context.Queue()
     children = [
-        context.Process(target=attend_in_child, args=(queue,)) for _ in range(2)
+        context.Process(target=attend_in_child, args=(queue,)) for _ in range(count)
     ]
     for child in children:
         child.start()
-    assert [queue.get(timeout=60) for _ in children] == [expected] * 2
+    given = [queue.get(timeout=60) for _ in children]
     for child in children:
         child.join()
         assert child.exitcode == 0
+    return given
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["fork", "spawn"])
+def test_processes_after_use(kind):
+    expected = headwise.attention(*tensors()).tobytes()
+    assert children_give(2, kind) == [expected] * 2
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_fork_while_threads_compute():
+    given = tensors()
+    expected = headwise.attention(*given).tobytes()
+    done = threading.Event()
+
+    def work():
+        while not done.is_set():
+            headwise.attention(*given)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert [children_give(1, "fork") for _ in range(5)] == [[expected]] * 5
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_results_outlive_everything_else():
