@@ -12,8 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Comments, raw strings, strings and characters, so that none hides in another.
 TOKEN = re.compile(
-    r"""//[^\n]*|R"\((?:.*?)\)"|(?P<text>"(?:\\.|[^"\\\n])*")|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'""",
-    re.S)
+    r'''//[^\n]*|R"\((?:.*?)\)"|(?P<text>"(?:\\.|[^"\\\n])*")'''
+    r"""|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'""", re.S)
 CALL = re.compile(r"\b([a-z_]+)\(\)")
 SCOPE = re.compile(r"\w::\w")
 
