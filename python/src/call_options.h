@@ -47,8 +47,8 @@ Offsets offsets_argument(nb::handle value, std::string_view operation,
 // than itself keeps the whole object, which does not move.
 class CallOptions {
  public:
-  CallOptions(std::string_view operation, Graph graph = Graph::refused)
-      : operation_(operation), graph_(graph) {}
+  CallOptions(std::string_view operation_name, Graph graph = Graph::refused)
+      : operation_(operation_name), graph_(graph) {}
   CallOptions(const CallOptions&) = delete;
   CallOptions& operator=(const CallOptions&) = delete;
 

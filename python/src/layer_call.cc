@@ -60,9 +60,9 @@ constexpr OptionField kOfOutput[] = {
 
 }  // namespace
 
-LayerCallOptions::LayerCallOptions(std::string_view operation,
+LayerCallOptions::LayerCallOptions(std::string_view operation_name,
                                    nb::handle keywords, Pass pass)
-    : CallOptions(operation) {
+    : CallOptions(operation_name) {
   switch (pass) {
     case Pass::forward:
       read(keywords, {kAttentionOptions, kOfLayer, kOfCache, kOfOutput});

@@ -25,7 +25,8 @@ enum class Pass { forward, explain, training };
 class LayerCallOptions : public CallOptions {
  public:
   // Errors: those of CallOptions::read().
-  LayerCallOptions(std::string_view operation, nb::handle keywords, Pass pass);
+  LayerCallOptions(std::string_view operation_name, nb::handle keywords,
+                   Pass pass);
 
   LayerOptions layer;
   CacheObject* cache = nullptr;       // the cache of `layer`

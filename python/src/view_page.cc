@@ -132,6 +132,8 @@ class PageObject {
             : counts(head_numbers, {kAddWeights, "head_numbers"});
     ViewedLayer layer{
         .number = unsigned_integer(number, {kAddWeights, "number"}),
+        .query = {},
+        .key = {},
         .head_numbers = numbers,
         .num_heads = unsigned_integer(num_heads, {kAddWeights, "num_heads"})};
     check(one_at_a_time_.run([&]() -> Status {
