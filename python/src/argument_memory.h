@@ -35,6 +35,12 @@ class ArgumentMemory {
       array->expect_in_place();
     }
   }
+  // TypeError unless every array is there (ArrayArgument).
+  void expect_on(int gpu) const {
+    for (const auto& array : arrays_) {
+      array->expect_on(gpu);
+    }
+  }
   // Also keeps what `other` keeps.
   void share(const ArgumentMemory& other) {
     const auto add = [](auto& to, const auto& from) {

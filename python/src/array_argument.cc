@@ -148,7 +148,7 @@ void ArrayArgument::read_torch(const TorchNames& torch, Graph graph) {
   const nb::handle tensor = object_;
   nb::dlpack::dltensor plain;
   if (!torch.read(tensor, plain) || !set_plain(plain)) {
-    read_torch_attributes(torch);
+    read_torch_attributes(torch, graph);
   }
   if (graph == Graph::refused && nb::cast<bool>(tensor.attr("requires_grad")) &&
       nb::cast<bool>((*torch.is_grad_enabled)())) {
@@ -178,12 +178,14 @@ bool ArrayArgument::set_plain(const nb::dlpack::dltensor& plain) {
   return true;
 }
 
-void ArrayArgument::read_torch_attributes(const TorchNames& torch) {
+void ArrayArgument::read_torch_attributes(const TorchNames& torch,
+                                          Graph graph) {
   const nb::handle tensor = object_;
-  if (!nb::cast<bool>(tensor.attr("is_cpu"))) {
-    raise_type(about(
-        name_, "is a tensor on the device " + text_of(tensor.attr("device")),
-        "one on the CPU: tensor.cpu()"));
+  if (graph == Graph::kept_by_caller &&
+      nb::cast<bool>(tensor.attr("is_cuda"))) {
+    gpu_ = nb::cast<int>(tensor.attr("device").attr("index"));
+  } else if (!nb::cast<bool>(tensor.attr("is_cpu"))) {
+    raise_device(kCpu);
   }
   const nb::object dtype = tensor.attr("dtype");
   const std::optional<DType> known = torch.dtype_of(dtype);
@@ -203,6 +205,13 @@ void ArrayArgument::read_torch_attributes(const TorchNames& torch) {
     strides_[axis] = nb::cast<std::ptrdiff_t>(strides[axis]);
   }
   set_data(PyLong_AsVoidPtr(nb::object(tensor.attr("data_ptr")()).ptr()));
+}
+
+void ArrayArgument::raise_device(int expected) const {
+  raise_type(about(
+      name_, "is a tensor on the device " + text_of(object_.attr("device")),
+      expected == kCpu ? "one on the CPU: tensor.cpu()"
+                       : "one on the device cuda:" + std::to_string(expected)));
 }
 
 void ArrayArgument::raise_no_plain_memory() const {
@@ -283,6 +292,12 @@ void ArrayArgument::put_rows_first(std::string_view axes) {
   std::swap(extents_[1], extents_[2]);
   std::swap(strides_[1], strides_[2]);
   order_ = AxisOrder::heads_first;
+}
+
+void ArrayArgument::expect_on(int gpu) const {
+  if (gpu_ != gpu) {
+    raise_device(gpu);
+  }
 }
 
 void ArrayArgument::expect_in_place() const {

@@ -37,7 +37,8 @@ struct ArgumentName {
 };
 
 // Whether a tensor may require a gradient: only where the caller records the
-// graph itself, as headwise.torch does.
+// graph itself, as headwise.torch does. There a tensor may also be on a GPU,
+// and the call has to compare places (expect_on).
 enum class Graph { refused, kept_by_caller };
 
 // The axes of heads: (B, L, H, D) everywhere in headwise, (B, H, L, D) in
@@ -57,6 +58,7 @@ std::string shape_text(std::span<const std::size_t> extents);
 class ArrayArgument {
  public:
   static constexpr std::size_t kMostAxes = 8;
+  static constexpr int kCpu = -1;
 
   ArrayArgument(nb::handle array, ArgumentName name,
                 Graph graph = Graph::refused);
@@ -73,6 +75,8 @@ class ArrayArgument {
   // Never null.
   void* data() const { return data_; }
   LibraryKind library() const { return library_; }
+  // The number of the GPU that has the data; kCpu for none.
+  int gpu() const { return gpu_; }
   nb::handle object() const { return object_; }
   ArgumentName name() const { return name_; }
 
@@ -99,6 +103,8 @@ class ArrayArgument {
   // That of the argument as it was given.
   AxisOrder order() const { return order_; }
 
+  // TypeError unless the data is there.
+  void expect_on(int gpu) const;
   // ValueError for a torch tensor that was resized since: its memory is gone.
   // Arrays of other libraries can't be, as long as they lend their memory.
   void expect_in_place() const;
@@ -108,9 +114,10 @@ class ArrayArgument {
 
  private:
   void read_torch(const TorchNames& torch, Graph graph);
-  void read_torch_attributes(const TorchNames& torch);
+  void read_torch_attributes(const TorchNames& torch, Graph graph);
   bool set_plain(const nb::dlpack::dltensor& plain);
   void read_dlpack();
+  [[noreturn]] void raise_device(int expected) const;
   [[noreturn]] void raise_no_plain_memory() const;
   void expect(DType dtype) const;
   void expect(std::size_t rank, std::string_view axes) const;
@@ -138,6 +145,7 @@ class ArrayArgument {
   std::array<std::ptrdiff_t, kMostAxes> strides_{};
   void* data_ = nullptr;
   AxisOrder order_ = AxisOrder::rows_first;
+  int gpu_ = kCpu;
 };
 
 // Calls `call` with a value of type float, BFloat16 or Float16, as the array's

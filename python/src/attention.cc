@@ -15,9 +15,19 @@ template <Graph kGraph, AxisOrder kOrder>
 nb::object call_attention(nb::handle query, nb::handle key, nb::handle value,
                           const nb::kwargs& keywords) {
   CallOptions options("attention", kGraph);
-  options.read(keywords,
-               {kAttentionOptions, kOperationOptions, kOutputOptions});
+  if constexpr (kGraph == Graph::kept_by_caller) {
+    options.read(keywords, {kAttentionOptions, kOperationOptions,
+                            kOutputOptions, kDeviceOptions});
+  } else {
+    options.read(keywords,
+                 {kAttentionOptions, kOperationOptions, kOutputOptions});
+  }
   const CallTensors tensors(query, key, value, "attention", kGraph, kOrder);
+  tensors.expect_together(options.on_gpu());
+  options.expect_on(tensors.query().gpu());
+  if (options.on_gpu()) {
+    return run_on_gpu(tensors, options);
+  }
   const AttentionPlan plan = value_of(AttentionPlan::create(
       tensors.shape(), options.attention, options.operation));
   return run_call(plan, tensors, options);
@@ -137,7 +147,8 @@ void bind_attention(nb::module_& module) {
              nb::arg("query").none(), nb::arg("key").none(),
              nb::arg("value").none(), nb::arg("options"),
              "attention() of torch tensors (B, H, L, D), for headwise.torch, "
-             "which records their gradients itself.");
+             "which records their gradients itself. cuda_stream: the tensors "
+             "are on the current GPU.");
 }
 
 }  // namespace headwise::python

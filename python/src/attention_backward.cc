@@ -191,6 +191,14 @@ class ForwardResults {
     }
   }
 
+  void expect_on(int gpu) const {
+    for (const ArrayArgument* given : {&output_, &softmax_rows_, &d_output_}) {
+      given->expect_on(gpu);
+    }
+    if (d_attn_weights_) {
+      d_attn_weights_->expect_on(gpu);
+    }
+  }
   template <class T>
   BackwardInputsOf<T> inputs(const AttentionInputsOf<T>& tensors,
                              bool batched) const {
@@ -224,10 +232,18 @@ GradientsObject call_backward(nb::handle query, nb::handle key,
                               nb::handle d_attn_weights, nb::handle gradients,
                               const nb::kwargs& keywords) {
   CallOptions options(kOperation, kGraph);
-  options.read(keywords, {kAttentionOptions, kOperationOptions});
+  if constexpr (kGraph == Graph::kept_by_caller) {
+    options.read(keywords,
+                 {kAttentionOptions, kOperationOptions, kDeviceOptions});
+  } else {
+    options.read(keywords, {kAttentionOptions, kOperationOptions});
+  }
   const CallTensors tensors(query, key, value, kOperation, kGraph, kOrder);
   const ForwardResults forward(output, softmax_rows, d_output, d_attn_weights,
                                kGraph, kOrder);
+  tensors.expect_together(options.on_gpu());
+  options.expect_on(tensors.query().gpu());
+  forward.expect_on(tensors.query().gpu());
   const PerGradient<bool> wanted = wanted_gradients(gradients);
   return with_element_type(tensors.query(), [&]<class T>(T) {
     const BackwardInputsOf<T> inputs =

@@ -172,7 +172,7 @@ void set_kv_groups(CallOptions& o, nb::handle value) {
 constexpr OptionField kOfAttention[] = {
     {"mask",
      [](CallOptions& o, nb::handle value) {
-       const MaskObject mask = mask_argument(value, o.named("mask"));
+       const MaskObject mask = mask_argument(value, o.named("mask"), o.graph());
        o.attention.mask = mask.mask();
        o.memory().share(mask.memory());
      }},
@@ -247,6 +247,14 @@ constexpr OptionField kOfOperation[] = {
      }},
 };
 
+constexpr OptionField kOfDevice[] = {
+    {"cuda_stream",
+     [](CallOptions& o, nb::handle value) {
+       o.operation.device = Device::cuda(reinterpret_cast<void*>(
+           unsigned_integer(value, o.named("cuda_stream"))));
+     }},
+};
+
 constexpr OptionField kOfOutputs[] = {
     {"lse", [](CallOptions& o,
                nb::handle value) { o.lse = boolean(value, o.named("lse")); }},
@@ -306,6 +314,7 @@ void set_from(CallOptions& options, nb::handle dict, std::string_view parent,
 
 const OptionFields kAttentionOptions = kOfAttention;
 const OptionFields kOperationOptions = kOfOperation;
+const OptionFields kDeviceOptions = kOfDevice;
 const OptionFields kOutputOptions = kOfOutputs;
 
 Offsets offsets_argument(nb::handle value, std::string_view operation,
@@ -336,6 +345,13 @@ void CallOptions::read_fields(nb::handle dict, std::string_view parent,
                 .expected = expected});
   }
   set_from(*this, dict, parent, std::span(&fields, 1));
+}
+
+void CallOptions::expect_on(int gpu) const {
+  memory_.expect_on(gpu);
+  if (bias_) {
+    bias_->array().expect_on(gpu);
+  }
 }
 
 void CallOptions::expect_in_place() const {

@@ -35,6 +35,8 @@ using OptionFields = std::span<const OptionField>;
 // Of AttentionOptions and of OperationOptions.
 extern const OptionFields kAttentionOptions;
 extern const OptionFields kOperationOptions;
+// The stream of the GPU that has the tensors: of headwise.torch only.
+extern const OptionFields kDeviceOptions;
 // Which of AttentionOutputs a call returns in addition to the output.
 extern const OptionFields kOutputOptions;
 
@@ -68,6 +70,10 @@ class CallOptions {
   std::string_view operation_name() const { return operation_; }
   Graph graph() const { return graph_; }
   ArgumentMemory& memory() { return memory_; }
+  // Whether the tensors are on a GPU.
+  bool on_gpu() const { return operation.device.kind != Device::Kind::cpu; }
+  // TypeError unless the arrays of the options are there.
+  void expect_on(int gpu) const;
   // ValueError if memory that the options look at is gone.
   void expect_in_place() const;
   // The name of an argument in an error.

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "error.h"
+#include "headwise/attention/device_attention.h"
 
 namespace headwise::python {
 namespace {
@@ -28,6 +29,7 @@ CallOutputs::CallOutputs(const AttentionSpec& spec, const ArrayArgument& like,
       spec.key_part == KeyPart::all || spec.key_part == KeyPart::last;
   if (options.out.is_valid()) {
     given_output_.emplace(options.out, options.named("out"), options.graph());
+    given_output_->expect_on(like.gpu());
   } else if (whole) {
     output_ = {like, like.dtype(),
                std::span(of_output).subspan(axes.tensors ? 0 : 1),
@@ -145,6 +147,34 @@ nb::object CallOutputs::object() && {
       statistics_ ? statistics_object(*std::move(statistics_), like_, axes_)
                   : nb::none();
   return nb::cast(std::move(result));
+}
+
+nb::object run_on_gpu(const CallTensors& tensors, const CallOptions& options) {
+  if (options.operation.statistics.any()) {
+    raise(Error(ErrorCode::unsupported,
+                {.operation = std::string(options.operation_name()),
+                 .argument = "statistics",
+                 .given = "asked for",
+                 .expected = "none of tensors on a GPU"}));
+  }
+  return with_element_type(tensors.query(), [&]<class T>(T) -> nb::object {
+    if constexpr (!DeviceElement<T>) {
+      tensors.query().raise_dtype("bfloat16 or float16 on a GPU");
+    } else {
+      const AttentionInputsOf<T> inputs = tensors.views<T>();
+      const auto plan = value_of(DeviceAttentionPlan<T>::create(
+          tensors.shape(), options.attention, options.operation));
+      CallOutputs outputs(plan.spec(), tensors.query(),
+                          tensors.batch_axes(plan.spec()), options);
+      const AttentionOutputsOf<T> views = outputs.views<T>();
+      const auto run = [&] {
+        const nb::gil_scoped_release released;
+        return plan.run(inputs, views);
+      };
+      check(run());
+      return std::move(outputs).object();
+    }
+  });
 }
 
 nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,

@@ -51,6 +51,11 @@ class CallOutputs {
   std::optional<AttentionStatistics> statistics_;
 };
 
+// Puts the call into the stream of its options, and waits for nothing. Errors:
+// NotImplementedError for statistics, and where headwise was built without
+// CUDA; TypeError for float32.
+nb::object run_on_gpu(const CallTensors& tensors, const CallOptions& options);
+
 // Creates nothing but the outputs, and runs the plan without the interpreter
 // lock: what attention() and AttentionPlan.run() do.
 // `unchanged` is locked while the plan runs; otherwise the interpreter lock

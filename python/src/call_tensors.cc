@@ -1,5 +1,7 @@
 #include "call_tensors.h"
 
+#include <algorithm>
+
 #include "error.h"
 
 namespace headwise::python {
@@ -32,6 +34,13 @@ CallTensors::CallTensors(nb::handle query, nb::handle key, nb::handle value,
   }
   if (query_.rank() != 3 && query_.rank() != 4) {
     query_.raise_shape("(B, Lq, Hq, D) or (Lq, Hq, D)");
+  }
+}
+
+void CallTensors::expect_together(bool gpu) const {
+  const int place = gpu ? std::max(query_.gpu(), 0) : ArrayArgument::kCpu;
+  for (const ArrayArgument* tensor : {&query_, &key_, &value_}) {
+    tensor->expect_on(place);
   }
 }
 

@@ -41,6 +41,8 @@ class CallTensors {
   const ArrayArgument& key() const { return key_; }
   const ArrayArgument& value() const { return value_; }
   bool batched() const { return query_.rank() == 4; }
+  // TypeError unless all are on one GPU, or none is, as `gpu` says.
+  void expect_together(bool gpu) const;
   // Errors: ValueError for sizes that do not fit together.
   AttentionShape shape() const;
   BatchAxes batch_axes(const AttentionSpec& spec) const {

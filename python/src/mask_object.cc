@@ -83,10 +83,10 @@ MaskObject make_documents(nb::handle query_ids, nb::handle key_ids) {
              : make_documents_of<2>(query_ids, key_ids, "(B, Lq)", "(B, Lkv)");
 }
 
-MaskObject make_dense_mask(nb::handle array, nb::handle axes,
-                           ArgumentName name) {
+MaskObject make_dense_mask(nb::handle array, nb::handle axes, ArgumentName name,
+                           Graph graph = Graph::refused) {
   ArgumentMemory memory;
-  const Booleans read = booleans(array, name, memory);
+  const Booleans read = booleans(array, name, memory, graph);
   const std::vector<Axis> named = axes_of(axes, read.extents, name);
   return {dense(read.data, NamedAxes(read.extents, read.strides, named)),
           std::move(memory), "dense(...)"};
@@ -134,13 +134,13 @@ Bias BiasObject::bias() const {
                NamedAxes(array_.extents(), array_.strides(), axes_));
 }
 
-MaskObject mask_argument(nb::handle value, ArgumentName name) {
+MaskObject mask_argument(nb::handle value, ArgumentName name, Graph graph) {
   const MaskObject* mask = nullptr;
   if (nb::try_cast(value, mask, false) && mask != nullptr) {
     mask->memory().expect_in_place();
     return *mask;
   }
-  return make_dense_mask(value, nb::none(), name);
+  return make_dense_mask(value, nb::none(), name, graph);
 }
 
 BiasObject bias_argument(nb::handle value, ArgumentName name, Graph graph) {

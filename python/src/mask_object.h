@@ -47,7 +47,8 @@ class BiasObject {
 
 // A headwise.Mask, or an array of truth values with the axes (B, H, Lq, Lkv) or
 // (Lq, Lkv).
-MaskObject mask_argument(nb::handle value, ArgumentName name);
+MaskObject mask_argument(nb::handle value, ArgumentName name,
+                         Graph graph = Graph::refused);
 // A headwise.Bias, or an array of float32 with those axes.
 BiasObject bias_argument(nb::handle value, ArgumentName name, Graph graph);
 

@@ -58,6 +58,7 @@ void* data_of(nb::handle numpy_array) {
 // (B, H, L, D) with the strides of (B, L, H, D) in C order, where an empty axis
 // counts as one element.
 nb::object empty_heads_first(const TorchNames& torch, DType dtype,
+                             nb::handle device,
                              std::span<const std::size_t> extents) {
   std::array<std::size_t, 4> shape, strides;
   std::size_t dense = 1;
@@ -70,7 +71,7 @@ nb::object empty_heads_first(const TorchNames& torch, DType dtype,
   std::swap(strides[1], strides[2]);
   return (*torch.empty_strided)(tuple_of(shape), tuple_of(strides),
                                 nb::arg("dtype") = torch.of(dtype),
-                                nb::arg("device") = *torch.cpu);
+                                nb::arg("device") = device);
 }
 
 // Who makes arrays of the library that `like` is from: a function that takes an
@@ -107,11 +108,15 @@ NewArray::NewArray(const ArrayArgument& like, DType dtype,
     }
     case LibraryKind::torch: {
       const TorchNames& torch = *TorchNames::if_imported();
+      // Else it would be on torch's default device.
+      const nb::object device = like.gpu() == ArrayArgument::kCpu
+                                    ? nb::borrow(*torch.cpu)
+                                    : like.object().attr("device");
       object_ = order == AxisOrder::heads_first
-                    ? empty_heads_first(torch, dtype, extents)
+                    ? empty_heads_first(torch, dtype, device, extents)
                     : (*torch.empty)(tuple_of(extents),
                                      nb::arg("dtype") = torch.of(dtype),
-                                     nb::arg("device") = *torch.cpu);
+                                     nb::arg("device") = device);
       data_ = PyLong_AsVoidPtr(nb::object(object_.attr("data_ptr")()).ptr());
       if (data_ == nullptr && has_elements(extents)) {
         raise(Error(ErrorCode::unsupported,

@@ -230,8 +230,9 @@ template TensorView<const std::int64_t, 2> integers<2>(nb::handle, ArgumentName,
                                                        std::string_view,
                                                        ArgumentMemory&);
 
-Booleans booleans(nb::handle value, ArgumentName name, ArgumentMemory& memory) {
-  ArrayArgument array(value, name);
+Booleans booleans(nb::handle value, ArgumentName name, ArgumentMemory& memory,
+                  Graph graph) {
+  ArrayArgument array(value, name, graph);
   const std::vector<std::size_t> extents(array.extents().begin(),
                                          array.extents().end());
   if (array.dtype() == DType::boolean) {
@@ -240,6 +241,7 @@ Booleans booleans(nb::handle value, ArgumentName name, ArgumentMemory& memory) {
     const ArrayArgument& kept = memory.keep(std::move(array));
     return {static_cast<const bool*>(kept.data()), extents, strides};
   }
+  array.expect_on(ArrayArgument::kCpu);
   bool* data = memory.new_booleans(count_of(extents));
   const bool whole = with_integer_type(array.dtype(), [&](auto type) {
     const auto* from = static_cast<const decltype(type)*>(array.data());

@@ -64,7 +64,8 @@ struct Booleans {
 // An array of bool, which stays where it is, or of whole numbers that are all 0
 // or 1, which is copied. ValueError for any other number: it may be of a mask
 // that adds to scores, or whose true means the opposite.
-Booleans booleans(nb::handle value, ArgumentName name, ArgumentMemory& memory);
+Booleans booleans(nb::handle value, ArgumentName name, ArgumentMemory& memory,
+                  Graph graph = Graph::refused);
 template <std::size_t Rank>
 TensorView<const bool, Rank> booleans(nb::handle value, ArgumentName name,
                                       std::string_view axes,

@@ -11,6 +11,7 @@ call: rare tensors travel in one list (Operands), and rare integers in another
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,7 +22,8 @@ from headwise.torch import core_calls
 from headwise.torch.call_arguments import NO_OPERANDS, NO_POSITIONS, Operands, Positions
 from headwise.torch.plain_call import is_plain
 
-_AUTOCAST_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+_AUTOCAST_KEYS = (torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+                  | torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA))
 
 _library = torch.library.Library("headwise", "DEF")
 _OPTIONS = ("Tensor?[] operands, SymInt[] positions, float? scale, float softcap, "
@@ -47,6 +49,11 @@ def attention(query: Tensor, key: Tensor, value: Tensor, *, operands: Operands =
     weights, float32: None, or (B, Hq, L, S) for "per_head" and "after_dropout",
     (B, 1, L, S) for "mean". Gradients flow through both into query, key, value,
     operands.bias and operands.sinks. A softcap of 0 is none.
+
+    Tensors on a GPU, bfloat16 or float16, go to torch's current stream. There the
+    masks and the bias are on the GPU, too, and starts, lengths and seed are not.
+    NotImplementedError for what headwise cannot do there, which is everything
+    where it was built without CUDA.
     """
     if dropout_p > 0 and operands.seed is None:
         operands = operands._replace(seed=new_seed())
@@ -77,7 +84,7 @@ def new_seed() -> Tensor:
     return torch.randint(0, 2**62, (1,), dtype=torch.int64)
 
 
-# The kernels: what runs on the CPU.
+# The kernels.
 
 
 def _tensors_of(operands: Any) -> Operands:
@@ -99,8 +106,20 @@ def _backward(query, key, value, output, rows, d_output, d_weights, wanted, oper
                                _tensors_of(operands), _positions_of(positions), *options)
 
 
+def _on_gpu(kernel: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    """The library works on the current GPU, and the dispatcher does not choose it."""
+
+    def on_gpu(query, *arguments):
+        with torch.cuda.device(query.device):
+            return kernel(query, *arguments)
+
+    return on_gpu
+
+
 _library.impl("attention", _forward, "CPU")
+_library.impl("attention", _on_gpu(_forward), "CUDA")
 _library.impl("attention_backward", _backward, "CPU")
+_library.impl("attention_backward", _on_gpu(_backward), "CUDA")
 
 
 # Shapes and strides without a computation.
@@ -181,7 +200,7 @@ _library.impl("attention", _autograd, "Autograd", with_keyset=True)
 
 
 def _autocast(query, key, value, *options):
-    dtype = torch.get_autocast_dtype("cpu")
+    dtype = torch.get_autocast_dtype(query.device.type)
 
     def cast(tensor: Tensor) -> Tensor:
         return tensor if tensor.dtype == torch.float64 else tensor.to(dtype)
@@ -191,3 +210,4 @@ def _autocast(query, key, value, *options):
 
 
 _library.impl("attention", _autocast, "AutocastCPU")
+_library.impl("attention", _autocast, "AutocastCUDA")

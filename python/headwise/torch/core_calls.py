@@ -95,10 +95,17 @@ def call_options(operands: Operands, positions: Positions, scale: float | None,
     return options
 
 
+def _stream(query: Tensor) -> dict[str, int]:
+    """Where a call on a GPU runs: the stream that torch works in."""
+    if not query.is_cuda:
+        return {}
+    return {"cuda_stream": torch.cuda.current_stream(query.device).cuda_stream}
+
+
 def forward(query: Tensor, key: Tensor, value: Tensor, operands: Operands,
             positions: Positions, *options) -> tuple[Tensor, Tensor, Tensor]:
     """The output, the rows for the backward pass, and the attention weights."""
-    result = _core.torch_attention(query, key, value, softmax_rows=True,
+    result = _core.torch_attention(query, key, value, softmax_rows=True, **_stream(query),
                                    **call_options(operands, positions, *options))
     weights = result.attn_weights
     if weights is None:
@@ -124,6 +131,7 @@ def backward(tensors: tuple[Tensor, ...], wanted: list[bool], operands: Operands
     names = [name for name, asked in zip(GRADIENTS, wanted) if asked]
     computed = _core.torch_attention_backward(query, key, value, output, rows, d_output,
                                               d_attn_weights=d_weights, gradients=names,
+                                              **_stream(query),
                                               **call_options(operands, positions, *options))
     gradients = (getattr(computed, name) for name in GRADIENTS)
     return tuple(query.new_empty((0,)) if each is None else each for each in gradients)
