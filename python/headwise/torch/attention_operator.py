@@ -66,9 +66,16 @@ def attention(query: Tensor, key: Tensor, value: Tensor, *, operands: Operands =
     rare = (() if operands is NO_OPERANDS else operands,
             () if positions is NO_POSITIONS else positions)
     output, _, weights = (
-        _Attention.apply(query, key, value, bias, sinks, *rare, *options) if plain
+        _Attention.apply(None, query, key, value, bias, sinks, *rare, *options) if plain
         else _forward_op(query, key, value, *rare, *options))
     return output, weights if attn_weights != "none" else None
+
+
+def recorded(results: tuple[Tensor, Tensor, Tensor], query: Tensor, key: Tensor,
+             value: Tensor, operands: Operands, *options) -> tuple[Tensor, ...]:
+    """`results` of core_calls.forward(), with the gradients of attention()."""
+    bias, sinks = operands[:2]
+    return _Attention.apply(results, query, key, value, bias, sinks, operands, *options)
 
 
 def _wants_gradients(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,
@@ -148,16 +155,21 @@ torch.library.register_fake("headwise::attention_backward", _fake_backward, lib=
 # 70 us per call more than this one.
 
 
+def _unrecorded(query, key, value, operands, *options):
+    if is_plain((query, key, value), operands):
+        return _forward(query, key, value, operands, *options)
+    with _AutoDispatchBelowAutograd():
+        return _forward_op(query, key, value, operands, *options)
+
+
 class _Attention(torch.autograd.Function):
-    """bias and sinks are arguments of their own so that autograd sees them."""
+    """bias and sinks are arguments of their own so that autograd sees them. `results`
+    are None unless they were computed already."""
 
     @staticmethod
-    def forward(ctx, query, key, value, bias, sinks, operands, *options):
-        if is_plain((query, key, value), operands):
-            results = _forward(query, key, value, operands, *options)
-        else:
-            with _AutoDispatchBelowAutograd():
-                results = _forward_op(query, key, value, operands, *options)
+    def forward(ctx, results, query, key, value, bias, sinks, operands, *options):
+        if results is None:
+            results = _unrecorded(query, key, value, operands, *options)
         # A seed or a mask cannot be written to between the passes unnoticed.
         ctx.save_for_backward(query, key, value, *results[:2], *operands)
         ctx.options = options
@@ -172,21 +184,21 @@ class _Attention(torch.autograd.Function):
     def backward(ctx, d_output, _, d_weights):
         query, key, value, output, rows, *operands = ctx.saved_tensors
         if d_output is None and d_weights is None:
-            return (None,) * (6 + len(ctx.options))
+            return (None,) * (7 + len(ctx.options))
         if d_output is None:
             d_output = torch.zeros_like(output)
-        wanted = ctx.needs_input_grad[:5]
+        wanted = ctx.needs_input_grad[1:6]
         tensors = (query, key, value, output, rows, d_output, d_weights)
         run = _backward if is_plain(tensors, operands) else _backward_op
         gradients = run(*tensors, wanted, operands, *ctx.options)
         asked_for = (g if w else None for g, w in zip(gradients, wanted))
-        return (*asked_for, None, *(None for _ in ctx.options))
+        return (None, *asked_for, None, *(None for _ in ctx.options))
 
 
 def _autograd(keys, query, key, value, operands, *options):
     bias, sinks = operands[:2] if operands else (None, None)
     if _wants_gradients(query, key, value, bias, sinks):
-        return _Attention.apply(query, key, value, bias, sinks, operands, *options)
+        return _Attention.apply(None, query, key, value, bias, sinks, operands, *options)
     with _AutoDispatchBelowAutograd():
         return _forward_op.redispatch(keys & torch._C._after_autograd_keyset, query, key,
                                       value, operands, *options)

@@ -183,7 +183,7 @@ def observe(model: PreTrainedModel, maps: bool = False,
     matrix with an element per pair, and the output has the bits of a model with
     attn_implementation="headwise", which `model` has inside the block. Queries
     that see no key do not count, nor do padded queries of self-attention. A model
-    that records gradients computes the scores a second time.
+    that records gradients computes the scores a second time if it has dropout.
 
     maps=True also keeps the queries and keys of one call of each layer, from which
     `Observation.view` draws every attention weight. `tokens` labels the queries on

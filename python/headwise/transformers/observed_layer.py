@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from headwise import _core
 from headwise.torch import core_calls
+from headwise.torch.attention_operator import recorded
 from headwise.torch.call_arguments import Operands
 from torch import nn
 
@@ -70,16 +71,23 @@ class ObservedLayer:
         call = call.with_autocast()
         # Dropout is not a property of a head, and its seed is drawn in run().
         options = core_calls.call_options(*call._replace(dropout_p=0.0)[3:])
-        plain = call.dropout_p == 0 and not _records(call)
+        records = _records(call)
         with torch.no_grad():
             seen = _core.torch_attention(call.query, call.key, call.value,
-                                         statistics={"rows": True}, **options)
+                                         softmax_rows=records, statistics={"rows": True},
+                                         **options)
         self._add(call, seen.statistics.rows[..., :len(STATISTICS)])
         if self._keep:
             self._keep_call(call)
-        if plain:
+        if call.dropout_p > 0:
+            return call.run()
+        if not records:
             return seen.output, seen.attn_weights
-        return call.run()
+        weights = seen.attn_weights
+        results = (seen.output, seen.softmax_rows,
+                   call.query.new_empty((0,)) if weights is None else weights)
+        output, _, recorded_weights = recorded(results, *call)
+        return output, None if weights is None else recorded_weights
 
     def _add(self, call: AttentionCall, rows: torch.Tensor) -> None:
         """rows (B, Hq, Lq, statistics)."""

@@ -153,14 +153,42 @@ def test_autocast_and_inference_mode_are_observed(name):
     assert torch.equal(observed, alone) and len(seen.heads) >= 8
 
 
-def test_gradients_flow_while_observed():
-    model, observed = ours("llama"), ours("llama")
-    model(**inputs_of("llama")).logits.square().mean().backward()
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt_oss", "t5"])
+def test_gradients_flow_while_observed(name, weights):
+    def backward(model):
+        outputs = model(**inputs_of(name), output_attentions=weights)
+        loss = outputs.logits.square().mean()
+        for each in (outputs.get("attentions") or outputs.get("decoder_attentions") or ()):
+            loss = loss + each.square().sum()
+        loss.backward()
+
+    model, observed = ours(name), ours(name)
+    backward(model)
     with observe(observed) as seen:
-        observed(**inputs_of("llama")).logits.square().mean().backward()
-    assert len(seen.heads) == 8
+        backward(observed)
+    with torch.no_grad(), observe(observed) as expected:
+        observed(**inputs_of(name))
+    assert len(seen.heads) >= 8
+    for one, other in zip(seen.heads.values(), expected.heads.values()):
+        assert str(one) == str(other)  # NaN included
     for one, other in zip(model.parameters(), observed.parameters()):
-        assert torch.equal(one.grad, other.grad)
+        assert (one.grad is None and other.grad is None) or torch.equal(one.grad, other.grad)
+
+
+def test_recording_gradients_takes_no_second_pass(monkeypatch):
+    calls = []
+
+    def counted(*tensors, **options):
+        calls.append(options)
+        return attend(*tensors, **options)
+
+    attend = headwise._core.torch_attention
+    monkeypatch.setattr(headwise._core, "torch_attention", counted)
+    model = ours("llama")
+    with observe(model):
+        model(**inputs_of("llama")).logits.sum().backward()
+    assert len(calls) == len(attention_layers(model))
 
 
 def test_dropout_does_not_count():
