@@ -16,9 +16,9 @@ struct Schedule {
     rows_of_heads,   // few queries: a task is one key head's rows
     rows_of_blocks   // and few key heads: a task is some blocks of keys
   };
-  Split split;
-  std::size_t workers;
-  std::size_t tiles_at_once;  // read a block of keys while it is in the cache
+  Split split = Split::key_heads;
+  std::size_t workers = 1;
+  std::size_t tiles_at_once = 1;  // read a block of keys while it is in the cache
   // Of each head, those whose results are kept before they are folded.
   std::size_t blocks_at_once = 0;
 

@@ -17,10 +17,10 @@ class UntypedView {
  public:
   static constexpr std::size_t kMostAxes = 4;
 
+  // A view of any type is one; axes that it lacks are not set.
   template <class T, std::size_t Rank>
-  UntypedView(  // NOLINT(google-explicit-constructor): a view of any type is
-                // one
-      const TensorView<T, Rank>& view)
+  // NOLINTNEXTLINE(google-explicit-constructor,*-member-init)
+  UntypedView(const TensorView<T, Rank>& view)
       : data_(view.data()),
         dtype_(DTypeOf<std::remove_const_t<T>>::value),
         rank_(Rank) {

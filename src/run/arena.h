@@ -23,6 +23,7 @@ class Arena {
   template <class T, class... Extents>
   T* take(Extents... extents) {
     static_assert(std::is_trivially_destructible_v<T>);
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
     const std::size_t factors[] = {extents..., sizeof(T)};
     constexpr std::size_t kMost =
         std::numeric_limits<std::size_t>::max() - kAlignment;

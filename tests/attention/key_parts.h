@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "attention/attention_call.h"
@@ -54,9 +55,9 @@ inline AttentionOptions options_of_parts(AttentionOptions options) {
 // become one dense mask.
 class PartOfOptions {
  public:
-  PartOfOptions(const AttentionSpec& whole, const AttentionOptions& options,
+  PartOfOptions(const AttentionSpec& whole, AttentionOptions options,
                 std::size_t first, std::size_t count)
-      : options_(options) {
+      : options_(std::move(options)) {
     const AttentionShape& s = whole.shape;
     mask_ = filled<bool, 4>({s.B, s.Hq, s.Lq, count}, true);
     bias_ = filled<float, 4>({s.B, s.Hq, s.Lq, count}, 0);

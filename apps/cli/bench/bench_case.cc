@@ -141,8 +141,7 @@ AttentionOptions options_of(const Workload& workload, const BenchInputs& inputs,
     options.query_start = QueryStart::bottom_right();
   }
   if (workload.window) {
-    options.mask =
-        std::move(options.mask) & window(*workload.window, std::nullopt);
+    options.mask = options.mask & window(*workload.window, std::nullopt);
     options.query_start = QueryStart::bottom_right();
   }
   if (workload.bias) {
@@ -155,7 +154,7 @@ AttentionOptions options_of(const Workload& workload, const BenchInputs& inputs,
   } else if (!workload.lengths.empty()) {
     const TensorView<const std::int64_t, 1> lengths(workload.lengths.data(),
                                                     {workload.lengths.size()});
-    options.mask = std::move(options.mask) & key_lengths(lengths);
+    options.mask = options.mask & key_lengths(lengths);
   }
   if (workload.attn_weights) {
     options.attn_weights = AttnWeights::per_head;

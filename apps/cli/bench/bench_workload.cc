@@ -82,6 +82,7 @@ Workload in_chunks(Workload workload, std::size_t queries) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<Workload>& workloads() {
   static const std::vector<Workload> kWorkloads = {
       {.name = "bert", .shape = self(8, 12, 512, 64)},

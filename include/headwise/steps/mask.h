@@ -69,7 +69,8 @@ namespace headwise::inline HEADWISE_ABI {
 // when the mask is bound to a call.
 class Mask {
  public:
-  Mask() {}  // NOLINT(modernize-use-equals-default): zeroes no rule
+  // NOLINTBEGIN(*-member-init,modernize-use-equals-default): no rule is zeroed
+  Mask() {}
   explicit Mask(const internal::StoredMaskRule& rule) : count_(1) {
     rules_[0] = rule;
   }
@@ -81,6 +82,7 @@ class Mask {
     }
     return *this;
   }
+  // NOLINTEND(*-member-init,modernize-use-equals-default)
 
   friend Mask operator&(const Mask& a, const Mask& b) {
     Mask both = a;
@@ -183,6 +185,7 @@ class BoundMask {
   void set_offsets(const Offsets& offsets) { context_.shape.offsets = offsets; }
 
  private:
+  // NOLINTNEXTLINE(modernize-pass-by-value): moving a mask copies it
   BoundMask(const Mask& mask, const CallContext& context, const BoundBias& bias)
       : mask_(mask), bias_(bias), context_(context) {}
 
