@@ -1,6 +1,7 @@
 """MultiHeadAttention.forward_for_backward: gradients beside differences in float64."""
 
 import gc
+import threading
 
 import layer_reference
 import numpy as np
@@ -83,8 +84,8 @@ def test_results_and_unbatched_tensors():
 def test_what_was_saved_keeps_layer_tensors_and_options():
     def saved():
         return layer().forward_for_backward(
-            *tensors(), mask=headwise.key_padding(np.arange(8).reshape(2, 4) % 3 != 0),
-            head_gates=np.array([1, 2, 3, 4], np.float32),
+            *tensors(), mask=headwise.causal() & headwise.key_padding(np.arange(8).reshape(2, 4) % 3 != 0),
+            head_gates=np.array([1, 2, 3, 4], np.float32), query_start=[1, 2],
             executor=headwise.Executor.with_threads(1))
 
     made = saved()
@@ -118,6 +119,30 @@ def test_bfloat16():
     assert gradients.query.dtype == torch.bfloat16
     torch.testing.assert_close(gradients.query.float(), exact.query, rtol=2**-8, atol=1e-6)
     assert gradients.params["w_q.weight"].dtype == torch.float32
+
+
+def test_one_of_two_threads_gets_the_gradients():
+    made = headwise.MultiHeadAttention.create(embed_dim=64, num_heads=4, seed=7)
+    x = np.random.default_rng(9).standard_normal((4, 200, 64), dtype=np.float32)
+    barrier = threading.Barrier(2)
+    outcomes = []
+
+    def work(saved):
+        barrier.wait()
+        try:
+            saved.backward(x)
+            outcomes.append("gradients")
+        except ValueError:
+            outcomes.append("used")
+
+    for _ in range(5):
+        saved = made.forward_for_backward(x)
+        threads = [threading.Thread(target=work, args=(saved,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(outcomes) == ["gradients"] * 5 + ["used"] * 5
 
 
 def test_wrong_calls():

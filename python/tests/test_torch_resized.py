@@ -1,4 +1,5 @@
-"""A tensor that is resized while a mask, a bias or a plan looks at it."""
+"""A tensor that is resized while a mask, a bias, a plan or a layer's backward pass
+looks at it."""
 
 import pytest
 
@@ -44,3 +45,13 @@ def test_plan(query, option):
     resize(tensor)
     with pytest.raises(ValueError, match=f"{option} was resized"):
         plan.run(query, query, query)
+
+
+@pytest.mark.parametrize("resized", ["query", "head_gates"])
+def test_backward_pass_of_a_layer(resized):
+    layer = headwise.MultiHeadAttention.create(embed_dim=8, num_heads=2, seed=7)
+    x, gates = torch.randn(1, 3, 8), torch.ones(2)
+    saved = layer.forward_for_backward(x, head_gates=gates)
+    resize({"query": x, "head_gates": gates}[resized])
+    with pytest.raises(ValueError, match=f"{resized} was resized"):
+        saved.backward(torch.ones(1, 3, 8))

@@ -53,6 +53,20 @@ def test_layers_with_masks_and_head_counts_of_their_own(tmp_path):
     np.testing.assert_array_equal(allowed(page, 1), triangle)
 
 
+def test_strides(tmp_path):
+    weights = weights_of(6)[::-1, ::-1]
+    page, copied = (headwise.view(tmp_path / "page.html", [layer], TOKENS).html()
+                    for layer in (weights, weights.copy()))
+    assert page == copied
+    np.testing.assert_allclose(shown(page, 0, 0), weights[0, 0], atol=0.004)
+
+
+def test_queries_and_keys_are_not_stored(tmp_path):
+    page = headwise.view(tmp_path / "page.html", [weights_of(7)], TOKENS, elements=True).html()
+    for head in data_of(page)["layers"][0]["heads"]:
+        assert head["query"] is None and head["key"] is None
+
+
 def test_single_zeros_and_queries_without_keys(tmp_path):
     weights = np.full((2, 5, 5), 0.25, np.float32)
     weights[0, :, 1] = 0  # the other head gives it weight
@@ -70,6 +84,7 @@ def test_pruned_heads_and_16_bits(tmp_path):
     layer = {"attn_weights": weights.astype(ml_dtypes.bfloat16), "number": 7,
              "head_numbers": [0, 2, 3, 5], "num_heads": 6}
     page = headwise.view(tmp_path / "page.html", [layer], TOKENS).html()
+    assert data_of(page)["layers"][0]["number"] == 7
     heads = data_of(page)["layers"][0]["heads"]
     assert [head["pruned"] for head in heads] == [False, True, False, False, True, False]
     np.testing.assert_allclose(shown(page, 0, 2), weights[0, 1], atol=0.008)
@@ -80,12 +95,14 @@ def test_pruned_heads_and_16_bits(tmp_path):
     [
         ([np.full((1, 5, 5), np.nan, np.float32)], {}, ValueError,
          "attn_weights is nan at head 0, query 0, key 0"),
+        ([np.full((1, 5, 5), np.inf, np.float32)], {}, ValueError, "attn_weights is inf"),
         ([np.full((1, 5, 5), -1, np.float32)], {}, ValueError, "weights from 0 to 1"),
         ([np.eye(5, dtype=np.float32)[None] * np.array([1, 0], np.float32)[:, None, None]], {},
          ValueError, "is 0 for every key at head 1, query 0"),
         ([weights_of(4)], {"scale": 1.0}, TypeError, "no option 'scale'"),
         ([weights_of(4)], {"sequence": 2}, ValueError, "sequence is 2, expected less than"),
         ([weights_of(4)[:, :, :4]], {}, ValueError, "has 4 queries and 5 keys"),
+        ([weights_of(4)[..., :4]], {}, ValueError, "has 5 queries and 4 keys"),
         ([weights_of(4)], {"key_tokens": ["x"] * 1025}, NotImplementedError, "query and key"),
         ([weights_of(4).astype(float)], {}, TypeError, "attn_weights is float64"),
     ],
