@@ -18,7 +18,8 @@ struct Schedule {
   };
   Split split = Split::key_heads;
   std::size_t workers = 1;
-  std::size_t tiles_at_once = 1;  // read a block of keys while it is in the cache
+  // That read a block of keys while it is in the cache.
+  std::size_t tiles_at_once = 1;
   // Of each head, those whose results are kept before they are folded.
   std::size_t blocks_at_once = 0;
 

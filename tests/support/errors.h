@@ -122,7 +122,8 @@ inline bool names(std::string_view text, std::string_view value) {
     };
     return is_word(a) && is_word(b);
   };
-  for (std::size_t at = text.find(value); at != std::string_view::npos && !value.empty();
+  for (std::size_t at = text.find(value);
+       at != std::string_view::npos && !value.empty();
        at = text.find(value, at + 1)) {
     const std::size_t end = at + value.size();
     if ((at == 0 || !joins(text[at - 1], value.front())) &&
