@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C import _AutoDispatchBelowAutograd, _ExcludeDispatchKeyGuard
+from torch.autograd import forward_ad
 
 from headwise.torch import core_calls
 from headwise.torch.call_arguments import NO_OPERANDS, NO_POSITIONS, Operands, Positions
@@ -58,9 +59,12 @@ def attention(query: Tensor, key: Tensor, value: Tensor, *, operands: Operands =
     if dropout_p > 0 and operands.seed is None:
         operands = operands._replace(seed=new_seed())
     options = (scale, softcap, causal, dropout_p, attn_weights)
-    # torch.compile sees the operator.
-    plain = not torch.compiler.is_compiling() and is_plain((query, key, value), operands)
     bias, sinks = operands[:2]
+    # torch.compile sees the operator.
+    plain = False
+    if not torch.compiler.is_compiling():
+        _refuse_tangents(query, key, value, bias, sinks)
+        plain = is_plain((query, key, value), operands)
     if plain and not _wants_gradients(query, key, value, bias, sinks):
         return core_calls.inference(query, key, value, operands, positions, *options)
     rare = (() if operands is NO_OPERANDS else operands,
@@ -76,6 +80,16 @@ def recorded(results: tuple[Tensor, Tensor, Tensor], query: Tensor, key: Tensor,
     """`results` of core_calls.forward(), with the gradients of attention()."""
     bias, sinks = operands[:2]
     return _Attention.apply(results, query, key, value, bias, sinks, operands, *options)
+
+
+def _refuse_tangents(*tensors: Tensor | None) -> None:
+    """The kernels would drop them without a word."""
+    if forward_ad._current_level >= 0 and any(
+            forward_ad.unpack_dual(each).tangent is not None
+            for each in tensors if each is not None):
+        raise NotImplementedError(
+            "attention: an input has a forward-mode tangent, expected gradients by a "
+            "backward pass")
 
 
 def _wants_gradients(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from headwise.torch import (Operands, Positions, attention,  # noqa: E402
                             attention_operator, core_calls,
                             plain_call, scaled_dot_product_attention)
+from torch.autograd import forward_ad  # noqa: E402
 from torch.overrides import TorchFunctionMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
@@ -198,6 +199,22 @@ def test_transforms_see_the_operator():
         torch.vmap(lambda one: attention(one, key, value)[0])(query[None])
     with pytest.raises(RuntimeError, match="setup_context"):
         torch.func.grad(lambda one: attention(one, key, value)[0].sum())(query)
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_a_forward_mode_tangent_is_an_error(which):
+    inputs = tensors()
+    with pytest.raises(NotImplementedError, match="forward-mode tangent"), \
+            forward_ad.dual_level():
+        inputs[which] = forward_ad.make_dual(inputs[which], torch.ones_like(inputs[which]))
+        attention(*inputs)
+    query, key, value = tensors()
+    with pytest.raises(NotImplementedError, match="forward-mode tangent"):
+        torch.func.jvp(lambda one: scaled_dot_product_attention(one, key[:, [0, 0, 1, 1]],
+                                                                value[:, [0, 0, 1, 1]]),
+                       (query,), (torch.ones_like(query),))
+    with forward_ad.dual_level():
+        attention(*tensors())  # without a tangent
 
 
 @pytest.mark.filterwarnings("ignore")
