@@ -11,13 +11,12 @@ import json
 import pathlib
 import shutil
 import sys
-import tempfile
 
 import report
 import workload as workloads
 from harness import (Peers, Refused, conditions, keep, load_and_compute,
                      parsed, parser, refuse_without, results_file, rounded,
-                     said_by, timed_rounds)
+                     said_by, timed_rounds, with_scratch)
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -178,15 +177,9 @@ def main(arguments):
     options = parse(arguments)
     told = conditions(options)
     file = results_file(options.out, told)
-    with tempfile.TemporaryDirectory(prefix="headwise-bench-") as scratch, \
-            open(HERE.parent / "build" / "peers" / "workers.log", "w",
-                 encoding="utf-8") as log:
-        try:
-            return keep(run_all(options, pathlib.Path(scratch), log), told, file,
-                        lambda kept: report.write(
-                            {"conditions": told, "results": kept}, file))
-        except Refused as why:
-            sys.exit(f"refused: {why}")
+    return with_scratch("workers.log", lambda scratch, log: keep(
+        run_all(options, scratch, log), told, file,
+        lambda kept: report.write({"conditions": told, "results": kept}, file)))
 
 
 if __name__ == "__main__":

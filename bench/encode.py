@@ -13,7 +13,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
@@ -22,7 +21,7 @@ import encode_report
 import sentences
 from harness import (Peers, Refused, conditions, each_result, keep,
                      load_and_compute, parsed, parser, refuse_without,
-                     results_file, status_of, timed_rounds)
+                     results_file, status_of, timed_rounds, with_scratch)
 
 HERE = pathlib.Path(__file__).resolve().parent
 # library: (its program, its forms). Both must be right, or there is no result.
@@ -189,14 +188,8 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
-    logs = HERE.parent / "build" / "peers"
-    logs.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="headwise-bench-") as scratch, \
-            open(logs / "encode-workers.log", "w", encoding="utf-8") as log:
-        try:
-            return compare(options, pathlib.Path(scratch), log)
-        except Refused as why:
-            sys.exit(f"refused: {why}")
+    return with_scratch("encode-workers.log",
+                        lambda scratch, log: compare(options, scratch, log))
 
 
 if __name__ == "__main__":

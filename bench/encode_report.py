@@ -3,11 +3,8 @@
 
     bench/encode_report.py RESULTS.json      writes RESULTS.md anew
 """
-import json
-import pathlib
-import sys
-
-from report import as_json, best_of, median_of, seconds, speedup, time_text
+from report import (best_of, median_of, save, seconds, speedup, time_text,
+                    write_anew)
 
 LIBRARIES = {"sentence_transformers": "sentence-transformers",
              "onnxruntime": "ONNX Runtime"}
@@ -103,12 +100,8 @@ def markdown(data):
 
 
 def write(data, file):
-    file.write_text(as_json(data), encoding="utf-8")
-    file.with_suffix(".md").write_text(markdown(data), encoding="utf-8")
+    save(data, file, {".md": markdown(data)})
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    path = pathlib.Path(sys.argv[1])
-    write(json.loads(path.read_text(encoding="utf-8")), path)
+    write_anew(write, __doc__)

@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -234,6 +235,19 @@ def status_of(process):
     return {name.rstrip(":"): int(size) * 1024 for name, size, *_ in
             (each for each in fields if each[0] in
              ("VmHWM:", "RssAnon:", "RssFile:", "RssShmem:"))}
+
+
+def with_scratch(log_name, compare):
+    """compare(a scratch folder, the open log of the workers), which is in
+    build/peers. Ends the program where it refuses."""
+    logs = HERE.parent / "build" / "peers"
+    logs.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="headwise-bench-") as scratch, \
+            open(logs / log_name, "w", encoding="utf-8") as log:
+        try:
+            return compare(pathlib.Path(scratch), log)
+        except Refused as why:
+            sys.exit(f"refused: {why}")
 
 
 def cpu_name():

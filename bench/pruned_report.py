@@ -3,13 +3,10 @@
 
     bench/pruned_report.py RESULTS.json      writes RESULTS.md anew
 """
-import json
-import pathlib
 import statistics
-import sys
 
 import report
-from report import as_json, median_of, seconds, time_text
+from report import median_of, save, seconds, time_text, write_anew
 
 
 def half_of(full):
@@ -65,12 +62,8 @@ def markdown(data):
 
 
 def write(data, file):
-    file.write_text(as_json(data), encoding="utf-8")
-    file.with_suffix(".md").write_text(markdown(data), encoding="utf-8")
+    save(data, file, {".md": markdown(data)})
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    path = pathlib.Path(sys.argv[1])
-    write(json.loads(path.read_text(encoding="utf-8")), path)
+    write_anew(write, __doc__)

@@ -10,7 +10,6 @@ DATE-CPU-COMMIT-python.json with the numbers of every round, and from it .md.
 import json
 import pathlib
 import sys
-import tempfile
 
 import numpy as np
 
@@ -19,7 +18,7 @@ import python_report
 import workload as workloads
 from harness import (Peers, Refused, conditions, each_result, keep,
                      load_and_compute, parsed, parser, results_file, said_by,
-                     timed_rounds)
+                     timed_rounds, with_scratch)
 
 HERE = pathlib.Path(__file__).resolve().parent
 ON_MODELS = HERE / "peers" / "with_transformers.py"
@@ -204,14 +203,8 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
-    logs = HERE.parent / "build" / "peers"
-    logs.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="headwise-bench-") as scratch, \
-            open(logs / "python-workers.log", "w", encoding="utf-8") as log:
-        try:
-            return compare(options, pathlib.Path(scratch), log)
-        except Refused as why:
-            sys.exit(f"refused: {why}")
+    return with_scratch("python-workers.log",
+                        lambda scratch, log: compare(options, scratch, log))
 
 
 if __name__ == "__main__":

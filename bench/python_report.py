@@ -3,11 +3,7 @@
 
     bench/python_report.py RESULTS.json      writes RESULTS.md anew
 """
-import json
-import pathlib
-import sys
-
-from report import as_json, seconds, speedup, time_text
+from report import save, seconds, speedup, time_text, write_anew
 
 # Each form is compared with the first of these that its workload has.
 BASELINES = ["weights_eager", "forward_sdpa", "torch_matmul", "torch_sdpa"]
@@ -70,12 +66,8 @@ def markdown(data):
 
 
 def write(data, file):
-    file.write_text(as_json(data), encoding="utf-8")
-    file.with_suffix(".md").write_text(markdown(data), encoding="utf-8")
+    save(data, file, {".md": markdown(data)})
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    path = pathlib.Path(sys.argv[1])
-    write(json.loads(path.read_text(encoding="utf-8")), path)
+    write_anew(write, __doc__)

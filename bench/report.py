@@ -232,14 +232,25 @@ def as_json(data):
             ",\n".join(map(result_lines, data["results"])) + "\n]}\n")
 
 
-def write(data, file):
+def save(data, file, made):
+    """Writes the results as JSON to `file`, and each text of `made`, {suffix: text},
+    to a file next to it."""
     file.write_text(as_json(data), encoding="utf-8")
-    file.with_suffix(".md").write_text(markdown(data), encoding="utf-8")
-    file.with_suffix(".svg").write_text(svg(data), encoding="utf-8")
+    for suffix, text in made.items():
+        file.with_suffix(suffix).write_text(text, encoding="utf-8")
+
+
+def write_anew(write, usage):
+    """A report as a program: its only argument is the JSON file."""
+    if len(sys.argv) != 2:
+        sys.exit(usage)
+    path = pathlib.Path(sys.argv[1])
+    write(json.loads(path.read_text(encoding="utf-8")), path)
+
+
+def write(data, file):
+    save(data, file, {".md": markdown(data), ".svg": svg(data)})
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    path = pathlib.Path(sys.argv[1])
-    write(json.loads(path.read_text(encoding="utf-8")), path)
+    write_anew(write, __doc__)

@@ -4,7 +4,7 @@
 
 namespace headwise::python {
 
-// The layout that DLPack gives it; what is not called here is a plain pointer.
+// As DLPack lays it out. Functions that we do not call are declared as void*.
 struct DlpackExchange::Functions {
   std::uint32_t major, minor;
   const Functions* older;  // the same for an earlier version

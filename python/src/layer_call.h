@@ -18,7 +18,7 @@
 
 namespace headwise::python {
 
-// Before a backward pass there is no cache, and only forward() takes `out`.
+// Only forward() takes `out`. A pass for training takes no cache.
 enum class Pass { forward, explain, training };
 
 // The options of AttentionOptions and of LayerOptions, and `lse`.

@@ -43,7 +43,7 @@ def same(arrays, expected):
 
 
 def close(name, array, expected, dtype="float32", size=None):
-    """`size`: what errors are relative to, beside the last rounding."""
+    """An error may be 3e-5 of `size`, plus the rounding of the element to `dtype`."""
     expected = np.asarray(expected)
     if size is None:
         size = np.abs(expected[np.isfinite(expected)]).max(initial=1.0)
