@@ -17,6 +17,7 @@ PyObject* exception_of(ErrorCode code) {
     case ErrorCode::unsupported:
       return PyExc_NotImplementedError;
     case ErrorCode::device_error:
+    case ErrorCode::rank_failure:
       return PyExc_RuntimeError;
   }
   return PyExc_RuntimeError;

@@ -7,7 +7,7 @@
 //   OSError              io_error; by the system's number FileNotFoundError
 //                        and others
 //   NotImplementedError  unsupported
-//   RuntimeError         device_error
+//   RuntimeError         device_error, rank_failure
 #pragma once
 
 #include <nanobind/nanobind.h>

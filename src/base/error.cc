@@ -27,6 +27,8 @@ std::string_view plain_text(ErrorCode code) {
       return "unsupported";
     case ErrorCode::device_error:
       return "device error";
+    case ErrorCode::rank_failure:
+      return "rank failure";
   }
   return "error";
 }

@@ -84,6 +84,8 @@ std::string words_of(const Error& error) {
       return "지원하지 않습니다";
     case ErrorCode::device_error:
       return "장치 오류가 났습니다";
+    case ErrorCode::rank_failure:
+      return "다른 랭크가 실패했습니다";
   }
   return "오류가 났습니다";
 }

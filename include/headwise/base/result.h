@@ -34,6 +34,7 @@ enum class ErrorCode {
   io_error,          // a file that cannot be opened, read or written
   unsupported,       // well-formed, but not available here
   device_error,      // the GPU reports a failure
+  rank_failure,      // another rank failed, or did not answer in time
 };
 
 // What an error is about and what is wrong with it, part by part. A part that
