@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -17,6 +21,28 @@ struct alignas(64) Section {
 constexpr std::size_t kMostSections = 256;
 
 }  // namespace
+
+struct Executor::Pool {
+  std::size_t threads;
+  Spread spread;
+};
+
+Executor::Executor(std::shared_ptr<const Pool> pool) : pool_(std::move(pool)) {}
+
+Result<Executor> Executor::with_pool(std::size_t threads, Spread spread) try {
+  HEADWISE_TRY(check_threads(threads));
+  if (!spread) {
+    return argument_error("executor", "spread", "is empty", "a function");
+  }
+  return Executor(
+      std::make_shared<const Pool>(Pool{threads, std::move(spread)}));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+std::size_t Executor::threads() const {
+  return pool_ ? pool_->threads : own_threads();
+}
 
 void Executor::parallel_for(std::size_t count, std::size_t grain,
                             Body body) const {
@@ -48,7 +74,7 @@ void Executor::parallel_for(std::size_t count, std::size_t grain,
 void Executor::run_workers(std::size_t workers,
                            FunctionRef<void(std::size_t)> work) const {
   if (workers > 1 && threads() > 1) {
-    spread(workers, work);
+    pool_ ? pool_->spread(workers, work) : spread(workers, work);
     return;
   }
   for (std::size_t worker = 0; worker < workers; ++worker) {

@@ -18,7 +18,7 @@ Executor::Executor(std::shared_ptr<Threads> threads)
     : threads_(std::move(threads)) {}
 
 const Executor& Executor::default_executor() noexcept {
-  static const Executor executor(nullptr);
+  static const Executor executor(std::shared_ptr<Threads>{});
   return executor;
 }
 
@@ -29,7 +29,7 @@ Result<Executor> Executor::with_threads(std::size_t threads) try {
   return caught_out_of_memory();
 }
 
-std::size_t Executor::threads() const {
+std::size_t Executor::own_threads() const {
   static const std::size_t of_process =
       std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
   return threads_ ? threads_->count : of_process;

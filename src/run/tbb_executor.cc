@@ -19,7 +19,7 @@ Executor::Executor(std::shared_ptr<Threads> threads)
 
 // It has no arena of its own, but the caller's.
 const Executor& Executor::default_executor() noexcept {
-  static const Executor executor(nullptr);
+  static const Executor executor(std::shared_ptr<Threads>{});
   return executor;
 }
 
@@ -36,7 +36,7 @@ Result<Executor> Executor::with_threads(std::size_t threads) try {
   return caught_out_of_memory();
 }
 
-std::size_t Executor::threads() const {
+std::size_t Executor::own_threads() const {
   return threads_ ? threads_->count
                   : static_cast<std::size_t>(
                         tbb::this_task_arena::max_concurrency());

@@ -51,6 +51,38 @@ TEST(ExecutorTest, EveryWorkerRunsOnce) {
   }
 }
 
+TEST(ExecutorTest, WorkGoesToAPool) {
+  std::vector<std::size_t> handed_out;
+  const Executor executor =
+      Executor::with_pool(3, [&](std::size_t workers,
+                                 FunctionRef<void(std::size_t)> work) {
+        handed_out.push_back(workers);
+        for (std::size_t worker = workers; worker-- > 0;) {
+          work(worker);
+        }
+      }).value();
+  EXPECT_EQ(executor.threads(), 3u);
+  std::vector<int> visits(100);
+  executor.parallel_for(100, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      ++visits[i];
+    }
+  });
+  EXPECT_THAT(visits, testing::Each(1));
+  EXPECT_THAT(handed_out, testing::ElementsAre(3));
+  // A single worker stays with the caller.
+  executor.run_workers(1, [](std::size_t) {});
+  EXPECT_THAT(handed_out, testing::SizeIs(1));
+}
+
+TEST(ExecutorTest, APoolNeedsThreadsAndAFunction) {
+  const auto nothing = [](std::size_t, FunctionRef<void(std::size_t)>) {};
+  EXPECT_EQ(Executor::with_pool(0, nothing).error().message(),
+            "executor: threads is 0, expected at least 1");
+  EXPECT_EQ(Executor::with_pool(1, {}).error().message(),
+            "executor: spread is empty, expected a function");
+}
+
 TEST(ExecutorTest, AnExceptionOfAWorkerReachesTheCaller) {
   const Executor executor = Executor::with_threads(2).value();
   EXPECT_THROW(executor.run_workers(

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "headwise/base/function_ref.h"
@@ -24,6 +25,16 @@ class Executor {
   // At most `threads` threads, and no more than the process may use. Errors:
   // invalid_argument for 0 threads.
   static Result<Executor> with_threads(std::size_t threads);
+  // At most `threads` threads of another library: `spread` calls work(worker)
+  // once for each worker in [0, workers) on them, in any order, and returns
+  // when all are done; exceptions of `work` reach its caller. A program whose
+  // own threads also compute then has one pool: two would compete for the
+  // processors, since the threads of each wait for more work without sleeping
+  // for a while. Errors: invalid_argument for 0 threads and for an empty
+  // `spread`; out_of_memory.
+  using Spread = std::function<void(
+      std::size_t workers, FunctionRef<void(std::size_t worker)> work)>;
+  static Result<Executor> with_pool(std::size_t threads, Spread spread);
 
   std::size_t threads() const;
   // Calls `body` on disjoint ranges that cover [0, count) and returns when all
@@ -40,12 +51,17 @@ class Executor {
 
  private:
   struct Threads;
+  struct Pool;
   explicit Executor(std::shared_ptr<Threads> threads);
-  // run_workers() with several workers on several threads.
+  explicit Executor(std::shared_ptr<const Pool> pool);
+  // Of the executor's own threads.
+  std::size_t own_threads() const;
+  // run_workers() with several workers on several of its own threads.
   void spread(std::size_t workers,
               FunctionRef<void(std::size_t worker)> work) const;
 
-  std::shared_ptr<Threads> threads_;  // null: the default
+  std::shared_ptr<Threads> threads_;  // null: the default, or a pool
+  std::shared_ptr<const Pool> pool_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI
