@@ -5,6 +5,7 @@
 #include "bindings.h"
 #include "error.h"
 #include "number_arguments.h"
+#include "openmp_pool.h"
 
 namespace headwise::python {
 
@@ -36,6 +37,17 @@ it. The default is as many threads as the process may use.)")
       .def("__repr__", [](const Executor& executor) {
         return nb::str("Executor.with_threads({})").format(executor.threads());
       });
+  module.def(
+      "openmp_executor",
+      [](const char* library, std::size_t threads) {
+        std::optional<Executor> executor = openmp_executor(library, threads);
+        return executor ? nb::cast(*std::move(executor)) : nb::none();
+      },
+      nb::arg("library"), nb::arg("threads"),
+      nb::sig("def openmp_executor(library: str, threads: int) -> Executor | "
+              "None"),
+      "An executor of the threads that this library uses through OpenMP, for "
+      "headwise.torch; None where it is not loaded or has none.");
 }
 
 }  // namespace headwise::python

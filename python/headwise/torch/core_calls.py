@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from headwise import _core
+from headwise.torch import threads
 from headwise.torch.call_arguments import NO_OPERANDS, NO_POSITIONS, Operands, Positions
 
 
@@ -78,7 +79,7 @@ def call_options(operands: Operands, positions: Positions, scale: float | None,
                  softcap: float, causal: bool, dropout_p: float,
                  attn_weights: str) -> dict[str, Any]:
     """The keyword arguments of _core.attention for those of the operator."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"executor": threads.executor()}
     if causal or operands is not NO_OPERANDS or positions is not NO_POSITIONS:
         options["mask"] = _mask(operands, positions, causal)
         options["query_start"] = positions.query_start
