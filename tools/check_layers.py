@@ -27,6 +27,7 @@ RANKS = {
     "decode": 4,
     "module": 5,
     "json": 5,
+    "distribute": 6,
     "inspect": 6,
     "interop": 6,
     "models": 7,
