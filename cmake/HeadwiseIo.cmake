@@ -17,6 +17,8 @@ set_target_properties(headwise_io PROPERTIES EXPORT_NAME io)
 target_sources(headwise_io
   PUBLIC FILE_SET HEADERS BASE_DIRS include FILES
     include/headwise/io.h
+    include/headwise/distribute/key_band.h
+    include/headwise/distribute/shard_plan.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
@@ -75,6 +77,10 @@ target_sources(headwise_io
     include/headwise/prune/pruned_model.h
   PRIVATE
     src/json/json.cc
+    src/distribute/context_shards.cc
+    src/distribute/head_shards.cc
+    src/distribute/key_band.cc
+    src/distribute/shard_plan.cc
     src/inspect/words/words.cc
     src/inspect/words/words_en.cc
     src/inspect/words/words_ko.cc

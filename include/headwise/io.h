@@ -1,8 +1,11 @@
-// All of headwise::io: traces and pictures, files, models, training and
-// pruning. The tensors and layers that it works on are in headwise/headwise.h.
+// All of headwise::io: plans for several ranks, traces and pictures, files,
+// models, training and pruning. The tensors and layers that it works on are in
+// headwise/headwise.h.
 #pragma once
 
 // clang-format off
+#include "headwise/distribute/key_band.h"
+#include "headwise/distribute/shard_plan.h"
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "headwise/inspect/axis_step.h"
 #include "headwise/inspect/head_scores_svg.h"

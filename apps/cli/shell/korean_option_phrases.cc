@@ -132,6 +132,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has no w_score.weight, which --scoring additive needs",
      "{s}에 --scoring additive에 필요한 w_score.weight가 없습니다"},
     {"has {} queries", "{s}의 쿼리가 {0}개입니다"},
+    {"has {} queries and {} keys", "{s}의 쿼리가 {0}개, 키가 {1}개입니다"},
     {"has {} sequences", "{s}의 시퀀스가 {0}개입니다"},
     {"headwise downloads nothing: fetch the folder first, such as with {}, or "
      "with {}",

@@ -127,6 +127,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "캐시의 남은 페이지 수 {0} 이하"},
     {"at most {}", "{0} 이하"},
     {"at most {} rows", "행이 {0}개 이하여야 합니다."},
+    {"at most {} pairs of a query and a key in all sequences",
+     "모든 시퀀스의 쿼리-키 쌍이 {0}개 이하여야 합니다."},
     {"at most {}, or {} or more: the window gave back the tokens between",
      "{0} 이하 또는 {1} 이상(그 사이의 토큰은 윈도우가 이미 돌려주었습니다)"},
     {"at most {}, the rest of num_heads = {}",

@@ -1,0 +1,162 @@
+// Which tokens and which heads of a call of attention belong to which rank.
+//
+// A plan is plain data. It depends on the request alone, so every rank computes
+// the same plan and none has to be sent.
+//
+//   parallel   a rank computes                      every pair is computed by
+//   context    all heads of some tokens             the rank of its query
+//   heads      all tokens of some groups of heads   the rank of its heads
+//
+// By context, sequences are cut into pieces of a multiple of 384 tokens, so
+// that blocks of 128 keys and of 48 queries (docs/arithmetic.md) both end
+// there; the last piece of a sequence ends with the sequence. The pieces with
+// the most work are handed out first, each to the rank that has the least work
+// so far and whose tokens stay within a tenth above the mean. So
+//
+//   - where every token has the same work, rank r has the r-th of P shards;
+//   - where work grows along the sequence, as with a causal mask, a rank has
+//   two
+//     pieces, one from each end (zig-zag): pieces r and 2P - 1 - r of 2P;
+//   - whole sequences of a batch are dealt out where that balances within 5%;
+//     then no rank needs the keys of another.
+//
+// Up to P - 1 or 2P - 1 blocks that are left over by equal pieces are dealt out
+// one by one, from the start of the sequence.
+//
+// By heads, a rank has consecutive heads of keys and values with all the query
+// heads that read them; the largest number of query heads of a rank is as small
+// as it can be.
+//
+// A sequence shorter than P shards, or fewer key heads than ranks, leaves ranks
+// without work. Ranks are numbered in the order of their first token or head.
+//
+// Example: who has what of a causal call on 10,000 tokens.
+//   const auto plan = plan_shards({.ranks = 4,
+//                                  .parallel = Parallel::context,
+//                                  .sequences = {{10'000, 10'000}},
+//                                  .heads = 32,
+//                                  .kv_heads = 8,
+//                                  .band = KeyBand::causal()});
+//   for (const TokenPiece& piece : plan->ranks[rank].queries) ...
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/distribute/key_band.h"
+#include "headwise/steps/head_groups.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// The tokens of a piece are a multiple of this, unless it ends its sequence.
+inline constexpr std::size_t kShardTokens = 384;
+inline constexpr std::size_t kMostRanks = 1024;
+inline constexpr std::size_t kMostPiecesPerRank = 16;
+// Of a query and a key, in all sequences.
+inline constexpr std::uint64_t kMostPairs = std::uint64_t{1} << 62;
+
+enum class Parallel : std::uint8_t {
+  context,
+  heads,
+  // By heads where each rank gets some and the work is balanced at least as
+  // well as by context; else by context. A plan is never automatic.
+  automatic,
+};
+
+struct PlannedSequence {
+  std::size_t queries = 0;
+  std::size_t keys = 0;
+  std::int64_t query_start = 0;  // the key position of query 0
+
+  TokenRange all_queries() const { return {0, queries}; }
+  TokenRange all_keys() const { return {0, keys}; }
+};
+
+struct ShardRequest {
+  std::size_t ranks = 1;
+  Parallel parallel = Parallel::automatic;
+  std::vector<PlannedSequence> sequences{};
+  std::size_t heads = 1;     // of queries
+  std::size_t kv_heads = 1;  // of keys and values
+  HeadGroups kv_groups{};
+  // The mask, or the band that comes closest to it: it decides about balance
+  // only. Default: every query sees every key.
+  KeyBand band{};
+  // By context, a sequence that is cut is cut into this number of equal pieces
+  // for each rank. More pieces spread the work of a rank over the sequence, so
+  // that ranks that receive keys together wait less for each other. 0: two
+  // where work varies along the sequences, else one.
+  std::size_t pieces_per_rank = 0;
+};
+
+// Consecutive tokens of one sequence.
+struct TokenPiece {
+  std::size_t sequence = 0;
+  TokenRange range{};
+
+  bool operator==(const TokenPiece&) const = default;
+};
+
+struct HeadRange {
+  std::size_t first = 0;
+  std::size_t count = 0;
+
+  bool operator==(const HeadRange&) const = default;
+};
+
+// What a rank has. Pieces are in the order of their sequences and tokens, and
+// neighbouring pieces are one. The rank computes the output of its queries and
+// heads; its keys are those that it sends to others.
+struct RankShare {
+  std::vector<TokenPiece> queries{};
+  std::vector<TokenPiece> keys{};  // the same where each sequence has as many
+  HeadRange heads{};               // of queries
+  HeadRange kv_heads{};
+
+  bool operator==(const RankShare&) const = default;
+};
+
+struct OwnedPiece {
+  TokenPiece piece{};
+  std::size_t rank = 0;
+
+  bool operator==(const OwnedPiece&) const = default;
+};
+
+struct ShardPlan {
+  Parallel parallel = Parallel::context;
+  std::vector<RankShare> ranks{};
+  // By context, all pieces of all ranks, in the order of sequences and tokens.
+  // By heads, empty: a rank with heads has all tokens.
+  std::vector<OwnedPiece> queries{};
+  std::vector<OwnedPiece> keys{};
+
+  bool operator==(const ShardPlan&) const = default;
+};
+
+// Errors: out_of_range for a number of ranks, pieces, tokens or pairs of query
+// and key outside its bounds (at most kMostRanks, kMostPiecesPerRank,
+// KeyBand::kMost, kMostPairs); invalid_argument for heads that are not a
+// multiple of kv_heads, or groups that do not fit them; out_of_memory.
+Result<ShardPlan> plan_shards(const ShardRequest& request);
+
+// Who owns the tokens of a range, in order: the pieces of ShardPlan::queries or
+// ::keys, cut to the range. Errors: out_of_memory.
+Result<std::vector<OwnedPiece>> owners_of(std::span<const OwnedPiece> pieces,
+                                          const TokenPiece& range);
+
+// The number of pairs of query and key that each rank computes, counted once
+// per query head: its work. For a plan of the request. Errors: out_of_memory.
+Result<std::vector<double>> work_of_ranks(const ShardRequest& request,
+                                          const ShardPlan& plan);
+
+// The largest work of a rank divided by the mean, minus 1; 0 without work.
+double imbalance_of(std::span<const double> work);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop
