@@ -18,6 +18,12 @@
 //
 //     Status check(const MaskCall& call) const;
 //
+// - how it becomes the rule of a part of its call. Query positions in the part
+//   are still relative to the part's first key, so a rule of positions alone
+//   stays as it is. Numbers that are new go into `numbers`:
+//
+//     void cut_to(const CallPart& part, PartNumbers& numbers);
+//
 // - how it is shown: its words, and over which axes of the scores (B, H, Lq,
 //   Lkv) it varies; a query start may differ from one sequence to the next:
 //
@@ -43,6 +49,7 @@
 #include "headwise/base/result.h"
 #include "headwise/steps/mask.h"
 #include "headwise/steps/shape.h"
+#include "steps/call_part.h"
 #include "steps/mask_words.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
@@ -129,6 +136,11 @@ concept HasCheck = requires(const Rule& rule, const MaskCall& call) {
   { rule.check(call) } -> std::same_as<Status>;
 };
 template <class Rule>
+concept HasPart = requires(Rule& rule, const CallPart& part,
+                           PartNumbers& numbers) {
+  { rule.cut_to(part, numbers) } -> std::same_as<void>;
+};
+template <class Rule>
 concept HasAxes = requires(const Rule& rule, bool starts_differ) {
   { rule.varies(starts_differ) } -> std::same_as<std::array<bool, 4>>;
 };
@@ -145,7 +157,7 @@ inline constexpr bool kIsStorable = std::is_trivially_copyable_v<Rule> &&
 // clang-format off
 template <class Rule>
 concept MaskRule = kIsStorable<Rule> && HasOneForm<Rule> && HasCheck<Rule> &&
-                   HasAxes<Rule> && HasWords<Rule>;
+                   HasPart<Rule> && HasAxes<Rule> && HasWords<Rule>;
 // clang-format on
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

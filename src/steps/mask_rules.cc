@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "headwise/steps/mask.h"
+#include "steps/call_part.h"
 #include "steps/mask_rule.h"
 #include "steps/stored_rule.h"
 
@@ -65,6 +66,13 @@ Status check_side(std::string_view argument, std::optional<std::int64_t> keys,
                    "a whole number, 0 or greater", ErrorCode::out_of_range));
 }
 
+// The number of the part's keys among the first `keys` of the call.
+std::int64_t keys_in_part(std::int64_t keys, const CallPart& part) {
+  return std::clamp<std::int64_t>(
+      keys - static_cast<std::int64_t>(part.keys.first), 0,
+      static_cast<std::int64_t>(part.keys.count));
+}
+
 // ---- The rules ----
 
 struct Causal {
@@ -78,6 +86,7 @@ struct Causal {
     return {starts_differ, false, true, true};
   }
   Status check(const MaskCall& /*call*/) const { return ok(); }
+  void cut_to(const CallPart& /*part*/, PartNumbers& /*numbers*/) {}
   Interval keys(const QueryRow& query) const {
     return {kBeforeAllKeys, query.position + 1};
   }
@@ -98,6 +107,7 @@ struct Window {
     HEADWISE_TRY(check_side("mask.window.left", left, call));
     return check_side("mask.window.right", right, call);
   }
+  void cut_to(const CallPart& /*part*/, PartNumbers& /*numbers*/) {}
   Interval keys(const QueryRow& query) const {
     // A side whose end no number can hold has no end.
     const std::int64_t p = query.position;
@@ -128,6 +138,10 @@ struct WindowAndFirst {
   Status check(const MaskCall& call) const {
     HEADWISE_TRY(window.check(call));
     return check_side("mask.window.keep_first", keep_first, call);
+  }
+  void cut_to(const CallPart& part, PartNumbers& numbers) {
+    window.cut_to(part, numbers);
+    keep_first = keys_in_part(keep_first, part);
   }
   std::array<Interval, 2> keys(const QueryRow& query) const {
     const Interval near = window.keys(query);
@@ -171,6 +185,14 @@ struct KeyLengths {
     }
     return ok();
   }
+  void cut_to(const CallPart& part, PartNumbers& numbers) {
+    const Extents<2> extents = {part.sequences.count,
+                                per_query ? part.queries.count : 1};
+    lengths = numbers.keep(extents, [&](std::size_t b, std::size_t i) {
+      return keys_in_part(
+          lengths(part.sequences[b], per_query ? part.queries[i] : 0), part);
+    });
+  }
   Interval keys(const QueryRow& query) const {
     return {kBeforeAllKeys, lengths(query.b, per_query ? query.i : 0)};
   }
@@ -199,6 +221,11 @@ struct KeyStarts {
     }
     return ok();
   }
+  void cut_to(const CallPart& part, PartNumbers& numbers) {
+    starts = numbers.keep(part.sequences.count, [&](std::size_t b) {
+      return keys_in_part(starts(part.sequences[b]), part);
+    });
+  }
   Interval keys(const QueryRow& query) const {
     return {starts(query.b), kBeyondAllKeys};
   }
@@ -219,6 +246,9 @@ struct KeyPadding {
   Status check(const MaskCall& call) const {
     return check_shape(call.operation, "mask.key_padding", padding.extents(),
                        "(B, Lkv)", {{call.shape.B, call.shape.Lkv}});
+  }
+  void cut_to(const CallPart& part, PartNumbers& /*numbers*/) {
+    padding = part_along(1, part_along(0, padding, part.sequences), part.keys);
   }
   Booleans values() const {
     return {padding.data(), {padding.stride(0), 0, 0, padding.stride(1)}};
@@ -245,6 +275,14 @@ struct Documents {
                            call.shape.Lq, call));
     return check_ids(key_ids, shared, "mask.documents.key_ids", "Lkv",
                      call.shape.Lkv, call);
+  }
+  void cut_to(const CallPart& part, PartNumbers& /*numbers*/) {
+    query_ids = part_along(1, query_ids, part.queries);
+    key_ids = part_along(1, key_ids, part.keys);
+    if (!shared) {
+      query_ids = part_along(0, query_ids, part.sequences);
+      key_ids = part_along(0, key_ids, part.sequences);
+    }
   }
   Interval keys(const QueryRow& query) const {
     const std::size_t row = shared ? 0 : query.b;
@@ -288,6 +326,10 @@ struct Dense {
   }
   Status check(const MaskCall& call) const {
     return axes.check(call.shape, call.operation, "mask");
+  }
+  void cut_to(const CallPart& part, PartNumbers& /*numbers*/) {
+    data += offset_of_part(axes, part);
+    axes = axes_of_part(axes, part);
   }
   Booleans values() const { return {data, axes.score_strides()}; }
 

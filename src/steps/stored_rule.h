@@ -17,6 +17,7 @@ struct MaskRuleType {
   MaskForm form;
   std::string_view name;
   Status (*check)(const StoredMaskRule&, const MaskCall&);
+  void (*cut_to)(StoredMaskRule&, const CallPart&, PartNumbers&);
   std::array<bool, 4> (*varies)(const StoredMaskRule&, bool starts_differ);
   bool (*allows)(const StoredMaskRule&, const Pair&);
   TileKind (*classify)(const StoredMaskRule&, const Tile&, std::int64_t start);
@@ -30,6 +31,14 @@ struct MaskRuleType {
 template <MaskRule Rule>
 const Rule& rule_of(const StoredMaskRule& stored) {
   return *std::launder(reinterpret_cast<const Rule*>(stored.bytes.data()));
+}
+
+template <MaskRule Rule>
+void cut_stored(StoredMaskRule& stored, const CallPart& part,
+                PartNumbers& numbers) {
+  Rule rule = rule_of<Rule>(stored);
+  rule.cut_to(part, numbers);
+  std::memcpy(stored.bytes.data(), &rule, sizeof rule);
 }
 
 template <MaskRule Rule>
@@ -57,6 +66,7 @@ inline constexpr MaskRuleType kMaskRuleType = {
         [](const StoredMaskRule& stored, const MaskCall& call) {
           return rule_of<Rule>(stored).check(call);
         },
+    .cut_to = cut_stored<Rule>,
     .varies =
         [](const StoredMaskRule& stored, bool starts_differ) {
           return rule_of<Rule>(stored).varies(starts_differ);

@@ -16,6 +16,9 @@ struct FirstKeys {
 #ifndef WITHOUT_CHECK
   Status check(const MaskCall& /*call*/) const { return ok(); }
 #endif
+#ifndef WITHOUT_PART
+  void cut_to(const CallPart& /*part*/, PartNumbers& /*numbers*/) {}
+#endif
 #ifndef WITHOUT_FORM
   Interval keys(const QueryRow& /*query*/) const { return {0, 4}; }
 #endif

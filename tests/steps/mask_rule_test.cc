@@ -16,12 +16,14 @@
 namespace headwise {
 namespace {
 
+using internal::CallPart;
 using internal::Interval;
 using internal::mask_of;
 using internal::MaskCall;
 using internal::MaskRule;
 using internal::MaskWords;
 using internal::Pair;
+using internal::PartNumbers;
 using internal::QueryRow;
 
 const AttentionShape kShape = {
@@ -37,6 +39,7 @@ struct EveryQuery {
   Status check(const MaskCall& call) const {
     return call.shape.Lkv < 1000 ? ok() : Status(ErrorCode::shape_mismatch);
   }
+  void cut_to(const CallPart& /*part*/, PartNumbers& /*numbers*/) {}
 };
 
 // The first `sinks` keys and a window of `left` keys. The two may overlap.
@@ -210,15 +213,24 @@ struct WithTwoForms : Backwards {
 };
 struct WithoutCheck {
   [[maybe_unused]] static constexpr MaskWords kWords = EveryQuery::kWords;
+  void cut_to(const CallPart& /*part*/, PartNumbers& /*numbers*/) {}
   std::array<bool, 4> varies(bool /*starts_differ*/) const { return {}; }
+  Interval keys(const QueryRow& /*query*/) const { return {0, 1}; }
+};
+struct WithoutPart {
+  [[maybe_unused]] static constexpr MaskWords kWords = EveryQuery::kWords;
+  std::array<bool, 4> varies(bool /*starts_differ*/) const { return {}; }
+  Status check(const MaskCall& /*call*/) const { return ok(); }
   Interval keys(const QueryRow& /*query*/) const { return {0, 1}; }
 };
 struct WithoutAxes {
   [[maybe_unused]] static constexpr MaskWords kWords = EveryQuery::kWords;
+  void cut_to(const CallPart& /*part*/, PartNumbers& /*numbers*/) {}
   Status check(const MaskCall& /*call*/) const { return ok(); }
   Interval keys(const QueryRow& /*query*/) const { return {0, 1}; }
 };
 struct WithoutWords {
+  void cut_to(const CallPart& /*part*/, PartNumbers& /*numbers*/) {}
   std::array<bool, 4> varies(bool /*starts_differ*/) const { return {}; }
   Status check(const MaskCall& /*call*/) const { return ok(); }
   Interval keys(const QueryRow& /*query*/) const { return {0, 1}; }
@@ -237,6 +249,7 @@ static_assert(MaskRule<Backwards> && MaskRule<Sinks> && MaskRule<EveryNth>);
 static_assert(!MaskRule<WithoutForm>);
 static_assert(!MaskRule<WithTwoForms>);
 static_assert(!MaskRule<WithoutCheck>);
+static_assert(!MaskRule<WithoutPart>);
 static_assert(!MaskRule<WithoutAxes>);
 static_assert(!MaskRule<WithoutWords>);
 static_assert(!MaskRule<WithoutKorean>);
