@@ -19,6 +19,8 @@ target_sources(headwise_io
     include/headwise/io.h
     include/headwise/distribute/key_band.h
     include/headwise/distribute/shard_plan.h
+    include/headwise/distribute/communicator.h
+    include/headwise/distribute/thread_ranks.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
@@ -81,6 +83,13 @@ target_sources(headwise_io
     src/distribute/head_shards.cc
     src/distribute/key_band.cc
     src/distribute/shard_plan.cc
+    src/distribute/rank_error.cc
+    src/distribute/error_bytes.cc
+    src/distribute/link.cc
+    src/distribute/communicator.cc
+    src/distribute/collectives.cc
+    src/distribute/thread_group.cc
+    src/distribute/thread_ranks.cc
     src/inspect/words/words.cc
     src/inspect/words/words_en.cc
     src/inspect/words/words_ko.cc

@@ -4,8 +4,10 @@
 #pragma once
 
 // clang-format off
+#include "headwise/distribute/communicator.h"
 #include "headwise/distribute/key_band.h"
 #include "headwise/distribute/shard_plan.h"
+#include "headwise/distribute/thread_ranks.h"
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "headwise/inspect/axis_step.h"
 #include "headwise/inspect/head_scores_svg.h"

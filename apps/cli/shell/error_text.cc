@@ -156,7 +156,7 @@ std::string korean_error(const Error& error) {
     text += ". " + expected_sentence(given, is.expected);
   }
   if (!is.hint.empty()) {
-    text += ". " + korean_phrase(is.hint).value_or(is.hint);
+    text += ". " + korean_parts(is.hint, "; ");
   }
   return text;
 }

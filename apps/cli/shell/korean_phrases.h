@@ -22,6 +22,8 @@ std::span<const Translation> korean_file_phrases();
 std::span<const Translation> korean_model_phrases();
 // The options of the command.
 std::span<const Translation> korean_option_phrases();
+// The ranks of a group.
+std::span<const Translation> korean_rank_phrases();
 
 // All of these.
 std::span<const std::span<const Translation>> korean_phrases();

@@ -2,20 +2,22 @@
 // machines (distribute/mpi.h), threads of one process
 // (distribute/thread_ranks.h), or a single rank.
 //
-// Every rank calls the same functions in the same order. Bytes between two ranks
-// arrive in the order in which they were sent; nothing is ever added up on the
-// way, so no result depends on who was faster. All ranks run on machines with
-// the same byte order.
+// Every rank calls the same functions in the same order. Bytes between two
+// ranks arrive in the order in which they were sent; nothing is ever added up
+// on the way, so no result depends on who was faster. All ranks run on machines
+// with the same byte order. A rank uses its communicator on one thread.
 //
-// A rank waits for another at most until the deadline. After any error a group
-// is of no more use: abort() tells the others, and whoever then waits ends with
-// an error, too.
+// A rank waits for another at most until the deadline; where the other has to
+// wait for third ranks first, half as long again, so that a failure is blamed
+// on the rank that failed. The first failure that a rank notices ends the
+// group: all ranks are told, every wait ends, and every later call fails. A
+// rank that fails by itself calls abort().
 //
 // Errors of every function: rank_failure for a rank that failed, ended or did
 // not answer within the deadline. The message names that rank, the operation
 // and the step (set_step()):
 //
-//   attention: rank 2 did not answer within 60 s, at keys 768 to 1151
+//   attention: rank 2 did not answer within 60 s; at keys 768 to 1151
 #pragma once
 
 #include <chrono>
@@ -25,6 +27,7 @@
 #include <string>
 #include <string_view>
 
+#include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/version.h"
 
@@ -53,8 +56,9 @@ class Communicator {
   // What messages say is being done: "attention" and "keys 0 to 383".
   void set_step(std::string_view operation, std::string_view step);
 
-  // A send or a receive that was started. finish() ends it; until then its
-  // bytes belong to the communicator.
+  // A send or a receive that was started. finish() ends it; until then, or
+  // until any function returns a rank_failure, its bytes belong to the
+  // communicator.
   class Transfer {
    public:
     Transfer() = default;
@@ -64,10 +68,13 @@ class Communicator {
     explicit Transfer(std::size_t number) : number_(number) {}
     std::size_t number_ = 0;  // 0: none, which finish() takes as done
   };
+  // May wait for the other rank to receive, but only in finish(). Errors:
+  // out_of_range for a rank outside of the group.
   Result<Transfer> start_send(std::span<const std::byte> bytes, std::size_t to);
-  // As many bytes as the other rank sends. Errors: also shape_mismatch for
-  // another number.
+  // As many bytes as the other rank sends. Errors: also shape_mismatch, here or
+  // in finish(), for another number.
   Result<Transfer> start_receive(std::span<std::byte> bytes, std::size_t from);
+  // Errors: also invalid_argument for a copy of a transfer that was finished.
   Status finish(Transfer& transfer);
 
   Status send(std::span<const std::byte> bytes, std::size_t to);
@@ -89,21 +96,68 @@ class Communicator {
   Status check_same(std::string_view what, std::string_view text);
   // The error of the lowest rank that failed, on every rank; its message names
   // that rank. So no rank goes on alone after one of them has found a mistake.
+  // An error of agree() or check_same() ends the group: nobody has to be told.
   Status agree(const Status& own);
 
-  // Whoever waits for this rank, now or later, gets an error with the message.
+  // Whoever waits for a rank of the group, now or later, gets a rank_failure
+  // with this message. Does nothing if the group has ended already.
   void abort(const Error& reason) noexcept;
 
+  // ---- For back ends. ----
+  // A transfer on its way. Its destructor gives it up: from then on nobody
+  // touches its bytes.
+  class Pending {
+   public:
+    Pending() = default;
+    Pending(const Pending&) = delete;
+    Pending& operator=(const Pending&) = delete;
+    virtual ~Pending();
+    // Waits until the transfer has ended, or until a time, and says whether it
+    // has ended. Errors name the other rank.
+    virtual Result<bool> wait(std::chrono::steady_clock::time_point until) = 0;
+  };
+
  protected:
-  Communicator(std::size_t rank, std::size_t ranks)
-      : rank_(rank), ranks_(ranks) {}
+  Communicator(std::size_t rank, std::size_t ranks);
 
  private:
+  // To or from another rank. This class destroys the transfers, after the
+  // destructor of the back end.
+  virtual Result<std::unique_ptr<Pending>> begin_send(
+      std::span<const std::byte> bytes, std::size_t to) = 0;
+  virtual Result<std::unique_ptr<Pending>> begin_receive(
+      std::span<std::byte> bytes, std::size_t from) = 0;
+  // Ends the waits of all other ranks with this error.
+  virtual void tell(const Error& reason) noexcept = 0;
+
+  struct State;
+  Status check_rank(std::string_view operation, std::string_view argument,
+                    std::size_t rank) const;
+  Result<Transfer> start(Result<std::unique_ptr<Pending>> pending,
+                         std::size_t other);
+  Status finish_within(Transfer& transfer, std::chrono::milliseconds patience);
+  Status finish_within(const Result<Transfer>& started,
+                       std::chrono::milliseconds patience);
+  Status send_text(std::string_view text, std::size_t to,
+                   std::chrono::milliseconds patience);
+  Result<std::string> receive_text(std::size_t from,
+                                   std::chrono::milliseconds patience);
+  // How long to wait for a rank that waits for `others` of at most `most`
+  // ranks, one after another, before it answers.
+  std::chrono::milliseconds patience(std::size_t others,
+                                     std::size_t most) const;
+  // Rank 0 makes one text of those of all ranks, which every rank gets.
+  Result<std::string> decide(
+      std::string_view own,
+      FunctionRef<std::string(std::span<const std::string>)> decision);
+  // The status that was decided; an error ends the group.
+  Status conclude(const Result<std::string>& decided);
+  Error fail(const Error& error);
+
   std::size_t rank_;
   std::size_t ranks_;
   std::chrono::milliseconds deadline_ = kDefaultDeadline;
-  std::string operation_;
-  std::string step_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

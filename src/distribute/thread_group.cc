@@ -1,0 +1,122 @@
+#include "distribute/thread_group.h"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "distribute/rank_error.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+ThreadGroup::ThreadGroup(std::size_t ranks)
+    : ranks_(ranks), runs_(ranks, true) {
+  for (std::size_t from = 0; from < ranks; ++from) {
+    ended_.push_back(rank_has_ended(from));
+    for (std::size_t to = 0; to < ranks; ++to) {
+      links_.emplace_back(from);
+    }
+  }
+  for (std::size_t lost = 0; lost < 2 * ranks; ++lost) {
+    links_.emplace_back(lost / 2);
+  }
+}
+
+Link& ThreadGroup::link(std::size_t from, std::size_t to) {
+  return links_[from * ranks_ + to];
+}
+
+Link& ThreadGroup::lost_sends(std::size_t rank) {
+  return links_[ranks_ * ranks_ + 2 * rank];
+}
+
+Link& ThreadGroup::lost_receives(std::size_t rank) {
+  return links_[ranks_ * ranks_ + 2 * rank + 1];
+}
+
+void ThreadGroup::close(const Error& reason) {
+  for (Link& link : links_) {
+    link.close(reason);
+  }
+}
+
+void ThreadGroup::end(std::size_t rank) {
+  for (std::size_t other = 0; other < ranks_; ++other) {
+    link(rank, other).close(ended_[rank]);
+    link(other, rank).close(ended_[rank]);
+  }
+  const std::lock_guard lock(mutex_);
+  runs_[rank] = false;
+  changed_.notify_all();
+}
+
+void ThreadGroup::hang(std::size_t rank) {
+  std::unique_lock lock(mutex_);
+  runs_[rank] = false;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return std::ranges::count(runs_, true) == 0; });
+}
+
+// ---- A rank of it. ----
+
+Result<ThreadCommunicator::Outcome> ThreadCommunicator::next_operation(
+    std::size_t other) {
+  const std::size_t operation = operation_++;
+  Outcome outcome;
+  for (const RankFault& fault : faults_) {
+    if (fault.rank != rank() || operation < fault.at) {
+      continue;
+    }
+    switch (fault.kind) {
+      case RankFault::Kind::ends:
+        is_silent_ = true;
+        group_.end(rank());
+        return rank_has_ended(rank());
+      case RankFault::Kind::hangs:
+        is_silent_ = true;
+        group_.hang(rank());
+        return rank_has_ended(rank());
+      case RankFault::Kind::is_slow:
+        std::this_thread::sleep_for(fault.delay);
+        break;
+      case RankFault::Kind::loses_link:
+        outcome.is_lost |= other == fault.other;
+        break;
+      case RankFault::Kind::sends_short:
+        outcome.is_short = true;
+        break;
+    }
+  }
+  return outcome;
+}
+
+Result<std::unique_ptr<Communicator::Pending>> ThreadCommunicator::begin_send(
+    std::span<const std::byte> bytes, std::size_t to) {
+  const auto outcome = next_operation(to);
+  HEADWISE_TRY(outcome);
+  static constexpr std::array<std::byte, 1> kOne{};
+  if (outcome->is_short) {
+    bytes = bytes.empty() ? std::span<const std::byte>(kOne)
+                          : bytes.first(bytes.size() - 1);
+  }
+  Link& link =
+      outcome->is_lost ? group_.lost_sends(rank()) : group_.link(rank(), to);
+  return link.send(bytes);
+}
+
+Result<std::unique_ptr<Communicator::Pending>>
+ThreadCommunicator::begin_receive(std::span<std::byte> bytes,
+                                  std::size_t from) {
+  const auto outcome = next_operation(from);
+  HEADWISE_TRY(outcome);
+  Link& link = outcome->is_lost ? group_.lost_receives(rank())
+                                : group_.link(from, rank());
+  return link.receive(bytes);
+}
+
+void ThreadCommunicator::tell(const Error& reason) noexcept {
+  if (!is_silent_) {
+    group_.close(reason);
+  }
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
