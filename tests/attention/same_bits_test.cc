@@ -10,7 +10,6 @@ namespace headwise {
 namespace {
 
 using testing_support::attend;
-using testing_support::clone;
 using testing_support::copy_of;
 using testing_support::every_options;
 using testing_support::EveryBias;

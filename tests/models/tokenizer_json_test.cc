@@ -25,8 +25,10 @@ std::string small_vocab() {
   std::string_view rest = kSmallVocabulary;
   for (int id = 0; !rest.empty(); ++id) {
     const std::size_t end = rest.find('\n');
-    vocab = "\"" + std::string(rest.substr(0, end)) +
-            "\": " + std::to_string(id) + (vocab.empty() ? "" : ", ") + vocab;
+    std::string entry = "\"";
+    entry.append(rest.substr(0, end)).append("\": ");
+    entry.append(std::to_string(id)).append(vocab.empty() ? "" : ", ");
+    vocab.insert(0, entry);
     rest.remove_prefix(end + 1);
   }
   return "{" + vocab + "}";

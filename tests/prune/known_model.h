@@ -31,7 +31,7 @@ class KnownModel {
                  : HeadId{2, n - 2};
   }
 
-  double loss(std::size_t x, const Gates& g) const {
+  static double loss(std::size_t x, const Gates& g) {
     double sum = 0;
     for (std::size_t h = 0; h < kHeads; ++h) {
       sum += alone(x, h) * (1 - g[h]);
@@ -41,7 +41,7 @@ class KnownModel {
     }
     return sum;
   }
-  double gradient(std::size_t x, std::size_t h, const Gates& g) const {
+  static double gradient(std::size_t x, std::size_t h, const Gates& g) {
     double sum = -alone(x, h);
     for (std::size_t k = 0; k < kHeads; ++k) {
       sum -=
@@ -50,10 +50,10 @@ class KnownModel {
     return sum;
   }
   // What a head attends to depends on the gates before it.
-  double entropy(std::size_t x, std::size_t h, const Gates& g) const {
+  static double entropy(std::size_t x, std::size_t h, const Gates& g) {
     return 1 + alone(x, h) + (h == 0 ? 0 : together(x, h - 1, h) * g[h - 1]);
   }
-  double largest(std::size_t x, std::size_t h, const Gates& g) const {
+  static double largest(std::size_t x, std::size_t h, const Gates& g) {
     return 2 - entropy(x, h, g) / 3;
   }
 
@@ -62,8 +62,8 @@ class KnownModel {
     return {
         .heads = heads,
         .examples = kExamples,
-        .losses = [this](std::size_t begin, std::size_t end,
-                         HeadGateSpan gates) -> Result<std::vector<double>> {
+        .losses = [](std::size_t begin, std::size_t end,
+                     HeadGateSpan gates) -> Result<std::vector<double>> {
           std::vector<double> losses;
           for (std::size_t x = begin; x < end; ++x) {
             losses.push_back(loss(x, flat(gates)));
@@ -94,7 +94,7 @@ class KnownModel {
   }
 
   // The scores of the heads that are on, in double; 0 of the others.
-  std::vector<double> scores(ImportanceMethod method, const Gates& g) const {
+  static std::vector<double> scores(ImportanceMethod method, const Gates& g) {
     std::vector<double> means(kHeads);
     for (std::size_t h = 0; h < kHeads; ++h) {
       for (std::size_t x = 0; x < kExamples && g[h] != 0; ++x) {
@@ -116,8 +116,8 @@ class KnownModel {
   }
 
   // Scores and order of rounds that turn off `a_round` heads each.
-  std::pair<std::vector<double>, std::vector<HeadId>> importance(
-      ImportanceMethod method, std::size_t a_round) const {
+  static std::pair<std::vector<double>, std::vector<HeadId>> importance(
+      ImportanceMethod method, std::size_t a_round) {
     Gates g(kHeads, 1);
     std::vector<double> all(kHeads);
     std::vector<HeadId> order;
@@ -152,8 +152,8 @@ class KnownModel {
     return number(500 + x * 29 + h * 211 + k * 307);
   }
 
-  double of_example(ImportanceMethod method, std::size_t x, std::size_t h,
-                    const Gates& g) const {
+  static double of_example(ImportanceMethod method, std::size_t x,
+                           std::size_t h, const Gates& g) {
     const auto rounded = [](double y) {
       return static_cast<double>(static_cast<float>(y));
     };

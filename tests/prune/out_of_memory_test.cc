@@ -24,7 +24,6 @@ namespace headwise {
 namespace {
 
 using testing_support::as_status;
-using testing_support::expect_failures;
 using testing_support::expect_failures_of_errors;
 using testing_support::failures_of;
 using testing_support::filled;

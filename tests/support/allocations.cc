@@ -7,8 +7,8 @@
 
 namespace headwise::testing_support {
 
-long& failing_allocation() {
-  thread_local long failing = 0;
+std::int64_t& failing_allocation() {
+  thread_local std::int64_t failing = 0;
   return failing;
 }
 std::atomic<std::size_t> allocations = 0;
@@ -21,7 +21,7 @@ namespace {
 
 void* allocate(std::size_t size, std::size_t alignment) {
   ++headwise::testing_support::allocations;
-  long& failing = headwise::testing_support::failing_allocation();
+  std::int64_t& failing = headwise::testing_support::failing_allocation();
   if (failing > 0 && --failing == 0) {
     return nullptr;
   }

@@ -4,12 +4,13 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace headwise::testing_support {
 
 // The allocation of this thread that fails, counted down; 0 is none.
 // (A function: g++ 12 checks an extern thread_local wrongly under sanitizers.)
-long& failing_allocation();
+std::int64_t& failing_allocation();
 // All there were so far, on any thread.
 extern std::atomic<std::size_t> allocations;
 // Bytes that are allocated now, and the most that ever were; who sets the

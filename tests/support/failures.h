@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -22,11 +23,11 @@ inline void begin_threads() { Executor::default_executor().threads(); }
 // slow only each `step`th does. What it does without the memory that failed
 // (std::stable_sort() can), `undo` takes back.
 template <class Work>
-long failures_of(
-    const Work& work, long step = 1,
+std::int64_t failures_of(
+    const Work& work, std::int64_t step = 1,
     const std::function<void()>& undo = [] {}) {
   begin_threads();
-  for (long nth = 1;; nth += step) {
+  for (std::int64_t nth = 1;; nth += step) {
     failing_allocation() = nth;
     const auto result = work();
     const bool all_served = failing_allocation() > 0;
@@ -47,7 +48,7 @@ long failures_of(
 // The same of work that fails by itself: without the memory for its own error
 // it returns out_of_memory.
 template <class Work>
-long failures_of_an_error(const Work& work) {
+std::int64_t failures_of_an_error(const Work& work) {
   begin_threads();
   const auto own = work();
   EXPECT_FALSE(own);
@@ -55,7 +56,7 @@ long failures_of_an_error(const Work& work) {
     return 0;
   }
   EXPECT_NE(own.error().code(), ErrorCode::out_of_memory);
-  for (long nth = 1;; ++nth) {
+  for (std::int64_t nth = 1;; ++nth) {
     failing_allocation() = nth;
     const auto result = work();
     const bool all_served = failing_allocation() > 0;
@@ -77,7 +78,7 @@ long failures_of_an_error(const Work& work) {
 // What tests do for themselves, such as a copy of an argument, does not count.
 template <class Work>
 auto not_counted(const Work& work) {
-  const long nth = std::exchange(failing_allocation(), 0);
+  const std::int64_t nth = std::exchange(failing_allocation(), 0);
   auto result = work();
   failing_allocation() = nth;
   return result;
