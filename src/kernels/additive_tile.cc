@@ -76,8 +76,9 @@ HWY_INLINE Vector key_features(const float* HWY_RESTRICT key, std::size_t first,
 }
 
 // Adds the gradients of one vector of features.
-void add_features(const AdditiveBlock& block, std::size_t first,
-                  const AdditiveGradients& sums) {
+template <bool kKeys, bool kQueries>
+HWY_INLINE void add_features(const AdditiveBlock& block, std::size_t first,
+                             const AdditiveGradients& sums) {
   const Lane d;
   const std::size_t size = row_size(block.D);
   const Vector w = hn::Load(d, block.w + first);
@@ -101,17 +102,23 @@ void add_features(const AdditiveBlock& block, std::size_t first,
         const Vector slope = hn::Mul(w, hn::NegMulAdd(t, t, one));
         float* to_query = d_queries + row * kLanes;
         float* to_w = d_w + row * kLanes;
-        d_key = hn::MulAdd(d_score, slope, d_key);
-        hn::Store(hn::MulAdd(d_score, slope, hn::Load(d, to_query)), d,
-                  to_query);
-        hn::Store(hn::MulAdd(d_score, t, hn::Load(d, to_w)), d, to_w);
+        if constexpr (kKeys) {
+          d_key = hn::MulAdd(d_score, slope, d_key);
+        }
+        if constexpr (kQueries) {
+          hn::Store(hn::MulAdd(d_score, slope, hn::Load(d, to_query)), d,
+                    to_query);
+          hn::Store(hn::MulAdd(d_score, t, hn::Load(d, to_w)), d, to_w);
+        }
       }
     }
-    float* to_key = sums.d_keys + k * size + first;
-    hn::Store(hn::Add(hn::Load(d, to_key), d_key), d, to_key);
+    if constexpr (kKeys) {
+      float* to_key = sums.d_keys + k * size + first;
+      hn::Store(hn::Add(hn::Load(d, to_key), d_key), d, to_key);
+    }
   }
   std::size_t rows = 0;
-  for (const QueryPart* part = block.parts; part != end; ++part) {
+  for (const QueryPart* part = block.parts; kQueries && part != end; ++part) {
     rows += part->queries;
   }
   for (std::size_t row = 0; row < rows; ++row) {
@@ -127,7 +134,13 @@ void add_features(const AdditiveBlock& block, std::size_t first,
 
 void add_gradients(const AdditiveBlock& block, const AdditiveGradients& sums) {
   for (std::size_t first = 0; first < block.D; first += kLanes) {
-    add_features(block, first, sums);
+    if (sums.d_keys == nullptr) {
+      add_features<false, true>(block, first, sums);
+    } else if (sums.d_queries == nullptr) {
+      add_features<true, false>(block, first, sums);
+    } else {
+      add_features<true, true>(block, first, sums);
+    }
   }
 }
 

@@ -37,7 +37,8 @@ struct AdditiveBlock {
   std::size_t parts_count;
 };
 
-// The sums to which a block is added, (rows, row_size(D)) each.
+// The sums to which a block is added, (rows, row_size(D)) each. Null: d_keys,
+// or the other two, are not wanted.
 struct AdditiveGradients {
   float* d_keys;
   float* d_queries;

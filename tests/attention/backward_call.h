@@ -84,10 +84,14 @@ Gradients<T> gradients_for(const Inputs<T>& in, const AttentionOptions& options,
           filled<T, 2>(spec.added_keys.bias_v().extents(), T{42})};
 }
 
-// The forward pass, then the backward one.
-inline Gradients<float> differentiate(
-    const Inputs<float>& in, const Upstream<float>& upstream,
-    const AttentionOptions& options = {},
+// What a forward pass leaves for the backward one.
+struct SavedForward {
+  Tensor<float, 4> output;
+  Tensor<float, 4> softmax_rows;
+};
+
+inline SavedForward attend_and_save(
+    const Inputs<float>& in, const AttentionOptions& options = {},
     const OperationOptions& operation_options = {}) {
   auto out = outputs_for(in, options, operation_options);
   const auto [B, Lq, Hq, D] = in.query.extents();
@@ -98,13 +102,32 @@ inline Gradients<float> differentiate(
       attention(in.query.view(), in.key.view(), in.value.view(), outputs,
                 options, operation_options);
   EXPECT_TRUE(forward) << forward.error().message();
+  return {std::move(out.output), std::move(rows)};
+}
+
+inline BackwardInputs backward_inputs(const Inputs<float>& in,
+                                      const SavedForward& saved,
+                                      const Upstream<float>& upstream) {
+  return {in.query.view(),
+          in.key.view(),
+          in.value.view(),
+          view_of(saved.output),
+          view_of(saved.softmax_rows),
+          upstream.d_output.view(),
+          upstream.d_attn_weights.size() == 0 ? TensorView<const float, 4>()
+                                              : upstream.d_attn_weights.view()};
+}
+
+// The forward pass, then the backward one.
+inline Gradients<float> differentiate(
+    const Inputs<float>& in, const Upstream<float>& upstream,
+    const AttentionOptions& options = {},
+    const OperationOptions& operation_options = {}) {
+  const SavedForward saved = attend_and_save(in, options, operation_options);
   auto gradients = gradients_for(in, options, operation_options);
-  const Status s = attention_backward(
-      {in.query.view(), in.key.view(), in.value.view(), view_of(out.output),
-       view_of(rows), upstream.d_output.view(),
-       upstream.d_attn_weights.size() == 0 ? TensorView<const float, 4>()
-                                           : upstream.d_attn_weights.view()},
-      gradients.views(), options, operation_options);
+  const Status s =
+      attention_backward(backward_inputs(in, saved, upstream),
+                         gradients.views(), options, operation_options);
   EXPECT_TRUE(s) << s.error().message();
   return gradients;
 }

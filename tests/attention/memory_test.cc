@@ -316,6 +316,30 @@ TEST(BackwardMemoryTest, OfARaggedBatchFollowsItsRows) {
   EXPECT_LT(bytes, kRows * 500);
 }
 
+TEST(BackwardMemoryTest, AGradientThatIsNotWantedTakesNone) {
+  constexpr std::size_t kLength = 2048;
+  constexpr std::size_t kSize = 64;
+  auto x = filled<float, 4>({1, kLength, 1, kSize}, 1);
+  const Executor executor = Executor::with_threads(1).value();
+  const auto spec = AttentionSpec::create({.B = 1,
+                                           .Hq = 1,
+                                           .Hkv = 1,
+                                           .Lq = kLength,
+                                           .Lkv = kLength,
+                                           .D = kSize,
+                                           .Dv = kSize},
+                                          {.executor = &executor})
+                        .value();
+  const auto bytes = [&](const AttentionGradients& gradients) {
+    return backward_workspace_bytes(spec, backward_schedule_of(spec),
+                                    CallGradients(gradients));
+  };
+  const std::size_t all = bytes({.query = x, .key = x, .value = x});
+  const std::size_t head = x.size() * sizeof(float);
+  EXPECT_LE(bytes({.query = x}) + 2 * head, all);        // the sums
+  EXPECT_LE(bytes({.key = x, .value = x}) + head, all);  // the keys' panels
+}
+
 TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {
   const Executor executor = Executor::with_threads(1).value();
   const Inputs<float> in = random_inputs(kSmall, 1130);

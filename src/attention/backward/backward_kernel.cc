@@ -58,11 +58,11 @@ float* take_of_heads(const TensorView<float, 2>& gradient,
 // What one worker computes in.
 struct WorkerMemory {
   // This many heads and blocks of queries belong to it.
-  WorkerMemory(const AttentionSpec& spec, std::size_t own_heads,
-               std::size_t own_blocks, Arena& arena)
+  WorkerMemory(const AttentionSpec& spec, const WantedGradients& wanted,
+               std::size_t own_heads, std::size_t own_blocks, Arena& arena)
       : scratch(make_array<GradientScratch>(arena, 1, spec)),
-        heads(make_array<GradientHead>(arena, own_heads, spec)),
-        blocks(make_array<GradientBlock>(arena, own_blocks, spec)) {}
+        heads(make_array<GradientHead>(arena, own_heads, spec, wanted)),
+        blocks(make_array<GradientBlock>(arena, own_blocks, spec, wanted)) {}
 
   std::span<GradientScratch> scratch;
   std::span<GradientHead> heads;
@@ -89,12 +89,13 @@ struct Memory {
         d_bias_k(take_of_heads(gradients.bias_k, spec.shape, arena)),
         d_bias_v(take_of_heads(gradients.bias_v, spec.shape, arena)),
         heads(make_array<GradientHead>(arena, schedule.whole_heads ? 0 : 1,
-                                       spec)),
+                                       spec, WantedGradients(gradients))),
         blocks(make_array<GradientBlock>(
-            arena, schedule.whole_heads ? 0 : query_blocks(spec.shape.Lq),
-            spec)),
+            arena, schedule.whole_heads ? 0 : query_blocks(spec.shape.Lq), spec,
+            WantedGradients(gradients))),
         workers(make_array<WorkerMemory>(
-            arena, schedule.workers, spec, own_heads(schedule, gradients),
+            arena, schedule.workers, spec, WantedGradients(gradients),
+            own_heads(schedule, gradients),
             own_heads(schedule, gradients) *
                 (schedule.whole_heads ? schedule.blocks_at_once : 1))) {}
 

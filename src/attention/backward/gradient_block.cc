@@ -56,8 +56,10 @@ GradientScratch::GradientScratch(const AttentionSpec& spec, Arena& arena)
       read(arena.take<kernels::MaskWord>(kernels::kMaxParts, kKeyBlock)),
       kept(arena.take<kernels::MaskWord>(kKeyBlock)) {}
 
-GradientBlock::GradientBlock(const AttentionSpec& spec, Arena& arena)
+GradientBlock::GradientBlock(const AttentionSpec& spec,
+                             const WantedGradients& wanted, Arena& arena)
     : spec_(spec),
+      wanted_(wanted),
       loops_(kernels::attention_tile()),
       gradient_loops_(kernels::gradient_tile()),
       additive_loops_(kernels::additive_tile()),
@@ -65,10 +67,16 @@ GradientBlock::GradientBlock(const AttentionSpec& spec, Arena& arena)
       tile_scores_(spec, arena),
       q_t_(arena.take<float>(spec.shape.D, kQueryBlock)),
       d_output_t_(arena.take<float>(spec.shape.Dv, kQueryBlock)),
-      q_(arena.take<float>(kQueryBlock, row_size(spec.shape.D))),
-      d_output_(arena.take<float>(kQueryBlock, row_size(spec.shape.Dv))),
-      d_query_(arena.take<float>(kQueryBlock, row_size(spec.shape.D))),
-      d_w_(spec.additive()
+      q_(reads_query_rows()
+             ? arena.take<float>(kQueryBlock, row_size(spec.shape.D))
+             : nullptr),
+      d_output_(wanted.values
+                    ? arena.take<float>(kQueryBlock, row_size(spec.shape.Dv))
+                    : nullptr),
+      d_query_(wanted.queries
+                   ? arena.take<float>(kQueryBlock, row_size(spec.shape.D))
+                   : nullptr),
+      d_w_(wanted.queries && spec.additive()
                ? arena.take<float>(kQueryBlock, row_size(spec.shape.D))
                : nullptr),
       max_(arena.take<float>(kQueryBlock)),
@@ -107,11 +115,15 @@ void GradientBlock::begin(const QueryRange& range,
   const std::size_t D = spec_.shape.D;
   const std::size_t Dv = spec_.shape.Dv;
   const Part whole{0, range.count, 0};
-  query_finite_ = layout_.pack_rows(rows_of(inputs.query, place_, range, whole),
-                                    D, row_size(D), q_);
-  d_output_finite_ =
-      layout_.pack_rows(rows_of(inputs.d_output, place_, range, whole), Dv,
-                        row_size(Dv), d_output_);
+  if (reads_query_rows()) {
+    query_finite_ = layout_.pack_rows(
+        rows_of(inputs.query, place_, range, whole), D, row_size(D), q_);
+  }
+  if (wanted_.values) {
+    d_output_finite_ =
+        layout_.pack_rows(rows_of(inputs.d_output, place_, range, whole), Dv,
+                          row_size(Dv), d_output_);
+  }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
     const auto pack = [&](const NumberView<const void>& tensor,
@@ -127,8 +139,10 @@ void GradientBlock::begin(const QueryRange& range,
     gradient_loops_.delta(d_output_t, own.output_t, Dv, own_part.lanes,
                           delta_ + own_part.first);
   }
-  std::fill_n(d_query_, row_size(D) * kQueryBlock, 0.0f);
-  if (spec_.additive()) {
+  if (d_query_ != nullptr) {
+    std::fill_n(d_query_, row_size(D) * kQueryBlock, 0.0f);
+  }
+  if (d_w_ != nullptr) {
     std::fill_n(d_w_, row_size(D) * kQueryBlock, 0.0f);
   }
   std::fill_n(d_slopes_, kQueryBlock, 0.0f);
@@ -372,13 +386,16 @@ void GradientBlock::add_t5_bias(const Tile& tile, const GradientScratch& own) {
 
 void GradientBlock::take(const GradientHead& head, std::size_t block,
                          const GradientScratch& own) {
+  if (!wanted_.any_of_pairs()) {
+    return;
+  }
   const Gradients found = differentiate(head, block, own);
   const std::size_t keys = found.tile.keys;
   if (keys == 0) {
     return;
   }
   const bool has_bias = !head.is_added(block);
-  if (spec_.t5_bias.given() && has_bias) {
+  if (wanted_.t5_bias && has_bias) {
     add_t5_bias(found.tile, own);
   }
   kernels::QueryPart weights[kernels::kMaxParts];
@@ -386,7 +403,7 @@ void GradientBlock::take(const GradientHead& head, std::size_t block,
     const Part own_part = part(n);
     const Tile tile = tile_of(found.tile, own_part);
     const std::size_t at = own_part.first * kKeyBlock;
-    if (spec_.alibi.given() && has_bias) {
+    if (wanted_.slopes && has_bias) {
       add_slopes(tile, n, own);
     }
     if (spec_.softcap && found.scores) {
@@ -402,8 +419,10 @@ void GradientBlock::take(const GradientHead& head, std::size_t block,
     weights[n] = {own.p + at, own_part.lanes, own_part.queries,
                   all ? nullptr : own.read + n * kKeyBlock};
   }
-  gradient_loops_.add_queries(weights, parts(), keys, d_output_,
-                              row_size(spec_.shape.Dv), head.d_values(block));
+  if (wanted_.values) {
+    gradient_loops_.add_queries(weights, parts(), keys, d_output_,
+                                row_size(spec_.shape.Dv), head.d_values(block));
+  }
   if (found.scores) {
     add_operands(head, block, found, own);
   }
@@ -421,7 +440,7 @@ void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
     const float* d_scores = own.d_scores + own_part.first * kKeyBlock;
     const kernels::MaskWord* allowed =
         found.masked ? own.allowed + n * kKeyBlock : nullptr;
-    if (!spec_.additive()) {
+    if (wanted_.queries && !spec_.additive()) {
       gradient_loops_.add_keys(
           d_scores, head.key_panels(block), head.count(block),
           head.finite(block) ? nullptr : allowed, keys, D8, own_part.queries,
@@ -433,12 +452,12 @@ void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
     scores[n] = {d_scores, own_part.lanes, own_part.queries,
                  all ? nullptr : allowed};
   }
-  if (spec_.additive()) {
+  if (spec_.additive() && reads_query_rows()) {
     additive_loops_.add_gradients(
         {head.keys(block), keys, D, tile_scores_.score_weight(), q_, scores,
          parts()},
-        {head.d_keys(block), d_query_, d_w_});
-  } else {
+        {wanted_.keys ? head.d_keys(block) : nullptr, d_query_, d_w_});
+  } else if (wanted_.keys) {
     gradient_loops_.add_queries(scores, parts(), keys, q_, row_size(D),
                                 head.d_keys(block));
   }

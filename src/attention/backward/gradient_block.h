@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "attention/backward/gradient_head.h"
+#include "attention/backward/wanted_gradients.h"
 #include "attention/forward/query_tile.h"
 #include "attention/forward/tile_scores.h"
 #include "kernels/gradient_tile.h"
@@ -72,7 +73,8 @@ class GradientBlock {
     bool masked;  // own.allowed and own.read say which values are read
   };
 
-  GradientBlock(const AttentionSpec& spec, Arena& arena);
+  GradientBlock(const AttentionSpec& spec, const WantedGradients& wanted,
+                Arena& arena);
 
   // Takes at most kQueryBlock queries of a row of blocks.
   void begin(const QueryRange& range, const BackwardCallInputs& inputs,
@@ -85,7 +87,8 @@ class GradientBlock {
   Gradients differentiate(const GradientHead& head, std::size_t block,
                           const GradientScratch& own);
   // The same, and adds what follows to the gradients of the head's keys and
-  // values and of the queries. The blocks of keys come in their order.
+  // values and of the queries, where they are wanted. The blocks of keys come
+  // in their order.
   void take(const GradientHead& head, std::size_t block,
             const GradientScratch& own);
   // Writes the queries' gradients and the block's shares, where they are
@@ -121,6 +124,10 @@ class GradientBlock {
   // What follows from the gradients of the plain scores, own.d_scores.
   void add_operands(const GradientHead& head, std::size_t block,
                     const Gradients& found, const GradientScratch& own);
+  // Whether they read the queries in rows.
+  bool reads_query_rows() const {
+    return wanted_.keys || (wanted_.queries && spec_.additive());
+  }
   void store_query(const NumberView<void>& d_query) const;
   // The block's place among the shares.
   std::size_t share() const;
@@ -129,6 +136,7 @@ class GradientBlock {
   void store_sinks(TensorView<float, 3> sinks) const;
 
   const AttentionSpec& spec_;
+  WantedGradients wanted_;
   const kernels::AttentionTile& loops_;
   const kernels::GradientTile& gradient_loops_;
   const kernels::AdditiveTile& additive_loops_;
@@ -147,11 +155,12 @@ class GradientBlock {
   bool d_output_finite_ = true;
   float* q_t_;         // (parts, D, lanes), times TileScores' factor
   float* d_output_t_;  // (parts, Dv, lanes)
-  float* q_;           // (queries, row_size(D))
-  float* d_output_;    // (queries, row_size(Dv))
-  float* d_query_;     // (parts, D8, lanes); additive: (queries, row_size(D))
-  float* d_w_;         // additive: of the score_weight, (queries, row_size(D))
-  float* max_;         // (parts, lanes), and so on
+  // Null where nothing wanted needs them, as those below:
+  float* q_;         // (queries, row_size(D))
+  float* d_output_;  // (queries, row_size(Dv))
+  float* d_query_;   // (parts, D8, lanes); additive: (queries, row_size(D))
+  float* d_w_;       // additive: of the score_weight, (queries, row_size(D))
+  float* max_;       // (parts, lanes), and so on
   float* reciprocal_;
   float* delta_;
   float* d_slopes_;

@@ -13,6 +13,14 @@ std::size_t most_blocks(const AttentionSpec& spec) {
   return key_blocks(spec.shape.Lkv) + 1 + spec.added_keys.count();
 }
 
+std::size_t panels_size(const AttentionSpec& spec,
+                        const WantedGradients& wanted) {
+  const bool needed = wanted.queries && !spec.additive();
+  return needed ? kernels::value_columns(spec.shape.D) / kernels::kValuePanel *
+                      kernels::value_panel_size(kKeyBlock)
+                : 0;
+}
+
 template <class Void>
 kernels::NumberRows<Void> rows_of(const NumberView<Void>& tensor,
                                   const SequencePlace& place, std::size_t g,
@@ -22,17 +30,22 @@ kernels::NumberRows<Void> rows_of(const NumberView<Void>& tensor,
 
 }  // namespace
 
-GradientHead::GradientHead(const AttentionSpec& spec, Arena& arena)
+GradientHead::GradientHead(const AttentionSpec& spec,
+                           const WantedGradients& wanted, Arena& arena)
     : added_(spec.added_keys),
       D_(spec.shape.D),
       Dv_(spec.shape.Dv),
-      panels_size_(kernels::value_columns(D_) / kernels::kValuePanel *
-                   kernels::value_panel_size(kKeyBlock)),
+      wanted_(wanted),
+      panels_size_(panels_size(spec, wanted)),
       keys_(arena.take<float>(most_blocks(spec), kKeyBlock, D_)),
       values_(arena.take<float>(most_blocks(spec), kKeyBlock, Dv_)),
       panels_(arena.take<float>(most_blocks(spec), panels_size_)),
-      d_keys_(arena.take<float>(most_blocks(spec), kKeyBlock, row_size(D_))),
-      d_values_(arena.take<float>(most_blocks(spec), kKeyBlock, row_size(Dv_))),
+      d_keys_(wanted.keys ? arena.take<float>(most_blocks(spec), kKeyBlock,
+                                              row_size(D_))
+                          : nullptr),
+      d_values_(wanted.values ? arena.take<float>(most_blocks(spec), kKeyBlock,
+                                                  row_size(Dv_))
+                              : nullptr),
       finite_(arena.take<bool>(most_blocks(spec))) {}
 
 void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
@@ -70,14 +83,20 @@ void GradientHead::pack_added(std::size_t block) {
   for (std::size_t c = 0; c < Dv_; ++c) {
     values[c] = added_.value(n, g_, c);
   }
-  finite_[block] = kernels::tile_layout().pack_values(
-      kernels::Rows<const float>{keys, 1, static_cast<std::ptrdiff_t>(D_), 1},
-      D_, panels_ + block * panels_size_);
+  if (panels_size_ != 0) {
+    finite_[block] = kernels::tile_layout().pack_values(
+        kernels::Rows<const float>{keys, 1, static_cast<std::ptrdiff_t>(D_), 1},
+        D_, panels_ + block * panels_size_);
+  }
 }
 
 void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
-  std::fill_n(d_keys(block), count(block) * row_size(D_), 0.0f);
-  std::fill_n(d_values(block), count(block) * row_size(Dv_), 0.0f);
+  if (wanted_.keys) {
+    std::fill_n(d_keys(block), count(block) * row_size(D_), 0.0f);
+  }
+  if (wanted_.values) {
+    std::fill_n(d_values(block), count(block) * row_size(Dv_), 0.0f);
+  }
   if (is_added(block)) {
     pack_added(block);
     return;
@@ -86,7 +105,10 @@ void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
   const auto keys =
       rows_of(inputs.key, place_, g_, first_key(block), count(block));
   layout.pack_keys(keys, D_, keys_ + block * kKeyBlock * D_);
-  finite_[block] = layout.pack_values(keys, D_, panels_ + block * panels_size_);
+  if (panels_size_ != 0) {
+    finite_[block] =
+        layout.pack_values(keys, D_, panels_ + block * panels_size_);
+  }
   layout.pack_keys(
       rows_of(inputs.value, place_, g_, first_key(block), count(block)), Dv_,
       values_ + block * kKeyBlock * Dv_);

@@ -1,10 +1,11 @@
 // The keys and values of one head as the backward loops read them, and the sums
-// of their gradients.
+// of their gradients, where they are wanted.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 
+#include "attention/backward/wanted_gradients.h"
 #include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
 #include "headwise/attention/spec.h"
@@ -17,7 +18,8 @@ namespace headwise::inline HEADWISE_ABI {
 class GradientHead {
  public:
   // Room for one head of the largest sequence.
-  GradientHead(const AttentionSpec& spec, Arena& arena);
+  GradientHead(const AttentionSpec& spec, const WantedGradients& wanted,
+               Arena& arena);
 
   // Takes key head g of sequence b; then pack() takes its blocks, in any order.
   void begin(const AttentionSpec& spec, std::size_t b, std::size_t g);
@@ -65,7 +67,8 @@ class GradientHead {
   const float* values(std::size_t block) const {
     return values_ + block * kernels::kKeyBlock * Dv_;
   }
-  // Of a block: its keys in panels of 8 columns, (count, 8) each.
+  // Of a block: its keys in panels of 8 columns, (count, 8) each. Where the
+  // gradients of queries are wanted, of dot products.
   const float* key_panels(std::size_t block) const {
     return panels_ + block * panels_size_;
   }
@@ -86,7 +89,8 @@ class GradientHead {
   const BoundAddedKeys& added_;
   std::size_t D_;
   std::size_t Dv_;
-  std::size_t panels_size_;  // floats of a block's panels
+  WantedGradients wanted_;
+  std::size_t panels_size_;  // floats of a block's panels; 0: none are needed
   std::size_t g_ = 0;
   SequencePlace place_{};
   // Of the sequence: where the packed keys begin, the key that blocks are
