@@ -54,6 +54,7 @@
 #include "headwise/attention/stepwise.h"
 #include "headwise/attention/plan.h"
 #include "headwise/attention/forward.h"
+#include "headwise/attention/gradient_state.h"
 #include "headwise/attention/statistics.h"
 #include "headwise/attention/backward.h"
 #include "headwise/attention/device_attention.h"

@@ -238,6 +238,13 @@ GradientsObject call_backward(nb::handle query, nb::handle key,
   } else {
     options.read(keywords, {kAttentionOptions, kOperationOptions});
   }
+  if (options.operation.key_part != KeyPart::all) {
+    raise(Error(ErrorCode::unsupported,
+                {.operation = std::string(kOperation),
+                 .argument = "key_part",
+                 .given = "is given",
+                 .expected = "none: only C++ takes the gradients in parts"}));
+  }
   const CallTensors tensors(query, key, value, kOperation, kGraph, kOrder);
   const ForwardResults forward(output, softmax_rows, d_output, d_attn_weights,
                                kGraph, kOrder);
@@ -284,7 +291,8 @@ constexpr char kDocumentation[] =
     options    those of the attention() call, but not lse, softmax_rows, out
 
 Returns AttentionGradients. A gradient has the shape of what it belongs to.
-Errors: those of attention(); also ValueError for statistics.)";
+Errors: those of attention(); also ValueError for statistics and
+NotImplementedError for key_part.)";
 
 }  // namespace
 

@@ -175,6 +175,7 @@ def test_16_bits_of_torch(tensors):
         ({"gradients": ["bias"]}, ValueError, "'bias', which was not given"),
         ({"lse": True}, TypeError, "no option 'lse'"),
         ({"statistics": {"rows": True}}, ValueError, "statistics"),
+        ({"key_part": "first"}, NotImplementedError, "key_part is given, expected none"),
     ],
 )
 def test_wrong_options(tensors, options, error, message):

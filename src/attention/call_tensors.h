@@ -36,6 +36,8 @@ enum class CallTensor : std::uint8_t {
   scores,
   state_rows,
   state_context,
+  saved_output,  // what the forward pass left for the backward one
+  saved_rows,
   d_output,
   d_attn_weights,
   d_query,
@@ -48,8 +50,11 @@ enum class CallTensor : std::uint8_t {
   d_sinks,
   d_bias_k,
   d_bias_v,
+  state_d_query,
+  state_d_key,
+  state_d_value,
 };
-inline constexpr std::size_t kCallTensors = 35;
+inline constexpr std::size_t kCallTensors = 40;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {
@@ -97,8 +102,10 @@ enum class Need : std::uint8_t {
 enum class Condition : std::uint8_t {
   none,
   attn_weights,
-  last_part,  // the call has the last part of the keys, or all
-  state,      // it has a part
+  last_keys,  // the call has the last part of the keys, or all
+  last_queries,
+  key_part,  // it has a part of the keys
+  query_part,
   scores,
   rows,
   top_keys,
@@ -112,6 +119,15 @@ enum class Condition : std::uint8_t {
   bias_k,
 };
 
+// Which parts may have a gradient: sums over what a part does not have cannot
+// be computed in it.
+enum class Parts : std::uint8_t {
+  any,      // not a gradient: the condition says
+  keys,     // of the keys
+  queries,  // of the queries
+  none,     // only calls that have all of both
+};
+
 struct CallTensorRow {
   std::string_view name;
   std::string_view axes;
@@ -122,6 +138,7 @@ struct CallTensorRow {
   ElementType type = ElementType::of_call;
   Need need = Need::always;
   Condition condition = Condition::none;
+  Parts parts = Parts::any;
 };
 
 const CallTensorRow& row_of(CallTensor tensor);

@@ -64,7 +64,8 @@ struct CallGradients {
         score_weight(of.score_weight),
         sinks(of.sinks),
         bias_k(of.bias_k),
-        bias_v(of.bias_v) {}
+        bias_v(of.bias_v),
+        state(of.state) {}
 
   NumberView<void> query;
   NumberView<void> key;
@@ -76,6 +77,7 @@ struct CallGradients {
   TensorView<float, 1> sinks;
   TensorView<float, 2> bias_k;
   TensorView<float, 2> bias_v;
+  GradientState state;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "attention/key_part.h"
+#include "attention/check_parts.h"
 #include "base/check.h"
 #include "base/memory_overlap.h"
 #include "steps/step_checks.h"
@@ -68,10 +68,14 @@ bool holds(const AttentionSpec& spec, Condition condition) {
       return true;
     case Condition::attn_weights:
       return spec.attn_weights != AttnWeights::none;
-    case Condition::last_part:
+    case Condition::last_keys:
       return has_last_keys(spec.key_part);
-    case Condition::state:
+    case Condition::last_queries:
+      return has_last_queries(spec.query_part);
+    case Condition::key_part:
       return spec.key_part != KeyPart::all;
+    case Condition::query_part:
+      return spec.query_part != QueryPart::all;
     case Condition::scores:
       return spec.scores != ScoresStage::none;
     case Condition::rows:
@@ -100,10 +104,14 @@ bool holds(const AttentionSpec& spec, Condition condition) {
 
 std::string_view why_not(Condition condition) {
   switch (condition) {
-    case Condition::last_part:
+    case Condition::last_keys:
       return "none: only the last part of the keys has it";
-    case Condition::state:
+    case Condition::last_queries:
+      return "none: only the last part of the queries has it";
+    case Condition::key_part:
       return "none: the options have no key_part";
+    case Condition::query_part:
+      return "none: the options have no query_part";
     case Condition::bias:
       return "none: the options have no bias";
     case Condition::t5_bias:
@@ -119,6 +127,24 @@ std::string_view why_not(Condition condition) {
     default:
       return "none: the options do not ask for it";
   }
+}
+
+// Whether the kind of part that the call has, if it has one, may have a
+// gradient of these parts.
+Status check_gradient_of_part(std::string_view operation, std::string_view name,
+                              const AttentionSpec& spec, Parts parts) {
+  if (parts == Parts::any) {
+    return ok();
+  }
+  if (spec.key_part != KeyPart::all && parts != Parts::keys) {
+    return value_error(operation, name, "given", "none in a part of the keys",
+                       ErrorCode::unsupported);
+  }
+  if (spec.query_part != QueryPart::all && parts != Parts::queries) {
+    return value_error(operation, name, "given",
+                       "none in a part of the queries", ErrorCode::unsupported);
+  }
+  return ok();
 }
 
 bool has_elements(const UntypedView& view) {
@@ -153,6 +179,10 @@ class TensorCheck {
     const bool given = argument.view.data() != nullptr;
     if (!given && !needed) {
       return ok();
+    }
+    if (given && has_elements(argument.view)) {
+      HEADWISE_TRY(
+          check_gradient_of_part(operation_, row.name, spec_, row.parts));
     }
     if (given && !holds(spec_, row.condition)) {
       // A view without elements cannot be written, so it counts as none.
@@ -313,7 +343,6 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
     return value_error(kOperation, "statistics", "asked for",
                        "none: the forward pass computes them");
   }
-  HEADWISE_TRY(check_all_keys(kOperation, operation_options));
   auto spec =
       AttentionSpec::create(*shape, options, operation_options, kOperation);
   HEADWISE_TRY(spec);

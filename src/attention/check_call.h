@@ -106,8 +106,8 @@ Status check_backward(const AttentionSpec& spec,
       {query, false, inputs.query},
       {key, false, inputs.key},
       {value, false, inputs.value},
-      {output, false, inputs.output},
-      {softmax_rows, false, inputs.softmax_rows},
+      {saved_output, false, inputs.output},
+      {saved_rows, false, inputs.softmax_rows},
       {d_output, false, inputs.d_output},
       {d_attn_weights, true, inputs.d_attn_weights},
       {score_weight, true, spec.score_weight},
@@ -118,7 +118,7 @@ Status check_backward(const AttentionSpec& spec,
       {bias_v, true, spec.added_keys.bias_v()},
       {sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 10> written = {{
+  const std::array<CallArgument, 13> written = {{
       {d_query, false, gradients.query},
       {d_key, false, gradients.key},
       {d_value, false, gradients.value},
@@ -129,12 +129,16 @@ Status check_backward(const AttentionSpec& spec,
       {d_sinks, false, gradients.sinks},
       {d_bias_k, false, gradients.bias_k},
       {d_bias_v, false, gradients.bias_v},
+      {state_d_query, false, gradients.state.query},
+      {state_d_key, false, gradients.state.key},
+      {state_d_value, false, gradients.state.value},
   }};
   return check_call("attention_backward", spec, call_types<T>(), read, written);
 }
 
 // The spec of a backward call, once its tensors are found to fit it. Errors:
-// those of AttentionSpec::create() too; invalid_argument for statistics.
+// those of AttentionSpec::create() too; invalid_argument for statistics;
+// unsupported for a gradient that a part does not have.
 template <class T>
 Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,

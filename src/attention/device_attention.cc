@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "attention/check_call.h"
+#include "attention/check_parts.h"
 #include "attention/device_backend.h"
-#include "attention/key_part.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 
@@ -52,6 +52,11 @@ Status check_device_options(const AttentionOptions& attention_options,
   if (options.key_part != KeyPart::all) {
     return value_error("attention", "key_part", name_of(options.key_part),
                        "all on cuda: only the CPU takes a part of the keys",
+                       ErrorCode::unsupported);
+  }
+  if (options.query_part != QueryPart::all) {
+    return value_error("attention", "query_part", name_of(options.query_part),
+                       "all on cuda: only the CPU takes a part of the queries",
                        ErrorCode::unsupported);
   }
   return ok();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attention/check_call.h"
+#include "attention/check_parts.h"
 #include "attention/kernel.h"
 #include "attention/ragged_weights.h"
 #include "base/check.h"
@@ -40,6 +41,7 @@ Result<PlannedCall> PlannedCall::create(
     const AttentionShape& shape, const AttentionOptions& options,
     const OperationOptions& operation_options) try {
   HEADWISE_TRY(check_target());
+  HEADWISE_TRY(check_all_queries("attention", operation_options));
   auto spec = AttentionSpec::create(shape, options, operation_options);
   HEADWISE_TRY(spec);
   return PlannedCall(*std::move(spec));

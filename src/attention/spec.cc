@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attention/check_call.h"
-#include "attention/key_part.h"
+#include "attention/check_parts.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
@@ -157,8 +157,8 @@ Result<AttentionSpec> AttentionSpec::create(
     return value_error(operation, "attn_weights", "mean",
                        "per_head or none with statistics");
   }
-  HEADWISE_TRY(check_key_part(operation, options, operation_options, *mask,
-                              dropout->active()));
+  HEADWISE_TRY(check_parts(operation, options, operation_options, *mask,
+                           dropout->active()));
   const bool additive = operation_options.score_weight.data() != nullptr;
   return AttentionSpec{
       shape,
@@ -177,7 +177,8 @@ Result<AttentionSpec> AttentionSpec::create(
       options.scores,
       *std::move(statistics),
       options.executor ? options.executor : &Executor::default_executor(),
-      operation_options.key_part};
+      operation_options.key_part,
+      operation_options.query_part};
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "attention/check_call.h"
-#include "attention/key_part.h"
+#include "attention/check_parts.h"
 #include "attention/ragged_weights.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -63,7 +63,7 @@ struct RunMemory {
 
 Status check_options(const AttentionOptions& options,
                      const OperationOptions& operation_options) {
-  HEADWISE_TRY(check_all_keys(kOperation, operation_options));
+  HEADWISE_TRY(check_no_part(kOperation, operation_options));
   if (options.offsets.ragged()) {
     return value_error(kOperation, "offsets", "given",
                        "none: they are an argument of each run");

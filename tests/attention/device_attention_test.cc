@@ -61,10 +61,13 @@ TEST(DeviceTest, NamesWhatItCannotTake) {
   }
 }
 
-TEST(DeviceTest, TakesAllKeys) {
+TEST(DeviceTest, TakesAllKeysAndQueries) {
   EXPECT_EQ(refusal({.key_part = KeyPart::first, .device = Device::cuda()}),
             "attention: key_part is first, expected all on cuda: only the CPU "
             "takes a part of the keys");
+  EXPECT_EQ(refusal({.query_part = QueryPart::last, .device = Device::cuda()}),
+            "attention: query_part is last, expected all on cuda: only the CPU "
+            "takes a part of the queries");
 }
 
 TEST(DeviceTest, ChecksTheCallAsTheCpuDoes) {

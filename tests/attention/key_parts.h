@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attention/attention_call.h"
+#include "attention/cut_call.h"
 #include "headwise/attention/forward.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/state.h"
@@ -50,52 +51,6 @@ inline AttentionOptions options_of_parts(AttentionOptions options) {
   }
   return options;
 }
-
-// The options of a padded call for the keys [first, first + count): its rules
-// become one dense mask.
-class PartOfOptions {
- public:
-  PartOfOptions(const AttentionSpec& whole, AttentionOptions options,
-                std::size_t first, std::size_t count)
-      : options_(std::move(options)) {
-    const AttentionShape& s = whole.shape;
-    mask_ = filled<bool, 4>({s.B, s.Hq, s.Lq, count}, true);
-    bias_ = filled<float, 4>({s.B, s.Hq, s.Lq, count}, 0);
-    for (std::size_t b = 0; b < s.B; ++b) {
-      starts_.push_back(whole.mask.query_start(b) -
-                        static_cast<std::int64_t>(first));
-      for (std::size_t h = 0; h < s.Hq; ++h) {
-        for (std::size_t i = 0; i < s.Lq; ++i) {
-          for (std::size_t j = 0; j < count; ++j) {
-            mask_(b, h, i, j) = whole.mask.may_attend(b, h, i, first + j);
-            if (whole.bias.given()) {
-              bias_(b, h, i, j) = whole.bias(b, h, i, first + j);
-            }
-          }
-        }
-      }
-    }
-  }
-
-  AttentionOptions options() const {
-    const std::array<Axis, 4> axes = {Axis::B, Axis::H, Axis::Lq, Axis::Lkv};
-    AttentionOptions part = options_;
-    part.query_start = starts_;
-    if (options_.mask.rule_count() != 0) {
-      part.mask = dense(view_of(mask_), axes);
-    }
-    if (options_.bias.given()) {
-      part.bias = dense(view_of(bias_), axes);
-    }
-    return part;
-  }
-
- private:
-  AttentionOptions options_;
-  Tensor<bool, 4> mask_;
-  Tensor<float, 4> bias_;
-  std::vector<std::int64_t> starts_;
-};
 
 struct PartOutputs {
   Tensor<float, 4> output;
@@ -158,7 +113,8 @@ inline PartOutputs attend_in_parts(const Inputs<float>& in,
   for (std::size_t n = 0; n < cuts.size(); ++n) {
     const std::size_t end = n + 1 < cuts.size() ? cuts[n + 1] : shape.Lkv;
     const std::size_t count = end - cuts[n];
-    const PartOfOptions part(whole, options, cuts[n], count);
+    const CutOptions part(whole, options, operation_options,
+                          keys_cut(shape, cuts[n], count));
     operation_options.key_part = key_part(n, cuts.size());
     AttentionOutputs outputs =
         n + 1 == cuts.size() ? out.views() : AttentionOutputs();

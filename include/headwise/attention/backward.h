@@ -29,6 +29,9 @@
 // attention/device_attention.h, it may). The bits do not depend on threads,
 // batch or padding (docs/arithmetic.md).
 //
+// The keys or the queries may come in parts, one call after another:
+// attention/gradient_state.h.
+//
 // Source: Dao 2023, "FlashAttention-2", arXiv:2307.08691, algorithm 2.
 //
 // Example:
@@ -76,7 +79,8 @@ TensorView<T, 4> by_scores(TensorView<T, Rank> view,
   return by_scores(view.data(), view.extents(), view.strides(), axes);
 }
 
-// The options are those of the forward pass. Errors: those of attention();
+// The options are those of the forward pass. A gradient that is not wanted
+// costs nothing. Errors: those of attention();
 // invalid_argument for statistics;
 // shape_mismatch for an input or a gradient that does not fit;
 // invalid_argument for a gradient that shares memory with an input or with

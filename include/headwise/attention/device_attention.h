@@ -10,8 +10,9 @@
 // attention() and attention_backward() take such tensors too; a plan keeps what
 // they prepare for each call.
 //
-// All options of the CPU except additive scores, sinks, added keys, kv_groups
-// and key_part. In device memory: the tensors, and what has an element per pair
+// All options of the CPU except additive scores, sinks, added keys, kv_groups,
+// key_part and query_part. In device memory: the tensors, and what has an
+// element per pair
 // or per key: dense masks, key padding, bias, keep mask and separators. In host
 // memory, and read when a plan is created: lengths, starts, ids, offsets and
 // slopes.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "headwise/attention/gradient_state.h"
 #include "headwise/attention/state.h"
 #include "headwise/attention/statistics_options.h"
 #include "headwise/attention/tensors.h"
@@ -95,8 +96,11 @@ struct OperationOptions {
   // One key and value more per key head, and one of zeros, which every query
   // attends to (steps/added_keys.h).
   AddedKeys added_keys{};
-  // The call has a part of the keys, and its outputs a state.
+  // The call has a part of the keys, and its outputs or gradients a state
+  // (attention/state.h, attention/gradient_state.h).
   KeyPart key_part = KeyPart::all;
+  // A backward call has a part of the queries, and its gradients a state.
+  QueryPart query_part = QueryPart::all;
   // cuda: for the calls of attention/device_attention.h.
   Device device{};
 };
@@ -120,6 +124,7 @@ struct AttentionSpec {
   BoundStatistics statistics;
   const Executor* executor = nullptr;
   KeyPart key_part = KeyPart::all;
+  QueryPart query_part = QueryPart::all;
 
   bool additive() const { return score_weight.data() != nullptr; }
   // Of returned attention weights and scores: the keys, then the added ones.
@@ -135,7 +140,8 @@ struct AttentionSpec {
   // of 0, or without kv_groups query heads that are not a multiple of the key
   // heads, and for a part of the keys that does not end at a multiple of 128;
   // shape_mismatch for a score_weight that does not fit; unsupported for what
-  // needs all keys in a part of them (attention/state.h).
+  // needs all keys or queries in a part of them (attention/state.h,
+  // attention/gradient_state.h).
   static Result<AttentionSpec> create(
       const AttentionShape& tensors, const AttentionOptions& options,
       const OperationOptions& operation_options = {},

@@ -30,10 +30,12 @@
 //   sinks, added_keys          the same; only the last part takes them
 //   everything else            the same
 //
+// The backward pass takes parts of the keys, too: attention/gradient_state.h.
+//
 // Errors: unsupported for attention weights, scores, statistics, dropout and
-// EmptyRow::uniform, which need all keys at once, and for the backward pass,
-// caches, GPUs, reference_attention() and stepwise_attention();
-// invalid_argument for key_starts that are not multiples of 128.
+// EmptyRow::uniform, which need all keys at once, and for caches, GPUs,
+// reference_attention() and stepwise_attention(); invalid_argument for
+// key_starts that are not multiples of 128.
 //
 // Example: causal attention of the last 20 of 300 tokens, in parts of 256 and
 // 44 keys.

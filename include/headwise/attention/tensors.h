@@ -11,6 +11,7 @@
 
 #include <type_traits>
 
+#include "headwise/attention/gradient_state.h"
 #include "headwise/attention/state.h"
 #include "headwise/attention/statistics_options.h"
 #include "headwise/base/tensor_view.h"
@@ -85,6 +86,9 @@ struct AttentionGradientsOf {
   TensorView<SumOf<T>, 1> sinks{};         // (Hq); 0 where the sink is -inf
   TensorView<SumOf<T>, 2> bias_k{};        // (Hkv, D), of added_keys
   TensorView<SumOf<T>, 2> bias_v{};        // (Hkv, Dv)
+  // Of a part of the keys or of the queries: also read, unless it is the first.
+  // Not in the reference.
+  GradientState state{};
 };
 using AttentionGradients = AttentionGradientsOf<float>;
 

@@ -53,8 +53,8 @@ class DecodePlan {
   // in each run. Errors: those of AttentionSpec::create; invalid_argument for a
   // query_start or offsets, which the cache knows, for max_queries of 0, and
   // for num_heads other than the cache's received_heads; unsupported for
-  // EmptyRow::uniform, added keys and a key_part, for a score_weight where the
-  // cache sums received attention, and in a cache with a rolling window for
+  // EmptyRow::uniform, added keys and parts of a call, for a score_weight where
+  // the cache sums received attention, and in a cache with a rolling window for
   // scores before the mask, AttnWeights::mean and statistics of columns.
   static Result<DecodePlan> create(
       KvCache& cache, std::size_t num_heads, std::size_t max_queries,

@@ -10,6 +10,7 @@
 #include "attention/backward/bias_gradient.h"
 #include "attention/backward/gradient_block.h"
 #include "attention/backward/gradient_head.h"
+#include "attention/check_parts.h"
 #include "attention/tasks.h"
 #include "run/float_environment.h"
 
@@ -197,8 +198,34 @@ class Call {
   void begin(GradientBlock& block, const QueryRange& range,
              const GradientHead& head, const GradientScratch& own) const {
     block.begin(range, inputs_, own);
+    if (!has_first_keys(spec_.key_part)) {
+      block.resume(gradients_.state);
+    }
     if (inputs_.d_attn_weights.data() != nullptr) {
       block.add_given(head, own);
+    }
+  }
+
+  void finish(const GradientBlock& block) const {
+    if (has_last_keys(spec_.key_part)) {
+      block.finish(gradients_, shares_);
+    } else {
+      block.save(gradients_.state);
+    }
+  }
+
+  void pack(GradientHead& head, std::size_t block) const {
+    head.pack(inputs_, block);
+    if (!has_first_queries(spec_.query_part)) {
+      head.resume(gradients_.state, block);
+    }
+  }
+
+  void store(const GradientHead& head, std::size_t block) const {
+    if (has_last_queries(spec_.query_part)) {
+      head.store(gradients_, scale(), block);
+    } else {
+      head.save(gradients_.state, block);
     }
   }
 
@@ -209,7 +236,7 @@ class Call {
     const GradientScratch& scratch = own.scratch.front();
     head.begin(spec_, b, g);
     for (std::size_t n = 0; n < head.all_blocks(); ++n) {
-      head.pack(inputs_, n);
+      pack(head, n);
     }
     const std::size_t count = query_blocks(spec_.shape.sequence(b).Lq);
     for (std::size_t h = spec_.shape.first_query_head(g);
@@ -227,12 +254,12 @@ class Call {
           }
         }
         for (const GradientBlock& block : blocks) {
-          block.finish(gradients_, shares_);
+          finish(block);
         }
       }
     }
     for (std::size_t n = 0; n < head.blocks(); ++n) {
-      head.store(gradients_, scale(), n);
+      store(head, n);
     }
     head.clear_others(gradients_);
     store_learned(head, b, g);
@@ -256,7 +283,7 @@ class Call {
     GradientHead& head = memory_.heads.front();
     head.begin(spec_, b, g);
     for_each_task(head.all_blocks(),
-                  [&](WorkerMemory&, std::size_t n) { head.pack(inputs_, n); });
+                  [&](WorkerMemory&, std::size_t n) { pack(head, n); });
     const std::span<GradientBlock> blocks =
         memory_.blocks.first(query_blocks(spec_.shape.sequence(b).Lq));
     for (std::size_t h = spec_.shape.first_query_head(g);
@@ -265,13 +292,11 @@ class Call {
         begin(blocks[n], range_of(b, h, n), head, own.scratch.front());
       });
       take_in_waves(blocks, head);
-      for_each_task(blocks.size(), [&](WorkerMemory&, std::size_t n) {
-        blocks[n].finish(gradients_, shares_);
-      });
+      for_each_task(blocks.size(),
+                    [&](WorkerMemory&, std::size_t n) { finish(blocks[n]); });
     }
-    for_each_task(head.blocks(), [&](WorkerMemory&, std::size_t n) {
-      head.store(gradients_, scale(), n);
-    });
+    for_each_task(head.blocks(),
+                  [&](WorkerMemory&, std::size_t n) { store(head, n); });
     head.clear_others(gradients_);
     store_learned(head, b, g);
   }

@@ -149,6 +149,22 @@ void GradientBlock::begin(const QueryRange& range,
   std::fill_n(d_t5_bias_, buckets_of(spec_), 0.0f);
 }
 
+void GradientBlock::resume(const GradientState& state) {
+  const NumberView<const void> from(TensorView<const float, 4>(state.query));
+  const std::size_t D = spec_.shape.D;
+  if (spec_.additive()) {
+    layout_.pack_rows(rows_of(from, place_, range_, {0, range_.count, 0}), D,
+                      row_size(D), d_query_);
+    return;
+  }
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    layout_.pack_queries(rows_of(from, place_, range_, own_part), D, 1,
+                         own_part.lanes,
+                         d_query_ + own_part.first * kernels::value_columns(D));
+  }
+}
+
 void GradientBlock::load_rows(TensorView<const float, 4> softmax_rows) {
   left_out_ = 0;
   uniform_ = 0;
@@ -466,7 +482,7 @@ void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
 void GradientBlock::finish(const CallGradients& gradients,
                            const BlockShares& shares) const {
   if (gradients.query.given()) {
-    store_query(gradients.query);
+    store_query(gradients.query, static_cast<float>(spec_.scale));
   }
   for (std::size_t n = 0; shares.slopes.data() != nullptr && n < range_.count;
        ++n) {
@@ -484,18 +500,22 @@ void GradientBlock::finish(const CallGradients& gradients,
   }
 }
 
-void GradientBlock::store_query(const NumberView<void>& d_query) const {
+void GradientBlock::save(const GradientState& state) const {
+  store_query(state.query, 1);
+}
+
+void GradientBlock::store_query(const NumberView<void>& to, float scale) const {
   const std::size_t D = spec_.shape.D;
   if (spec_.additive()) {
-    layout_.store_rows(d_query_, 1, D, row_size(D),
-                       rows_of(d_query, place_, range_, {0, range_.count, 0}));
+    layout_.store_rows(d_query_, scale, D, row_size(D),
+                       rows_of(to, place_, range_, {0, range_.count, 0}));
     return;
   }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
     layout_.store_scaled(d_query_ + own_part.first * kernels::value_columns(D),
-                         static_cast<float>(spec_.scale), D, own_part.lanes,
-                         rows_of(d_query, place_, range_, own_part));
+                         scale, D, own_part.lanes,
+                         rows_of(to, place_, range_, own_part));
   }
 }
 

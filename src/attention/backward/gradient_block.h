@@ -79,6 +79,8 @@ class GradientBlock {
   // Takes at most kQueryBlock queries of a row of blocks.
   void begin(const QueryRange& range, const BackwardCallInputs& inputs,
              const GradientScratch& own);
+  // Then, unless the call has the first keys: goes on from a state.
+  void resume(const GradientState& state);
   // Where returned attention weights have a gradient: adds it to Delta, before
   // the first block is taken.
   void add_given(const GradientHead& head, const GradientScratch& own);
@@ -94,6 +96,8 @@ class GradientBlock {
   // Writes the queries' gradients and the block's shares, where they are
   // wanted.
   void finish(const CallGradients& gradients, const BlockShares& shares) const;
+  // Unless the call has the last keys: writes the state instead.
+  void save(const GradientState& state) const;
 
   std::size_t parts() const;
   Part part(std::size_t n) const;
@@ -128,7 +132,7 @@ class GradientBlock {
   bool reads_query_rows() const {
     return wanted_.keys || (wanted_.queries && spec_.additive());
   }
-  void store_query(const NumberView<void>& d_query) const;
+  void store_query(const NumberView<void>& to, float scale) const;
   // The block's place among the shares.
   std::size_t share() const;
   void store_t5_bias(TensorView<float, 4> t5_bias) const;

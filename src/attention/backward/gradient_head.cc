@@ -1,5 +1,7 @@
 #include "attention/backward/gradient_head.h"
 
+#include "attention/check_parts.h"
+
 namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
@@ -33,6 +35,7 @@ kernels::NumberRows<Void> rows_of(const NumberView<Void>& tensor,
 GradientHead::GradientHead(const AttentionSpec& spec,
                            const WantedGradients& wanted, Arena& arena)
     : added_(spec.added_keys),
+      added_blocks_(has_last_keys(spec.key_part) ? added_.count() : 0),
       D_(spec.shape.D),
       Dv_(spec.shape.Dv),
       wanted_(wanted),
@@ -56,12 +59,13 @@ void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
   first_ = std::min(spec.mask.first_key(b), place_.Lkv);
   begin_ = first_;
   end_ = first_;
-  if (place_.Lq == 0) {
-    return;
-  }
-  if (spec.empty_rows == EmptyRow::uniform) {
+  const bool uniform = spec.empty_rows == EmptyRow::uniform && place_.Lq != 0;
+  if (uniform || spec.query_part != QueryPart::all) {
     begin_ = 0;
     end_ = place_.Lkv;
+    return;
+  }
+  if (place_.Lq == 0) {
     return;
   }
   const std::size_t visible = spec.mask.visible_begin(b, 0, place_.Lq);
@@ -114,18 +118,42 @@ void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
       values_ + block * kKeyBlock * Dv_);
 }
 
+void GradientHead::resume(const GradientState& state, std::size_t block) {
+  if (is_added(block)) {
+    return;
+  }
+  const auto load = [&](const TensorView<const float, 4>& from,
+                        std::size_t columns, float* to) {
+    kernels::tile_layout().pack_rows(
+        rows_of(NumberView<const void>(from), place_, g_, first_key(block),
+                count(block)),
+        columns, row_size(columns), to);
+  };
+  load(state.key, D_, d_keys(block));
+  load(state.value, Dv_, d_values(block));
+}
+
 void GradientHead::store(const CallGradients& gradients, float scale,
                          std::size_t block) const {
+  store_block(gradients.key, scale, gradients.value, block);
+}
+
+void GradientHead::save(const GradientState& state, std::size_t block) const {
+  store_block(state.key, 1, state.value, block);
+}
+
+void GradientHead::store_block(const NumberView<void>& key, float scale,
+                               const NumberView<void>& value,
+                               std::size_t block) const {
   const kernels::TileLayout& layout = kernels::tile_layout();
-  if (gradients.key.given()) {
-    layout.store_rows(
-        d_keys(block), scale, D_, row_size(D_),
-        rows_of(gradients.key, place_, g_, first_key(block), count(block)));
+  if (key.given()) {
+    layout.store_rows(d_keys(block), scale, D_, row_size(D_),
+                      rows_of(key, place_, g_, first_key(block), count(block)));
   }
-  if (gradients.value.given()) {
+  if (value.given()) {
     layout.store_rows(
         d_values(block), 1, Dv_, row_size(Dv_),
-        rows_of(gradients.value, place_, g_, first_key(block), count(block)));
+        rows_of(value, place_, g_, first_key(block), count(block)));
   }
 }
 

@@ -25,9 +25,13 @@ class GradientHead {
   void begin(const AttentionSpec& spec, std::size_t b, std::size_t g);
   // Copies the block's keys and values; its sums become 0.
   void pack(const BackwardCallInputs& inputs, std::size_t block);
+  // Then, unless the call has the first queries: goes on from a state.
+  void resume(const GradientState& state, std::size_t block);
   // Writes the gradients of the block's keys and values.
   void store(const CallGradients& gradients, float scale,
              std::size_t block) const;
+  // Unless the call has the last queries: writes the state instead.
+  void save(const GradientState& state, std::size_t block) const;
   // Writes 0 to those that are in no block.
   void clear_others(const CallGradients& gradients) const;
   // Writes what the sequence gives to the learned added key, (D), and to its
@@ -36,12 +40,14 @@ class GradientHead {
 
   // Blocks that hold every key that any query may attend to: 128 keys each,
   // aligned where the sequence's keys begin. Where a uniform row reads all
-  // values, the keys in front of them come first, in blocks of their own.
+  // values, or the sums of all keys go from part to part, they hold all keys;
+  // those in front come first, in blocks of their own.
   std::size_t blocks() const {
     return blocks_in_front() + key_blocks(end_ - first_);
   }
-  // With those of the added keys behind them, one each.
-  std::size_t all_blocks() const { return blocks() + added_.count(); }
+  // With those of the added keys behind them, one each, if the call has the
+  // last keys.
+  std::size_t all_blocks() const { return blocks() + added_blocks_; }
   bool is_added(std::size_t block) const { return block >= blocks(); }
   // Of a block: its first key in the sequence, or the number of its added key.
   std::size_t first_key(std::size_t block) const {
@@ -86,7 +92,11 @@ class GradientHead {
   void pack_added(std::size_t block);
   std::size_t blocks_in_front() const { return key_blocks(first_ - begin_); }
 
+  void store_block(const NumberView<void>& key, float scale,
+                   const NumberView<void>& value, std::size_t block) const;
+
   const BoundAddedKeys& added_;
+  std::size_t added_blocks_;
   std::size_t D_;
   std::size_t Dv_;
   WantedGradients wanted_;

@@ -9,9 +9,12 @@ namespace headwise::inline HEADWISE_ABI {
 struct WantedGradients {
   explicit WantedGradients(const CallGradients& gradients)
       : queries(gradients.query.given() ||
-                gradients.score_weight.data() != nullptr),
-        keys(gradients.key.given() || gradients.bias_k.data() != nullptr),
-        values(gradients.value.given() || gradients.bias_v.data() != nullptr),
+                gradients.score_weight.data() != nullptr ||
+                gradients.state.query.data() != nullptr),
+        keys(gradients.key.given() || gradients.bias_k.data() != nullptr ||
+             gradients.state.key.data() != nullptr),
+        values(gradients.value.given() || gradients.bias_v.data() != nullptr ||
+               gradients.state.value.data() != nullptr),
         slopes(gradients.alibi.data() != nullptr),
         t5_bias(gradients.t5_bias.data() != nullptr) {}
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attention/key_part.h"
+#include "attention/check_parts.h"
 #include "attention/tasks.h"
 
 namespace headwise::inline HEADWISE_ABI {

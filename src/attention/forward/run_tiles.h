@@ -6,9 +6,9 @@
 #include <span>
 
 #include "attention/call_views.h"
+#include "attention/check_parts.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_tile.h"
-#include "attention/key_part.h"
 #include "headwise/attention/spec.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,7 +1,7 @@
 #include "headwise/attention/reference.h"
 
 #include "attention/check_call.h"
-#include "attention/key_part.h"
+#include "attention/check_parts.h"
 #include "attention/ragged_weights.h"
 #include "attention/reference/reference_row.h"
 #include "base/out_of_memory.h"
@@ -64,7 +64,7 @@ Status reference_attention(TensorView<const T, 4> query,
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
-  HEADWISE_TRY(check_all_keys("attention", operation_options));
+  HEADWISE_TRY(check_no_part("attention", operation_options));
   const auto spec = AttentionSpec::create(*shape, options, operation_options);
   HEADWISE_TRY(spec);
   HEADWISE_TRY(check_forward<T>(*spec, {query, key, value}, outputs));

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "attention/check_call.h"
+#include "attention/check_parts.h"
 #include "attention/reference/reference_row.h"
 #include "attention/row_gradient.h"
 #include "base/out_of_memory.h"
@@ -222,6 +223,7 @@ Status reference_attention_backward(
     const BackwardInputsOf<T>& inputs, const AttentionGradientsOf<T>& gradients,
     const AttentionOptions& options,
     const OperationOptions& operation_options) try {
+  HEADWISE_TRY(check_no_part("attention_backward", operation_options));
   const auto spec =
       backward_spec(inputs, gradients, options, operation_options);
   HEADWISE_TRY(spec);

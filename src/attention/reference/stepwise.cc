@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "attention/key_part.h"
+#include "attention/check_parts.h"
 #include "attention/reference/added_steps.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -121,7 +121,7 @@ Result<AttentionSteps> stepwise_attention(
   const auto shape =
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
-  HEADWISE_TRY(check_all_keys("attention", operation_options));
+  HEADWISE_TRY(check_no_part("attention", operation_options));
   const auto spec = AttentionSpec::create(*shape, options, operation_options);
   HEADWISE_TRY(spec);
   if (options.offsets.ragged()) {
