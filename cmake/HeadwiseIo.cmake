@@ -21,6 +21,7 @@ target_sources(headwise_io
     include/headwise/distribute/shard_plan.h
     include/headwise/distribute/communicator.h
     include/headwise/distribute/thread_ranks.h
+    include/headwise/distribute/context_attention.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
@@ -90,6 +91,14 @@ target_sources(headwise_io
     src/distribute/collectives.cc
     src/distribute/thread_group.cc
     src/distribute/thread_ranks.cc
+    src/distribute/call_digest.cc
+    src/distribute/chunk_stream.cc
+    src/distribute/context_attention.cc
+    src/distribute/gather_keys.cc
+    src/distribute/key_chunks.cc
+    src/distribute/own_queries.cc
+    src/distribute/rank_tensors.cc
+    src/distribute/shards.cc
     src/inspect/words/words.cc
     src/inspect/words/words_en.cc
     src/inspect/words/words_ko.cc

@@ -1,0 +1,84 @@
+// One call of attention by all ranks of a group, each with some of its tokens
+// (distribute/shard_plan.h). Every rank calls it with the same call and its own
+// tensors, and gets the outputs of its queries. They have the bits of
+// attention() on the whole tensors, for any number of ranks and any plan.
+//
+//   query         (1, queries, Hq, D)   in   the rows of the rank's pieces, one
+//   key           (1, keys, Hkv, D)     in   after the other, in the order of
+//   value         (1, keys, Hkv, Dv)    in   plan.ranks[rank].queries and .keys
+//   output        (1, queries, Hq, Dv)  out
+//   lse           (1, Hq, queries)      out  no view: not computed
+//   softmax_rows  (1, Hq, queries, 2)   out  no view: not computed
+//
+// A rank keeps its queries. Keys and values travel in chunks, in the order of
+// the keys, each from its owner through the ranks whose queries may see one of
+// its keys; the next chunk travels while one is computed. The rows go on from
+// their AttentionState (attention/state.h), so a rank needs memory for its own
+// tensors, for that state, (Dv + 2) * Hq floats per query, and for two chunks.
+// With KeyTransport::gathered every rank first receives all keys and values.
+//
+// The options are those of the whole call: masks, biases, offsets and all other
+// tensors that they point to are whole on each rank, with the same numbers.
+// Only their sizes and kinds are compared, and which keys they let be seen.
+//
+// Errors, on every rank: those of attention() for the whole call;
+// invalid_argument for ranks that were given different calls, and for a plan
+// that does not fit the call; unsupported for attention weights, scores and
+// statistics and, unless `keys` is gathered, for what a part of the keys does
+// not support (attention/state.h); rank_failure. The group is of no more use
+// after an error, and the outputs may be partly written.
+//
+// Example:
+//   ContextCall call = {.tensors = {.B = 1, .Hq = 8, .Hkv = 2, .Lq = 50'000,
+//                                   .Lkv = 50'000, .D = 64, .Dv = 64},
+//                       .plan = plan,
+//                       .options = {.mask = causal()}};
+//   Status s = context_attention(group, call, {q, k, v}, {.output = out});
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/half.h"
+#include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
+#include "headwise/distribute/shard_plan.h"
+#include "headwise/steps/shape.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// How keys and values reach the queries.
+enum class KeyTransport : std::uint8_t {
+  automatic,  // gathered where all keys are at most one chunk
+  chunks,
+  gathered,
+};
+
+struct ContextCall {
+  // The sizes of the whole call's tensors; of a ragged batch B is 1, and Lq and
+  // Lkv are its rows.
+  AttentionShape tensors{};
+  ShardPlan plan{};  // by context
+  AttentionOptions options{};
+  OperationOptions operation_options{};
+  KeyTransport keys = KeyTransport::automatic;
+  // The most keys of a chunk, a multiple of 128.
+  std::size_t chunk_keys = 3072;
+};
+
+Status context_attention(Communicator& group, const ContextCall& call,
+                         const AttentionInputsOf<float>& own,
+                         const AttentionOutputsOf<float>& outputs);
+Status context_attention(Communicator& group, const ContextCall& call,
+                         const AttentionInputsOf<BFloat16>& own,
+                         const AttentionOutputsOf<BFloat16>& outputs);
+Status context_attention(Communicator& group, const ContextCall& call,
+                         const AttentionInputsOf<Float16>& own,
+                         const AttentionOutputsOf<Float16>& outputs);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,106 @@
+#include "distribute/call_digest.h"
+
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "steps/stored_rule.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+void add_options(const AttentionSpec& spec, Digest& digest) {
+  digest.add(spec.scale);
+  digest.add(spec.softcap.value_or(0));
+  digest.add(static_cast<std::uint64_t>(spec.empty_rows));
+  digest.add(spec.alibi.slopes());
+  digest.add(spec.sinks.view());
+  digest.add(std::uint64_t{spec.bias.given()});
+  const TensorView<const float, 2> table = spec.t5_bias.table();
+  for (std::size_t bucket = 0; bucket < table.extent(0); ++bucket) {
+    digest.add(TensorView<const float, 1>(&table(bucket, 0), {table.extent(1)},
+                                          {table.stride(1)}));
+  }
+  digest.add(std::uint64_t{spec.additive()});
+  digest.add(spec.added_keys.count());
+  digest.add(std::uint64_t{spec.dropout.active()});
+  digest.add(spec.dropout.factor());
+  for (std::size_t g = 0; g < spec.shape.Hkv; ++g) {
+    digest.add(spec.shape.first_query_head(g));
+  }
+  for (std::size_t b = 0; b < spec.shape.B; ++b) {
+    const SequencePlace place = spec.shape.sequence(b);
+    digest.add(place.Lq);
+    digest.add(place.Lkv);
+    digest.add(static_cast<std::uint64_t>(spec.mask.query_start(b)));
+  }
+}
+
+void add_shard(const Shard& shard, Digest& digest) {
+  digest.add(shard.rank);
+  digest.add(shard.sequence);
+  digest.add(shard.tokens.first);
+  digest.add(shard.tokens.count);
+}
+
+void add_shards(const Shards& shards, Digest& digest) {
+  for (const QueryShard& queries : shards.queries) {
+    add_shard(queries, digest);
+    digest.add(queries.seen.first);
+    digest.add(queries.seen.count);
+  }
+  for (const Shard& keys : shards.keys) {
+    add_shard(keys, digest);
+  }
+}
+
+std::string names_of(const BoundMask& mask) {
+  std::string names;
+  for (const internal::StoredMaskRule& rule : mask.rules()) {
+    names += (names.empty() ? "" : " & ") + std::string(rule.type->name);
+  }
+  return names.empty() ? "no mask" : names;
+}
+
+}  // namespace
+
+void Digest::add(std::uint64_t number) {
+  for (int byte = 0; byte < 8; ++byte) {
+    hash_ = (hash_ ^ (number >> (8 * byte) & 0xff)) * 0x100000001b3;
+  }
+}
+
+void Digest::add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
+
+void Digest::add(TensorView<const float, 1> numbers) {
+  add(numbers.extent(0));
+  for (std::size_t n = 0; n < numbers.extent(0); ++n) {
+    add(static_cast<double>(numbers(n)));
+  }
+}
+
+std::string Digest::text() const {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    text += kDigits[hash_ >> shift & 0xf];
+  }
+  return text;
+}
+
+std::string describe_call(std::string_view type, const AttentionSpec& spec,
+                          const Shards& shards, Digest more) {
+  add_options(spec, more);
+  add_shards(shards, more);
+  const AttentionShape& s = spec.shape;
+  std::string text(type);
+  for (const auto& [name, size] :
+       {std::pair("B", s.B), std::pair("Hq", s.Hq), std::pair("Hkv", s.Hkv),
+        std::pair("Lq", s.Lq), std::pair("Lkv", s.Lkv), std::pair("D", s.D),
+        std::pair("Dv", s.Dv)}) {
+    text += std::string(", ") + name + " = " + std::to_string(size);
+  }
+  return text + ", " + names_of(spec.mask) + ", digest " + more.text();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

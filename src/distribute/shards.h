@@ -1,0 +1,62 @@
+// Who has which tokens of a call, and which keys its queries may see.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/distribute/shard_plan.h"
+#include "headwise/steps/mask.h"
+#include "headwise/steps/shape.h"
+#include "steps/call_part.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::CallPart;
+using internal::part_along;
+using internal::PartRange;
+
+// Consecutive tokens of one sequence, on one rank.
+struct Shard {
+  std::size_t rank = 0;
+  std::size_t sequence = 0;
+  PartRange tokens{};
+  std::size_t row = 0;  // where they begin in the rank's tensors
+};
+
+// Queries, and the keys of their sequence that one of them may see.
+struct QueryShard : Shard {
+  PartRange seen{};
+};
+
+// Of all ranks, in the order of sequences and tokens.
+struct Shards {
+  std::vector<QueryShard> queries;
+  std::vector<Shard> keys;
+};
+
+// Errors: invalid_argument, about plan.queries or plan.keys, unless each token
+// of the call belongs to one of `ranks` ranks.
+Result<Shards> shards_of(const ShardPlan& plan, std::size_t ranks,
+                         const BoundMask& mask, std::string_view operation);
+
+// The number of rows that a rank has.
+template <class SomeShards>
+std::size_t rows_of_rank(const SomeShards& shards, std::size_t rank) {
+  std::size_t rows = 0;
+  for (const Shard& shard : shards) {
+    rows += shard.rank == rank ? shard.tokens.count : 0;
+  }
+  return rows;
+}
+
+// Whether a query of `queries` may see one of the keys.
+bool sees(const QueryShard& queries, const Shard& keys);
+
+// Those of the keys' sequence.
+std::span<const QueryShard> of_sequence(std::span<const QueryShard> queries,
+                                        std::size_t sequence);
+
+}  // namespace headwise::inline HEADWISE_ABI
