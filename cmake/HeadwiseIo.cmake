@@ -22,6 +22,7 @@ target_sources(headwise_io
     include/headwise/distribute/communicator.h
     include/headwise/distribute/thread_ranks.h
     include/headwise/distribute/context_attention.h
+    include/headwise/distribute/heads_attention.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
@@ -95,6 +96,7 @@ target_sources(headwise_io
     src/distribute/chunk_stream.cc
     src/distribute/context_attention.cc
     src/distribute/gather_keys.cc
+    src/distribute/heads_attention.cc
     src/distribute/key_chunks.cc
     src/distribute/own_queries.cc
     src/distribute/rank_tensors.cc

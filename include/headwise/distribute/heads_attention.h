@@ -1,0 +1,55 @@
+// One call of attention by all ranks of a group, exchanged by heads: each rank
+// has some tokens of all heads, receives all tokens of some heads, computes
+// them in one call and sends the outputs back. The outputs have the bits of
+// attention() on the whole tensors.
+//
+// It moves each element of query, key, value and output once, so it is cheap
+// where there are heads enough; a rank without heads only takes part in the
+// exchange. For the time of the call a rank holds its heads of the whole
+// tensors.
+//
+// The tensors of a rank, and what all ranks must be given alike, are those of
+// distribute/context_attention.h.
+//
+// Errors, on every rank: those of attention() for the whole call;
+// invalid_argument for ranks that were given different calls, and for plans
+// that do not fit the call; unsupported for attention weights, scores and
+// statistics, and for dropout without a keep_mask; rank_failure. The group is
+// of no more use after an error, and the outputs may be partly written.
+// Source: Jacobs et al. 2023, arXiv:2309.14509.
+#pragma once
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/half.h"
+#include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
+#include "headwise/distribute/shard_plan.h"
+#include "headwise/steps/shape.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct HeadsCall {
+  // The sizes of the whole call's tensors; of a ragged batch B is 1, and Lq and
+  // Lkv are its rows.
+  AttentionShape tensors{};
+  ShardPlan tokens{};  // by context: the rows that a rank passes and gets
+  ShardPlan heads{};   // by heads: what it computes
+  AttentionOptions options{};
+  OperationOptions operation_options{};
+};
+
+Status heads_attention(Communicator& group, const HeadsCall& call,
+                       const AttentionInputsOf<float>& own,
+                       const AttentionOutputsOf<float>& outputs);
+Status heads_attention(Communicator& group, const HeadsCall& call,
+                       const AttentionInputsOf<BFloat16>& own,
+                       const AttentionOutputsOf<BFloat16>& outputs);
+Status heads_attention(Communicator& group, const HeadsCall& call,
+                       const AttentionInputsOf<Float16>& own,
+                       const AttentionOutputsOf<Float16>& outputs);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,206 @@
+// Attention by ranks that exchange tokens for heads: the bits of one process.
+#include "headwise/distribute/heads_attention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "distribute/ranked_call.h"
+#include "support/half_tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::by_one_process;
+using testing_support::by_ranks;
+using testing_support::Deal;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::groups_of;
+using testing_support::Inputs;
+using testing_support::narrowed_to;
+using testing_support::options_of_ranks;
+using testing_support::plan_of;
+using testing_support::random_inputs;
+using testing_support::RankTensors;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::WholeCall;
+using testing_support::WholeOutputs;
+
+// Who computes which heads.
+ShardPlan heads_of(const AttentionShape& tensors, std::size_t ranks,
+                   const HeadGroups& groups) {
+  return plan_shards({.ranks = ranks,
+                      .parallel = Parallel::heads,
+                      .sequences = {{tensors.Lq, tensors.Lkv}},
+                      .heads = tensors.Hq,
+                      .kv_heads = tensors.Hkv,
+                      .kv_groups = groups})
+      .value();
+}
+
+template <class T>
+HeadsCall call_of(const WholeCall<T>& whole, std::size_t ranks, Deal deal) {
+  return {.tensors = whole.tensors,
+          .tokens = plan_of(whole.shape(), ranks, deal),
+          .heads =
+              heads_of(whole.tensors, ranks, whole.operation_options.kv_groups),
+          .options = whole.options,
+          .operation_options = whole.operation_options};
+}
+
+template <class T>
+testing::AssertionResult same_by_heads(const WholeCall<T>& whole,
+                                       std::size_t ranks, Deal deal) {
+  const HeadsCall call = call_of(whole, ranks, deal);
+  const WholeOutputs<T> got = by_ranks<T>(
+      whole, call.tokens,
+      [&](Communicator& group, const auto& own, const auto& outputs) {
+        return heads_attention(group, call, own, outputs);
+      });
+  return same_bits(got, by_one_process(whole)) << ", by " << ranks << " ranks";
+}
+
+const AttentionShape kShape = {
+    .B = 2, .Hq = 6, .Hkv = 3, .Lq = 130, .Lkv = 270, .D = 4, .Dv = 3};
+
+TEST(HeadsAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
+  const Inputs<float> in = random_inputs(kShape, 7500);
+  const EveryMask every_mask(kShape, true);
+  std::size_t turn = 0;
+  for (const auto& [name, options, operation_options] :
+       every_options(every_mask)) {
+    const WholeCall<float> whole = {kShape, in, options_of_ranks(options),
+                                    operation_options};
+    if (!options.dropout.training) {
+      EXPECT_TRUE(same_by_heads(whole, 1 + turn++ * 5 % 16, Deal::zig_zag))
+          << name;
+    }
+  }
+}
+
+TEST(HeadsAttentionTest, UnevenGroupsOnEveryNumberOfRanks) {
+  const Inputs<float> in = random_inputs(kShape, 7510);
+  const WholeCall<float> whole = {kShape,
+                                  in,
+                                  {.mask = causal(), .query_start = 100},
+                                  {.kv_groups = groups_of({1, 3, 2})}};
+  for (std::size_t ranks = 1; ranks <= 16; ++ranks) {
+    EXPECT_TRUE(same_by_heads(whole, ranks, Deal::contiguous));
+  }
+}
+
+TEST(HeadsAttentionTest, RaggedBatches) {
+  const AttentionShape tensors = {
+      .B = 1, .Hq = 6, .Hkv = 3, .Lq = 200, .Lkv = 300, .D = 4, .Dv = 3};
+  const Inputs<float> in = random_inputs(tensors, 7520);
+  const auto queries = tensor_of<std::int64_t, 1>({4}, {0, 150, 150, 200});
+  const auto keys = tensor_of<std::int64_t, 1>({4}, {0, 140, 150, 300});
+  const WholeCall<float> whole = {tensors,
+                                  in,
+                                  {.mask = causal(),
+                                   .query_start = QueryStart::bottom_right(),
+                                   .offsets = {queries, keys}}};
+  for (const std::size_t ranks : {1u, 2u, 5u}) {
+    EXPECT_TRUE(same_by_heads(whole, ranks, Deal::scattered));
+  }
+}
+
+TEST(HeadsAttentionTest, FewerTokensThanRanks) {
+  for (const std::size_t length : {0u, 1u, 3u}) {
+    AttentionShape shape = kShape;
+    shape.Lq = shape.Lkv = length;
+    const Inputs<float> in = random_inputs(shape, 7530);
+    EXPECT_TRUE(same_by_heads<float>({shape, in, {.mask = causal()}}, 5,
+                                     Deal::contiguous));
+  }
+}
+
+template <class T>
+void expect_bits_of_type() {
+  const Inputs<float> floats = random_inputs(kShape, 7540);
+  const Inputs<T> in = {narrowed_to<T>(floats.query),
+                        narrowed_to<T>(floats.key),
+                        narrowed_to<T>(floats.value)};
+  EXPECT_TRUE(
+      same_by_heads<T>({kShape, in, {.mask = causal()}}, 2, Deal::zig_zag));
+}
+
+TEST(HeadsAttentionTest, SixteenBitTensors) {
+  expect_bits_of_type<BFloat16>();
+  expect_bits_of_type<Float16>();
+}
+
+// Only rank 0 wants them.
+TEST(HeadsAttentionTest, ARankMayLeaveOutWhatItDoesNotWant) {
+  const Inputs<float> in = random_inputs(kShape, 7550);
+  const WholeCall<float> whole = {kShape, in};
+  const HeadsCall call = call_of(whole, 2, Deal::contiguous);
+  const WholeOutputs<float> want = by_one_process(whole);
+  const WholeOutputs<float> got = by_ranks<float>(
+      whole, call.tokens,
+      [&](Communicator& group, const auto& own, const auto& given) {
+        AttentionOutputs outputs = {.output = given.output};
+        if (group.rank() == 0) {
+          outputs.lse = given.lse;
+        }
+        return heads_attention(group, call, own, outputs);
+      });
+  EXPECT_TRUE(same_bits(got.output, want.output));
+  EXPECT_EQ(got.lse(0, 2, 0), want.lse(0, 2, 0));
+  EXPECT_EQ(got.lse(1, 2, 129), 42);
+  EXPECT_EQ(got.softmax_rows(0, 2, 0, 1), 42);
+}
+
+// ---- Errors ----
+
+template <class Change>
+std::vector<std::string> messages_of(const Change& change) {
+  const Inputs<float> in = random_inputs(kShape, 7560);
+  const WholeCall<float> whole = {kShape, in};
+  const HeadsCall call = call_of(whole, 2, Deal::contiguous);
+  std::vector<std::string> messages(2);
+  const auto ended = run_ranks(2, [&](Communicator& group) {
+    HeadsCall own_call = call;
+    change(group.rank(), own_call);
+    RankTensors<float> tensors(whole, call.tokens.ranks[group.rank()]);
+    const Status s =
+        heads_attention(group, own_call, tensors.inputs(), tensors.out.views());
+    messages[group.rank()] = s ? "no error" : s.error().message();
+    return s;
+  });
+  EXPECT_TRUE(ended);
+  return messages;
+}
+
+TEST(HeadsAttentionErrorsTest, AnErrorOfOneRankIsOneOfAll) {
+  const auto swap_heads = [](std::size_t rank, HeadsCall& call) {
+    if (rank == 1) {
+      std::swap(call.heads.ranks[0], call.heads.ranks[1]);
+    }
+  };
+  for (const std::string& message : messages_of(swap_heads)) {
+    EXPECT_THAT(message, HasSubstr("heads.ranks is not a division of 3 key "
+                                   "heads among 2 ranks"));
+  }
+  const auto drop = [](std::size_t, HeadsCall& call) {
+    call.options.dropout = {.p = 0.5, .training = true};
+  };
+  for (const std::string& message : messages_of(drop)) {
+    EXPECT_THAT(message, HasSubstr("dropout is asked for, expected none in a "
+                                   "part of the heads"));
+  }
+  const auto change_scale = [](std::size_t rank, HeadsCall& call) {
+    call.options.scale = rank == 1 ? 0.5 : 0.25;
+  };
+  for (const std::string& message : messages_of(change_scale)) {
+    EXPECT_THAT(message, HasSubstr("rank 1"));
+  }
+}
+
+}  // namespace
+}  // namespace headwise
