@@ -10,9 +10,9 @@ namespace headwise::inline HEADWISE_ABI {
 
 template <class T>
 auto OwnQueries<T>::of_sequence(std::size_t sequence) -> std::span<Own> {
-  const auto [first, last] = std::ranges::equal_range(
-      own_, sequence, {}, [](const Own& own) { return own.shard.sequence; });
-  return {first, last};
+  const auto of = [](const Own& own) { return own.shard.sequence; };
+  return {std::ranges::lower_bound(own_, sequence, {}, of),
+          std::ranges::upper_bound(own_, sequence, {}, of)};
 }
 
 template <class T>

@@ -86,9 +86,9 @@ bool sees(const QueryShard& queries, const Shard& keys) {
 
 std::span<const QueryShard> of_sequence(std::span<const QueryShard> queries,
                                         std::size_t sequence) {
-  const auto [first, last] =
-      std::ranges::equal_range(queries, sequence, {}, &QueryShard::sequence);
-  return {first, last};
+  return {
+      std::ranges::lower_bound(queries, sequence, {}, &QueryShard::sequence),
+      std::ranges::upper_bound(queries, sequence, {}, &QueryShard::sequence)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
