@@ -21,6 +21,8 @@ constexpr double kUneven = 0.1;
 // A shorter rest joins the block before it: a nearly empty block in place of a
 // whole one at the expensive end of a causal sequence would unbalance a rank.
 constexpr std::size_t kShortRest = kShardTokens / 3;
+// In a piece, one more changes its work by little.
+constexpr std::size_t kManyBlocks = 32;
 
 struct WeighedPiece {
   TokenPiece piece;
@@ -107,21 +109,20 @@ std::vector<OwnedPiece> joined(std::span<const OwnedPiece> pieces) {
   return wider;
 }
 
-// What is left by equal pieces: a block more for the first ones, so that each
-// rank has one piece; or a piece for each block, before the equal ones.
-enum class Rest { in_pieces, before_pieces };
-
-// A number of pieces that are as equal as blocks allow. Fewer blocks than
-// pieces: a block each.
-std::vector<TokenRange> cut(std::size_t tokens, std::size_t pieces, Rest left) {
+// Blocks that are left by equal pieces make the first pieces longer where one
+// block hardly counts or each rank has one piece. Else each of them is a piece
+// of its own, before the equal ones. Fewer blocks than pieces: a block each.
+std::vector<TokenRange> cut(std::size_t tokens, std::size_t pieces,
+                            std::size_t per_rank) {
   const std::size_t whole = tokens / kShardTokens;
   const std::size_t rest = tokens % kShardTokens;
   const bool joins = rest < kShortRest && whole >= pieces;
   const std::size_t blocks = whole + (rest == 0 || joins ? 0 : 1);
   const std::size_t in_piece = blocks / pieces;
   const std::size_t more = blocks % pieces;
-  const std::size_t small =
-      left == Rest::in_pieces && in_piece > 0 ? in_piece + 1 : 1;
+  const bool longer =
+      in_piece >= kManyBlocks || (in_piece > 0 && per_rank == 1);
+  const std::size_t small = longer ? in_piece + 1 : 1;
   std::vector<TokenRange> ranges;
   for (std::size_t block = 0; block < blocks;) {
     const std::size_t first = block * kShardTokens;
@@ -182,7 +183,6 @@ std::size_t pieces_per_rank(const ShardRequest& request,
 std::vector<WeighedPiece> cut_sequences(
     const ShardRequest& request, std::span<const WeighedPiece> sequences) {
   const std::size_t per_rank = pieces_per_rank(request, sequences);
-  const Rest rest = per_rank == 1 ? Rest::in_pieces : Rest::before_pieces;
   const double mean = mean_work(sequences, request.ranks);
   std::vector<WeighedPiece> pieces;
   for (const WeighedPiece& one : sequences) {
@@ -194,7 +194,8 @@ std::vector<WeighedPiece> cut_sequences(
     const auto useful =
         static_cast<std::size_t>(std::ceil(shares / kLeastPiece));
     const std::size_t parts = std::min(request.ranks, useful) * per_rank;
-    for (const TokenRange& range : cut(one.piece.range.tokens, parts, rest)) {
+    for (const TokenRange& range :
+         cut(one.piece.range.tokens, parts, per_rank)) {
       const TokenPiece piece = {one.piece.sequence, range};
       pieces.push_back({piece, work_of(request, piece)});
     }
@@ -252,8 +253,7 @@ std::vector<OwnedPiece> key_shards(const ShardRequest& request,
       pieces.push_back({{s, sequence.all_keys()}, first->rank});
       continue;
     }
-    for (const TokenRange& range :
-         cut(sequence.keys, request.ranks, Rest::in_pieces)) {
+    for (const TokenRange& range : cut(sequence.keys, request.ranks, 1)) {
       divided.push_back({{s, range}, range.tokens});
     }
   }

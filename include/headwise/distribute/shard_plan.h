@@ -20,8 +20,9 @@
 //   - whole sequences of a batch are dealt out where that balances within 5%;
 //     then no rank needs the keys of another.
 //
-// Up to P - 1 or 2P - 1 blocks that are left over by equal pieces are dealt out
-// one by one, from the start of the sequence.
+// Blocks that are left by equal pieces make the first pieces longer. Short
+// pieces of zig-zag stay equal, and those blocks, the first of the sequence,
+// are dealt out one by one.
 //
 // By heads, a rank has consecutive heads of keys and values with all the query
 // heads that read them; the largest number of query heads of a rank is as small
