@@ -19,6 +19,7 @@ target_sources(headwise_io
     include/headwise/io.h
     include/headwise/distribute/key_band.h
     include/headwise/distribute/shard_plan.h
+    include/headwise/distribute/plan_forecast.h
     include/headwise/distribute/communicator.h
     include/headwise/distribute/thread_ranks.h
     include/headwise/distribute/context_attention.h
@@ -82,8 +83,10 @@ target_sources(headwise_io
   PRIVATE
     src/json/json.cc
     src/distribute/context_shards.cc
+    src/distribute/forecast_pass.cc
     src/distribute/head_shards.cc
     src/distribute/key_band.cc
+    src/distribute/plan_forecast.cc
     src/distribute/shard_plan.cc
     src/distribute/rank_error.cc
     src/distribute/error_bytes.cc

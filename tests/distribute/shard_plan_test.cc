@@ -134,7 +134,8 @@ RC_GTEST_PROP(ShardPlanTest, OwnersOfARangeAreThePiecesCutToIt, ()) {
       s, {first, any(0, request.sequences[s].queries - first)}};
   const std::vector<OwnedPiece> owners = owners_of(plan.queries, range).value();
   std::size_t next = first;
-  for (const auto& [piece, rank] : owners) {
+  for (const OwnedPiece& one : owners) {
+    const TokenPiece& piece = one.piece;
     RC_ASSERT(piece.sequence == s);
     RC_ASSERT(piece.range.first == next);
     RC_ASSERT(piece.range.tokens > 0U);
@@ -143,7 +144,7 @@ RC_GTEST_PROP(ShardPlanTest, OwnersOfARangeAreThePiecesCutToIt, ()) {
       return own.sequence == s && own.range.first <= piece.range.first &&
              own.range.end() >= next;
     };
-    RC_ASSERT(std::ranges::any_of(plan.ranks[rank].queries, holds));
+    RC_ASSERT(std::ranges::any_of(plan.ranks[one.rank].queries, holds));
   }
   RC_ASSERT(next == range.range.end());
 }

@@ -1,0 +1,196 @@
+#include "distribute/forecast_pass.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::size_t kLeastChunk = 8 * kShardTokens;
+constexpr std::size_t kMostChunks = 4096;
+
+struct Share {
+  std::size_t rank;
+  double seconds;  // to compute its pairs with a chunk
+};
+
+struct Chunk {
+  std::size_t owner;
+  double seconds;                 // on a link, without latency
+  std::span<const Share> shares;  // of the ranks that need it
+};
+
+bool receives(const Share& share, const Chunk& chunk) {
+  return share.rank != chunk.owner;
+}
+
+// The clocks of all ranks, as chunks are broadcast one after the other.
+class PipelinedClock {
+ public:
+  PipelinedClock(std::size_t ranks, double latency)
+      : latency_(latency), begun_(ranks), ended_(ranks) {}
+
+  void take(const Chunk& chunk) {
+    const double arrival = broadcast(chunk);
+    for (const Share& share : chunk.shares) {
+      double& begun = begun_[share.rank];
+      double& ended = ended_[share.rank];
+      begun = receives(share, chunk) ? std::max(ended, arrival) : ended;
+      ended = begun + share.seconds;
+    }
+  }
+
+  double seconds() const { return std::ranges::max(ended_); }
+
+ private:
+  double broadcast(const Chunk& chunk) {
+    double start = link_free_;
+    double receivers = 0;
+    for (const Share& share : chunk.shares) {
+      if (receives(share, chunk)) {
+        start = std::max(start, begun_[share.rank]);
+        ++receivers;
+      }
+    }
+    if (receivers > 0) {
+      link_free_ = start + chunk.seconds;
+    }
+    return link_free_ + latency_ * receivers;
+  }
+
+  double latency_;
+  double link_free_ = 0;
+  std::vector<double> begun_;  // computing the last chunk that it needed
+  std::vector<double> ended_;
+};
+
+// The same where every rank receives all that it needs before it computes.
+class GatheredClock {
+ public:
+  GatheredClock(std::size_t ranks, double latency)
+      : latency_(latency), receiving_(ranks), computing_(ranks) {}
+
+  void take(const Chunk& chunk) {
+    for (const Share& share : chunk.shares) {
+      receiving_[share.rank] += receives(share, chunk) ? chunk.seconds : 0;
+      computing_[share.rank] += share.seconds;
+    }
+  }
+
+  double seconds() const {
+    double last = 0;
+    for (std::size_t r = 0; r < receiving_.size(); ++r) {
+      const double waiting =
+          receiving_[r] == 0
+              ? 0
+              : static_cast<double>(receiving_.size() - 1) * latency_;
+      last = std::max(last, waiting + receiving_[r] + computing_[r]);
+    }
+    return last;
+  }
+
+ private:
+  double latency_;
+  std::vector<double> receiving_;
+  std::vector<double> computing_;
+};
+
+// One pass, chunk by chunk in the order of sequences and tokens.
+class PassWalk {
+ public:
+  PassWalk(const ShardRequest& request, const ShardPlan& plan,
+           const ForecastOptions& options, const Pass& pass)
+      : request_(request),
+        options_(options),
+        pass_(pass),
+        keys_move_(pass.moving == Moving::keys),
+        moving_(keys_move_ ? plan.keys : plan.queries),
+        resting_(keys_move_ ? plan.queries : plan.keys),
+        pairs_(plan.ranks.size()) {
+    forecast_.multiply_adds.resize(plan.ranks.size());
+    forecast_.received.resize(plan.ranks.size());
+  }
+
+  template <class Clock>
+  PassForecast run(Clock clock) {
+    const std::size_t most = chunk_tokens_of(request_);
+    for (const auto& [piece, owner] : moving_) {
+      const std::size_t end = piece.range.end();
+      for (std::size_t first = piece.range.first; first < end; first += most) {
+        take({piece.sequence, {first, std::min(most, end - first)}}, owner,
+             clock);
+      }
+    }
+    forecast_.seconds = clock.seconds();
+    return std::move(forecast_);
+  }
+
+ private:
+  template <class Clock>
+  void take(const TokenPiece& chunk, std::size_t owner, Clock& clock) {
+    count_pairs(chunk);
+    const double bytes =
+        static_cast<double>(chunk.range.tokens) * pass_.token_bytes;
+    shares_.clear();
+    for (std::size_t r = 0; r < pairs_.size(); ++r) {
+      if (pairs_[r] != 0 || options_.transfer == Transfer::gathered) {
+        const double multiply_adds =
+            static_cast<double>(pairs_[r]) * pass_.multiply_adds;
+        shares_.push_back(
+            {r, multiply_adds / options_.multiply_adds_per_second});
+        forecast_.multiply_adds[r] += multiply_adds;
+        forecast_.received[r] += r == owner ? 0 : bytes;
+      }
+    }
+    clock.take({owner, bytes / options_.bytes_per_second, shares_});
+  }
+
+  // Of each rank with the chunk.
+  void count_pairs(const TokenPiece& chunk) {
+    std::ranges::fill(pairs_, 0);
+    const auto of = [](const OwnedPiece& one) { return one.piece.sequence; };
+    const std::span<const OwnedPiece> pieces = {
+        std::ranges::lower_bound(resting_, chunk.sequence, {}, of),
+        std::ranges::upper_bound(resting_, chunk.sequence, {}, of)};
+    const std::int64_t start = request_.sequences[chunk.sequence].query_start;
+    for (const auto& [piece, rank] : pieces) {
+      pairs_[rank] +=
+          keys_move_ ? request_.band.pairs(piece.range, chunk.range, start)
+                     : request_.band.pairs(chunk.range, piece.range, start);
+    }
+  }
+
+  const ShardRequest& request_;
+  const ForecastOptions& options_;
+  const Pass& pass_;
+  bool keys_move_;
+  std::span<const OwnedPiece> moving_;
+  std::span<const OwnedPiece> resting_;
+  std::vector<std::uint64_t> pairs_;  // of each rank with a chunk
+  std::vector<Share> shares_;
+  PassForecast forecast_{};
+};
+
+}  // namespace
+
+std::size_t chunk_tokens_of(const ShardRequest& request) {
+  double tokens = 0;
+  for (const PlannedSequence& sequence : request.sequences) {
+    tokens += static_cast<double>(std::max(sequence.queries, sequence.keys));
+  }
+  const auto shards =
+      static_cast<std::size_t>(tokens / (kMostChunks * kShardTokens));
+  return std::max(kLeastChunk, (shards + 1) * kShardTokens);
+}
+
+PassForecast forecast_pass(const ShardRequest& request, const ShardPlan& plan,
+                           const ForecastOptions& options, const Pass& pass) {
+  PassWalk walk(request, plan, options, pass);
+  const std::size_t ranks = plan.ranks.size();
+  return options.transfer == Transfer::pipelined
+             ? walk.run(PipelinedClock(ranks, options.latency_seconds))
+             : walk.run(GatheredClock(ranks, options.latency_seconds));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

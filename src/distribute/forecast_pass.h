@@ -1,0 +1,33 @@
+// The time and traffic of one pass over all pairs of a query and a key, where
+// one side stays at its ranks and the other moves to them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "headwise/distribute/plan_forecast.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+enum class Moving : std::uint8_t { keys, queries };
+
+struct Pass {
+  Moving moving;
+  double multiply_adds;  // per pair, all heads
+  double token_bytes;    // of a token that moves, all heads
+};
+
+struct PassForecast {
+  std::vector<double> multiply_adds;  // of each rank
+  std::vector<double> received;       // bytes of each rank
+  double seconds;
+};
+
+// The most tokens of a chunk.
+std::size_t chunk_tokens_of(const ShardRequest& request);
+
+// For a plan by context.
+PassForecast forecast_pass(const ShardRequest& request, const ShardPlan& plan,
+                           const ForecastOptions& options, const Pass& pass);
+
+}  // namespace headwise::inline HEADWISE_ABI
