@@ -24,9 +24,10 @@ HeadwiseProgram::HeadwiseProgram(Command& chosen)
     : Program("headwise",
               "Multi-head attention, every step and every head visible.",
               std::string(kExamples), std::string("headwise ") + version()) {
-  for (const auto add : {add_explain, add_view, add_stats, add_run, add_encode,
-                         add_train, add_classify, add_importance, add_prune,
-                         add_inspect, add_convert, add_bench, add_info}) {
+  for (const auto add :
+       {add_explain, add_view, add_stats, add_run, add_encode, add_train,
+        add_classify, add_importance, add_prune, add_inspect, add_convert,
+        add_plan, add_bench, add_info}) {
     add(arguments(), chosen);
   }
   add_help_command();

@@ -56,7 +56,7 @@ ERRORS_ONLY = ("src/base/error.cc", "src/inspect/")
 
 # Words of Latin letters that Korean keeps: names of values, axes and programs.
 NAMES = set("""
-    ablation additive al alibi auto bert bias bool bottom-right cividis
+    ablation additive al alibi auto bench bert bias bool bottom-right cividis
     classify clone cls confidence cpu cuda distance distilbert dot download
     dtype encoder-decoder entropy et explain false first fisher flax
     full-size git gradient headwise hidden huggingface-cli id importance inf

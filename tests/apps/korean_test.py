@@ -7,7 +7,7 @@ import tiny_model
 from cli_case import BAD_INPUT, USAGE, CliTest
 
 COMMANDS = ("bench", "convert", "encode", "explain", "importance", "info",
-            "inspect", "prune", "run", "stats", "train", "view")
+            "inspect", "plan", "prune", "run", "stats", "train", "view")
 HINT = "도움말: headwise --help 또는 headwise 명령 --help"
 LABELLED = "".join(f"{label}\t{text}\n" for label, texts in
                    {"good": ["heads", "matter", "heads matter", "so heads"],

@@ -10,6 +10,7 @@
 #include "operation/layer_choice.h"
 #include "shell/error_text.h"
 #include "shell/output.h"
+#include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "tensor_groups.h"
@@ -17,27 +18,15 @@
 namespace headwise::cli {
 namespace {
 
-// "86.7 MiB"
-std::string bytes_text(std::size_t bytes) {
-  constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  constexpr double kStep = 1024;
-  auto size = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (size >= kStep && unit + 1 < kUnits.size()) {
-    size /= kStep;
-    ++unit;
-  }
-  return unit == 0 ? say({"{} bytes", "{}바이트"}, bytes)
-                   : fmt::format("{:.1f} {}", size, kUnits[unit]);
-}
-
 std::string files_text(const ParamInspection& inspection) {
   std::string text;
   for (const InspectedFile& file : inspection.files) {
-    text += say(
-        {"File: {}, {} bytes{}\n", "파일: {}, {}바이트{}\n"},
-        one_line(file.path), file.bytes,
-        file.bytes < 1024 ? "" : fmt::format(" ({})", bytes_text(file.bytes)));
+    text += say({"File: {}, {} bytes{}\n", "파일: {}, {}바이트{}\n"},
+                one_line(file.path), file.bytes,
+                file.bytes < 1024
+                    ? ""
+                    : fmt::format(" ({})",
+                                  bytes_text(static_cast<double>(file.bytes))));
     if (!file.sha256.empty()) {
       text += fmt::format("  SHA-256 {}\n", file.sha256);
     }
@@ -154,7 +143,7 @@ std::string totals_text(const ParamInspection& inspection) {
   }
   return text + say({"\nTensors: {}, {}\n", "\n텐서: {}개, {}\n"},
                     inspection.tensors.size(),
-                    bytes_text(inspection.tensor_bytes));
+                    bytes_text(static_cast<double>(inspection.tensor_bytes)));
 }
 
 std::string shape_text_of(const std::vector<std::size_t>& shape) {

@@ -96,6 +96,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "헤드 하나에서는 {0} 이하여야 합니다. 모든 헤드의 그림은 칸으로 나누어 "
      "보여 줍니다."},
     {"at most {} in all", "모두 {0} 이하"},
+    {"at most {} with --batch {}", "--batch {1}에서는 {0} 이하"},
     {"at most {} with --cache, one for each key",
      "--cache를 쓰면 키마다 하나씩 {0}개 이하"},
     {"at most {}, the number of heads", "헤드 수 {0} 이하"},

@@ -1,0 +1,225 @@
+// headwise plan
+// Which tokens and heads of a call each of several ranks would have, and what
+// that costs in work, memory, traffic and time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "headwise/base/dtype.h"
+#include "headwise/base/half.h"
+#include "operation/window_sides.h"
+#include "plan_flags.h"
+#include "plan_report.h"
+#include "shell/add_command.h"
+#include "shell/error_of_option.h"
+#include "shell/output.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr CommandHelp kHelp = {
+    .name = "plan",
+    .description = "plan attention on several machines before renting them",
+    .examples =
+        R"(  headwise plan --ranks 8 --length 1000000 --heads 32 --causal
+  headwise plan --ranks 64 --length 131072 --kv-heads 8 --dtype bfloat16 \
+      --causal --backward --rate 2000 --bandwidth 25
+  headwise plan --ranks 4 --length 512 --batch 64 --json)",
+    .footer =
+        R"(Nothing is computed or measured: times follow from the rates that you give.
+headwise bench measures the rate of a machine. docs/many-machines.md describes
+the plan and what the model of time leaves out.)"};
+
+constexpr std::size_t kMostSequences = 65'536;
+constexpr double kGiga = 1e9;
+
+Status check(const PlanFlags& flags) {
+  if (flags.kv_heads && flags.heads % *flags.kv_heads != 0) {
+    return option_error(
+        "--heads", fmt::format("is {}", flags.heads),
+        fmt::format("a multiple of --kv-heads = {}", *flags.kv_heads));
+  }
+  if (flags.batch > kMostSequences) {
+    return option_error("--batch", fmt::format("is {}", flags.batch),
+                        fmt::format("a number from 1 to {}", kMostSequences));
+  }
+  // The plan counts pairs of a query and a key.
+  const auto longest = static_cast<std::size_t>(
+      std::sqrt(static_cast<double>(kMostPairs / flags.batch)));
+  if (flags.length > longest) {
+    return option_error(
+        "--length", fmt::format("is {}", flags.length),
+        fmt::format("at most {} with --batch {}", longest, flags.batch));
+  }
+  return ok();
+}
+
+Result<KeyBand> band_of(const PlanFlags& flags) {
+  KeyBand band;
+  if (!flags.window.empty()) {
+    const auto sides = WindowSides::parse(flags.window);
+    HEADWISE_TRY(sides);
+    band = {.left = sides->left,
+            .right = sides->right,
+            .keep_first = sides->keep_first};
+  }
+  if (flags.causal) {
+    band.right = 0;
+  }
+  return band;
+}
+
+Parallel parallel_of(const std::string& name) {
+  return name == "context" ? Parallel::context
+         : name == "heads" ? Parallel::heads
+                           : Parallel::automatic;
+}
+
+Result<ShardRequest> request_of(const PlanFlags& flags) {
+  HEADWISE_TRY(check(flags));
+  const auto band = band_of(flags);
+  HEADWISE_TRY(band);
+  ShardRequest request = {.ranks = flags.ranks,
+                          .parallel = parallel_of(flags.parallel),
+                          .heads = flags.heads,
+                          .kv_heads = flags.kv_heads.value_or(flags.heads),
+                          .band = *band,
+                          .pieces_per_rank = flags.pieces_per_rank.value_or(0)};
+  request.sequences.assign(flags.batch, {flags.length, flags.length});
+  return request;
+}
+
+ForecastOptions options_of(const PlanFlags& flags, Transfer transfer) {
+  return {.transfer = transfer,
+          .backward = flags.backward,
+          .head_dim = flags.head_dim,
+          .element_bytes = flags.dtype == name_of(DType::float32)
+                               ? sizeof(float)
+                               : sizeof(BFloat16),
+          .multiply_adds_per_second = flags.rate * kGiga / 2,
+          .bytes_per_second = flags.bandwidth * kGiga,
+          .latency_seconds = flags.latency * 1e-6};
+}
+
+// An error about a member of the request, or of the options of a forecast, has
+// the name of an option.
+Error in_option_words(const Error& error) {
+  if (error.code() == ErrorCode::out_of_memory) {
+    return error;
+  }
+  ErrorDetails details = error.details();
+  if (details.argument.starts_with("band")) {
+    details.argument = "window";
+  }
+  return error_of_argument({ErrorCode::invalid_argument, std::move(details)});
+}
+
+Result<PlanReport> plan(const PlanFlags& flags) {
+  PlanReport report = {
+      .flags = flags, .request = {}, .plan = {}, .forecasts = {}};
+  auto request = request_of(flags);
+  HEADWISE_TRY(request);
+  report.request = std::move(*request);
+  auto plan = plan_shards(report.request);
+  if (!plan) {
+    return in_option_words(plan.error());
+  }
+  report.plan = std::move(*plan);
+  const auto add = [&](std::string_view name, Transfer transfer) -> Status {
+    auto result =
+        forecast(report.request, report.plan, options_of(flags, transfer));
+    if (!result) {
+      return in_option_words(result.error());
+    }
+    report.forecasts.push_back({name, std::move(*result)});
+    return ok();
+  };
+  if (report.plan.parallel == Parallel::heads) {
+    HEADWISE_TRY(add("by heads", Transfer::pipelined));
+  } else {
+    HEADWISE_TRY(add("pipelined", Transfer::pipelined));
+    HEADWISE_TRY(add("gathered", Transfer::gathered));
+  }
+  return report;
+}
+
+Outcome run_plan(const PlanFlags& flags, const Streams& streams) {
+  const auto report = plan(flags);
+  HEADWISE_TRY(report);
+  return print(streams.out,
+               flags.json ? plan_json(*report) : plan_text(*report));
+}
+
+void add_call_options(const Arguments& call, PlanFlags& flags) {
+  call.add_count("--length", flags.length, "tokens of a sequence").required();
+  call.add_count("--batch", flags.batch, "number of sequences (default 1)");
+  call.add_count("--heads", flags.heads, "query heads (default 32)");
+  call.add_count("--kv-heads", flags.kv_heads,
+                 "heads of keys and values (default: as --heads)");
+  call.add_count("--head-dim", flags.head_dim,
+                 "features of a head (default 128)");
+  call.add_flag("--causal", flags.causal, "a query sees no later key");
+  call.add_text("--window", flags.window, "LEFT,RIGHT[,KEEP_FIRST]",
+                "a query sees LEFT keys before it and RIGHT after it (inf: no "
+                "limit), and the first KEEP_FIRST keys (default 0)");
+  call.add_choice("--dtype", flags.dtype, {"float32", "bfloat16", "float16"},
+                  "type of the tensors (default float32)");
+  call.add_flag("--backward", flags.backward,
+                "gradients too (default: forward only)");
+}
+
+void add_division_options(const Arguments& division, PlanFlags& flags) {
+  division
+      .add_count("--ranks", flags.ranks,
+                 "number of processes, usually one per machine")
+      .required();
+  division.add_choice("--parallel", flags.parallel,
+                      {"auto", "context", "heads"},
+                      "divide tokens (context), heads, or (auto, default) "
+                      "heads where they suffice and balance as well");
+  division.add_count(
+      "--pieces-per-rank", flags.pieces_per_rank,
+      "pieces of a sequence for each rank, by context: more of them "
+      "cut the waiting under --causal (default 2 if the work varies "
+      "along the sequence, else 1)");
+}
+
+Check above_zero(std::string_view expected) {
+  return number_between(1e-9, 1e12, expected);
+}
+
+void add_rate_options(const Arguments& rates, PlanFlags& flags) {
+  rates
+      .add_option("--rate", flags.rate,
+                  "speed of attention on a rank in GFLOP/s, as headwise bench "
+                  "prints it (default 1000)")
+      .type_name("X")
+      .check(above_zero("a number from 1e-9 to 1e12"));
+  rates
+      .add_option("--bandwidth", flags.bandwidth,
+                  "of a rank's link in GB/s, each direction (default 12.5: 100 "
+                  "Gbit/s)")
+      .type_name("X")
+      .check(above_zero("a number from 1e-9 to 1e12"));
+  rates
+      .add_option("--latency", flags.latency,
+                  "of a message in microseconds (default 10)")
+      .type_name("X")
+      .check(number_between(0, 1e12, "a number from 0 to 1e12"));
+}
+
+void add_options(const Arguments& command, PlanFlags& flags) {
+  add_division_options(command.under("Division"), flags);
+  add_call_options(command.under("Call"), flags);
+  add_rate_options(command.under("Rates"), flags);
+  command.add_flag("--json", flags.json, "print one JSON object");
+}
+
+}  // namespace
+
+void add_plan(const Arguments& app, Command& chosen) {
+  add_command(app, chosen, kHelp, add_options, run_plan);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,44 @@
+#include "quantity_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "say.h"
+
+namespace headwise::cli {
+
+std::string count_text(std::uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return digits;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB",
+                                 "TiB",   "PiB", "EiB"};
+  constexpr double kStep = 1024;
+  std::size_t unit = 0;
+  while (bytes >= kStep && unit + 1 < kUnits.size()) {
+    bytes /= kStep;
+    ++unit;
+  }
+  return unit == 0 ? say({"{:.0f} bytes", "{:.0f}바이트"}, bytes)
+                   : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string seconds_text(double seconds) {
+  constexpr double kMany = 1000;
+  if (seconds >= kMany && seconds < 1e18) {
+    return count_text(static_cast<std::uint64_t>(seconds + 0.5)) + " s";
+  }
+  const auto [factor, unit] = seconds < 1e-3 ? std::pair(1e6, "µs")
+                              : seconds < 1  ? std::pair(1e3, "ms")
+                                             : std::pair(1.0, "s");
+  return fmt::format("{:.3g} {}", seconds * factor, unit);
+}
+
+}  // namespace headwise::cli
