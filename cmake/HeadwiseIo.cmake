@@ -96,12 +96,12 @@ target_sources(headwise_io
     src/distribute/thread_group.cc
     src/distribute/thread_ranks.cc
     src/distribute/call_digest.cc
-    src/distribute/chunk_stream.cc
     src/distribute/context_attention.cc
     src/distribute/gather_keys.cc
     src/distribute/heads_attention.cc
-    src/distribute/key_chunks.cc
-    src/distribute/own_queries.cc
+    src/distribute/chunks.cc
+    src/distribute/checked_context.cc
+    src/distribute/forward_rows.cc
     src/distribute/rank_tensors.cc
     src/distribute/shards.cc
     src/inspect/words/words.cc

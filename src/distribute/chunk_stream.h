@@ -1,38 +1,77 @@
-// Chunks of keys and values on their way through the ranks. A rank has two in
-// memory: one that its queries take, and the next one, which arrives meanwhile.
+// Chunks on their way through the ranks. A rank has two in memory: one that it
+// computes with, and the next one, which arrives meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "distribute/key_chunks.h"
-#include "distribute/key_rows.h"
-#include "headwise/base/function_ref.h"
+#include "distribute/chunks.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-template <class T>
+// Cargo is the memory of a chunk: cargo.bytes(rows) is what travels.
+template <class SomeChunk, class Cargo>
 class ChunkStream {
  public:
-  // `own` are the rank's keys and values. Errors: out_of_memory.
+  // make(rows) -> Result<Cargo>, for chunks of so many rows. Errors: those of
+  // make().
+  template <class Make>
   static Result<ChunkStream> create(Communicator& group,
-                                    std::span<const KeyChunk> chunks,
-                                    const AttentionShape& shape,
-                                    const KeyViews<const T>& own);
+                                    std::span<const SomeChunk> chunks,
+                                    const Make& make) {
+    ChunkStream stream(group);
+    std::size_t most = 0;
+    for (const SomeChunk& chunk : chunks) {
+      if (std::ranges::find(chunk.route, group.rank()) != chunk.route.end()) {
+        stream.chunks_.push_back(&chunk);
+        most = std::max(most, chunk.rows);
+      }
+    }
+    for (Slot& slot : stream.slots_) {
+      auto cargo = make(most);
+      HEADWISE_TRY(cargo);
+      slot.cargo = *std::move(cargo);
+    }
+    return stream;
+  }
 
-  // Passes the chunks on whose route the rank is to `take`, in their order, and
-  // on to other ranks.
-  Status run(
-      FunctionRef<Status(const KeyChunk&, const KeyViews<const T>&)> take);
+  // Passes the chunks on whose route the rank is to take(chunk, cargo), in
+  // their order, and on to other ranks; load(chunk, cargo) copies one of the
+  // rank's own. A chunk is passed on before the next one is started, so that
+  // two ranks send each other chunks in their order.
+  template <class Load, class Take>
+  Status run(std::string_view operation, const Load& load, const Take& take) {
+    if (!chunks_.empty()) {
+      HEADWISE_TRY(start(0, load));
+    }
+    for (std::size_t n = 0; n < chunks_.size(); ++n) {
+      const SomeChunk& chunk = *chunks_[n];
+      group_->set_step(operation, name_of(chunk));
+      if (!owns(chunk)) {
+        HEADWISE_TRY(group_->finish(slot(n).arrival));
+        HEADWISE_TRY(pass_on(n));
+      }
+      if (n + 1 < chunks_.size()) {
+        HEADWISE_TRY(start(n + 1, load));
+      }
+      HEADWISE_TRY(take(chunk, slot(n).cargo));
+    }
+    for (Slot& slot : slots_) {
+      HEADWISE_TRY(free(slot));
+    }
+    return ok();
+  }
 
  private:
   // Where a chunk is while this rank has it.
   struct Slot {
-    KeyRows<T> rows;
+    Cargo cargo;
     Communicator::Transfer arrival;
     std::array<Communicator::Transfer, kFanOut> departures;
   };
@@ -40,16 +79,49 @@ class ChunkStream {
   explicit ChunkStream(Communicator& group) : group_(&group) {}
 
   Slot& slot(std::size_t n) { return slots_[n % slots_.size()]; }
-  bool owns(const KeyChunk& chunk) const {
+  bool owns(const SomeChunk& chunk) const {
     return chunk.route.front() == group_->rank();
   }
-  Status start(std::size_t n);
-  Status pass_on(std::size_t n);
-  Status free(Slot& slot);
+
+  template <class Load>
+  Status start(std::size_t n, const Load& load) {
+    const SomeChunk& chunk = *chunks_[n];
+    Slot& slot = this->slot(n);
+    HEADWISE_TRY(free(slot));
+    if (owns(chunk)) {
+      load(chunk, slot.cargo);
+      return pass_on(n);
+    }
+    auto arrival = group_->start_receive(
+        slot.cargo.bytes(chunk.rows), source_of(chunk.route, group_->rank()));
+    HEADWISE_TRY(arrival);
+    slot.arrival = *std::move(arrival);
+    return ok();
+  }
+
+  Status pass_on(std::size_t n) {
+    const SomeChunk& chunk = *chunks_[n];
+    Slot& slot = this->slot(n);
+    const auto targets = targets_of(chunk.route, group_->rank());
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      auto departure =
+          group_->start_send(slot.cargo.bytes(chunk.rows), targets[t]);
+      HEADWISE_TRY(departure);
+      slot.departures[t] = *std::move(departure);
+    }
+    return ok();
+  }
+
+  // Once all of its copies have left.
+  Status free(Slot& slot) {
+    for (Communicator::Transfer& departure : slot.departures) {
+      HEADWISE_TRY(group_->finish(departure));
+    }
+    return ok();
+  }
 
   Communicator* group_;
-  std::vector<const KeyChunk*> chunks_;  // that come by here
-  KeyViews<const T> own_;
+  std::vector<const SomeChunk*> chunks_;  // that come by here
   std::array<Slot, 2> slots_;
 };
 

@@ -1,137 +1,143 @@
 #include "headwise/distribute/context_attention.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "attention/call_part.h"
-#include "base/check.h"
 #include "base/out_of_memory.h"
-#include "distribute/call_digest.h"
+#include "distribute/checked_context.h"
 #include "distribute/chunk_stream.h"
+#include "distribute/chunks.h"
+#include "distribute/forward_rows.h"
 #include "distribute/gather_keys.h"
-#include "distribute/key_chunks.h"
-#include "distribute/own_queries.h"
+#include "distribute/own_shards.h"
 #include "distribute/rank_tensors.h"
-#include "distribute/shards.h"
-#include "kernels/attention_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "context_attention";
 
-// Options that parts of the keys can have. What create() makes of those of the
-// whole call is the same, whichever way the keys come.
-Status check_parts(const ContextCall& call, const AttentionSpec& spec) {
-  auto part = internal::options_of_part(
-      spec.shape, call.options, call.operation_options,
-      internal::whole_call(spec.shape), kOperation);
-  HEADWISE_TRY(part);
-  part->operation_options.key_part = KeyPart::last;
-  const auto of_part = AttentionSpec::create(
-      call.tensors, part->options, part->operation_options, kOperation);
-  HEADWISE_TRY(of_part);
-  return ok();
-}
-
-Status check_call(const ContextCall& call) {
-  HEADWISE_TRY(
-      check_rank_options(kOperation, call.options, call.operation_options));
-  if (call.chunk_keys == 0 || call.chunk_keys % kernels::kKeyBlock != 0) {
-    return value_error(
-        kOperation, "chunk_keys", std::to_string(call.chunk_keys),
-        "a positive multiple of " + std::to_string(kernels::kKeyBlock));
-  }
-  return ok();
-}
-
-// A call that a rank has checked.
-struct CheckedCall {
-  AttentionSpec spec;
-  Shards shards;
+struct CheckedCall : CheckedContext {
   bool gathers = false;
-  std::vector<KeyChunk> chunks{};
+  std::vector<KeyChunk>
+      chunks{};  // what a chunk is, even where all are gathered
 };
 
 template <class T>
 Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
                             const AttentionInputsOf<T>& own,
                             const AttentionOutputsOf<T>& outputs) {
-  HEADWISE_TRY(check_call(call));
-  auto spec = AttentionSpec::create(call.tensors, call.options,
-                                    call.operation_options, kOperation);
-  HEADWISE_TRY(spec);
-  auto shards = shards_of(call.plan, group.ranks(), spec->mask, kOperation);
-  HEADWISE_TRY(shards);
-  HEADWISE_TRY(check_rank_tensors(kOperation, spec->shape, *shards,
+  const bool must_gather = call.keys == KeyTransport::gathered;
+  auto context = checked_context(kOperation, call, group.ranks(), !must_gather);
+  HEADWISE_TRY(context);
+  CheckedCall all{*std::move(context)};
+  HEADWISE_TRY(check_rank_tensors(kOperation, all.spec.shape, all.shards,
                                   group.rank(), own, outputs));
-  CheckedCall all{*std::move(spec), *std::move(shards)};
-  if (call.keys != KeyTransport::gathered) {
-    HEADWISE_TRY(check_parts(call, all.spec));
-    auto chunks = key_chunks(all.shards.keys, call.chunk_keys,
-                             all.shards.queries, group.ranks(), kOperation);
+  if (!must_gather) {
+    auto chunks =
+        key_chunks(all.shards, call.chunk_keys, group.ranks(), kOperation);
     HEADWISE_TRY(chunks);
     all.chunks = *std::move(chunks);
   }
+  const AttentionShape& shape = all.spec.shape;
   all.gathers =
-      call.keys == KeyTransport::gathered ||
-      (call.keys == KeyTransport::automatic &&
-       all.spec.shape.key_rows() * all.spec.shape.batches() <= call.chunk_keys);
+      must_gather || (call.keys == KeyTransport::automatic &&
+                      shape.key_rows() * shape.batches() <= call.chunk_keys);
   return all;
 }
 
+// One rank's part of a call that all have checked.
 template <class T>
-Status attend_to_chunks(Communicator& group, const CheckedCall& all,
-                        const AttentionInputsOf<T>& own,
-                        OwnQueries<T>& queries) {
-  std::vector<Shard> keys;
-  for (const KeyChunk& chunk : all.chunks) {
-    keys.insert(keys.end(), chunk.shards.begin(), chunk.shards.end());
+class ContextRun {
+ public:
+  ContextRun(Communicator& group, const ContextCall& call, CheckedCall& all,
+             const AttentionInputsOf<T>& own,
+             const AttentionOutputsOf<T>& outputs)
+      : group_(group), call_(call), all_(all), own_(own), outputs_(outputs) {}
+
+  Status attend_to_chunks() {
+    std::vector<Shard> keys;
+    for (const KeyChunk& chunk : all_.chunks) {
+      keys.insert(keys.end(), chunk.shards.begin(), chunk.shards.end());
+    }
+    OwnQueries queries(group_.rank(), all_.shards.queries, keys);
+    auto rows = forward_rows(queries.any_in_parts());
+    HEADWISE_TRY(rows);
+    auto stream = ChunkStream<KeyChunk, KeyRows<T>>::create(
+        group_, all_.chunks, [&](std::size_t most) {
+          return KeyRows<T>::create(all_.spec.shape, most);
+        });
+    HEADWISE_TRY(stream);
+    const KeyViews<const T> own = {own_.key, own_.value};
+    const auto load = [&](const KeyChunk& chunk, KeyRows<T>& cargo) {
+      copy_keys(own.part({chunk.row, chunk.rows}), cargo.views(chunk.rows));
+    };
+    const auto take = [&](const KeyChunk& chunk, KeyRows<T>& cargo) {
+      return take_all(queries, *rows, chunk.shards,
+                      read_only(cargo.views(chunk.rows)));
+    };
+    HEADWISE_TRY(stream->run(kOperation, load, take));
+    return finish(queries, *rows);
   }
-  HEADWISE_TRY(queries.expect(group.rank(), all.shards.queries, keys));
-  auto stream = ChunkStream<T>::create(group, all.chunks, all.spec.shape,
-                                       {own.key, own.value});
-  HEADWISE_TRY(stream);
-  const auto take = [&](const KeyChunk& chunk,
-                        const KeyViews<const T>& rows) -> Status {
+
+  Status attend_to_gathered() {
+    const AttentionShape& shape = all_.spec.shape;
+    auto keys =
+        gather_keys<T>(group_, shape, all_.shards.keys, {own_.key, own_.value});
+    HEADWISE_TRY(keys);
+    // Whatever the mask says: the mean of all values is one of the empty rows.
+    for (QueryShard& shard : all_.shards.queries) {
+      shard.seen = {0, shape.sequence(shard.sequence).Lkv};
+    }
+    std::vector<Shard> sequences;
+    std::size_t all_rows = 0;
+    for (std::size_t b = 0; b < shape.B; ++b) {
+      sequences.push_back({0, b, {0, shape.sequence(b).Lkv}, all_rows});
+      all_rows += sequences.back().tokens.count;
+    }
+    OwnQueries queries(group_.rank(), all_.shards.queries, sequences);
+    auto rows = forward_rows(false);
+    HEADWISE_TRY(rows);
+    HEADWISE_TRY(
+        take_all(queries, *rows, sequences, read_only(keys->views(all_rows))));
+    return finish(queries, *rows);
+  }
+
+ private:
+  Result<ForwardRows<T>> forward_rows(bool with_state) {
+    return ForwardRows<T>::create(
+        {all_.spec.shape, call_.options, call_.operation_options}, own_.query,
+        outputs_, with_state);
+  }
+
+  // The keys of the shards are one after the other in `views`.
+  Status take_all(OwnQueries& queries, ForwardRows<T>& rows,
+                  std::span<const Shard> shards,
+                  const KeyViews<const T>& views) {
     std::size_t first = 0;
-    for (const Shard& shard : chunk.shards) {
-      HEADWISE_TRY(queries.take(shard, rows.part({first, shard.tokens.count})));
-      first += shard.tokens.count;
+    for (const Shard& keys : shards) {
+      const KeyViews<const T> view = views.part({first, keys.tokens.count});
+      HEADWISE_TRY(queries.take(
+          keys, [&](const QueryShard& own, std::size_t n, std::size_t count) {
+            return rows.attend(own, keys.tokens, view,
+                               part_of_calls<KeyPart>(n, count));
+          }));
+      first += keys.tokens.count;
     }
     return ok();
-  };
-  HEADWISE_TRY(stream->run(take));
-  return queries.finish();
-}
+  }
 
-template <class T>
-Status attend_to_gathered(Communicator& group, CheckedCall& all,
-                          const AttentionInputsOf<T>& own,
-                          OwnQueries<T>& queries) {
-  const AttentionShape& shape = all.spec.shape;
-  auto keys =
-      gather_keys<T>(group, shape, all.shards.keys, {own.key, own.value});
-  HEADWISE_TRY(keys);
-  // Whatever the mask says: the mean of all values is one of the empty rows.
-  for (QueryShard& shard : all.shards.queries) {
-    shard.seen = {0, shape.sequence(shard.sequence).Lkv};
+  Status finish(OwnQueries& queries, ForwardRows<T>& rows) {
+    return queries.finish(
+        [&](const QueryShard& own) { return rows.attend_to_none(own); });
   }
-  std::vector<Shard> sequences;
-  std::size_t rows = 0;
-  for (std::size_t b = 0; b < shape.B; ++b) {
-    sequences.push_back({0, b, {0, shape.sequence(b).Lkv}, rows});
-    rows += sequences.back().tokens.count;
-  }
-  HEADWISE_TRY(queries.expect(group.rank(), all.shards.queries, sequences));
-  for (const Shard& sequence : sequences) {
-    HEADWISE_TRY(queries.take(
-        sequence, read_only(keys->views(rows))
-                      .part({sequence.row, sequence.tokens.count})));
-  }
-  return queries.finish();
-}
+
+  Communicator& group_;
+  const ContextCall& call_;
+  CheckedCall& all_;
+  const AttentionInputsOf<T>& own_;
+  const AttentionOutputsOf<T>& outputs_;
+};
 
 template <class T>
 Status attend(Communicator& group, const ContextCall& call,
@@ -140,16 +146,9 @@ Status attend(Communicator& group, const ContextCall& call,
   group.set_step(kOperation, "the start");
   auto all = checked(group, call, own, outputs);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
-  Digest digest;
-  digest.add(std::uint64_t{all->gathers});
-  digest.add(call.chunk_keys);
-  HEADWISE_TRY(group.check_same(
-      "the call", describe_call(name_of(DTypeOf<T>::value), all->spec,
-                                all->shards, digest)));
-  OwnQueries<T> queries({all->spec.shape, call.options, call.operation_options},
-                        own.query, outputs);
-  return all->gathers ? attend_to_gathered(group, *all, own, queries)
-                      : attend_to_chunks(group, *all, own, queries);
+  HEADWISE_TRY(check_same_context(group, DTypeOf<T>::value, call, *all));
+  ContextRun<T> run(group, call, *all, own, outputs);
+  return all->gathers ? run.attend_to_gathered() : run.attend_to_chunks();
 }
 
 template <class T>

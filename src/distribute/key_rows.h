@@ -26,6 +26,13 @@ struct KeyViews {
   }
 };
 
+// Without a row; `memory` is not read.
+template <class T>
+KeyViews<const T> no_keys(const AttentionShape& shape, const T* memory) {
+  return {{memory, {1, 0, shape.Hkv, shape.D}},
+          {memory, {1, 0, shape.Hkv, shape.Dv}}};
+}
+
 template <class T>
 void copy_keys(const KeyViews<const T>& from, const KeyViews<T>& to) {
   copy_rows<T>(from.key, to.key);

@@ -84,11 +84,4 @@ bool sees(const QueryShard& queries, const Shard& keys) {
          keys.tokens.first < queries.seen.first + queries.seen.count;
 }
 
-std::span<const QueryShard> of_sequence(std::span<const QueryShard> queries,
-                                        std::size_t sequence) {
-  return {
-      std::ranges::lower_bound(queries, sequence, {}, &QueryShard::sequence),
-      std::ranges::upper_bound(queries, sequence, {}, &QueryShard::sequence)};
-}
-
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,6 +1,7 @@
 // Who has which tokens of a call, and which keys its queries may see.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -55,8 +56,13 @@ std::size_t rows_of_rank(const SomeShards& shards, std::size_t rank) {
 // Whether a query of `queries` may see one of the keys.
 bool sees(const QueryShard& queries, const Shard& keys);
 
-// Those of the keys' sequence.
-std::span<const QueryShard> of_sequence(std::span<const QueryShard> queries,
-                                        std::size_t sequence);
+// Those of one sequence.
+template <class SomeShard>
+std::span<const SomeShard> of_sequence(std::span<const SomeShard> shards,
+                                       std::size_t sequence) {
+  const auto of = [](const Shard& shard) { return shard.sequence; };
+  return {std::ranges::lower_bound(shards, sequence, {}, of),
+          std::ranges::upper_bound(shards, sequence, {}, of)};
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -365,8 +365,9 @@ TEST(ContextAttentionErrorsTest, AChunkAndAPlanMustFit) {
     ++call.plan.keys[1].piece.range.tokens;
   };
   for (const std::string& message : messages_of({}, cut_anywhere)) {
-    EXPECT_THAT(message, HasSubstr("plan.keys is cut at key 127 of a sequence, "
-                                   "expected cuts at multiples of 128"));
+    EXPECT_THAT(message,
+                HasSubstr("plan.keys is cut at token 127 of a sequence, "
+                          "expected cuts at multiples of 128"));
   }
 }
 

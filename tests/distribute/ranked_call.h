@@ -180,17 +180,21 @@ void copy_elements(TensorView<const T, Rank> from, TensorView<T, Rank> to) {
   }
 }
 
-// The pieces' rows of a whole tensor, one after the other.
+// The pieces' rows of a whole tensor, one after the other on the axis.
 template <class T>
 Tensor<T, 4> rows_of_pieces(const Tensor<T, 4>& whole,
                             const AttentionShape& shape,
-                            const std::vector<TokenPiece>& pieces, bool keys) {
-  const auto [B, L, H, D] = whole.extents();
-  auto own = Tensor<T, 4>::create({1, tokens_of(pieces), H, D}).value();
+                            const std::vector<TokenPiece>& pieces, bool keys,
+                            std::size_t axis = 1) {
+  Extents<4> extents = whole.extents();
+  extents[0] = 1;
+  extents[axis] = tokens_of(pieces);
+  auto own = Tensor<T, 4>::create(extents).value();
   std::size_t row = 0;
   for (const TokenPiece& piece : pieces) {
-    copy_elements<T, 4>(PlaceOfPiece(shape, piece, keys).of(view_of(whole), 1),
-                        part_along(1, own.view(), {row, piece.range.tokens}));
+    copy_elements<T, 4>(
+        PlaceOfPiece(shape, piece, keys).of(view_of(whole), axis),
+        part_along(axis, own.view(), {row, piece.range.tokens}));
     row += piece.range.tokens;
   }
   return own;

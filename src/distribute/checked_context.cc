@@ -1,0 +1,61 @@
+#include "distribute/checked_context.h"
+
+#include <string>
+#include <utility>
+
+#include "attention/call_part.h"
+#include "base/check.h"
+#include "distribute/call_digest.h"
+#include "distribute/rank_tensors.h"
+#include "kernels/attention_tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Options that parts of the keys can have.
+Status check_parts(std::string_view operation, const ContextCall& call,
+                   const AttentionSpec& spec) {
+  auto part = internal::options_of_part(
+      spec.shape, call.options, call.operation_options,
+      internal::whole_call(spec.shape), operation);
+  HEADWISE_TRY(part);
+  part->operation_options.key_part = KeyPart::last;
+  const auto of_part = AttentionSpec::create(
+      call.tensors, part->options, part->operation_options, operation);
+  HEADWISE_TRY(of_part);
+  return ok();
+}
+
+}  // namespace
+
+Result<CheckedContext> checked_context(std::string_view operation,
+                                       const ContextCall& call,
+                                       std::size_t ranks, bool in_parts) {
+  HEADWISE_TRY(
+      check_rank_options(operation, call.options, call.operation_options));
+  if (call.chunk_keys == 0 || call.chunk_keys % kernels::kKeyBlock != 0) {
+    return value_error(
+        operation, "chunk_keys", std::to_string(call.chunk_keys),
+        "a positive multiple of " + std::to_string(kernels::kKeyBlock));
+  }
+  auto spec = AttentionSpec::create(call.tensors, call.options,
+                                    call.operation_options, operation);
+  HEADWISE_TRY(spec);
+  auto shards = shards_of(call.plan, ranks, spec->mask, operation);
+  HEADWISE_TRY(shards);
+  if (in_parts) {
+    HEADWISE_TRY(check_parts(operation, call, *spec));
+  }
+  return CheckedContext{*std::move(spec), *std::move(shards)};
+}
+
+Status check_same_context(Communicator& group, DType type,
+                          const ContextCall& call, const CheckedContext& all) {
+  Digest digest;
+  digest.add(static_cast<std::uint64_t>(call.keys));
+  digest.add(call.chunk_keys);
+  return group.check_same(
+      "the call", describe_call(name_of(type), all.spec, all.shards, digest));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

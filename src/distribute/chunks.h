@@ -1,0 +1,56 @@
+// The pieces in which tokens travel, and their way through the ranks.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "distribute/shards.h"
+#include "headwise/base/result.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Rows of one rank that are next to one another in its tensors and in the order
+// of the tokens.
+template <class SomeShard>
+struct Chunk {
+  std::size_t row = 0;  // of the owner's tensors
+  std::size_t rows = 0;
+  std::vector<SomeShard> shards{};
+  // The owner, then the other ranks that need the chunk. Empty: none does.
+  std::vector<std::size_t> route{};
+};
+using KeyChunk = Chunk<Shard>;
+using QueryChunk = Chunk<QueryShard>;
+
+// Keys on their way to the queries that may see them, in the order of the keys.
+// A chunk has `most` rows or fewer, and no block of 128 keys is cut.
+//
+// Errors: invalid_argument for a shard that begins within a block.
+Result<std::vector<KeyChunk>> key_chunks(const Shards& shards, std::size_t most,
+                                         std::size_t ranks,
+                                         std::string_view operation);
+
+// Queries on their way to the keys that they may see, in the order of the
+// queries, whose blocks are 48.
+Result<std::vector<QueryChunk>> query_chunks(const Shards& shards,
+                                             std::size_t most,
+                                             std::size_t ranks,
+                                             std::string_view operation);
+
+// A rank on the route receives a chunk from one rank and sends it to several,
+// so that neither one link carries every copy nor many ranks wait for each
+// other: the n-th of the route sends to kFanOut ranks from the
+// (n * kFanOut + 1)-th on.
+inline constexpr std::size_t kFanOut = 8;
+std::size_t source_of(std::span<const std::size_t> route, std::size_t rank);
+std::span<const std::size_t> targets_of(std::span<const std::size_t> route,
+                                        std::size_t rank);
+
+// "keys 768 to 1151", what messages call it.
+std::string name_of(const KeyChunk& chunk);
+std::string name_of(const QueryChunk& chunk);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,65 @@
+#include "distribute/forward_rows.h"
+
+#include <utility>
+
+#include "attention/call_part.h"
+#include "headwise/attention/forward.h"
+#include "headwise/base/half.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+template <class T>
+Result<ForwardRows<T>> ForwardRows<T>::create(
+    const WholeOptions& whole, TensorView<const T, 4> query,
+    const AttentionOutputsOf<T>& outputs, bool with_state) {
+  ForwardRows made(whole, query, outputs);
+  if (with_state) {
+    const auto [one, rows, Hq, D] = query.extents();
+    auto softmax_rows = Tensor<float, 4>::create_unset({one, Hq, rows, 2});
+    HEADWISE_TRY(softmax_rows);
+    auto context =
+        Tensor<float, 4>::create_unset({one, rows, Hq, whole.shape.Dv});
+    HEADWISE_TRY(context);
+    made.softmax_rows_ = *std::move(softmax_rows);
+    made.context_ = *std::move(context);
+  }
+  return made;
+}
+
+template <class T>
+Status ForwardRows<T>::attend(const Shard& queries, const PartRange& keys,
+                              const KeyViews<const T>& rows, KeyPart key_part) {
+  CallPart part = internal::whole_call(whole_.shape);
+  part.sequences = {queries.sequence, 1};
+  part.queries = queries.tokens;
+  part.keys = keys;
+  auto cut = internal::options_of_part(whole_.shape, whole_.options,
+                                       whole_.operation_options, part);
+  HEADWISE_TRY(cut);
+  cut->operation_options.key_part = key_part;
+  const PartRange own = {queries.row, queries.tokens.count};
+  AttentionOutputsOf<T> outputs;
+  if (key_part == KeyPart::all || key_part == KeyPart::last) {
+    outputs.output = part_along(1, outputs_.output, own);
+    outputs.lse = part_along(2, outputs_.lse, own);
+    outputs.softmax_rows = part_along(2, outputs_.softmax_rows, own);
+  }
+  if (key_part != KeyPart::all) {
+    outputs.state = {part_along(2, softmax_rows_.view(), own),
+                     part_along(1, context_.view(), own)};
+  }
+  return attention(part_along(1, query_, own), rows.key, rows.value, outputs,
+                   cut->options, cut->operation_options);
+}
+
+template <class T>
+Status ForwardRows<T>::attend_to_none(const Shard& queries) {
+  return attend(queries, {}, no_keys(whole_.shape, query_.data()),
+                KeyPart::all);
+}
+
+template class ForwardRows<float>;
+template class ForwardRows<BFloat16>;
+template class ForwardRows<Float16>;
+
+}  // namespace headwise::inline HEADWISE_ABI
