@@ -23,6 +23,7 @@ target_sources(headwise_io
     include/headwise/distribute/communicator.h
     include/headwise/distribute/thread_ranks.h
     include/headwise/distribute/context_attention.h
+    include/headwise/distribute/context_backward.h
     include/headwise/distribute/heads_attention.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
@@ -97,11 +98,13 @@ target_sources(headwise_io
     src/distribute/thread_ranks.cc
     src/distribute/call_digest.cc
     src/distribute/context_attention.cc
+    src/distribute/context_backward.cc
     src/distribute/gather_keys.cc
     src/distribute/heads_attention.cc
     src/distribute/chunks.cc
     src/distribute/checked_context.cc
     src/distribute/forward_rows.cc
+    src/distribute/gradient_rows.cc
     src/distribute/rank_tensors.cc
     src/distribute/shards.cc
     src/inspect/words/words.cc

@@ -6,6 +6,7 @@
 // clang-format off
 #include "headwise/distribute/communicator.h"
 #include "headwise/distribute/context_attention.h"
+#include "headwise/distribute/context_backward.h"
 #include "headwise/distribute/heads_attention.h"
 #include "headwise/distribute/key_band.h"
 #include "headwise/distribute/plan_forecast.h"

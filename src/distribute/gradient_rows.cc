@@ -1,0 +1,151 @@
+#include "distribute/gradient_rows.h"
+
+#include <utility>
+
+#include "attention/call_part.h"
+#include "headwise/attention/backward.h"
+#include "headwise/base/half.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// The rows of one tensor.
+template <class T>
+TensorView<T, 4> rows_of(TensorView<T, 4> view, const Shard& shard) {
+  return part_along(1, view, {shard.row, shard.tokens.count});
+}
+
+Result<Tensor<float, 4>> sums_like(const Extents<4>& extents) {
+  return Tensor<float, 4>::create_unset(extents);
+}
+
+}  // namespace
+
+std::vector<HeadTurn> head_turns(const AttentionShape& shape) {
+  std::vector<HeadTurn> turns;
+  if (shape.kv_groups.even()) {
+    const std::size_t group = shape.largest_group();
+    for (std::size_t n = 0; n < group; ++n) {
+      turns.push_back({{n, shape.Hkv, group}, {0, shape.Hkv}, n, group});
+    }
+    return turns;
+  }
+  for (std::size_t g = 0; g < shape.Hkv; ++g) {
+    const std::size_t group = shape.group_size(g);
+    for (std::size_t n = 0; n < group; ++n) {
+      turns.push_back({{shape.first_query_head(g) + n, 1}, {g, 1}, n, group});
+    }
+  }
+  return turns;
+}
+
+template <class T>
+Result<GradientRows<T>> GradientRows<T>::create(
+    const WholeOptions& whole, const BackwardInputsOf<T>& own,
+    const AttentionGradientsOf<T>& gradients) {
+  GradientRows made(whole, own, gradients);
+  auto query = sums_like(own.query.extents());
+  HEADWISE_TRY(query);
+  auto key = sums_like(own.key.extents());
+  HEADWISE_TRY(key);
+  auto value = sums_like(own.value.extents());
+  HEADWISE_TRY(value);
+  made.query_sums_ = *std::move(query);
+  made.key_sums_ = *std::move(key);
+  made.value_sums_ = *std::move(value);
+  return made;
+}
+
+template <class T>
+Status GradientRows<T>::take_keys(const Shard& queries, const PartRange& keys,
+                                  const KeyViews<const T>& rows,
+                                  KeyPart key_part) {
+  CallPart part = internal::whole_call(whole_.shape);
+  part.sequences = {queries.sequence, 1};
+  part.queries = queries.tokens;
+  part.keys = keys;
+  auto cut = internal::options_of_part(whole_.shape, whole_.options,
+                                       whole_.operation_options, part);
+  HEADWISE_TRY(cut);
+  cut->operation_options.key_part = key_part;
+  AttentionGradientsOf<T> gradients;
+  if (key_part == KeyPart::all || key_part == KeyPart::last) {
+    gradients.query = rows_of(gradients_.query, queries);
+  }
+  if (key_part != KeyPart::all) {
+    gradients.state.query = rows_of(query_sums_.view(), queries);
+  }
+  return attention_backward(
+      {.query = rows_of(own_.query, queries),
+       .key = rows.key,
+       .value = rows.value,
+       .output = rows_of(own_.output, queries),
+       .softmax_rows = part_along(2, own_.softmax_rows,
+                                  {queries.row, queries.tokens.count}),
+       .d_output = rows_of(own_.d_output, queries)},
+      gradients, cut->options, cut->operation_options);
+}
+
+template <class T>
+Status GradientRows<T>::take_no_keys(const Shard& queries) {
+  return take_keys(queries, {}, no_keys(whole_.shape, own_.query.data()),
+                   KeyPart::all);
+}
+
+template <class T>
+Status GradientRows<T>::take_queries(const Shard& keys,
+                                     const PartRange& queries,
+                                     const QueryViews<const T>& rows,
+                                     const HeadTurn& turn,
+                                     QueryPart query_part) {
+  CallPart part;
+  part.sequences = {keys.sequence, 1};
+  part.heads = turn.heads;
+  part.kv_heads = turn.kv_heads;
+  part.queries = queries;
+  part.keys = keys.tokens;
+  auto cut = internal::options_of_part(whole_.shape, whole_.options,
+                                       whole_.operation_options, part);
+  HEADWISE_TRY(cut);
+  cut->operation_options.query_part = query_part;
+  // The saved rows have their share. Their own gradients are not asked for.
+  cut->operation_options.added_keys = {};
+  const auto own = [&](auto view) {
+    return part_along(2, rows_of(view, keys), turn.kv_heads);
+  };
+  AttentionGradientsOf<T> gradients;
+  if (query_part == QueryPart::all || query_part == QueryPart::last) {
+    gradients.key = own(gradients_.key);
+    gradients.value = own(gradients_.value);
+  }
+  if (query_part != QueryPart::all) {
+    gradients.state.key = own(key_sums_.view());
+    gradients.state.value = own(value_sums_.view());
+  }
+  return attention_backward({.query = rows.query,
+                             .key = own(own_.key),
+                             .value = own(own_.value),
+                             .output = rows.output,
+                             .softmax_rows = rows.softmax_rows,
+                             .d_output = rows.d_output},
+                            gradients, cut->options, cut->operation_options);
+}
+
+template <class T>
+Status GradientRows<T>::take_no_queries(const Shard& keys) {
+  const AttentionShape& s = whole_.shape;
+  const T* memory = own_.key.data();  // of which nothing is read
+  const TensorView<const T, 4> outputs = {memory, {1, 0, s.Hq, s.Dv}};
+  const QueryViews<const T> none = {
+      {reinterpret_cast<const float*>(memory), {1, s.Hq, 0, 2}},
+      {memory, {1, 0, s.Hq, s.D}},
+      outputs,
+      outputs};
+  return take_queries(keys, {}, none, {{0, s.Hq}, {0, s.Hkv}}, QueryPart::all);
+}
+
+template class GradientRows<float>;
+template class GradientRows<BFloat16>;
+template class GradientRows<Float16>;
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,63 @@
+// The gradients of a rank: calls of attention_backward() on its queries, or on
+// its keys and values.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "distribute/forward_rows.h"
+#include "distribute/key_rows.h"
+#include "distribute/query_rows.h"
+#include "distribute/shards.h"
+#include "headwise/attention/spec.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Query heads that come at once, one of each group, and the key heads that read
+// them. They are the `number`-th of their groups, which have `group` heads.
+struct HeadTurn {
+  PartRange heads;
+  PartRange kv_heads;
+  std::size_t number = 0;
+  std::size_t group = 1;
+};
+
+// In the order in which a key head's sums take the heads of its group.
+std::vector<HeadTurn> head_turns(const AttentionShape& shape);
+
+template <class T>
+class GradientRows {
+ public:
+  // Errors: out_of_memory.
+  static Result<GradientRows> create(const WholeOptions& whole,
+                                     const BackwardInputsOf<T>& own,
+                                     const AttentionGradientsOf<T>& gradients);
+
+  // The gradient of the queries: they take these keys.
+  Status take_keys(const Shard& queries, const PartRange& keys,
+                   const KeyViews<const T>& rows, KeyPart key_part);
+  Status take_no_keys(const Shard& queries);
+
+  // The gradients of the keys, of a turn's heads: they take these queries.
+  Status take_queries(const Shard& keys, const PartRange& queries,
+                      const QueryViews<const T>& rows, const HeadTurn& turn,
+                      QueryPart query_part);
+  Status take_no_queries(const Shard& keys);
+
+ private:
+  GradientRows(const WholeOptions& whole, const BackwardInputsOf<T>& own,
+               const AttentionGradientsOf<T>& gradients)
+      : whole_(whole), own_(own), gradients_(gradients) {}
+
+  WholeOptions whole_;
+  BackwardInputsOf<T> own_;
+  AttentionGradientsOf<T> gradients_;
+  Tensor<float, 4> query_sums_;
+  Tensor<float, 4> key_sums_;
+  Tensor<float, 4> value_sums_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
