@@ -10,6 +10,7 @@ constexpr std::array<Size, 4> kKey = {batch, keys, key_heads, features};
 constexpr std::array<Size, 4> kValue = {batch, keys, key_heads, value_features};
 constexpr std::array<Size, 4> kOutput = {batch, queries, query_heads,
                                          value_features};
+constexpr std::array<Size, 4> kRow = {batch, query_heads, queries};
 constexpr std::array<Size, 4> kRows = {batch, query_heads, queries,
                                        row_numbers};
 constexpr std::array<Size, 4> kWeights = {sequences, weight_heads,
@@ -29,6 +30,8 @@ constexpr std::string_view kRaggedQuery = "(1, queries, Hq, D)";
 constexpr std::string_view kRaggedKey = "(1, keys, Hkv, D)";
 constexpr std::string_view kRaggedValue = "(1, keys, Hkv, Dv)";
 constexpr std::string_view kRaggedOutput = "(1, queries, Hq, Dv)";
+constexpr std::string_view kRowAxes = "(B, Hq, Lq)";
+constexpr std::string_view kRaggedRow = "(1, Hq, queries)";
 constexpr std::string_view kRowsAxes = "(B, Hq, Lq, 2)";
 constexpr std::string_view kRaggedRows = "(1, Hq, queries, 2)";
 constexpr std::string_view kWeightsAxes = "(B, Hq, Lq, Lkv)";
@@ -59,12 +62,7 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      Need::always, Condition::last_keys},
     {"attn_weights", kWeightsAxes, kMeanAxes, kWeights, kSums, Need::if_asked,
      Condition::attn_weights},
-    {"lse",
-     "(B, Hq, Lq)",
-     "(1, Hq, queries)",
-     {batch, query_heads, queries},
-     kSums,
-     Need::if_wanted,
+    {"lse", kRowAxes, kRaggedRow, kRow, kSums, Need::if_wanted,
      Condition::last_keys},
     {"softmax_rows", kRowsAxes, kRaggedRows, kRows, kSums, Need::if_wanted,
      Condition::last_keys},
@@ -107,11 +105,11 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
     {"d_attn_weights", kWeightsAxes, kMeanAxes, kWeights, kSums,
      Need::if_wanted, Condition::attn_weights},
     {"d_query", kQueryAxes, kRaggedQuery, kQuery, ElementType::of_call,
-     Need::if_wanted, Condition::last_keys, Parts::keys},
+     Need::if_wanted, Condition::none, Parts::last_of_keys},
     {"d_key", kKeyAxes, kRaggedKey, kKey, ElementType::of_call, Need::if_wanted,
-     Condition::last_queries, Parts::queries},
+     Condition::none, Parts::last_of_queries},
     {"d_value", kValueAxes, kRaggedValue, kValue, ElementType::of_call,
-     Need::if_wanted, Condition::last_queries, Parts::queries},
+     Need::if_wanted, Condition::none, Parts::last_of_queries},
     {"d_bias", kBiasAxes, "", kBias, kSums, Need::if_wanted, Condition::bias,
      Parts::none},
     {"d_t5_bias",
@@ -129,7 +127,7 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      kSums,
      Need::if_wanted,
      Condition::alibi,
-     Parts::none},
+     Parts::last_of_keys},
     {"d_score_weight",
      "(Hq, D)",
      "",
@@ -145,7 +143,7 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      kSums,
      Need::if_wanted,
      Condition::sinks,
-     Parts::none},
+     Parts::last_of_keys},
     {"d_bias_k",
      kBiasKAxes,
      "",
@@ -168,6 +166,10 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      Condition::query_part},
     {"state.value", kValueAxes, kRaggedValue, kValue, kFloat, Need::if_asked,
      Condition::query_part},
+    {"state.alibi", kRowAxes, kRaggedRow, kRow, kFloat, Need::if_wanted,
+     Condition::alibi, Parts::of_keys},
+    {"state.sinks", kRowAxes, kRaggedRow, kRow, kFloat, Need::if_wanted,
+     Condition::sinks, Parts::last_of_keys},
 }};
 
 }  // namespace

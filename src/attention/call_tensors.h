@@ -53,8 +53,10 @@ enum class CallTensor : std::uint8_t {
   state_d_query,
   state_d_key,
   state_d_value,
+  state_d_alibi,
+  state_d_sinks,
 };
-inline constexpr std::size_t kCallTensors = 40;
+inline constexpr std::size_t kCallTensors = 42;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {
@@ -103,8 +105,7 @@ enum class Condition : std::uint8_t {
   none,
   attn_weights,
   last_keys,  // the call has the last part of the keys, or all
-  last_queries,
-  key_part,  // it has a part of the keys
+  key_part,   // it has a part of the keys
   query_part,
   scores,
   rows,
@@ -119,13 +120,14 @@ enum class Condition : std::uint8_t {
   bias_k,
 };
 
-// Which parts may have a gradient: sums over what a part does not have cannot
-// be computed in it.
+// Which parts may have a gradient or its state, beside calls that have all keys
+// and queries: sums over what a part does not have cannot be computed in it.
 enum class Parts : std::uint8_t {
-  any,      // not a gradient: the condition says
-  keys,     // of the keys
-  queries,  // of the queries
-  none,     // only calls that have all of both
+  any,  // neither: the condition says
+  of_keys,
+  last_of_keys,
+  last_of_queries,
+  none,
 };
 
 struct CallTensorRow {

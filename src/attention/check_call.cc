@@ -70,8 +70,6 @@ bool holds(const AttentionSpec& spec, Condition condition) {
       return spec.attn_weights != AttnWeights::none;
     case Condition::last_keys:
       return has_last_keys(spec.key_part);
-    case Condition::last_queries:
-      return has_last_queries(spec.query_part);
     case Condition::key_part:
       return spec.key_part != KeyPart::all;
     case Condition::query_part:
@@ -106,8 +104,6 @@ std::string_view why_not(Condition condition) {
   switch (condition) {
     case Condition::last_keys:
       return "none: only the last part of the keys has it";
-    case Condition::last_queries:
-      return "none: only the last part of the queries has it";
     case Condition::key_part:
       return "none: the options have no key_part";
     case Condition::query_part:
@@ -129,20 +125,28 @@ std::string_view why_not(Condition condition) {
   }
 }
 
-// Whether the kind of part that the call has, if it has one, may have a
-// gradient of these parts.
+// Whether a part of this kind may have a gradient of those parts.
 Status check_gradient_of_part(std::string_view operation, std::string_view name,
                               const AttentionSpec& spec, Parts parts) {
   if (parts == Parts::any) {
     return ok();
   }
-  if (spec.key_part != KeyPart::all && parts != Parts::keys) {
+  const bool of_keys = parts == Parts::of_keys || parts == Parts::last_of_keys;
+  if (spec.key_part != KeyPart::all && !of_keys) {
     return value_error(operation, name, "given", "none in a part of the keys",
                        ErrorCode::unsupported);
   }
-  if (spec.query_part != QueryPart::all && parts != Parts::queries) {
+  if (spec.query_part != QueryPart::all && parts != Parts::last_of_queries) {
     return value_error(operation, name, "given",
                        "none in a part of the queries", ErrorCode::unsupported);
+  }
+  if (parts == Parts::last_of_keys && !has_last_keys(spec.key_part)) {
+    return value_error(operation, name, "given",
+                       "none: only the last part of the keys has it");
+  }
+  if (parts == Parts::last_of_queries && !has_last_queries(spec.query_part)) {
+    return value_error(operation, name, "given",
+                       "none: only the last part of the queries has it");
   }
   return ok();
 }
@@ -253,7 +257,7 @@ Status check_offsets(std::string_view operation, const AttentionShape& shape,
   return check_longest(operation, shape, shape.offsets);
 }
 
-constexpr std::size_t kMostArguments = 14;  // read, or written
+constexpr std::size_t kMostArguments = 15;  // read, or written
 using Footprints = std::array<NamedFootprint, kMostArguments>;
 
 // Those of tensors that are there.
@@ -347,6 +351,11 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
       AttentionSpec::create(*shape, options, operation_options, kOperation);
   HEADWISE_TRY(spec);
   HEADWISE_TRY(check_backward(*spec, inputs, gradients));
+  if (spec->key_part != KeyPart::all && gradients.alibi.data() != nullptr &&
+      gradients.state.alibi.data() == nullptr) {
+    return value_error(kOperation, "state.alibi", "not given",
+                       "one with the rows' shares of d_alibi");
+  }
   return spec;
 }
 

@@ -118,7 +118,7 @@ Status check_backward(const AttentionSpec& spec,
       {bias_v, true, spec.added_keys.bias_v()},
       {sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 13> written = {{
+  const std::array<CallArgument, 15> written = {{
       {d_query, false, gradients.query},
       {d_key, false, gradients.key},
       {d_value, false, gradients.value},
@@ -132,13 +132,16 @@ Status check_backward(const AttentionSpec& spec,
       {state_d_query, false, gradients.state.query},
       {state_d_key, false, gradients.state.key},
       {state_d_value, false, gradients.state.value},
+      {state_d_alibi, false, gradients.state.alibi},
+      {state_d_sinks, false, gradients.state.sinks},
   }};
   return check_call("attention_backward", spec, call_types<T>(), read, written);
 }
 
 // The spec of a backward call, once its tensors are found to fit it. Errors:
 // those of AttentionSpec::create() too; invalid_argument for statistics;
-// unsupported for a gradient that a part does not have.
+// unsupported for a gradient that a part does not have; invalid_argument for a
+// d_alibi of the last part without its state.
 template <class T>
 Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,

@@ -25,11 +25,15 @@ struct GradientStateTensors {
   explicit GradientStateTensors(const AttentionShape& s)
       : query(filled<float, 4>({s.B, s.Lq, s.Hq, s.D}, 42.0f)),
         key(filled<float, 4>({s.B, s.Lkv, s.Hkv, s.D}, 42.0f)),
-        value(filled<float, 4>({s.B, s.Lkv, s.Hkv, s.Dv}, 42.0f)) {}
+        value(filled<float, 4>({s.B, s.Lkv, s.Hkv, s.Dv}, 42.0f)),
+        alibi(filled<float, 3>({s.B, s.Hq, s.Lq}, 42.0f)),
+        sinks(filled<float, 3>({s.B, s.Hq, s.Lq}, 42.0f)) {}
 
   Tensor<float, 4> query;
   Tensor<float, 4> key;
   Tensor<float, 4> value;
+  Tensor<float, 3> alibi;
+  Tensor<float, 3> sinks;
 };
 
 // A whole call whose passes are then cut: T is float, BFloat16 or Float16.
@@ -64,27 +68,48 @@ struct WholeCall {
   }
 };
 
-// d_query in parts of the keys that begin at `cuts`, of which the first is 0.
 template <class T>
-Tensor<T, 4> query_gradient_in_parts(const WholeCall<T>& call,
-                                     const std::vector<std::size_t>& cuts) {
+struct QueryGradients {
+  Tensor<T, 4> query;
+  Tensor<float, 1> alibi;  // without elements where the call has none
+  Tensor<float, 1> sinks;
+};
+
+// d_query in parts of the keys that begin at `cuts`, of which the first is 0,
+// and what else such parts have.
+template <class T>
+QueryGradients<T> query_gradients_in_parts(
+    const WholeCall<T>& call, const std::vector<std::size_t>& cuts) {
   const AttentionShape& s = call.shape;
-  auto d_query = Tensor<T, 4>::create({s.B, s.Lq, s.Hq, s.D}).value();
+  const bool alibi = call.options.alibi.data() != nullptr;
+  const bool sinks = call.options.sinks.data() != nullptr;
+  QueryGradients<T> d = {Tensor<T, 4>::create({s.B, s.Lq, s.Hq, s.D}).value(),
+                         filled<float, 1>({alibi ? s.Hq : 0}, 42),
+                         filled<float, 1>({sinks ? s.Hq : 0}, 42)};
   GradientStateTensors state(s);
   for (std::size_t n = 0; n < cuts.size(); ++n) {
     const bool last = n + 1 == cuts.size();
     const std::size_t end = last ? s.Lkv : cuts[n + 1];
     AttentionGradientsOf<T> gradients;
     if (last) {
-      gradients.query = d_query;
+      gradients.query = d.query;
+    }
+    if (last && alibi) {
+      gradients.alibi = d.alibi;
+    }
+    if (last && sinks) {
+      gradients.sinks = d.sinks;
     }
     if (cuts.size() != 1) {
       gradients.state.query = state.query;
+      if (alibi) {
+        gradients.state.alibi = state.alibi;
+      }
     }
     call.run(keys_cut(s, cuts[n], end - cuts[n]), gradients,
              key_part(n, cuts.size()), QueryPart::all);
   }
-  return d_query;
+  return d;
 }
 
 // The calls of a pass over the queries, in the order of the sums, and which

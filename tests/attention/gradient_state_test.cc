@@ -40,7 +40,7 @@ using testing_support::narrowed_to;
 using testing_support::options_of_parts;
 using testing_support::queries_cut;
 using testing_support::query_calls;
-using testing_support::query_gradient_in_parts;
+using testing_support::query_gradients_in_parts;
 using testing_support::random_inputs;
 using testing_support::random_upstream;
 using testing_support::same_bits;
@@ -139,9 +139,11 @@ TEST(GradientPartTest, AnyCutOfTheKeysHasTheQueryGradientsOfOneCall) {
             const Executor executor = any_threads(++turn);
             call.whole.options.executor = &executor;
             const auto cuts = any_cuts(shape.Lkv, 128, turn);
-            EXPECT_TRUE(same_bits(query_gradient_in_parts(call.whole, cuts),
-                                  call.want.query))
+            const auto got = query_gradients_in_parts(call.whole, cuts);
+            EXPECT_TRUE(same_bits(got.query, call.want.query))
                 << testing::PrintToString(cuts);
+            EXPECT_TRUE(same_bits(got.alibi, call.want.alibi));
+            EXPECT_TRUE(same_bits(got.sinks, call.want.sinks));
           }
         });
   }
@@ -178,6 +180,20 @@ TEST(GradientPartTest, QueriesOfUnevenGroupsPassOnTheirHeadsSums) {
       {.kv_groups = groups_of({1, 3, 2})}, 1);
 }
 
+// Of (B, Hq, Lq), in the order of sequences and rows.
+Tensor<float, 1> sums_of_rows(const Tensor<float, 3>& shares) {
+  const auto [B, Hq, Lq] = shares.extents();
+  auto sums = filled<float, 1>({Hq}, 0);
+  for (std::size_t h = 0; h < Hq; ++h) {
+    for (std::size_t b = 0; b < B; ++b) {
+      for (std::size_t i = 0; i < Lq; ++i) {
+        sums(h) += shares(b, h, i);
+      }
+    }
+  }
+  return sums;
+}
+
 // Rank r has the queries and keys of its piece. Its queries take all keys,
 // piece by piece; its keys take the queries of all pieces, head by head.
 TEST(GradientPartTest, RanksThatPassStatesOnHaveTheBitsOfOneCall) {
@@ -185,7 +201,10 @@ TEST(GradientPartTest, RanksThatPassStatesOnHaveTheBitsOfOneCall) {
       .B = 2, .Hq = 6, .Hkv = 2, .Lq = 900, .Lkv = 900, .D = 8, .Dv = 6};
   const std::vector<std::size_t> pieces = {0, 384, 768, 900};
   const std::size_t ranks = pieces.size() - 1;
-  const CutCall call(s, {.mask = causal()}, {}, 7520);
+  const auto slopes = uniform<1>({s.Hq}, 7521);
+  const auto sinks = uniform<1>({s.Hq}, 7522);
+  const CutCall call(s, {.mask = causal(), .alibi = slopes, .sinks = sinks}, {},
+                     7523);
   auto d_query = filled<float, 4>({s.B, s.Lq, s.Hq, s.D}, 42);
   auto d_key = filled<float, 4>({s.B, s.Lkv, s.Hkv, s.D}, 42);
   auto d_value = filled<float, 4>({s.B, s.Lkv, s.Hkv, s.Dv}, 42);
@@ -197,8 +216,13 @@ TEST(GradientPartTest, RanksThatPassStatesOnHaveTheBitsOfOneCall) {
       cut.queries = pieces[own + 1] - pieces[own];
       AttentionGradients gradients;
       gradients.state.query = queries_of(sums.query.view(), cut);
+      const auto own_rows = [&cut](Tensor<float, 3>& x) {
+        return cut_axis(x.view(), 2, cut.first_query, cut.queries);
+      };
+      gradients.state.alibi = own_rows(sums.alibi);
       if (n + 1 == ranks) {
         gradients.query = queries_of(d_query.view(), cut);
+        gradients.state.sinks = own_rows(sums.sinks);
       }
       call.whole.run(cut, gradients, testing_support::key_part(n, ranks),
                      QueryPart::all);
@@ -219,6 +243,21 @@ TEST(GradientPartTest, RanksThatPassStatesOnHaveTheBitsOfOneCall) {
   EXPECT_TRUE(same_bits(d_query, call.want.query));
   EXPECT_TRUE(same_bits(d_key, call.want.key));
   EXPECT_TRUE(same_bits(d_value, call.want.value));
+  EXPECT_TRUE(same_bits(sums_of_rows(sums.alibi), call.want.alibi));
+  EXPECT_TRUE(same_bits(sums_of_rows(sums.sinks), call.want.sinks));
+}
+
+TEST(GradientPartTest, ACallWithAllKeysHasTheSharesOfRows) {
+  const AttentionShape s = kShapes.front();
+  const auto slopes = uniform<1>({s.Hq}, 7525);
+  const auto sinks = uniform<1>({s.Hq}, 7526);
+  const CutCall call(s, {.alibi = slopes, .sinks = sinks}, {}, 7527);
+  GradientStateTensors sums(s);
+  ASSERT_TRUE(attention_backward(
+      call.whole.inputs, {.state = {.alibi = sums.alibi, .sinks = sums.sinks}},
+      call.whole.options));
+  EXPECT_TRUE(same_bits(sums_of_rows(sums.alibi), call.want.alibi));
+  EXPECT_TRUE(same_bits(sums_of_rows(sums.sinks), call.want.sinks));
 }
 
 TEST(GradientPartTest, TheExampleOfTheHeaderHasTheBitsOfOneCall) {
@@ -267,9 +306,9 @@ void expect_parts_of_halves() {
       call.inputs,
       AttentionGradientsOf<T>{.query = d_query, .key = d_key, .value = d_value},
       options));
-  EXPECT_TRUE(
-      same_bits(widened_to_float(query_gradient_in_parts(call, {0, 128, 256})),
-                widened_to_float(d_query)));
+  EXPECT_TRUE(same_bits(
+      widened_to_float(query_gradients_in_parts(call, {0, 128, 256}).query),
+      widened_to_float(d_query)));
   const auto got = key_gradients_in_parts(call, {0, 48});
   EXPECT_TRUE(same_bits(widened_to_float(got.key), widened_to_float(d_key)));
   EXPECT_TRUE(
@@ -491,7 +530,7 @@ TEST(GradientStateTest, NaNAndInfinityPassThroughItWithTheBitsOfOneCall) {
     in.value(0, 5, 0, 2) = -infinity;
     const CutCall call(shape, std::move(in),
                        {.mask = window(100, 0), .query_start = 80}, {});
-    EXPECT_TRUE(same_bits(query_gradient_in_parts(call.whole, {0, 128}),
+    EXPECT_TRUE(same_bits(query_gradients_in_parts(call.whole, {0, 128}).query,
                           call.want.query));
     const auto got = key_gradients_in_parts(call.whole, {0, 48});
     EXPECT_TRUE(same_bits(got.key, call.want.key));
@@ -696,8 +735,6 @@ void expect_gradient_refused(Part part, const AttentionGradients& also,
   const GradientState state = call.gradients.state;
   call.gradients = also;
   call.gradients.state = state;
-  const auto slopes = filled<float, 1>({2}, 0.5f);
-  call.options.alibi = slopes;
   EXPECT_EQ(call.message(), "attention_backward: " + expected);
   EXPECT_EQ(call.code, ErrorCode::unsupported);
 }
@@ -705,20 +742,51 @@ void expect_gradient_refused(Part part, const AttentionGradients& also,
 TEST(GradientPartErrorsTest, OtherGradientsNeedAnotherPass) {
   auto of_queries = filled<float, 4>({2, 48, 2, 4}, 1);
   auto of_keys = filled<float, 4>({2, 128, 2, 4}, 1);
-  auto of_heads = filled<float, 1>({2}, 1);
+  auto of_heads = filled<float, 2>({2, 4}, 1);
   for (const KeyPart part : kKeyParts) {
     const std::string refused =
         " is given, expected none in a part of the keys";
     expect_gradient_refused(part, {.key = of_keys}, "d_key" + refused);
     expect_gradient_refused(part, {.value = of_keys}, "d_value" + refused);
-    expect_gradient_refused(part, {.alibi = of_heads}, "d_alibi" + refused);
+    expect_gradient_refused(part, {.score_weight = of_heads},
+                            "d_score_weight" + refused);
   }
   for (const QueryPart part : kQueryParts) {
     const std::string refused =
         " is given, expected none in a part of the queries";
     expect_gradient_refused(part, {.query = of_queries}, "d_query" + refused);
-    expect_gradient_refused(part, {.alibi = of_heads}, "d_alibi" + refused);
+    expect_gradient_refused(part, {.score_weight = of_heads},
+                            "d_score_weight" + refused);
   }
+}
+
+TEST(GradientPartErrorsTest, SharesOfRowsFollowTheParts) {
+  const auto slopes = filled<float, 1>({2}, 0.5f);
+  auto d_alibi = filled<float, 1>({2}, 42);
+  PartCall call(KeyPart::middle);
+  call.options = {.alibi = slopes, .sinks = slopes};
+  call.gradients.alibi = d_alibi;
+  EXPECT_EQ(call.message(),
+            "attention_backward: d_alibi is given, expected none: only the "
+            "last part of the keys has it");
+  call.gradients.alibi = {};
+  call.gradients.state.sinks = call.state.sinks;
+  EXPECT_EQ(call.message(),
+            "attention_backward: state.sinks is given, expected none: only the "
+            "last part of the keys has it");
+  PartCall last(KeyPart::last);
+  last.options.alibi = slopes;
+  last.gradients.alibi = d_alibi;
+  EXPECT_EQ(last.message(),
+            "attention_backward: state.alibi is not given, expected one with "
+            "the rows' shares of d_alibi");
+  PartCall queries(QueryPart::last);
+  queries.options.alibi = slopes;
+  queries.gradients.state.alibi = queries.state.alibi;
+  EXPECT_EQ(queries.message(),
+            "attention_backward: state.alibi is given, expected none in a part "
+            "of the queries");
+  EXPECT_THAT(d_alibi.elements(), Each(42.0f));
 }
 
 TEST(GradientPartErrorsTest, TheStateHasMemoryOfItsOwn) {

@@ -358,6 +358,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"one update in step {}",
      "{0}번째 스텝에서는 한 번만 업데이트해야 합니다."},
     {"one whose norms are those of heads", "헤드마다 정규화하는 레이어"},
+    {"one with the rows' shares of d_alibi",
+     "d_alibi에 각 행이 보태는 값이 있어야 합니다."},
     {"per_head in a layer without heads", "헤드가 없는 레이어에서는 per_head"},
     {"per_head or none with statistics", "통계와 함께라면 per_head 또는 none"},
     {"query, key and value of shape (1, rows, E)",

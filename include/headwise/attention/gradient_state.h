@@ -2,15 +2,16 @@
 // before left and leaves its own. So several machines can each do a part, and
 // only the sums move. There are two passes:
 //
-//   pass                 in parts of   gradients    state
-//   with a key_part      the keys      query        query
-//   with a query_part    the queries   key, value   key, value
+//   pass         in parts of   gradients and state
+//   key_part     the keys      query, alibi, sinks
+//   query_part   the queries   key, value
 //
 //   part     state     writes
 //   all      none      the gradients (default: the call has all)
 //   first    out       the state
 //   middle   in, out   the state
-//   last     in        the gradients; the state stays as it is
+//   last     in        the gradients; the state of query, key and value stays
+//                      as it is
 //
 // The gradients have the bits of one call, wherever it is cut. Parts come in
 // order: rounding depends on it, so the states of two parts cannot be joined.
@@ -18,7 +19,8 @@
 //
 // Parts of the keys (attention/state.h says how they are cut, and what their
 // options are): every part has all queries, and everything that belongs to
-// them. The saved output and softmax_rows are those of all keys.
+// them. The saved output and softmax_rows are those of all keys. d_alibi is
+// wanted in all parts or in none: where it is, the parts have a state.alibi.
 //
 // Parts of the queries: every part has the same keys and values. query, output,
 // softmax_rows and d_output are those of the part, and the options those of a
@@ -33,9 +35,8 @@
 //
 // A part ends after a multiple of 48 queries, in a ragged batch of each
 // sequence, or with the last query of a head: queries are summed in blocks of
-// 48 (docs/arithmetic.md, "Parts of the queries"). The library cannot tell the
-// two apart, so a part that ends elsewhere is no error, but its bits are
-// others.
+// 48 (docs/arithmetic.md, "Parts of the queries"). The library cannot check
+// this: a part that ends elsewhere is no error, but gives other bits.
 //
 // The gradient of a key goes through the query heads of its group one after
 // another. So where several query heads read a key head, each call has one of
@@ -86,6 +87,14 @@ struct GradientState {
   TensorView<float, 4> query{};  // (B, Lq, Hq, D), of a part of the keys
   TensorView<float, 4> key{};    // (B, Lkv, Hkv, D), of a part of the queries
   TensorView<float, 4> value{};  // (B, Lkv, Hkv, Dv), likewise
+  // (B, Hq, Lq), of a part of the keys or a call with all keys: what each row
+  // adds to d_alibi, where that is wanted. The last part writes it, too, so
+  // that callers that each have some rows can collect these numbers and add
+  // them up in the order of sequences and rows.
+  TensorView<float, 3> alibi{};
+  // The same for d_sinks. These numbers need no keys: only the last part has
+  // them, and it does not read them.
+  TensorView<float, 3> sinks{};
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

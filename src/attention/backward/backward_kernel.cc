@@ -47,6 +47,18 @@ float* take_shares(const TensorView<float, 2>& gradient,
                                  elements);
 }
 
+// What the rows give to a gradient of the heads: the caller's state, or memory
+// where only their sum is wanted.
+TensorView<float, 3> row_shares(const TensorView<float, 1>& gradient,
+                                const TensorView<float, 3>& state,
+                                const AttentionShape& shape, Arena& arena) {
+  if (state.data() != nullptr || gradient.data() == nullptr) {
+    return state;
+  }
+  const Extents<3> extents = {shape.batches(), shape.Hq, shape.query_rows()};
+  return {arena.take<float>(extents[0], extents[1], extents[2]), extents};
+}
+
 // Memory for what each sequence gives to the gradient of a tensor of the key
 // heads, where it is wanted.
 float* take_of_heads(const TensorView<float, 2>& gradient,
@@ -75,16 +87,12 @@ struct Memory {
   Memory(const AttentionSpec& spec, const BackwardSchedule& schedule,
          const CallGradients& gradients, Arena& arena)
       : order(arena.take<std::size_t>(spec.shape.B)),
-        d_slopes(gradients.alibi.data() == nullptr
-                     ? nullptr
-                     : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
-                                         spec.shape.query_rows())),
+        d_slopes(row_shares(gradients.alibi, gradients.state.alibi, spec.shape,
+                            arena)),
         d_t5_biases(take_shares(gradients.t5_bias, spec.shape,
                                 spec.t5_bias.table().extent(0), arena)),
-        d_sinks(gradients.sinks.data() == nullptr
-                    ? nullptr
-                    : arena.take<float>(spec.shape.batches(), spec.shape.Hq,
-                                        spec.shape.query_rows())),
+        d_sinks(row_shares(gradients.sinks, gradients.state.sinks, spec.shape,
+                           arena)),
         d_score_weights(take_shares(gradients.score_weight, spec.shape,
                                     spec.shape.D, arena)),
         d_bias_k(take_of_heads(gradients.bias_k, spec.shape, arena)),
@@ -106,10 +114,10 @@ struct Memory {
     return schedule.whole_heads || gradients.bias.data() != nullptr ? 1 : 0;
   }
 
-  std::size_t* order;  // the sequences, those with most work first
-  float* d_slopes;     // of BlockShares, as the next two
+  std::size_t* order;             // the sequences, those with most work first
+  TensorView<float, 3> d_slopes;  // of BlockShares, as those below
   float* d_t5_biases;
-  float* d_sinks;
+  TensorView<float, 3> d_sinks;
   float* d_score_weights;
   float* d_bias_k;  // (B, Hkv, D), what each sequence gives
   float* d_bias_v;  // (B, Hkv, Dv)
@@ -128,14 +136,11 @@ class Call {
         inputs_(inputs),
         gradients_(gradients),
         memory_(memory),
-        shares_{
-            {memory.d_slopes,
-             {spec.shape.batches(), spec.shape.Hq, spec.shape.query_rows()}},
-            shares_in(memory.d_t5_biases, spec.shape,
-                      spec.t5_bias.table().extent(0)),
-            shares_in(memory.d_score_weights, spec.shape, spec.shape.D),
-            {memory.d_sinks,
-             {spec.shape.batches(), spec.shape.Hq, spec.shape.query_rows()}}} {}
+        shares_{memory.d_slopes,
+                shares_in(memory.d_t5_biases, spec.shape,
+                          spec.t5_bias.table().extent(0)),
+                shares_in(memory.d_score_weights, spec.shape, spec.shape.D),
+                memory.d_sinks} {}
 
   void run() const {
     const AttentionShape& shape = spec_.shape;

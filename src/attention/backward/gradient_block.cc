@@ -1,6 +1,7 @@
 #include "attention/backward/gradient_block.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attention/empty_row.h"
 #include "attention/log2_domain.h"
@@ -150,6 +151,10 @@ void GradientBlock::begin(const QueryRange& range,
 }
 
 void GradientBlock::resume(const GradientState& state) {
+  for (std::size_t n = 0; wanted_.slopes && n < range_.count; ++n) {
+    d_slopes_[n] = state.alibi(place_.batch, range_.h,
+                               place_.first_query + range_.first + n);
+  }
   const NumberView<const void> from(TensorView<const float, 4>(state.query));
   const std::size_t D = spec_.shape.D;
   if (spec_.additive()) {
@@ -484,10 +489,8 @@ void GradientBlock::finish(const CallGradients& gradients,
   if (gradients.query.given()) {
     store_query(gradients.query, static_cast<float>(spec_.scale));
   }
-  for (std::size_t n = 0; shares.slopes.data() != nullptr && n < range_.count;
-       ++n) {
-    shares.slopes(place_.batch, range_.h,
-                  place_.first_query + range_.first + n) = d_slopes_[n];
+  if (shares.slopes.data() != nullptr) {
+    store_slopes(shares.slopes);
   }
   if (shares.t5_bias.data() != nullptr) {
     store_t5_bias(shares.t5_bias);
@@ -502,6 +505,16 @@ void GradientBlock::finish(const CallGradients& gradients,
 
 void GradientBlock::save(const GradientState& state) const {
   store_query(state.query, 1);
+  if (wanted_.slopes) {
+    store_slopes(state.alibi);
+  }
+}
+
+void GradientBlock::store_slopes(TensorView<float, 3> slopes) const {
+  for (std::size_t n = 0; n < range_.count; ++n) {
+    slopes(place_.batch, range_.h, place_.first_query + range_.first + n) =
+        std::isnan(d_slopes_[n]) ? kNaN : d_slopes_[n];
+  }
 }
 
 void GradientBlock::store_query(const NumberView<void>& to, float scale) const {
@@ -544,7 +557,9 @@ void GradientBlock::store_sinks(TensorView<float, 3> sinks) const {
         place_.first_query + range_.first + own_part.first;
     for (std::size_t row = 0; row < own_part.queries; ++row) {
       sinks(place_.batch, range_.h, first + row) =
-          spec_.sinks.has(range_.h) ? d_sink[row] : 0;
+          !spec_.sinks.has(range_.h) ? 0
+          : std::isnan(d_sink[row])  ? kNaN
+                                     : d_sink[row];
     }
   }
 }

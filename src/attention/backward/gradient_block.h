@@ -133,6 +133,7 @@ class GradientBlock {
     return wanted_.keys || (wanted_.queries && spec_.additive());
   }
   void store_query(const NumberView<void>& to, float scale) const;
+  void store_slopes(TensorView<float, 3> slopes) const;
   // The block's place among the shares.
   std::size_t share() const;
   void store_t5_bias(TensorView<float, 4> t5_bias) const;

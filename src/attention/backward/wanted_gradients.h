@@ -15,7 +15,8 @@ struct WantedGradients {
              gradients.state.key.data() != nullptr),
         values(gradients.value.given() || gradients.bias_v.data() != nullptr ||
                gradients.state.value.data() != nullptr),
-        slopes(gradients.alibi.data() != nullptr),
+        slopes(gradients.alibi.data() != nullptr ||
+               gradients.state.alibi.data() != nullptr),
         t5_bias(gradients.t5_bias.data() != nullptr) {}
 
   // Whether blocks of queries need to go through the blocks of keys. The
