@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "distribute/chunks.h"
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
@@ -25,44 +27,71 @@ bool receives(const Share& share, const Chunk& chunk) {
   return share.rank != chunk.owner;
 }
 
-// The clocks of all ranks, as chunks are broadcast one after the other.
+// The clocks of all ranks, as chunks come one after the other by ChunkStream: a
+// rank sends a chunk of its own when it begins to compute the one before, and
+// passes on one that it receives when it begins to compute that.
 class PipelinedClock {
  public:
   PipelinedClock(std::size_t ranks, double latency)
-      : latency_(latency), begun_(ranks), ended_(ranks) {}
+      : latency_(latency), ranks_(ranks) {}
 
   void take(const Chunk& chunk) {
-    const double arrival = broadcast(chunk);
-    for (const Share& share : chunk.shares) {
-      double& begun = begun_[share.rank];
-      double& ended = ended_[share.rank];
-      begun = receives(share, chunk) ? std::max(ended, arrival) : ended;
-      ended = begun + share.seconds;
+    find_route(chunk);
+    for (std::size_t n = 0; n < route_.size(); ++n) {
+      Rank& rank = ranks_[route_[n].rank];
+      const double begin =
+          std::max({rank.ended, rank.sent, n == 0 ? 0 : arrivals_[n]});
+      pass_on(chunk, n, n == 0 ? rank.begun : begin);
+      rank.begun = begin;
+      rank.ended = begin + route_[n].seconds;
     }
   }
 
-  double seconds() const { return std::ranges::max(ended_); }
+  double seconds() const {
+    return std::ranges::max_element(ranks_, {}, &Rank::ended)->ended;
+  }
 
  private:
-  double broadcast(const Chunk& chunk) {
-    double start = link_free_;
-    double receivers = 0;
-    for (const Share& share : chunk.shares) {
-      if (receives(share, chunk)) {
-        start = std::max(start, begun_[share.rank]);
-        ++receivers;
-      }
+  struct Rank {
+    double begun = 0;      // computing its last chunk
+    double ended = 0;      // computing its last chunk
+    double sent = 0;       // its last chunk, to all ranks
+    double link_free = 0;  // for the next chunk to go out
+  };
+
+  // The owner, then the ranks that need the chunk, in the order of their
+  // numbers from there on.
+  void find_route(const Chunk& chunk) {
+    const auto from_owner = [&](const Share& share) {
+      return (share.rank + ranks_.size() - chunk.owner) % ranks_.size();
+    };
+    route_.assign(chunk.shares.begin(), chunk.shares.end());
+    std::ranges::sort(route_, {}, from_owner);
+    if (!route_.empty() && route_.front().rank != chunk.owner) {
+      route_.insert(route_.begin(), {chunk.owner, 0});
     }
-    if (receivers > 0) {
-      link_free_ = start + chunk.seconds;
+    arrivals_.assign(route_.size(), 0);
+  }
+
+  // From the n-th of the route to kFanOut others, which receive when they have
+  // begun to compute their chunk before.
+  void pass_on(const Chunk& chunk, std::size_t n, double now) {
+    Rank& rank = ranks_[route_[n].rank];
+    const std::size_t first = n * kFanOut + 1;
+    for (std::size_t to = first; to < std::min(first + kFanOut, route_.size());
+         ++to) {
+      const double start =
+          std::max({now, rank.link_free, ranks_[route_[to].rank].begun});
+      rank.link_free = start + chunk.seconds;
+      arrivals_[to] = rank.link_free + latency_;
+      rank.sent = std::max(rank.sent, arrivals_[to]);
     }
-    return link_free_ + latency_ * receivers;
   }
 
   double latency_;
-  double link_free_ = 0;
-  std::vector<double> begun_;  // computing the last chunk that it needed
-  std::vector<double> ended_;
+  std::vector<Rank> ranks_;
+  std::vector<Share> route_;
+  std::vector<double> arrivals_;  // at the ranks of the route
 };
 
 // The same where every rank receives all that it needs before it computes.

@@ -15,6 +15,7 @@ struct Pass {
   Moving moving;
   double multiply_adds;  // per pair, all heads
   double token_bytes;    // of a token that moves, all heads
+  double chunk_bytes;    // of a token of a chunk: of the heads that it has
 };
 
 struct PassForecast {

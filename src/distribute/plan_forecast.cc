@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kOperation = "forecast";
 constexpr std::size_t kMostSize = std::size_t{1} << 20;
 constexpr double kStateBytes = 4;    // of a number that sums have
-constexpr double kRowBytes = 3 * 4;  // of a query and head, backward
+constexpr double kRowBytes = 2 * 4;  // of a query and head, backward
 
 Status check_size(std::string_view argument, std::size_t size) {
   return size >= 1 && size <= kMostSize
@@ -116,20 +116,20 @@ class ContextForecast {
   Forecast run() {
     const double keys =
         2 * static_cast<double>(request_.kv_heads) * head_dim_ * element_;
-    add({Moving::keys, 2 * heads_ * head_dim_, keys}, &forward_bytes,
+    add({Moving::keys, 2 * heads_ * head_dim_, keys, keys}, &forward_bytes,
         [&](const Numbers& own) {
           // Sums of each row, and its maximum and weights.
           return kStateBytes * (own.query + 2 * own.rows);
         });
     if (options_.backward) {
-      // 16-bit gradients are summed beside their tensors.
-      const double sum_bytes = element_ < kStateBytes ? kStateBytes : 0;
-      add({Moving::keys, 3 * heads_ * head_dim_, keys}, &backward_bytes,
-          [&](const Numbers& own) { return sum_bytes * own.query; });
-      add({Moving::queries, 4 * heads_ * head_dim_,
-           heads_ * (2 * head_dim_ * element_ + kRowBytes)},
+      add({Moving::keys, 3 * heads_ * head_dim_, keys, keys}, &backward_bytes,
+          [](const Numbers& own) { return kStateBytes * own.query; });
+      // Query, output and its gradient; one head of each group at a time.
+      const double queries = 3 * head_dim_ * element_ + kRowBytes;
+      add({Moving::queries, 4 * heads_ * head_dim_, heads_ * queries,
+           static_cast<double>(request_.kv_heads) * queries},
           &backward_bytes,
-          [&](const Numbers& own) { return sum_bytes * 2 * own.key; });
+          [](const Numbers& own) { return kStateBytes * 2 * own.key; });
     }
     return forecast_;
   }
@@ -158,7 +158,7 @@ class ContextForecast {
   }
 
   double two_chunks(const Pass& pass) const {
-    return 2 * static_cast<double>(forecast_.chunk_tokens) * pass.token_bytes;
+    return 2 * static_cast<double>(forecast_.chunk_tokens) * pass.chunk_bytes;
   }
 
   const ShardRequest& request_;

@@ -82,7 +82,7 @@ class PlanTest(cli_case.CliTest):
                                full["one_rank"]["seconds"], 9)
         slow = self.plan(*call, "--bandwidth", "0.001")
         self.assertLess(slow["forecasts"][0]["efficiency"], 0.5)
-        late = self.plan(*call, "--latency", "1e6")
+        late = self.plan(*call, "--latency", "1e7")
         self.assertLess(late["forecasts"][0]["efficiency"], 0.5)
         both = self.plan(*call, "--backward")
         self.assertAlmostEqual(both["one_rank"]["seconds"] * 2,

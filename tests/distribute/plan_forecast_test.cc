@@ -52,7 +52,7 @@ TEST(PlanForecastTest, OneRankHasTheWorkOfTheCallAndReceivesNothing) {
   const Forecast both = forecast_of(context_request(1, 1000), options);
   EXPECT_EQ(both.ranks[0].multiply_adds, 9 * 8 * pairs);
   EXPECT_EQ(both.one_rank_seconds, 7 * 8 * pairs);
-  EXPECT_EQ(both.ranks[0].memory, 2 * tensors + 4 * 1000 * 12);
+  EXPECT_EQ(both.ranks[0].memory, 2 * tensors + 4 * 1000 * 8);
 }
 
 TEST(PlanForecastTest, EachRankReceivesTheKeysOfTheOthers) {
@@ -94,10 +94,10 @@ TEST(PlanForecastTest, ARankHoldsItsTensorsItsSumsAndTwoChunks) {
   EXPECT_EQ(forecast_of(request, options).ranks[1].memory,
             tensors / 2 + sums + 3072 * keys);
   options.backward = true;  // the most in the pass with float32 sums of keys
-  const double queries = 4 * (2 * 8 * 2 + 12);
+  const double queries = 2 * (3 * 8 * 2 + 8);
   EXPECT_EQ(
       forecast_of(request, options).ranks[1].memory,
-      tensors + 4 * 12 * tokens + 4 * 2 * 2 * 8 * tokens + 2 * 3072 * queries);
+      tensors + 4 * 8 * tokens + 4 * 2 * 2 * 8 * tokens + 2 * 3072 * queries);
   options = unit_options();
   options.transfer = Transfer::gathered;
   EXPECT_EQ(forecast_of(request, options).ranks[1].memory,
@@ -111,7 +111,7 @@ TEST(PlanForecastTest, BackwardAlsoMovesQueries) {
   const Forecast both = forecast_of(context_request(2, tokens), options);
   const double half = static_cast<double>(tokens) / 2;
   const double keys = 2 * 2 * 8 * 4;
-  const double queries = 4 * (2 * 8 * 4 + 12);
+  const double queries = 4 * (3 * 8 * 4 + 8);
   for (const RankForecast& rank : both.ranks) {
     EXPECT_EQ(rank.received, half * (2 * keys + queries));
   }
@@ -139,6 +139,18 @@ TEST(PlanForecastTest, TheNextChunkArrivesWhileOneIsComputed) {
               1e-6);
 }
 
+// Eight copies leave the owner; the first rank that has one makes the others.
+TEST(PlanForecastTest, RanksPassChunksOn) {
+  ShardRequest request = context_request(11, 11 * kShardTokens);
+  request.sequences[0].keys = kShardTokens;
+  const double chunk = 2.0 * 2 * 8 * 4 * kShardTokens;
+  ForecastOptions options = unit_options();
+  options.multiply_adds_per_second = 1e30;
+  EXPECT_NEAR(forecast_of(request, options).seconds, 8 * chunk, 1e-6);
+  options.latency_seconds = 100 * chunk;  // twice to the last two
+  EXPECT_NEAR(forecast_of(request, options).seconds, 203 * chunk, 1e-6);
+}
+
 // Where ranks wait for each other at each chunk, zig-zag takes (2 + 1) / 2 of
 // the mean on many ranks; more pieces make the rest smaller.
 TEST(PlanForecastTest, MorePiecesWaitLess) {
@@ -148,6 +160,12 @@ TEST(PlanForecastTest, MorePiecesWaitLess) {
   options.bytes_per_second = 1e30;
   const double zig_zag = forecast_of(request, options).efficiency;
   EXPECT_NEAR(zig_zag, 2.0 / 3, 0.05);
+  // The owner of all keys could send earlier, but ranks hold two chunks.
+  ShardPlan one_owner = plan_shards(request).value();
+  for (OwnedPiece& keys : one_owner.keys) {
+    keys.rank = 0;
+  }
+  EXPECT_NEAR(forecast(request, one_owner, options)->efficiency, 2.0 / 3, 0.05);
   request.pieces_per_rank = 8;
   EXPECT_GT(forecast_of(request, options).efficiency, zig_zag + 0.1);
   options.transfer = Transfer::gathered;

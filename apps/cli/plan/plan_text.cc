@@ -52,12 +52,13 @@ std::string mask_text(const KeyBand& band) {
 std::string call_text(const PlanReport& report) {
   const PlanFlags& flags = report.flags;
   const std::size_t kv_heads = report.request.kv_heads;
-  return say({"Call: {} sequence{} of {} tokens, {} query heads and {} key "
+  return say({"Call: {} sequence{} of {} token{}, {} query heads and {} key "
               "heads of {} features, {}, {}, {}\n",
-              "호출: 토큰 {2}개인 시퀀스 {0}개, 특징 {5}개인 쿼리 헤드 {3}개와 "
-              "키 헤드 {4}개, {6}, {7}, {8}\n"},
+              "호출: 토큰 {2}개인 시퀀스 {0}개, 특징 {6}개인 쿼리 헤드 {4}개와 "
+              "키 헤드 {5}개, {7}, {8}, {9}\n"},
              count_text(flags.batch), flags.batch == 1 ? "" : "s",
-             count_text(flags.length), flags.heads, kv_heads, flags.head_dim,
+             count_text(flags.length), flags.length == 1 ? "" : "s",
+             flags.heads, kv_heads, flags.head_dim,
              mask_text(report.request.band), flags.dtype,
              flags.backward ? say({"forward and backward", "순전파와 역전파"})
                             : say({"forward", "순전파"}));
@@ -66,8 +67,8 @@ std::string call_text(const PlanReport& report) {
 std::string division_text(const PlanReport& report) {
   const bool by_heads = report.plan.parallel == Parallel::heads;
   std::string text =
-      say({"Division: {} ranks, {}{}\n", "분할: 랭크 {}개, {}{}\n"},
-          report.flags.ranks,
+      say({"Division: {} rank{}, {}{}\n", "분할: 랭크 {0}개, {2}{3}\n"},
+          report.flags.ranks, report.flags.ranks == 1 ? "" : "s",
           by_heads ? say({"by heads", "헤드로 나눔"})
                    : say({"by context", "컨텍스트로 나눔"}),
           report.flags.parallel == "auto"

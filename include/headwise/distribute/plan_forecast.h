@@ -4,22 +4,22 @@
 // The model of time. A rank computes `multiply_adds_per_second`, and each link
 // moves `bytes_per_second` in each direction.
 //
-//   pipelined  Keys and values are broadcast in key order, in chunks of at most
-//              3,072 tokens (more where that were over 4,096 chunks). A
-//              broadcast takes its bytes / bandwidth, plus a latency for each
-//              rank that receives it. It starts when the one before it has left
-//              its owner and every rank that receives it has begun to compute
-//              the chunk before: a rank holds the chunk that it computes and
-//              the next one. A rank receives the chunks of which its queries
-//              see at least one key.
+//   pipelined  Keys and values travel in chunks of at most 3,072 tokens (more
+//              where that were over 4,096 chunks), as in context_attention():
+//              in key order, from their owner to the ranks whose queries see
+//              one of the keys, at most eight copies from a rank. A rank holds
+//              two chunks. When it begins to compute one it receives the next.
+//              It sends its own chunk when it begins to compute the one before,
+//              and passes on another's when it begins to compute that. A copy
+//              takes its bytes / bandwidth on the sender's link and a latency.
 //   gathered   Every rank receives all keys and values, then computes.
 //   by heads   Tokens are exchanged for heads, the rank computes, and outputs
 //              are exchanged for tokens.
 //
 // Backward, by context, there are two passes more: the gradient of the queries,
 // with keys and values as above, and that of keys and values at their owner,
-// with queries, their upstream gradients and three numbers per query and head
-// in the order of the queries. Both compute the scores again, so a call by
+// with queries, outputs, their gradients and two numbers per query and head in
+// the order of the queries. Both compute the scores again, so a call by
 // context has 2 + 7 products of tokens and features where one process, or a
 // rank by heads, has 2 + 5.
 //
