@@ -6,9 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "distribute/chunks.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
@@ -44,9 +46,31 @@ class ChunkStream {
   // Passes the chunks on whose route the rank is to take(chunk, cargo), in
   // their order, and on to other ranks; load(chunk, cargo) copies one of the
   // rank's own. A chunk is passed on before the next one is started, so that
-  // two ranks send each other chunks in their order.
+  // two ranks send each other chunks in their order. After an error no transfer
+  // has the memory of the cargoes any more.
   template <class Load, class Take>
   Status run(std::string_view operation, const Load& load, const Take& take) {
+    Status status =
+        catching_out_of_memory([&] { return pass_all(operation, load, take); });
+    if (!status) {
+      group_->abort(status.error());
+    }
+    return status;
+  }
+
+ private:
+  // Where a chunk is while this rank has it.
+  struct Slot {
+    Cargo cargo;
+    Communicator::Transfer arrival;
+    std::array<Communicator::Transfer, kFanOut> departures;
+  };
+
+  explicit ChunkStream(Communicator& group) : group_(&group) {}
+
+  template <class Load, class Take>
+  Status pass_all(std::string_view operation, const Load& load,
+                  const Take& take) {
     if (!chunks_.empty()) {
       HEADWISE_TRY(start(0, load));
     }
@@ -67,16 +91,6 @@ class ChunkStream {
     }
     return ok();
   }
-
- private:
-  // Where a chunk is while this rank has it.
-  struct Slot {
-    Cargo cargo;
-    Communicator::Transfer arrival;
-    std::array<Communicator::Transfer, kFanOut> departures;
-  };
-
-  explicit ChunkStream(Communicator& group) : group_(&group) {}
 
   Slot& slot(std::size_t n) { return slots_[n % slots_.size()]; }
   bool owns(const SomeChunk& chunk) const {
