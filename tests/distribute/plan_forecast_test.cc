@@ -56,7 +56,7 @@ TEST(PlanForecastTest, OneRankHasTheWorkOfTheCallAndReceivesNothing) {
 }
 
 TEST(PlanForecastTest, EachRankReceivesTheKeysOfTheOthers) {
-  const std::size_t tokens = 4 * 10 * kShardTokens;
+  const std::size_t tokens = 40 * kShardTokens;
   ForecastOptions options = unit_options();
   const double keys = 2.0 * 2 * 8 * 4 * static_cast<double>(tokens);
   for (const Transfer transfer : {Transfer::pipelined, Transfer::gathered}) {
@@ -82,7 +82,7 @@ TEST(PlanForecastTest, EachRankReceivesTheKeysOfTheOthers) {
 
 TEST(PlanForecastTest, ARankHoldsItsTensorsItsSumsAndTwoChunks) {
   const double tokens = 40 * kShardTokens;  // of a rank
-  const ShardRequest request = context_request(2, 2 * 40 * kShardTokens);
+  const ShardRequest request = context_request(2, 80 * kShardTokens);
   ForecastOptions options = unit_options();
   const double tensors = 4 * 2 * (4 + 2) * 8 * tokens;
   const double sums = 4 * 4 * (8 + 2) * tokens;
@@ -105,7 +105,7 @@ TEST(PlanForecastTest, ARankHoldsItsTensorsItsSumsAndTwoChunks) {
 }
 
 TEST(PlanForecastTest, BackwardAlsoMovesQueries) {
-  const std::size_t tokens = 2 * 10 * kShardTokens;
+  const std::size_t tokens = 20 * kShardTokens;
   ForecastOptions options = unit_options();
   options.backward = true;
   const Forecast both = forecast_of(context_request(2, tokens), options);
@@ -155,7 +155,7 @@ TEST(PlanForecastTest, RanksPassChunksOn) {
 // the mean on many ranks; more pieces make the rest smaller.
 TEST(PlanForecastTest, MorePiecesWaitLess) {
   ShardRequest request =
-      context_request(16, 16 * 16 * 8 * kShardTokens, KeyBand::causal());
+      context_request(16, 2048 * kShardTokens, KeyBand::causal());
   ForecastOptions options = unit_options();
   options.bytes_per_second = 1e30;
   const double zig_zag = forecast_of(request, options).efficiency;

@@ -45,8 +45,9 @@ Status check(const PlanFlags& flags) {
                         fmt::format("a number from 1 to {}", kMostSequences));
   }
   // The plan counts pairs of a query and a key.
-  const auto longest = static_cast<std::size_t>(
-      std::sqrt(static_cast<double>(kMostPairs / flags.batch)));
+  const std::uint64_t pairs = kMostPairs / flags.batch;
+  const auto longest =
+      static_cast<std::size_t>(std::sqrt(static_cast<double>(pairs)));
   if (flags.length > longest) {
     return option_error(
         "--length", fmt::format("is {}", flags.length),

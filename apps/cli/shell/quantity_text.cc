@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "say.h"
 
@@ -33,7 +34,7 @@ std::string bytes_text(double bytes) {
 std::string seconds_text(double seconds) {
   constexpr double kMany = 1000;
   if (seconds >= kMany && seconds < 1e18) {
-    return count_text(static_cast<std::uint64_t>(seconds + 0.5)) + " s";
+    return count_text(static_cast<std::uint64_t>(std::llround(seconds))) + " s";
   }
   const auto [factor, unit] = seconds < 1e-3 ? std::pair(1e6, "µs")
                               : seconds < 1  ? std::pair(1e3, "ms")
