@@ -11,6 +11,8 @@ set(core_packages "")
 set(core_modules "")
 set(core_libs -lheadwise)
 set(io_link_modules "")
+set(mpi_packages "")
+set(mpi_libs -lheadwise_mpi)
 get_target_property(type headwise TYPE)
 if(type STREQUAL STATIC_LIBRARY)
   list(APPEND core_packages hwy)
@@ -28,6 +30,11 @@ if(type STREQUAL STATIC_LIBRARY)
     string(APPEND core_libs " ${cudart} -ldl -lrt -pthread")
   endif()
   set(io_link_modules ${io_modules})
+  if(HEADWISE_MPI)
+    set(mpi_packages MPI)
+    list(JOIN MPI_CXX_LIBRARIES " " libraries)
+    string(APPEND mpi_libs " ${libraries}")
+  endif()
 endif()
 
 install(TARGETS headwise EXPORT headwise-targets FILE_SET HEADERS)
@@ -43,6 +50,13 @@ if(HEADWISE_IO)
   set_target_properties(headwise_io PROPERTIES INSTALL_RPATH "$ORIGIN")
   headwise_pkg_config(headwise-io "Files, traces and pictures of headwise"
     -lheadwise_io "headwise = ${PROJECT_VERSION}" ${io_link_modules})
+  # The same for MPI.
+  install(TARGETS headwise_mpi EXPORT headwise-mpi-targets FILE_SET HEADERS)
+  install(EXPORT headwise-mpi-targets
+    NAMESPACE headwise:: DESTINATION ${package_dir})
+  set_target_properties(headwise_mpi PROPERTIES INSTALL_RPATH "$ORIGIN")
+  headwise_pkg_config(headwise-mpi "Ranks of headwise over MPI"
+    "${mpi_libs}" "headwise-io = ${PROJECT_VERSION}")
 endif()
 
 configure_package_config_file(

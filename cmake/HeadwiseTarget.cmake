@@ -85,6 +85,6 @@ function(headwise_internals name)
   target_include_directories(${name}_internals
     INTERFACE ${PROJECT_SOURCE_DIR}/include)
   get_target_property(libraries ${name} LINK_LIBRARIES)
-  list(TRANSFORM libraries REPLACE "^headwise$" headwise_internals)
+  list(TRANSFORM libraries REPLACE "^(headwise|headwise_io)$" "\\1_internals")
   target_link_libraries(${name}_internals PRIVATE ${libraries})
 endfunction()

@@ -84,6 +84,7 @@ THIRD_PARTIES = {
         "apps/cli/shell/help_text.cc",
         "apps/cli/shell/parse_errors.cc",
     ],
+    "mpi.h": ["src/distribute/mpi"],
     "fmt/": ["apps/"],
     "cairo": ["apps/"],
     "gio/": ["apps/"],

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 // Texts in their order, each after its length.
@@ -83,4 +83,4 @@ Status status_of(std::string_view bytes) {
   return Error(static_cast<ErrorCode>(*code), std::move(is));
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -6,12 +6,22 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise::inline HEADWISE_ABI {
+// headwise::mpi calls these, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // Success is no bytes.
 std::string bytes_of(const Status& status);
 // Errors: those of the other rank; bad_data for bytes that are none of
 // bytes_of().
 Status status_of(std::string_view bytes);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::bytes_of;
+using internal::status_of;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,12 +4,7 @@
 
 #include "base/check.h"
 
-namespace headwise::inline HEADWISE_ABI {
-
-Error rank_has_ended(std::size_t rank) {
-  return Error(ErrorCode::rank_failure,
-               {.given = "rank " + std::to_string(rank) + " has ended"});
-}
+namespace headwise::internal::inline HEADWISE_ABI {
 
 Error wrong_size(std::size_t rank, std::size_t sent, std::size_t expected) {
   return Error(ErrorCode::shape_mismatch,
@@ -18,6 +13,9 @@ Error wrong_size(std::size_t rank, std::size_t sent, std::size_t expected) {
                 .expected = std::to_string(expected)});
 }
 
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 void add_hint(ErrorDetails& is, const std::string& hint) {
@@ -25,6 +23,11 @@ void add_hint(ErrorDetails& is, const std::string& hint) {
 }
 
 }  // namespace
+
+Error rank_has_ended(std::size_t rank) {
+  return Error(ErrorCode::rank_failure,
+               {.given = "rank " + std::to_string(rank) + " has ended"});
+}
 
 Error no_answer(std::size_t rank, std::chrono::milliseconds waited) {
   const std::string seconds =

@@ -7,13 +7,22 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise::inline HEADWISE_ABI {
+// headwise::mpi calls these, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
-// `rank 2 has ended`
-Error rank_has_ended(std::size_t rank);
 // `rank 2 sent 7 bytes, expected 8`
 Error wrong_size(std::size_t rank, std::size_t sent, std::size_t expected);
 
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::wrong_size;
+
+// `rank 2 has ended`
+Error rank_has_ended(std::size_t rank);
 // `rank 2 did not answer within 60 s`
 Error no_answer(std::size_t rank, std::chrono::milliseconds waited);
 // `rank 2 waits for itself`

@@ -1,17 +1,21 @@
 # headwise of one KIND, static or shared, installed, moved and found by
 # find_package. BUILD_DIR is the build to install from, or empty: then the other
-# project is installed, with IO_ARCHIVE as its headwise::io.
+# project is installed, with IO_ARCHIVE as its headwise::io and MPI_ARCHIVE as its
+# headwise::mpi.
 include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
 
 if(NOT BUILD_DIR)
   set(with_io OFF)
+  set(with_mpi OFF)
   if(IO_ARCHIVE)
     set(with_io ON)
+    set(with_mpi ${MPI})
   endif()
   build_added(-D WAY=add_subdirectory -D HEADWISE_SOURCE_DIR=${SOURCE_DIR}
-    -D HEADWISE_IO=${with_io} -D HEADWISE_INSTALL=ON -D CONSUMER_INSTALLS=ON)
+    -D HEADWISE_IO=${with_io} -D HEADWISE_MPI=${with_mpi} -D HEADWISE_INSTALL=ON -D CONSUMER_INSTALLS=ON)
   if(IO_ARCHIVE)
     file(COPY_FILE ${IO_ARCHIVE} ${ADDED_DIR}/headwise/libheadwise_io.a)
+    file(COPY_FILE ${MPI_ARCHIVE} ${ADDED_DIR}/headwise/libheadwise_mpi.a)
   endif()
   set(BUILD_DIR ${ADDED_DIR})
   set(APPS OFF)  # the other project has no command
@@ -36,7 +40,7 @@ endif()
 
 set(hide "")
 if(KIND STREQUAL shared)
-  hidden(hide hwy TBB Threads PkgConfig)  # a shared headwise brings what it needs
+  hidden(hide hwy TBB Threads PkgConfig MPI)  # a shared headwise brings what it needs
 endif()
 find_in_tree(io ${tree} headwise-io-targets.cmake)
 configuring(configure installed ${WORK_DIR}/consumer
@@ -46,4 +50,5 @@ run(${CMAKE_COMMAND} --build ${WORK_DIR}/consumer --parallel 2)
 run(${WORK_DIR}/consumer/consumer/consumer)
 if(io)
   run(${WORK_DIR}/consumer/consumer/consumer_io)
+  run(${WORK_DIR}/consumer/consumer/consumer_mpi)
 endif()

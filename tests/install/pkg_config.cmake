@@ -26,6 +26,8 @@ endfunction()
 file(MAKE_DIRECTORY ${WORK_DIR})
 compile(shared headwise consumer)
 compile(shared headwise-io consumer_io)
+compile(shared headwise-mpi consumer_mpi)
 compile(static headwise consumer --static)
 # Not --static: that asks for the packages behind a shared libzip, too.
 compile(static headwise-io consumer_io)
+compile(static headwise-mpi consumer_mpi)

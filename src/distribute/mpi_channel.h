@@ -1,0 +1,61 @@
+// A duplicated communicator of MPI: the transfers that are on their way over
+// it, and the alarm, by which any rank ends the waits of all others.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "distribute/mpi_piece.h"
+#include "headwise/base/result.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+class MpiTransfer;
+
+class MpiChannel {
+ public:
+  // Owns the communicator.
+  explicit MpiChannel(MPI_Comm communicator);
+  MpiChannel(const MpiChannel&) = delete;
+  MpiChannel& operator=(const MpiChannel&) = delete;
+  ~MpiChannel();
+
+  MPI_Comm communicator() const { return communicator_; }
+  std::size_t rank() const { return rank_; }
+  std::size_t ranks() const { return sent_.size(); }
+
+  // The tag of the next transfer to or from a rank; both sides count alike.
+  int next_send_tag(std::size_t to);
+  int next_receive_tag(std::size_t from);
+
+  void add(MpiTransfer& transfer) { transfers_.push_back(&transfer); }
+  void remove(MpiTransfer& transfer) { std::erase(transfers_, &transfer); }
+  // Whether the transfer has ended. Meanwhile moves on all others, too: another
+  // rank may wait for them first.
+  Result<bool> wait(const MpiTransfer& transfer,
+                    std::chrono::steady_clock::time_point until);
+
+  // Sounds the alarm, unless it was heard.
+  void tell(const Error& reason);
+
+ private:
+  void listen();
+  void test_alarm();
+
+  MPI_Comm communicator_;
+  std::size_t rank_ = 0;
+  std::vector<std::size_t> sent_;      // transfers to each rank
+  std::vector<std::size_t> received_;  // from each rank
+  std::vector<MpiTransfer*> transfers_;
+  std::list<MpiPiece> alarm_;  // one, which has not come yet
+  std::optional<Error> told_;
+  bool has_failed_ = false;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,140 @@
+#include "distribute/mpi_transfer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "distribute/rank_error.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// The first piece is small: most transfers are checks and sizes, which MPI
+// sends without asking the other side.
+constexpr std::size_t kInFirst = 2048;
+constexpr std::size_t kInPiece = std::size_t{4} << 20;
+constexpr std::size_t kOnTheirWay = 4;
+
+using Size = std::uint64_t;
+
+}  // namespace
+
+MpiTransfer::MpiTransfer(std::shared_ptr<MpiChannel> channel, std::size_t other,
+                         int tag, std::size_t size)
+    : channel_(std::move(channel)), other_(other), tag_(tag), size_(size) {
+  channel_->add(*this);
+}
+
+MpiTransfer::~MpiTransfer() {
+  channel_->remove(*this);
+  abandon(pieces_);
+}
+
+Result<bool> MpiTransfer::wait(std::chrono::steady_clock::time_point until) {
+  return channel_->wait(*this, until);
+}
+
+Result<bool> MpiTransfer::state() const {
+  if (!status_) {
+    return status_.error();
+  }
+  return has_first_ended_ && next_ == size_ && pieces_.empty();
+}
+
+void MpiTransfer::advance() {
+  if (status_) {
+    status_ = try_to_advance();
+  }
+}
+
+Status MpiTransfer::try_to_advance() {
+  HEADWISE_TRY(end_pieces());
+  while (may_start()) {
+    HEADWISE_TRY(start_piece());
+    HEADWISE_TRY(end_pieces());
+  }
+  return ok();
+}
+
+Status MpiTransfer::end_pieces() {
+  while (!pieces_.empty()) {
+    const auto ended = has_ended(pieces_.front(), other_);
+    HEADWISE_TRY(ended);
+    if (!*ended) {
+      break;
+    }
+    HEADWISE_TRY(end(pieces_.front()));
+    pieces_.pop_front();
+    has_first_ended_ = true;
+  }
+  return ok();
+}
+
+bool MpiTransfer::may_start() const {
+  return !has_first_started_ ||
+         (next_ < size_ && (is_send() || has_first_ended_) &&
+          pieces_.size() < kOnTheirWay);
+}
+
+Status MpiTransfer::start_piece() {
+  const bool is_first = !std::exchange(has_first_started_, true);
+  const std::size_t count =
+      std::min(size_ - next_, is_first ? kInFirst : kInPiece);
+  // A receive does not know yet how much comes in the first one.
+  const std::size_t most = is_send() ? count : kInFirst;
+  MpiPiece& piece =
+      pieces_.emplace_back(is_first ? sizeof(Size) + most : count);
+  piece.begin = next_;
+  piece.count = count;
+  next_ += count;
+  return start(piece);
+}
+
+// ---- Sends. ----
+
+MpiSend::MpiSend(const std::shared_ptr<MpiChannel>& channel,
+                 std::span<const std::byte> bytes, std::size_t to)
+    : MpiTransfer(channel, to, channel->next_send_tag(to), bytes.size()),
+      bytes_(bytes) {}
+
+Status MpiSend::start(MpiPiece& piece) {
+  std::byte* to = piece.buffer.get();
+  if (piece.begin == 0) {
+    const Size size = bytes_.size();
+    std::memcpy(to, &size, sizeof(size));
+    to += sizeof(size);
+  }
+  std::ranges::copy(bytes_.subspan(piece.begin, piece.count), to);
+  return start_send(piece, other(), tag(), channel().communicator());
+}
+
+Status MpiSend::end(const MpiPiece& /*piece*/) { return ok(); }
+
+// ---- Receives. ----
+
+MpiReceive::MpiReceive(const std::shared_ptr<MpiChannel>& channel,
+                       std::span<std::byte> bytes, std::size_t from)
+    : MpiTransfer(channel, from, channel->next_receive_tag(from), bytes.size()),
+      bytes_(bytes) {}
+
+Status MpiReceive::start(MpiPiece& piece) {
+  return start_receive(piece, other(), tag(), channel().communicator());
+}
+
+Status MpiReceive::end(const MpiPiece& piece) {
+  const std::byte* from = piece.buffer.get();
+  if (piece.begin == 0) {
+    Size size = 0;
+    std::memcpy(&size, from, sizeof(size));
+    from += sizeof(size);
+    if (size != bytes_.size()) {
+      return wrong_size(other(), size, bytes_.size());
+    }
+  }
+  std::ranges::copy(std::span(from, piece.count),
+                    bytes_.subspan(piece.begin).begin());
+  return ok();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
