@@ -84,7 +84,7 @@ THIRD_PARTIES = {
         "apps/cli/shell/help_text.cc",
         "apps/cli/shell/parse_errors.cc",
     ],
-    "mpi.h": ["src/distribute/mpi"],
+    "mpi.h": ["src/distribute/mpi", "apps/cli/shell/mpi_job.cc"],
     "fmt/": ["apps/"],
     "cairo": ["apps/"],
     "gio/": ["apps/"],

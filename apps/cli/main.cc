@@ -11,25 +11,42 @@
 #include "shell/error_text.h"
 #include "shell/language.h"
 #include "shell/output.h"
+#include "shell/rank_job.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
 namespace headwise::cli {
 namespace {
 
+// "rank 2: " where this process is one of several and not the first.
+std::string said_by() {
+  const std::size_t rank = rank_in_job().value_or(0);
+  return rank == 0 ? "" : say({"rank {}: ", "랭크 {}: "}, rank);
+}
+
 int report(const Outcome& outcome) {
   if (outcome) {
     return static_cast<int>(Exit::ok);
   }
+  // Rank 0 speaks for all, with its exit code, too.
+  if (failed_together() && rank_in_job().value_or(0) != 0) {
+    return static_cast<int>(Exit::ok);
+  }
   // A message may quote a file, and files may hold lines of any length.
   constexpr std::size_t kColumns = 2000;
-  std::cerr << "headwise: "
+  std::cerr << "headwise: " << said_by()
             << cut_to(error_text(outcome.error().error), kColumns) << '\n';
   if (outcome.error().exit == Exit::usage) {
     std::cerr << say({"Try headwise --help, or headwise COMMAND --help.\n",
                       "도움말: headwise --help 또는 headwise 명령 --help\n"});
   }
   return static_cast<int>(outcome.error().exit);
+}
+
+int end(const Outcome& outcome) {
+  const int exit_code = report(outcome);
+  leave_job(outcome);
+  return exit_code;
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -43,7 +60,7 @@ int run(const std::vector<std::string>& arguments) {
   if (parsed.text || !chosen) {
     return report(print(std::cout, parsed.text.value_or(program.help())));
   }
-  return report(chosen({std::cout, std::cerr}));
+  return end(chosen({std::cout, std::cerr}));
 }
 
 }  // namespace
@@ -59,9 +76,9 @@ int main(int argc, char** argv) {
   try {
     return cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
-    return cli::report(headwise::Error(headwise::ErrorCode::out_of_memory));
+    return cli::end(headwise::Error(headwise::ErrorCode::out_of_memory));
   } catch (const std::exception& unexpected) {
-    return cli::report(headwise::Error(headwise::ErrorCode::bad_data,
-                                       {.given = unexpected.what()}));
+    return cli::end(headwise::Error(headwise::ErrorCode::bad_data,
+                                    {.given = unexpected.what()}));
   }
 }

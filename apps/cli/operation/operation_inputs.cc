@@ -279,6 +279,16 @@ Dropout OperationInputs::dropout(const CallPart& part) const {
   return dropout;
 }
 
+KeyBand OperationInputs::key_band() const {
+  KeyBand band =
+      window_ ? KeyBand{window_->left, window_->right, window_->keep_first}
+              : KeyBand();
+  if (flags_.causal) {
+    band.right = 0;  // a window's right side is no less
+  }
+  return band;
+}
+
 AttentionOptions OperationInputs::options() const {
   CallPart whole;
   AttentionOptions options = this->options(whole);

@@ -9,6 +9,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/distribute/key_band.h"
 #include "operation_flags.h"
 #include "window_sides.h"
 
@@ -29,6 +30,8 @@ class OperationInputs {
   AttentionOptions options(CallPart& part) const;
   OperationOptions operation_options() const;
 
+  // The keys of --causal and --window, for a plan of the work.
+  KeyBand key_band() const;
   // Whether a query may attend to keys after its own position.
   bool looks_ahead() const {
     return !flags_.causal && !(window_ && window_->right == 0);

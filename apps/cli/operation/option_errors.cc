@@ -43,6 +43,7 @@ constexpr auto kOptions = std::to_array<ArgumentOption>(
      {"dropout.keep_mask", "--keep-mask"},
      {"dropout.p", "--dropout"},
      {"dropout.sequence_ids", "--sequence-ids"},
+     {"empty_rows", "--empty-rows"},
      {"mask", "--mask"},
      {"mask.documents.key_ids", "--documents"},
      {"mask.documents.query_ids", "--query-documents"},

@@ -19,6 +19,7 @@
 #include "run_inputs.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
+#include "shell/rank_job.h"
 
 namespace headwise::cli {
 namespace {
@@ -198,7 +199,8 @@ Outcome check_output_flags(const RunFlags& flags) {
 Outcome check_flags(const RunFlags& flags) {
   for (const auto check :
        {check_layer_flags, check_scoring_flags, check_added_key_flags,
-        check_output_flags, PastInputs::check_flags, check_cache_flags}) {
+        check_output_flags, PastInputs::check_flags, check_cache_flags,
+        check_parallel_flags}) {
     HEADWISE_TRY(check(flags));
   }
   return {};
@@ -249,30 +251,64 @@ AttentionOptions options_of(const RunFlags& flags, const PastInputs& past,
   return options;
 }
 
-Outcome run_run(const RunFlags& flags, const Streams&) {
-  HEADWISE_TRY(check_flags(flags));
-  HEADWISE_TRY(files_of(flags).check());
-  const auto arrays = read_inputs(flags);
+// What the options name, read.
+struct RunFiles {
+  InputArrays arrays;
+  OperationInputs operation;
+  PastInputs past;
+  RotaryInputs rotary;
+};
+
+Result<RunFiles> read_files(const RunFlags& flags) {
+  auto arrays = read_inputs(flags);
   HEADWISE_TRY(arrays);
   const std::size_t heads_axis = flags.heads_first() ? 1 : 2;
-  const auto operation = OperationInputs::read(
+  auto operation = OperationInputs::read(
       flags.operation, arrays->batched,
       flags.num_heads.value_or(arrays->query.shape[heads_axis]));
   HEADWISE_TRY(operation);
-  const auto past = PastInputs::read(flags, *arrays);
+  auto past = PastInputs::read(flags, *arrays);
   HEADWISE_TRY(past);
-  const AttentionOptions options = options_of(flags, *past, *operation);
-  const auto rotary =
+  auto rotary =
       RotaryInputs::read(flags.rotary, arrays->batched || flags.ragged());
   HEADWISE_TRY(rotary);
+  return RunFiles{*std::move(arrays), *std::move(operation), *std::move(past),
+                  *std::move(rotary)};
+}
+
+// `group`: of --parallel, or null.
+Outcome run_on(const RunFlags& flags, Communicator* group) {
+  const auto agree = [group](const Outcome& own) {
+    return group == nullptr ? own : agreed(*group, own);
+  };
+  HEADWISE_TRY(agree(files_of(flags).check()));
+  const auto files = read_files(flags);
+  HEADWISE_TRY(agree(files ? Outcome() : Outcome(files.error())));
+  const AttentionOptions options =
+      options_of(flags, files->past, files->operation);
   const auto result =
       flags.is_layer()
-          ? run_layer(flags, *arrays, *operation, options, *rotary)
-          : run_operation(flags, *arrays, *past, *operation, options, *rotary);
+          ? run_layer(flags, files->arrays, files->operation, options,
+                      files->rotary)
+          : run_operation(flags, files->arrays, files->past, files->operation,
+                          options, files->rotary, group);
   if (!result) {
     return in_option_words(in_rotary_words(result.error()), flags.operation);
   }
-  return written(write_results(flags, *result, arrays->batched));
+  const bool writes = group == nullptr || group->rank() == 0;
+  return agree(
+      writes ? written(write_results(flags, *result, files->arrays.batched))
+             : Outcome());
+}
+
+Outcome run_run(const RunFlags& flags, const Streams&) {
+  HEADWISE_TRY(check_flags(flags));
+  if (!flags.parallel.given()) {
+    return run_on(flags, nullptr);
+  }
+  const auto group = join_job(flags.parallel.longest_wait());
+  HEADWISE_TRY(group);
+  return run_on(flags, *group);
 }
 
 constexpr const char* kNpy = "F.npy";
@@ -381,6 +417,7 @@ void add_options(const Arguments& command, RunFlags& flags) {
   const Arguments cache = command.under("Keys and values of earlier tokens");
   add_past_options(cache, flags);
   add_cache_options(cache, flags.cache);
+  add_parallel_options(command.under("Several processes"), flags.parallel);
   add_output_options(command.under("Output"), flags);
   add_gradient_options(command.under("Gradients"), flags);
   add_operation_options(command, flags.operation);

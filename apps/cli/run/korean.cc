@@ -30,6 +30,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "없으면 시퀀스가 하나입니다."},
     {"Gradients", "그래디언트"},
     {"Keys and values of earlier tokens", "이전 토큰의 키와 밸류"},
+    {"Several processes", "여러 프로세스"},
     {"gradient of the loss with respect to the attention weights, with the "
      "shape of --attn-weights",
      "어텐션 가중치에 대한 손실의 그래디언트. --attn-weights와 모양이 "
@@ -59,11 +60,17 @@ constexpr auto kTexts = std::to_array<Translation>({
      "at the last key",
      "키와 밸류의 캐시를 거쳐 계산합니다. 이때 마지막 쿼리가 마지막 키의 "
      "위치에 있습니다"},
+    {"seconds that a process of --parallel waits for another (default 60)",
+     "--parallel의 프로세스가 다른 프로세스를 기다리는 시간(초, 기본값 60)"},
     {"tokens per page of --cache paged: 16, 32 or a multiple of 64 (default "
      "128)",
      "--cache paged의 페이지당 토큰 수: 16, 32 또는 64의 배수(기본값 128)"},
     {"type of the cached numbers (default float32)",
      "캐시에 저장하는 수의 자료형(기본값 float32)"},
+    {"under mpirun: each process takes some of the tokens, or some of the "
+     "heads; the files are those of one process",
+     "mpirun으로 실행할 때, 각 프로세스가 토큰이나 헤드의 일부를 맡습니다. "
+     "저장되는 파일은 프로세스가 하나일 때와 같습니다"},
     {"write past and new keys and values to this folder: key.npy and "
      "value.npy, for --past-key and --past-value of the next call",
      "이전과 새 토큰의 키와 밸류를 이 폴더의 key.npy와 value.npy에 저장합니다. "

@@ -1,5 +1,7 @@
 #include "run_call.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,8 +16,10 @@
 #include "operation/layer_params.h"
 #include "operation/number_type.h"
 #include "operation_gradients.h"
+#include "parallel_call.h"
 #include "run_gradients.h"
 #include "shell/outcome.h"
+#include "shell/rank_job.h"
 
 namespace headwise::cli {
 namespace {
@@ -241,6 +245,47 @@ void round_all(const std::string& dtype, Operands<float, 4>& operands) {
   }
 }
 
+// A call whose tensors are checked, rotated and joined with the past ones.
+struct ReadyCall {
+  Operands<float, 4> in;
+  AttentionShape whole;  // of the tensors, past keys included
+  AttentionSpec spec;
+  Rotation rotation;
+};
+
+Result<ReadyCall> make_ready(const RunFlags& flags, const InputArrays& arrays,
+                             const PastInputs& past,
+                             const AttentionOptions& options,
+                             const OperationOptions& operation_options,
+                             const RotaryInputs& rotary) {
+  HEADWISE_TRY(check_inputs(flags, arrays));
+  auto in = read_operands<4>(arrays);
+  HEADWISE_TRY(in);
+  round_all(flags.dtype, *in);
+  const bool heads_first = flags.heads_first();
+  const auto q = as_extents(in->query.view(), heads_first);
+  const auto k = as_extents(in->key.view(), heads_first);
+  const auto v = as_extents(in->value.view(), heads_first);
+  if (options.offsets.ragged()) {
+    HEADWISE_TRY(options.offsets.check(q.extent(1), k.extent(1), "run"));
+  }
+  const auto tensors = attention_shape(q.extents(), k.extents(), v.extents());
+  HEADWISE_TRY(tensors);
+  AttentionShape whole = *tensors;
+  whole.Lkv += past.length();
+  const auto spec =
+      AttentionSpec::create(whole, options, operation_options, "run");
+  HEADWISE_TRY(spec);
+  auto rotation =
+      rotation_of(rotary, *spec, *tensors, options.query_start, past);
+  HEADWISE_TRY(rotation);
+  HEADWISE_TRY(rotation->rotate({q, k}));
+  round_all(flags.dtype, *in);  // what was rotated
+  auto joined = past.joined(flags, *std::move(in));
+  HEADWISE_TRY(joined);
+  return ReadyCall{*std::move(joined), whole, *spec, *std::move(rotation)};
+}
+
 // The result, with the keep mask where it is asked for.
 Result<RunResult> with_keep_mask(const RunFlags& flags,
                                  Result<RunResult> result,
@@ -355,45 +400,32 @@ Result<RunResult> run_layer_in(const RunFlags& flags,
 
 }  // namespace
 
-Result<RunResult> run_operation(const RunFlags& flags,
-                                const InputArrays& arrays,
-                                const PastInputs& past,
-                                const OperationInputs& inputs,
-                                const AttentionOptions& options,
-                                const RotaryInputs& rotary) {
-  HEADWISE_TRY(check_inputs(flags, arrays));
-  auto in = read_operands<4>(arrays);
-  HEADWISE_TRY(in);
-  round_all(flags.dtype, *in);
-  const bool heads_first = flags.heads_first();
-  const auto q = as_extents(in->query.view(), heads_first);
-  const auto k = as_extents(in->key.view(), heads_first);
-  const auto v = as_extents(in->value.view(), heads_first);
-  if (options.offsets.ragged()) {
-    HEADWISE_TRY(options.offsets.check(q.extent(1), k.extent(1), "run"));
-  }
-  const auto tensors = attention_shape(q.extents(), k.extents(), v.extents());
-  HEADWISE_TRY(tensors);
-  AttentionShape whole = *tensors;
-  whole.Lkv += past.length();
+Result<RunResult> run_operation(
+    const RunFlags& flags, const InputArrays& arrays, const PastInputs& past,
+    const OperationInputs& inputs, const AttentionOptions& options,
+    const RotaryInputs& rotary, Communicator* group) {
   const OperationOptions operation_options = inputs.operation_options();
-  const auto spec =
-      AttentionSpec::create(whole, options, operation_options, "run");
-  HEADWISE_TRY(spec);
-  const auto rotation =
-      rotation_of(rotary, *spec, *tensors, options.query_start, past);
-  HEADWISE_TRY(rotation);
-  HEADWISE_TRY(rotation->rotate({q, k}));
-  round_all(flags.dtype, *in);  // what was rotated
-  auto joined = past.joined(flags, *std::move(in));
-  HEADWISE_TRY(joined);
-  return with_keep_mask(flags,
-                        flags.cache.given()
-                            ? attend_through_cache(flags, *joined, inputs,
-                                                   options, operation_options)
-                            : attend(flags, *std::move(joined), arrays.batched,
-                                     options, operation_options, *rotation),
-                        whole, options, operation_options);
+  auto ready =
+      make_ready(flags, arrays, past, options, operation_options, rotary);
+  if (group != nullptr) {
+    HEADWISE_TRY(agreed(*group, ready ? ok() : Status(ready.error())));
+  }
+  HEADWISE_TRY(ready);
+  if (group != nullptr) {
+    return attend_together(
+        *group, std::move(ready->in),
+        {flags, arrays.batched, options, operation_options, ready->spec,
+         inputs.key_band(), [&ready](const QueriesAndKeys& gradients) {
+           return ready->rotation.rotate_back(gradients);
+         }});
+  }
+  return with_keep_mask(
+      flags,
+      flags.cache.given() ? attend_through_cache(flags, ready->in, inputs,
+                                                 options, operation_options)
+                          : attend(flags, std::move(ready->in), arrays.batched,
+                                   options, operation_options, ready->rotation),
+      ready->whole, options, operation_options);
 }
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,

@@ -9,6 +9,7 @@
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/distribute/communicator.h"
 #include "operation/operation_inputs.h"
 #include "operation/rotary_inputs.h"
 #include "past_inputs.h"
@@ -53,14 +54,13 @@ inline std::size_t score_heads(const AttentionOptions& options,
   return options.scores == ScoresStage::none ? 0 : heads;
 }
 
-// `options`: those of `inputs`, with what is asked of the call. Errors: those
-// of the library; shape_mismatch for files that do not fit.
-Result<RunResult> run_operation(const RunFlags& flags,
-                                const InputArrays& arrays,
-                                const PastInputs& past,
-                                const OperationInputs& inputs,
-                                const AttentionOptions& options,
-                                const RotaryInputs& rotary);
+// `options`: those of `inputs`, with what is asked of the call; `group`: of
+// --parallel, whose rank 0 gets the result. Errors: those of the library;
+// shape_mismatch for files that do not fit.
+Result<RunResult> run_operation(
+    const RunFlags& flags, const InputArrays& arrays, const PastInputs& past,
+    const OperationInputs& inputs, const AttentionOptions& options,
+    const RotaryInputs& rotary, Communicator* group = nullptr);
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const OperationInputs& inputs,
                             const AttentionOptions& options,

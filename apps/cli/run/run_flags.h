@@ -11,6 +11,7 @@
 #include "operation/operation_flags.h"
 #include "operation/qk_norm_flags.h"
 #include "operation/rotary_flags.h"
+#include "parallel_flags.h"
 
 namespace headwise::cli {
 
@@ -38,6 +39,7 @@ struct RunFlags {
   std::string past_value;
   std::string present_dir;
   CacheFlags cache;
+  ParallelFlags parallel;
   std::string d_output;
   std::string d_attn_weights;
   std::string grad_dir;

@@ -159,6 +159,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"both bias_k and bias_v or neither",
      "bias_k와 bias_v가 둘 다 있거나 둘 다 없어야 합니다."},
     {"both norms or neither", "정규화가 둘 다 있거나 둘 다 없어야 합니다."},
+    {"build it with -DHEADWISE_MPI=ON", "-DHEADWISE_MPI=ON으로 빌드하십시오"},
     {"choosing it", "장치 선택"},
     {"clearing the counters", "카운터 초기화"},
     {"columns", "열"},
@@ -386,6 +387,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"the shape of {} = {}", "{0}의 모양 {1}"},
     {"the tokens of the original length", "원래 길이의 토큰 수"},
     {"the work in the stream", "스트림의 작업"},
+    {"this headwise was built without MPI, so several processes cannot run it "
+     "together",
+     "이 headwise는 MPI 없이 빌드되어 여러 프로세스가 함께 실행할 수 없습니다"},
     {"those of a ragged batch", "이어 붙인 배치의 값"},
     {"tokens below the length, {}", "길이 {0} 미만의 토큰"},
     {"tokens that the cache still holds: the window gave back token {}",

@@ -1,0 +1,338 @@
+#include "parallel_call.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "headwise/distribute/context_attention.h"
+#include "headwise/distribute/context_backward.h"
+#include "headwise/distribute/heads_attention.h"
+#include "headwise/distribute/shard_plan.h"
+#include "operation/number_type.h"
+#include "run_gradients.h"
+#include "shell/rank_job.h"
+
+namespace headwise::cli {
+namespace {
+
+Parallel parallel_of(const std::string& scheme) {
+  return scheme == "context" ? Parallel::context
+         : scheme == "heads" ? Parallel::heads
+                             : Parallel::automatic;
+}
+
+ShardRequest request_of(const AttentionSpec& spec, std::size_t ranks,
+                        Parallel parallel, const KeyBand& band) {
+  const AttentionShape& shape = spec.shape;
+  ShardRequest request = {.ranks = ranks,
+                          .parallel = parallel,
+                          .heads = shape.Hq,
+                          .kv_heads = shape.Hkv,
+                          .kv_groups = shape.kv_groups,
+                          .band = band};
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const SequencePlace place = shape.sequence(b);
+    request.sequences.push_back(
+        {place.Lq, place.Lkv, spec.mask.query_start(b)});
+  }
+  return request;
+}
+
+std::size_t rows_of(const std::vector<TokenPiece>& pieces) {
+  std::size_t rows = 0;
+  for (const TokenPiece& piece : pieces) {
+    rows += piece.range.tokens;
+  }
+  return rows;
+}
+
+// Calls visit(batch, row, n) for the n-th of a rank's queries or keys, which
+// are rows of the whole tensors.
+enum class Side { queries, keys };
+template <class Visit>
+void for_each_row(const AttentionShape& shape, Side side,
+                  const std::vector<TokenPiece>& pieces, const Visit& visit) {
+  std::size_t n = 0;
+  for (const TokenPiece& piece : pieces) {
+    const SequencePlace place = shape.sequence(piece.sequence);
+    const std::size_t first =
+        side == Side::queries ? place.first_query : place.first_key;
+    for (std::size_t row = piece.range.first; row < piece.range.end(); ++row) {
+      visit(place.batch, first + row, n++);
+    }
+  }
+}
+
+// The rows of `whole` (B, L, H, D) that a rank has: (1, rows, H, D).
+template <class T>
+Result<Tensor<T, 4>> own_rows(const AttentionShape& shape, Side side,
+                              const std::vector<TokenPiece>& pieces,
+                              TensorView<const T, 4> whole) {
+  const auto [B, L, H, D] = whole.extents();
+  auto own = Tensor<T, 4>::create_unset({1, rows_of(pieces), H, D});
+  HEADWISE_TRY(own);
+  for_each_row(
+      shape, side, pieces,
+      [&, H = H, D = D](std::size_t b, std::size_t row, std::size_t n) {
+        for (std::size_t h = 0; h < H; ++h) {
+          for (std::size_t d = 0; d < D; ++d) {
+            (*own)(0, n, h, d) = whole(b, row, h, d);
+          }
+        }
+      });
+  return own;
+}
+
+template <class T, std::size_t Rank>
+std::span<std::byte> bytes_of(Tensor<T, Rank>& tensor) {
+  return std::as_writable_bytes(tensor.elements());
+}
+
+// Rank 0 gets the tensors of all ranks; extents_of(rank) are their sizes.
+template <class T, std::size_t Rank, class ExtentsOf>
+Result<std::vector<Tensor<T, Rank>>> gathered(Communicator& group,
+                                              Tensor<T, Rank>& own,
+                                              const ExtentsOf& extents_of) {
+  std::vector<Tensor<T, Rank>> all;
+  std::vector<std::span<std::byte>> parts;
+  for (std::size_t r = 0; group.rank() == 0 && r < group.ranks(); ++r) {
+    auto part = Tensor<T, Rank>::create_unset(extents_of(r));
+    HEADWISE_TRY(part);
+    all.push_back(*std::move(part));
+    parts.push_back(bytes_of(all.back()));
+  }
+  HEADWISE_TRY(group.gather(bytes_of(own), parts, 0));
+  return all;
+}
+
+// One call: the plan, and what this rank has of the tensors.
+template <class T>
+class TogetherCall {
+ public:
+  TogetherCall(Communicator& group, const TogetherOptions& options,
+               ShardPlan tokens, ShardPlan heads)
+      : group_(group),
+        of_(options),
+        shape_(options.spec.shape),
+        heads_first_(options.flags.heads_first()),
+        tokens_(std::move(tokens)),
+        heads_(std::move(heads)) {}
+
+  Result<RunResult> run(Operands<T, 4> in) const {
+    auto upstream = read_d_output();
+    HEADWISE_TRY(agreed(group_, upstream ? ok() : Status(upstream.error())));
+    const AttentionShape tensors = shape_of(in);
+    auto own = operands_of(own_rows_of(Side::queries, in.query),
+                           own_rows_of(Side::keys, in.key),
+                           own_rows_of(Side::keys, in.value));
+    HEADWISE_TRY(own);
+    in = {};
+    auto d_output = own_rows_of(Side::queries, *upstream);
+    HEADWISE_TRY(d_output);
+    *upstream = {};
+    const std::size_t rows = rows_of(tokens_.ranks[group_.rank()].queries);
+    auto output = Tensor<T, 4>::create_unset({1, rows, shape_.Hq, shape_.Dv});
+    auto lse = Tensor<float, 3>::create_unset({1, shape_.Hq, rows});
+    auto softmax_rows = Tensor<float, 4>::create_unset({1, shape_.Hq, rows, 2});
+    HEADWISE_TRY(output);
+    HEADWISE_TRY(lse);
+    HEADWISE_TRY(softmax_rows);
+    HEADWISE_TRY(attend(
+        tensors, *own,
+        {.output = *output, .lse = *lse, .softmax_rows = *softmax_rows}));
+    RunResult result;
+    if (!of_.flags.d_output.empty()) {
+      auto found = gradients(tensors, *own,
+                             {own->query, own->key, own->value, *output,
+                              *softmax_rows, *d_output});
+      HEADWISE_TRY(found);
+      result.gradients = *std::move(found);
+    }
+    auto whole = whole_of(Side::queries, *std::move(output));
+    HEADWISE_TRY(whole);
+    result.output_by_heads = *std::move(whole);
+    auto whole_lse = collect_lse(*lse);
+    HEADWISE_TRY(whole_lse);
+    result.lse = *std::move(whole_lse);
+    return result;
+  }
+
+ private:
+  AttentionShape shape_of(const Operands<T, 4>& in) const {
+    return attention_shape(as_extents(in.query.view(), heads_first_).extents(),
+                           as_extents(in.key.view(), heads_first_).extents(),
+                           as_extents(in.value.view(), heads_first_).extents())
+        .value();  // checked before
+  }
+
+  const std::vector<TokenPiece>& pieces(Side side, std::size_t rank) const {
+    const RankShare& share = tokens_.ranks[rank];
+    return side == Side::queries ? share.queries : share.keys;
+  }
+
+  // Of a tensor in the layout of the files; none of none.
+  Result<Tensor<T, 4>> own_rows_of(Side side, const Tensor<T, 4>& whole) const {
+    return own_rows<T>(shape_, side, pieces(side, group_.rank()),
+                       as_extents(whole.view(), heads_first_));
+  }
+
+  // The whole --d-output; empty where there is none.
+  Result<Tensor<T, 4>> read_d_output() const {
+    if (of_.flags.d_output.empty()) {
+      return Tensor<T, 4>();
+    }
+    const Extents<4> extents =
+        whole_extents(Side::queries, shape_.Hq, shape_.Dv);
+    auto files = read_upstream(of_.flags, of_.batched,
+                               {extents.begin(), extents.end()}, {});
+    HEADWISE_TRY(files);
+    auto wide = to_float<4>(files->d_output, "run", "--d-output");
+    HEADWISE_TRY(wide);
+    return narrow<T>(*std::move(wide));
+  }
+
+  Extents<4> whole_extents(Side side, std::size_t heads,
+                           std::size_t size) const {
+    const std::size_t rows =
+        side == Side::queries ? shape_.query_rows() : shape_.key_rows();
+    return heads_first_ ? Extents<4>{shape_.batches(), heads, rows, size}
+                        : Extents<4>{shape_.batches(), rows, heads, size};
+  }
+
+  ContextCall context_call(const AttentionShape& tensors) const {
+    return {.tensors = tensors,
+            .plan = tokens_,
+            .options = of_.options,
+            .operation_options = of_.operation_options};
+  }
+
+  Status attend(const AttentionShape& tensors, const Operands<T, 4>& own,
+                const AttentionOutputsOf<T>& outputs) const {
+    const AttentionInputsOf<T> inputs = {own.query, own.key, own.value};
+    if (heads_.ranks.empty()) {
+      return of_all_ranks(
+          context_attention(group_, context_call(tensors), inputs, outputs));
+    }
+    return of_all_ranks(
+        heads_attention(group_,
+                        {.tensors = tensors,
+                         .tokens = tokens_,
+                         .heads = heads_,
+                         .options = of_.options,
+                         .operation_options = of_.operation_options},
+                        inputs, outputs));
+  }
+
+  Result<std::vector<NamedGradient>> gradients(
+      const AttentionShape& tensors, const Operands<T, 4>& own,
+      const BackwardInputsOf<T>& inputs) const {
+    auto of_own = operands_of(Tensor<T, 4>::create(own.query.extents()),
+                              Tensor<T, 4>::create(own.key.extents()),
+                              Tensor<T, 4>::create(own.value.extents()));
+    HEADWISE_TRY(of_own);
+    HEADWISE_TRY(of_all_ranks(context_attention_backward(
+        group_, context_call(tensors), inputs,
+        {.query = of_own->query, .key = of_own->key, .value = of_own->value})));
+    auto whole = operands_of(whole_of(Side::queries, std::move(of_own->query)),
+                             whole_of(Side::keys, std::move(of_own->key)),
+                             whole_of(Side::keys, std::move(of_own->value)));
+    HEADWISE_TRY(whole);
+    std::vector<NamedGradient> by_name;
+    if (group_.rank() != 0) {
+      return by_name;
+    }
+    HEADWISE_TRY(
+        of_.rotate_back({as_extents(whole->query.view(), heads_first_),
+                         as_extents(whole->key.view(), heads_first_)}));
+    by_name.push_back(named("d_query", std::move(whole->query), of_.batched));
+    by_name.push_back(named("d_key", std::move(whole->key), of_.batched));
+    by_name.push_back(named("d_value", std::move(whole->value), of_.batched));
+    return by_name;
+  }
+
+  // The rows (1, rows, H, size) of all ranks as one tensor in the layout of the
+  // files, on rank 0.
+  Result<Tensor<float, 4>> whole_of(Side side, Tensor<T, 4> own) const {
+    const std::size_t heads = own.extent(2);
+    const std::size_t size = own.extent(3);
+    const auto parts = gathered(group_, own, [&](std::size_t rank) {
+      return Extents<4>{1, rows_of(pieces(side, rank)), heads, size};
+    });
+    HEADWISE_TRY(parts);
+    if (group_.rank() != 0) {
+      return Tensor<float, 4>();
+    }
+    auto whole = Tensor<T, 4>::create_unset(whole_extents(side, heads, size));
+    HEADWISE_TRY(whole);
+    const TensorView<T, 4> by_rows = as_extents(whole->view(), heads_first_);
+    for (std::size_t r = 0; r < group_.ranks(); ++r) {
+      for_each_row(shape_, side, pieces(side, r),
+                   [&](std::size_t b, std::size_t row, std::size_t n) {
+                     for (std::size_t h = 0; h < heads; ++h) {
+                       for (std::size_t d = 0; d < size; ++d) {
+                         by_rows(b, row, h, d) = (*parts)[r](0, n, h, d);
+                       }
+                     }
+                   });
+    }
+    return widen<T>(*std::move(whole));
+  }
+
+  Result<Tensor<float, 3>> collect_lse(Tensor<float, 3>& own) const {
+    const auto parts = gathered(group_, own, [this](std::size_t rank) {
+      return Extents<3>{1, shape_.Hq, rows_of(pieces(Side::queries, rank))};
+    });
+    HEADWISE_TRY(parts);
+    if (group_.rank() != 0) {
+      return Tensor<float, 3>();
+    }
+    auto whole = Tensor<float, 3>::create_unset(
+        {shape_.batches(), shape_.Hq, shape_.query_rows()});
+    HEADWISE_TRY(whole);
+    for (std::size_t r = 0; r < group_.ranks(); ++r) {
+      for_each_row(shape_, Side::queries, pieces(Side::queries, r),
+                   [&](std::size_t b, std::size_t row, std::size_t n) {
+                     for (std::size_t h = 0; h < shape_.Hq; ++h) {
+                       (*whole)(b, h, row) = (*parts)[r](0, h, n);
+                     }
+                   });
+    }
+    return whole;
+  }
+
+  Communicator& group_;
+  const TogetherOptions& of_;
+  const AttentionShape& shape_;
+  bool heads_first_;
+  ShardPlan tokens_;
+  ShardPlan heads_;  // no ranks: by context
+};
+
+}  // namespace
+
+Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
+                                  const TogetherOptions& options) {
+  const ShardRequest request =
+      request_of(options.spec, group.ranks(),
+                 parallel_of(options.flags.parallel.scheme), options.band);
+  auto plan = plan_shards(request);
+  HEADWISE_TRY(plan);
+  ShardPlan heads;
+  if (plan->parallel == Parallel::heads) {
+    heads = *std::move(plan);
+    ShardRequest by_context = request;
+    by_context.parallel = Parallel::context;
+    plan = plan_shards(by_context);
+    HEADWISE_TRY(plan);
+  }
+  return with_dtype(options.flags.dtype, [&](auto number) -> Result<RunResult> {
+    using T = decltype(number);
+    auto in_type = narrow<T>(std::move(in));
+    HEADWISE_TRY(in_type);
+    return TogetherCall<T>(group, options, *std::move(plan), std::move(heads))
+        .run(*std::move(in_type));
+  });
+}
+
+}  // namespace headwise::cli

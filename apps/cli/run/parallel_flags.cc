@@ -1,0 +1,87 @@
+#include "parallel_flags.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "headwise/distribute/communicator.h"
+#include "run_flags.h"
+#include "shell/args.h"
+
+namespace headwise::cli {
+namespace {
+
+struct Row {
+  bool given;
+  const char* option;
+};
+
+// Options with a gradient of their own: it is a sum over the tokens of all
+// ranks.
+Outcome check_gradients(const OperationFlags& flags) {
+  const std::array<Row, 7> rows = {{
+      {!flags.bias.empty(), "--bias"},
+      {!flags.t5_bias.empty(), "--t5-bias"},
+      {!flags.alibi.empty(), "--alibi"},
+      {!flags.sinks.empty(), "--sinks"},
+      {!flags.bias_k.empty(), "--bias-k"},
+      {!flags.bias_v.empty(), "--bias-v"},
+      {!flags.score_weight.empty(), "--score-weight"},
+  }};
+  for (const Row& row : rows) {
+    if (row.given) {
+      return usage(
+          fmt::format("{} cannot be used with --parallel and --d-output: its "
+                      "gradient is a sum over the tokens of all processes",
+                      row.option));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::chrono::milliseconds ParallelFlags::longest_wait() const {
+  return deadline ? std::chrono::seconds(*deadline)
+                  : Communicator::kDefaultDeadline;
+}
+
+void add_parallel_options(const Arguments& ranks, ParallelFlags& flags) {
+  ranks
+      .add_choice("--parallel", flags.scheme, {"context", "heads", "auto"},
+                  "under mpirun: each process takes some of the tokens, or "
+                  "some of the heads; the files are those of one process")
+      .advanced();
+  ranks
+      .add_count("--deadline", flags.deadline,
+                 "seconds that a process of --parallel waits for another "
+                 "(default 60)")
+      .advanced();
+}
+
+Outcome check_parallel_flags(const RunFlags& flags) {
+  if (!flags.parallel.given()) {
+    return flags.parallel.deadline ? usage("--deadline needs --parallel")
+                                   : Outcome();
+  }
+  const std::array<Row, 9> rows = {{
+      {flags.is_layer(), "--params"},
+      {flags.cache.given(), "--cache"},
+      {!flags.past_key.empty(), "--past-key"},
+      {!flags.present_dir.empty(), "--present-dir"},
+      {!flags.attn_weights.empty(), "--attn-weights"},
+      {!flags.scores_out.empty(), "--scores-out"},
+      {flags.operation.dropout.has_value(), "--dropout"},
+      {!flags.operation.keep_mask.empty(), "--keep-mask"},
+      {!flags.d_attn_weights.empty(), "--d-attn-weights"},
+  }};
+  for (const Row& row : rows) {
+    if (row.given) {
+      return usage(
+          fmt::format("{} cannot be used with --parallel", row.option));
+    }
+  }
+  return flags.d_output.empty() ? Outcome() : check_gradients(flags.operation);
+}
+
+}  // namespace headwise::cli

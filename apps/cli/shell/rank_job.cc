@@ -1,0 +1,85 @@
+#include "rank_job.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "mpi_job.h"
+
+namespace headwise::cli {
+namespace {
+
+struct Job {
+  std::unique_ptr<Communicator> group;
+  bool mpi = false;
+  bool failed_together = false;
+};
+
+Job& job() {
+  static Job own;
+  return own;
+}
+
+// By what launchers leave in the environment of their processes: Open MPI,
+// PMIx (also Slurm), and MPICH with its kin.
+bool started_by_launcher() {
+  constexpr std::array kNames = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK",
+                                 "PMI_RANK"};
+  return std::ranges::any_of(
+      kNames, [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+}  // namespace
+
+Result<Communicator*> join_job(std::chrono::milliseconds deadline) {
+  if (!started_by_launcher()) {
+    job().group = Communicator::self();
+    return job().group.get();
+  }
+  auto group = begin_mpi(deadline);
+  HEADWISE_TRY(group);
+  job().group = *std::move(group);
+  job().mpi = true;
+  return job().group.get();
+}
+
+std::optional<std::size_t> rank_in_job() {
+  const Communicator* const group = job().group.get();
+  return group != nullptr && group->ranks() > 1 ? std::optional(group->rank())
+                                                : std::nullopt;
+}
+
+Status agreed(Communicator& group, const Status& own) {
+  const Status all = of_all_ranks(group.agree(own));
+  return group.rank() == 0 && !own ? own : all;
+}
+
+Outcome agreed(Communicator& group, const Outcome& own) {
+  const Status all = agreed(group, own ? ok() : Status(own.error().error));
+  return own && !all ? Outcome(all.error()) : own;
+}
+
+Status of_all_ranks(const Status& status) {
+  job().failed_together =
+      !status && status.error().code() != ErrorCode::rank_failure;
+  return status;
+}
+
+bool failed_together() { return job().failed_together; }
+
+void leave_job(const Outcome& outcome) {
+  if (!job().mpi) {
+    return;
+  }
+  if (outcome || failed_together()) {
+    job().group.reset();
+    end_mpi();
+    return;
+  }
+  job().group->abort(outcome.error().error);
+  abort_mpi(static_cast<int>(outcome.error().exit));
+}
+
+}  // namespace headwise::cli

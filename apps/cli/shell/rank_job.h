@@ -1,0 +1,43 @@
+// The processes that run one command together, started by mpirun. Only commands
+// that divide their work join the job, so all others start as fast as ever.
+//
+// All processes get the same options and read the same files. Rank 0 writes the
+// results and says what all agree on; another rank speaks up only for a failure
+// of its own.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
+#include "outcome.h"
+
+namespace headwise::cli {
+
+// Joins the job that this process was started in; a process that was started
+// alone is a group of one. Called once; the group lives until leave_job().
+// Errors: those of begin_mpi().
+Result<Communicator*> join_job(std::chrono::milliseconds deadline);
+
+// The rank, in a job of several processes.
+std::optional<std::size_t> rank_in_job();
+
+// What all ranks make of their own statuses: the error of the lowest rank that
+// has one. So none goes on alone after another found a mistake. After an error
+// the command ends, and rank 0 alone says it.
+Status agreed(Communicator& group, const Status& own);
+Outcome agreed(Communicator& group, const Outcome& own);
+// What a function of the library made of a call of all ranks. Every rank has
+// the same error, such as a mask that does not fit, unless it is a
+// rank_failure.
+Status of_all_ranks(const Status& status);
+// Whether the command ends because of such an error.
+bool failed_together();
+
+// Ends what join_job() began, where it was called. After a failure of its own,
+// others may wait for this process for ever, so the job is ended.
+void leave_job(const Outcome& outcome);
+
+}  // namespace headwise::cli

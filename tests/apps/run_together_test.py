@@ -1,0 +1,164 @@
+"""`headwise run --parallel`: several processes write the files of one.
+
+    run_together_test.py HEADWISE [FIXTURES] [TEST...]
+
+Needs mpirun and a command that was built with MPI, as HEADWISE_MPIRUN says.
+"""
+import os
+import random
+import subprocess
+import unittest
+
+import cli_case
+from cli_case import BAD_INPUT, OUT_OF_RESOURCES, SECONDS, USAGE
+from run_case import RunCase
+
+MPIRUN = os.environ.get("HEADWISE_MPIRUN", "")
+JOB = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    # More processes than cores, all on this machine.
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_btl_tcp_if_include": "lo",
+    "OMPI_MCA_oob_tcp_if_include": "lo",
+    "OMPI_MCA_plm_rsh_agent": "",
+}
+H, HKV, D, DV = 4, 2, 5, 7
+
+
+def said_in(done):
+    """The lines of headwise, without those of mpirun."""
+    return [line for line in done.stderr.splitlines()
+            if line.startswith("headwise: ")]
+
+
+class TogetherCase(RunCase):
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(1)
+
+    def put_random(self, name, *shape):
+        count = 1
+        for extent in shape:
+            count *= extent
+        self.put(name, *shape,
+                 values=[self.random.uniform(-1, 1) for _ in range(count)])
+
+    def call(self, *options, query=(1, H, 900, D), keys=900):
+        """A call whose tokens are cut into three shards."""
+        batch = query[0]
+        self.put_random("q.npy", *query)
+        self.put_random("k.npy", batch, HKV, keys, D)
+        self.put_random("v.npy", batch, HKV, keys, DV)
+        return ("run", "--query", "q.npy", "--key", "k.npy", "--value", "v.npy",
+                "--threads", "1", *options)
+
+    def mpirun(self, ranks, *arguments):
+        return subprocess.run(
+            [MPIRUN, "-n", str(ranks), cli_case.HEADWISE, *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, cwd=self.folder, timeout=SECONDS,
+            env={**os.environ, **JOB})
+
+
+class AloneTest(TogetherCase):
+    def test_one_process_is_a_job_of_one(self):
+        call = self.call("--causal")
+        self.succeed(*call, "--out", "alone.npy")
+        self.succeed(*call, "--out", "o.npy", "--parallel", "auto")
+        self.assertEqual((self.folder / "o.npy").read_bytes(),
+                         (self.folder / "alone.npy").read_bytes())
+
+    def test_options_that_do_not_go_together(self):
+        call = self.inputs()
+        self.refuse(USAGE, "--deadline needs --parallel", *call, "--deadline", "5")
+        self.refuse(USAGE, "--cache cannot be used with --parallel", *call,
+                    "--parallel", "context", "--cache", "paged")
+        self.put("do.npy", 2, 4, 3, 7)
+        self.put("slopes.npy", 4)
+        self.refuse(USAGE, "--alibi cannot be used with --parallel and --d-output",
+                    *call, "--parallel", "auto", "--alibi", "slopes.npy",
+                    "--d-output", "do.npy", "--grad-dir", "gradients")
+        self.refuse(USAGE, "--attn-weights cannot be used with --parallel", *call,
+                    "--parallel", "heads", "--attn-weights", "a.npy")
+
+
+@unittest.skipUnless(MPIRUN, "no mpirun, or a command without MPI")
+class TogetherTest(TogetherCase):
+    def assert_same_files(self, ranks, *call, scheme="context", layout=()):
+        self.succeed(*call, *layout, "--out", "alone.npy", "--lse", "alone_lse.npy")
+        done = self.mpirun(ranks, *call, *layout, "--parallel", scheme,
+                           "--out", "o.npy", "--lse", "lse.npy")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        for name, alone in (("o.npy", "alone.npy"), ("lse.npy", "alone_lse.npy")):
+            self.assertEqual((self.folder / name).read_bytes(),
+                             (self.folder / alone).read_bytes(), name)
+        self.assertEqual(self.left_over(), [])
+
+    def test_two_to_four_processes(self):
+        call = self.call("--causal")
+        for ranks in (2, 3, 4):
+            with self.subTest(ranks=ranks):
+                self.assert_same_files(ranks, *call)
+
+    def test_by_heads(self):
+        self.assert_same_files(2, *self.call("--window", "300,20"), scheme="heads")
+
+    def test_a_batch_in_bfloat16_with_padding(self):
+        call = self.call("--key-lengths", "lengths.npy", "--dtype", "bfloat16",
+                         query=(2, H, 500, D), keys=420)
+        self.put("lengths.npy", 2, descr="<i8", values=(400, 17))
+        self.assert_same_files(3, *call, scheme="auto")
+
+    def test_a_ragged_batch(self):
+        self.put("offsets.npy", 4, descr="<i8", values=(0, 20, 20, 900))
+        for name, heads, size in (("q", H, D), ("k", HKV, D), ("v", HKV, DV)):
+            self.put_random(f"{name}.npy", 900, heads, size)
+        self.assert_same_files(
+            2, "run", "--query", "q.npy", "--key", "k.npy", "--value", "v.npy",
+            "--offsets", "offsets.npy", "--causal", "--threads", "1")
+
+    def test_gradients(self):
+        call = self.call("--causal", "--d-output", "do.npy", query=(1, H, 820, D),
+                         keys=820)
+        self.put_random("do.npy", 1, H, 820, DV)
+        self.succeed(*call, "--out", "alone.npy", "--grad-dir", "alone")
+        for scheme in ("context", "heads"):
+            with self.subTest(scheme=scheme):
+                done = self.mpirun(2, *call, "--parallel", scheme, "--out", "o.npy",
+                                   "--grad-dir", scheme)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                names = sorted(os.listdir(self.folder / "alone"))
+                self.assertEqual(names, ["d_key.npy", "d_query.npy", "d_value.npy"])
+                for name in names:
+                    self.assertEqual((self.folder / scheme / name).read_bytes(),
+                                     (self.folder / "alone" / name).read_bytes(), name)
+
+    def test_a_mistake_is_said_once_and_nothing_is_written(self):
+        call = self.call("--key-lengths", "lengths.npy")
+        self.put("lengths.npy", 1, descr="<i8", values=(901,))
+        done = self.mpirun(3, *call, "--parallel", "context", "--out", "o.npy")
+        self.assertEqual(len(said_in(done)), 1, done)
+        self.assertIn("--key-lengths[0] is 901", said_in(done)[0])
+        self.assertEqual(done.returncode, BAD_INPUT, done)
+        self.assertFalse((self.folder / "o.npy").exists())
+
+    def test_a_file_that_cannot_be_written(self):
+        (self.folder / "o.npy").mkdir()
+        done = self.mpirun(2, *self.call(), "--parallel", "context", "--out", "o.npy")
+        self.assertEqual(done.returncode, OUT_OF_RESOURCES, done)
+        self.assertEqual(said_in(done), ["headwise: --out o.npy: Is a directory"])
+        self.assertEqual(self.left_over(), [])
+
+    def test_what_the_ranks_cannot_do_is_said_once(self):
+        done = self.mpirun(2, *self.call("--empty-rows", "uniform"), "--parallel",
+                           "context", "--out", "o.npy")
+        self.assertEqual(done.returncode, BAD_INPUT, done)
+        self.assertEqual(len(said_in(done)), 1, done)
+        self.assertIn("--empty-rows is uniform", said_in(done)[0])
+
+
+if __name__ == "__main__":
+    cli_case.main()
