@@ -70,11 +70,10 @@ Result<Tensors> make_tensors(std::size_t rows) {
                              &d_key, &d_value, &softmax_rows}) {
     HEADWISE_TRY(*tensor);
   }
-  return Tensors{*std::move(query),    *std::move(key),
-                 *std::move(value),    *std::move(output),
-                 *std::move(d_output), *std::move(softmax_rows),
-                 *std::move(d_query),  *std::move(d_key),
-                 *std::move(d_value)};
+  return Tensors{
+      *std::move(query),   *std::move(key),      *std::move(value),
+      *std::move(output),  *std::move(d_output), *std::move(softmax_rows),
+      *std::move(d_query), *std::move(d_key),    *std::move(d_value)};
 }
 
 AttentionInputs inputs_of(const Tensors& own) {
@@ -91,8 +90,8 @@ AttentionGradients gradients_of(Tensors& own) {
 }
 
 Status alone(Tensors& whole, const AttentionOptions& options, bool backward) {
-  HEADWISE_TRY(attention(whole.query, whole.key, whole.value,
-                         outputs_of(whole), options));
+  HEADWISE_TRY(attention(whole.query, whole.key, whole.value, outputs_of(whole),
+                         options));
   return backward ? attention_backward(backward_inputs_of(whole),
                                        gradients_of(whole), options)
                   : ok();
@@ -100,11 +99,9 @@ Status alone(Tensors& whole, const AttentionOptions& options, bool backward) {
 
 Status together(Communicator& group, const ContextCall& call, Tensors& own,
                 bool backward) {
-  HEADWISE_TRY(
-      context_attention(group, call, inputs_of(own), outputs_of(own)));
-  return backward ? context_attention_backward(group, call,
-                                               backward_inputs_of(own),
-                                               gradients_of(own))
+  HEADWISE_TRY(context_attention(group, call, inputs_of(own), outputs_of(own)));
+  return backward ? context_attention_backward(
+                        group, call, backward_inputs_of(own), gradients_of(own))
                   : ok();
 }
 
@@ -158,9 +155,8 @@ Status measure(Communicator& group, const Settings& settings) {
                                : ok();
     });
     HEADWISE_TRY(one);
-    const auto all = timed(group, [&] {
-      return together(group, call, *own, settings.backward);
-    });
+    const auto all = timed(
+        group, [&] { return together(group, call, *own, settings.backward); });
     HEADWISE_TRY(all);
     const char* const comma = round == 0 ? "" : ", ";
     alone_seconds += comma + std::to_string(*one);
@@ -186,8 +182,9 @@ Status measure(Communicator& group, const Settings& settings) {
 
 int main(int argc, char** argv) {
   if (argc < 4 || argc > 6) {
-    std::fputs("expected LENGTH ROUNDS forward|backward [PIECES [CHUNK_KEYS]]\n",
-               stderr);
+    std::fputs(
+        "expected LENGTH ROUNDS forward|backward [PIECES [CHUNK_KEYS]]\n",
+        stderr);
     return 2;
   }
   const auto number = [&](int n, std::size_t otherwise) {
@@ -199,9 +196,8 @@ int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
   auto group = headwise::mpi_ranks();
-  const headwise::Status status =
-      group ? headwise::measure(**group, settings)
-            : headwise::Status(group.error());
+  const headwise::Status status = group ? headwise::measure(**group, settings)
+                                        : headwise::Status(group.error());
   if (!status) {
     std::fprintf(stderr, "%s\n", status.error().message().c_str());
     MPI_Abort(MPI_COMM_WORLD, 1);
