@@ -33,7 +33,7 @@ Result<KeyRows<T>> gather_keys(Communicator& group, const AttentionShape& shape,
   for (std::size_t rank = 0; rank < group.ranks(); ++rank) {
     in.push_back(received[rank].bytes(rows[rank]));
   }
-  group.set_step("attention", "gathering keys");
+  group.set_step("context_attention", "gathering keys");
   HEADWISE_TRY(group.exchange(out, in));
 
   auto all = KeyRows<T>::create(shape, all_rows);

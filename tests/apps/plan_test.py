@@ -117,12 +117,11 @@ class PlanTest(cli_case.CliTest):
             self.assertEqual(line, line.rstrip())
 
     def test_ranks_without_work_are_a_warning(self):
-        self.assertIn("Warning: 6 of 8 ranks have no work: a piece has at "
-                      "least 384 tokens\n",
+        self.assertIn("Warning: ranks without work: 6 of 8 (sequences are cut "
+                      "at multiples of 384 tokens)\n",
                       self.succeed("plan", "--ranks", "8", "--length", "700",
                                    "--parallel", "context"))
-        self.assertIn("Warning: 4 of 8 ranks have no work: there are only 4 "
-                      "key heads\n",
+        self.assertIn("Warning: ranks without work: 4 of 8 (key heads: 4)\n",
                       self.succeed("plan", "--ranks", "8", "--length", "700",
                                    "--kv-heads", "4", "--parallel", "heads"))
 

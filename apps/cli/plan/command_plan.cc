@@ -20,14 +20,14 @@ namespace {
 
 constexpr CommandHelp kHelp = {
     .name = "plan",
-    .description = "plan attention on several machines before renting them",
+    .description = "plan how to divide attention among several machines",
     .examples =
         R"(  headwise plan --ranks 8 --length 1000000 --heads 32 --causal
   headwise plan --ranks 64 --length 131072 --kv-heads 8 --dtype bfloat16 \
       --causal --backward --rate 2000 --bandwidth 25
   headwise plan --ranks 4 --length 512 --batch 64 --json)",
     .footer =
-        R"(Nothing is computed or measured: times follow from the rates that you give.
+        R"(Times are estimates from the rates that you give; nothing is measured.
 headwise bench measures the rate of a machine. docs/many-machines.md describes
 the plan and what the model of time leaves out.)"};
 
@@ -167,7 +167,7 @@ void add_call_options(const Arguments& call, PlanFlags& flags) {
   call.add_choice("--dtype", flags.dtype, {"float32", "bfloat16", "float16"},
                   "type of the tensors (default float32)");
   call.add_flag("--backward", flags.backward,
-                "gradients too (default: forward only)");
+                "include the backward pass (default: forward only)");
 }
 
 void add_division_options(const Arguments& division, PlanFlags& flags) {
@@ -177,13 +177,13 @@ void add_division_options(const Arguments& division, PlanFlags& flags) {
       .required();
   division.add_choice("--parallel", flags.parallel,
                       {"auto", "context", "heads"},
-                      "divide tokens (context), heads, or (auto, default) "
-                      "heads where they suffice and balance as well");
+                      "divide tokens (context) or heads; auto (default): heads "
+                      "if there are enough and they balance as well");
   division.add_count(
       "--pieces-per-rank", flags.pieces_per_rank,
-      "pieces of a sequence for each rank, by context: more of them "
-      "cut the waiting under --causal (default 2 if the work varies "
-      "along the sequence, else 1)");
+      "pieces per sequence and rank, by context; more pieces reduce waiting "
+      "under --causal (default 2 if the work varies along the sequence, else "
+      "1)");
 }
 
 Check above_zero(std::string_view expected) {
@@ -199,13 +199,13 @@ void add_rate_options(const Arguments& rates, PlanFlags& flags) {
       .check(above_zero("a number from 1e-9 to 1e12"));
   rates
       .add_option("--bandwidth", flags.bandwidth,
-                  "of a rank's link in GB/s, each direction (default 12.5: 100 "
-                  "Gbit/s)")
+                  "bandwidth of a rank's link in GB/s, per direction (default "
+                  "12.5: 100 Gbit/s)")
       .type_name("X")
       .check(above_zero("a number from 1e-9 to 1e12"));
   rates
       .add_option("--latency", flags.latency,
-                  "of a message in microseconds (default 10)")
+                  "latency of a message in microseconds (default 10)")
       .type_name("X")
       .check(number_between(0, 1e12, "a number from 0 to 1e12"));
 }

@@ -52,14 +52,16 @@ std::string mask_text(const KeyBand& band) {
 std::string call_text(const PlanReport& report) {
   const PlanFlags& flags = report.flags;
   const std::size_t kv_heads = report.request.kv_heads;
-  return say({"Call: {} sequence{} of {} token{}, {} query heads and {} key "
-              "heads of {} features, {}, {}, {}\n",
-              "호출: 토큰 {2}개인 시퀀스 {0}개, 특징 {6}개인 쿼리 헤드 {4}개와 "
-              "키 헤드 {5}개, {7}, {8}, {9}\n"},
-             count_text(flags.batch), flags.batch == 1 ? "" : "s",
-             count_text(flags.length), flags.length == 1 ? "" : "s",
-             flags.heads, kv_heads, flags.head_dim,
-             mask_text(report.request.band), flags.dtype,
+  const auto plural = [](std::size_t count) { return count == 1 ? "" : "s"; };
+  return say({"Call: {} sequence{} of {} token{}, {} query head{} and {} key "
+              "head{} of {} feature{}, {}, {}, {}\n",
+              "호출: 토큰 {2}개인 시퀀스 {0}개, 특징 {8}개인 쿼리 헤드 {4}개와 "
+              "키 헤드 {6}개, {10}, {11}, {12}\n"},
+             count_text(flags.batch), plural(flags.batch),
+             count_text(flags.length), plural(flags.length), flags.heads,
+             plural(flags.heads), kv_heads, plural(kv_heads), flags.head_dim,
+             plural(flags.head_dim), mask_text(report.request.band),
+             flags.dtype,
              flags.backward ? say({"forward and backward", "순전파와 역전파"})
                             : say({"forward", "순전파"}));
 }
@@ -128,7 +130,7 @@ std::string ranks_text(const PlanReport& report) {
        by_heads ? say({"Heads", "헤드 수"}) : say({"Tokens", "토큰 수"}),
        say({"Work", "작업량"}), say({"Memory", "메모리"}),
        say({"Received", "수신"}),
-       by_heads ? say({"Which", "범위"}) : say({"Pieces", "조각"})}};
+       by_heads ? say({"Range", "범위"}) : say({"Pieces", "조각"})}};
   for (std::size_t r = 0; r < report.plan.ranks.size(); ++r) {
     const RankShare& share = report.plan.ranks[r];
     const RankForecast& cost = report.main().ranks[r];
@@ -150,14 +152,13 @@ std::string idle_text(const PlanReport& report) {
     return "";
   }
   return say(
-      {"Warning: {} of {} ranks have no work: {}\n",
-       "경고: 랭크 {1}개 중 {0}개는 할 일이 없습니다: {2}\n"},
+      {"Warning: ranks without work: {} of {} ({})\n",
+       "경고: 할 일이 없는 랭크: {1}개 중 {0}개({2})\n"},
       idle, report.plan.ranks.size(),
       report.plan.parallel == Parallel::heads
-          ? say({"there are only {} key heads", "키 헤드가 {}개뿐입니다"},
-                report.request.kv_heads)
-          : say({"a piece has at least {} tokens",
-                 "한 조각은 토큰 {}개 이상입니다"},
+          ? say({"key heads: {}", "키 헤드 {}개"}, report.request.kv_heads)
+          : say({"sequences are cut at multiples of {} tokens",
+                 "시퀀스는 토큰 {}개의 배수에서 나뉩니다"},
                 kShardTokens));
 }
 
@@ -188,8 +189,8 @@ std::string plan_text(const PlanReport& report) {
               "불균형: {:.1f}% (가장 큰 작업량과 평균의 차이)\n\n"},
              100 * report.main().imbalance) +
          times_text(report) +
-         say({"Memory and received: of the rank with the most.\n",
-              "메모리와 수신: 가장 많은 랭크의 값입니다.\n"});
+         say({"Memory and Received: the largest value of any rank.\n",
+              "메모리와 수신: 모든 랭크 중 가장 큰 값입니다.\n"});
 }
 
 }  // namespace headwise::cli

@@ -29,7 +29,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"each token on one rank", "토큰은 저마다 한 랭크에만 있어야 합니다."},
     {"each transfer once", "전송마다 한 번씩만 끝내야 합니다."},
     {"exchanging outputs", "출력 교환"},
-    {"exchanging queries, keys and values", "쿼리, 키, 값 교환"},
+    {"exchanging queries, keys and values", "쿼리, 키, 밸류 교환"},
     {"gathering keys", "키 모으기"},
     {"headwise was built without MPI", "headwise를 MPI 없이 빌드했습니다"},
     {"is MPI_COMM_NULL", "{s:이/가} MPI_COMM_NULL입니다"},

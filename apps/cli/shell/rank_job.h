@@ -24,20 +24,20 @@ Result<Communicator*> join_job(std::chrono::milliseconds deadline);
 // The rank, in a job of several processes.
 std::optional<std::size_t> rank_in_job();
 
-// What all ranks make of their own statuses: the error of the lowest rank that
-// has one. So none goes on alone after another found a mistake. After an error
-// the command ends, and rank 0 alone says it.
+// The error of the lowest rank that has one, so that no rank continues alone
+// after another found a mistake. After an error the command ends, and only rank
+// 0 reports it.
 Status agreed(Communicator& group, const Status& own);
 Outcome agreed(Communicator& group, const Outcome& own);
-// What a function of the library made of a call of all ranks. Every rank has
-// the same error, such as a mask that does not fit, unless it is a
+// Records the status of a library call that all ranks make together. Every rank
+// has the same error, such as a mask that does not fit, unless it is a
 // rank_failure.
 Status of_all_ranks(const Status& status);
 // Whether the command ends because of such an error.
 bool failed_together();
 
-// Ends what join_job() began, where it was called. After a failure of its own,
-// others may wait for this process for ever, so the job is ended.
+// Ends what join_job() began, where it was called. If only this process failed,
+// it aborts the job, because others may be waiting for it.
 void leave_job(const Outcome& outcome);
 
 }  // namespace headwise::cli

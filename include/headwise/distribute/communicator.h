@@ -48,7 +48,8 @@ class Communicator {
   std::size_t rank() const { return rank_; }
   std::size_t ranks() const { return ranks_; }
 
-  // The longest wait for another rank.
+  // The longest wait for a rank that waits for no third rank; otherwise up to
+  // 1.5 times as long.
   std::chrono::milliseconds deadline() const { return deadline_; }
   void set_deadline(std::chrono::milliseconds deadline) {
     deadline_ = deadline;

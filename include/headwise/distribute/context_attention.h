@@ -12,21 +12,23 @@
 //
 // A rank keeps its queries. Keys and values travel in chunks, in the order of
 // the keys, each from its owner through the ranks whose queries may see one of
-// its keys; the next chunk travels while one is computed. The rows go on from
+// its keys; the next chunk travels while one is computed. The rows resume from
 // their AttentionState (attention/state.h), so a rank needs memory for its own
 // tensors, for that state, (Dv + 2) * Hq floats per query, and for two chunks.
 // With KeyTransport::gathered every rank first receives all keys and values.
 //
 // The options are those of the whole call: masks, biases, offsets and all other
-// tensors that they point to are whole on each rank, with the same numbers.
-// Only their sizes and kinds are compared, and which keys they let be seen.
+// tensors that they point to are whole on each rank, with the same numbers. The
+// ranks compare sizes, mask rules, ranges of visible keys, the scale and the
+// other numbers, ALiBi slopes, sinks and T5's table. They do not compare the
+// contents of dense masks, biases, score_weight, added keys and keep masks.
 //
 // Errors, on every rank: those of attention() for the whole call;
 // invalid_argument for ranks that were given different calls, and for a plan
 // that does not fit the call; unsupported for attention weights, scores and
 // statistics and, unless `keys` is gathered, for what a part of the keys does
-// not support (attention/state.h); rank_failure. The group is of no more use
-// after an error, and the outputs may be partly written.
+// not support (attention/state.h); rank_failure. After an error the group
+// cannot be used, and outputs may be partly written.
 //
 // Example:
 //   ContextCall call = {.tensors = {.B = 1, .Hq = 8, .Hkv = 2, .Lq = 50'000,

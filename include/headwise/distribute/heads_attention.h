@@ -3,10 +3,9 @@
 // them in one call and sends the outputs back. The outputs have the bits of
 // attention() on the whole tensors.
 //
-// It moves each element of query, key, value and output once, so it is cheap
-// where there are heads enough; a rank without heads only takes part in the
-// exchange. For the time of the call a rank holds its heads of the whole
-// tensors.
+// It moves each element of query, key, value and output once, so it is cheap if
+// there are enough heads; a rank without heads only takes part in the exchange.
+// During the call a rank holds its heads of the whole tensors.
 //
 // The tensors of a rank, and what all ranks must be given alike, are those of
 // distribute/context_attention.h.
@@ -14,8 +13,8 @@
 // Errors, on every rank: those of attention() for the whole call;
 // invalid_argument for ranks that were given different calls, and for plans
 // that do not fit the call; unsupported for attention weights, scores and
-// statistics, and for dropout without a keep_mask; rank_failure. The group is
-// of no more use after an error, and the outputs may be partly written.
+// statistics, and for dropout without a keep_mask; rank_failure. After an error
+// the group cannot be used, and outputs may be partly written.
 // Source: Jacobs et al. 2023, arXiv:2309.14509.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Ranks that are the processes of an MPI job. This header is of a library of
-// its own, headwise::mpi, so that nothing else needs MPI. Where it was built
-// without (HEADWISE_MPI=OFF) its functions return `unsupported`.
+// Ranks that are the processes of an MPI job. This header belongs to a separate
+// library, headwise::mpi, so that nothing else needs MPI. Built with
+// HEADWISE_MPI=OFF, its functions return `unsupported`.
 //
 // The caller initialises MPI, for MPI_THREAD_FUNNELED or more, and finalises it
 // after the group is gone. A group is used on the thread that initialised MPI.
@@ -30,9 +30,9 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// A group of all processes, those of MPI_COMM_WORLD. All of them call this
-// together; so they do with the destructor of the group. The group talks over a
-// duplicate of the communicator, apart from whatever the caller sends.
+// A group of all processes, those of MPI_COMM_WORLD. All processes must call
+// this, and all must destroy the group. The group talks over a duplicate of the
+// communicator, apart from whatever the caller sends.
 //
 // A transfer goes through buffers of the group, 16 MiB at most for each. So the
 // memory of the caller is free again as soon as a call has failed, and any size
@@ -45,8 +45,9 @@ namespace headwise::inline HEADWISE_ABI {
 // deadline, which is then the group's.
 Result<std::unique_ptr<Communicator>> mpi_ranks(
     std::chrono::milliseconds deadline = Communicator::kDefaultDeadline);
-// Of the processes of a communicator: MPI_Comm_c2f(communicator), a number that
-// needs no mpi.h here. Errors: also invalid_argument for MPI_COMM_NULL.
+// A group of the processes of a communicator, given as
+// MPI_Comm_c2f(communicator) so that this header needs no mpi.h. Errors: also
+// invalid_argument for MPI_COMM_NULL.
 Result<std::unique_ptr<Communicator>> mpi_ranks(
     int communicator,
     std::chrono::milliseconds deadline = Communicator::kDefaultDeadline);

@@ -4,14 +4,15 @@
 // The model of time. A rank computes `multiply_adds_per_second`, and each link
 // moves `bytes_per_second` in each direction.
 //
-//   pipelined  Keys and values travel in chunks of at most 3,072 tokens (more
-//              where that were over 4,096 chunks), as in context_attention():
-//              in key order, from their owner to the ranks whose queries see
-//              one of the keys, at most eight copies from a rank. A rank holds
-//              two chunks. When it begins to compute one it receives the next.
-//              It sends its own chunk when it begins to compute the one before,
-//              and passes on another's when it begins to compute that. A copy
-//              takes its bytes / bandwidth on the sender's link and a latency.
+//   pipelined  Keys and values travel in chunks of at most 3,072 tokens (larger
+//              if that makes more than 4,096 chunks), as in
+//              context_attention(): in key order, from their owner to the ranks
+//              whose queries see one of the keys, at most eight copies from a
+//              rank. A rank holds two chunks. When it begins to compute one it
+//              receives the next. It sends its own chunk when it begins to
+//              compute the one before, and passes on another's when it begins
+//              to compute that. A copy takes its bytes / bandwidth on the
+//              sender's link and a latency.
 //   gathered   Every rank receives all keys and values, then computes.
 //   by heads   Tokens are exchanged for heads, the rank computes, and outputs
 //              are exchanged for tokens.

@@ -20,16 +20,18 @@
 //   - whole sequences of a batch are dealt out where that balances within 5%;
 //     then no rank needs the keys of another.
 //
-// Blocks that are left by equal pieces make the first pieces longer. Short
-// pieces of zig-zag stay equal, and those blocks, the first of the sequence,
-// are dealt out one by one.
+// If the blocks of 384 tokens do not divide evenly, the first pieces get one
+// block more. Where a rank has several pieces of fewer than 32 blocks, the
+// remaining blocks, at the start of the sequence, are dealt out one by one
+// instead.
 //
 // By heads, a rank has consecutive heads of keys and values with all the query
 // heads that read them; the largest number of query heads of a rank is as small
 // as it can be.
 //
-// A sequence shorter than P shards, or fewer key heads than ranks, leaves ranks
-// without work. Ranks are numbered in the order of their first token or head.
+// A sequence of fewer than P blocks, or fewer key heads than ranks, leaves
+// ranks without work. Ranks are numbered in the order of their first token or
+// head.
 //
 // Example: who has what of a causal call on 10,000 tokens.
 //   const auto plan = plan_shards({.ranks = 4,
@@ -85,8 +87,8 @@ struct ShardRequest {
   std::size_t heads = 1;     // of queries
   std::size_t kv_heads = 1;  // of keys and values
   HeadGroups kv_groups{};
-  // The mask, or the band that comes closest to it: it decides about balance
-  // only. Default: every query sees every key.
+  // The mask, or the band that comes closest to it: it affects balance only.
+  // Default: every query sees every key.
   KeyBand band{};
   // By context, a sequence that is cut is cut into this number of equal pieces
   // for each rank. More pieces spread the work of a rank over the sequence, so
@@ -111,7 +113,7 @@ struct HeadRange {
 };
 
 // What a rank has. Pieces are in the order of their sequences and tokens, and
-// neighbouring pieces are one. The rank computes the output of its queries and
+// adjacent pieces are merged. The rank computes the output of its queries and
 // heads; its keys are those that it sends to others.
 struct RankShare {
   std::vector<TokenPiece> queries{};

@@ -1,5 +1,5 @@
-// The ranks of a group as threads of one process: for tests of programs that
-// many ranks run, and for their failures.
+// The ranks of a group as threads of one process: for testing programs that run
+// on many ranks, including their failures.
 //
 // A send ends when the other rank has received, at any size. So a program that
 // waits for ever where messages are not buffered does so here, too.
