@@ -46,8 +46,8 @@ QueryStart start_of_part(const QueryStart& start, const AttentionShape& whole,
 
 Status check_dropout(const Dropout& dropout, const CallPart& part,
                      std::string_view operation) {
-  const bool generated =
-      dropout.training && dropout.keep_mask.data() == nullptr;
+  const bool generated = dropout.training && dropout.p.value_or(0) > 0 &&
+                         dropout.keep_mask.data() == nullptr;
   return generated && (part.heads.first != 0 || part.heads.step != 1)
              ? Status(value_error(operation, "dropout", "asked for",
                                   "none in a part of the heads",

@@ -16,10 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// A deadline may be the largest number, for none.
 steady_clock::time_point after(milliseconds wait) {
-  constexpr milliseconds kForever = std::chrono::hours(24 * 365);
-  return steady_clock::now() + std::clamp(wait, milliseconds(0), kForever);
+  return steady_clock::now() + std::max(wait, milliseconds(0));
 }
 
 // It has nobody to talk to.

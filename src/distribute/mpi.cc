@@ -95,6 +95,7 @@ Result<MPI_Comm> duplicate_of(MPI_Comm communicator, milliseconds deadline) {
 
 Result<std::unique_ptr<Communicator>> ranks_of(MPI_Comm communicator,
                                                milliseconds deadline) {
+  deadline = std::min(deadline, Communicator::kLongestDeadline);
   const auto duplicate = duplicate_of(communicator, deadline);
   HEADWISE_TRY(duplicate);
   std::unique_ptr<Communicator> group = std::make_unique<MpiCommunicator>(

@@ -103,6 +103,13 @@ class TogetherTest(TogetherCase):
             with self.subTest(ranks=ranks):
                 self.assert_same_files(ranks, *call)
 
+    def test_numbers_that_are_beyond_any_sequence(self):
+        call = self.call("--window", "300000000000000,0")
+        self.assert_same_files(2, *call, layout=("--query-start", "5"))
+        done = self.mpirun(2, *call, "--parallel", "auto", "--deadline",
+                           "18446744073709551615", "--out", "o.npy")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_by_heads(self):
         self.assert_same_files(2, *self.call("--window", "300,20"), scheme="heads")
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -228,6 +229,14 @@ TEST(CommunicatorTest, AgreedErrorsWithoutDetailsKeepTheirMeaning) {
 }
 
 // ---- Alone. ----
+
+TEST(CommunicatorTest, ADeadlineMayBeTheLargestNumber) {
+  run_all([](Communicator& group) -> Status {
+    group.set_deadline(std::chrono::milliseconds::max());
+    HEADWISE_TRY(group.barrier());
+    return group.agree(ok());
+  });
+}
 
 TEST(CommunicatorTest, ARankAloneHasEveryOperation) {
   const auto self = Communicator::self();

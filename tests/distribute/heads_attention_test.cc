@@ -83,6 +83,13 @@ TEST(HeadsAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
   }
 }
 
+TEST(HeadsAttentionTest, DropoutThatDropsNothing) {
+  const Inputs<float> in = random_inputs(kShape, 7510);
+  const WholeCall<float> whole = {
+      kShape, in, {.dropout = {.p = 0.0, .training = true}}, {}};
+  EXPECT_TRUE(same_by_heads(whole, 3, Deal::zig_zag));
+}
+
 TEST(HeadsAttentionTest, UnevenGroupsOnEveryNumberOfRanks) {
   const Inputs<float> in = random_inputs(kShape, 7510);
   const WholeCall<float> whole = {kShape,

@@ -60,17 +60,21 @@ constexpr auto kTexts = std::to_array<Translation>({
      "at the last key",
      "키와 밸류의 캐시를 거쳐 계산합니다. 이때 마지막 쿼리가 마지막 키의 "
      "위치에 있습니다"},
-    {"seconds that a process of --parallel waits for another (default 60)",
-     "--parallel의 프로세스가 다른 프로세스를 기다리는 시간(초, 기본값 60)"},
     {"tokens per page of --cache paged: 16, 32 or a multiple of 64 (default "
      "128)",
      "--cache paged의 페이지당 토큰 수: 16, 32 또는 64의 배수(기본값 128)"},
     {"type of the cached numbers (default float32)",
      "캐시에 저장하는 수의 자료형(기본값 float32)"},
-    {"under mpirun: each process takes some of the tokens, or some of the "
-     "heads; the files are those of one process",
-     "mpirun으로 실행할 때, 각 프로세스가 토큰이나 헤드의 일부를 맡습니다. "
-     "저장되는 파일은 프로세스가 하나일 때와 같습니다"},
+    {"under mpirun: divide the call among the processes by tokens (context), "
+     "by heads, or as headwise plan would (auto); the files are those of one "
+     "process",
+     "mpirun으로 실행할 때, 계산을 토큰이나 헤드로, 또는 둘 중 알맞은 "
+     "쪽으로(auto) 프로세스에 나눕니다. 저장되는 파일은 프로세스가 하나일 때와 "
+     "같습니다"},
+    {"with --parallel: longest wait for another process in seconds, which "
+     "computes meanwhile (default 600)",
+     "--parallel에서, 계산 중인 다른 프로세스를 기다리는 가장 긴 시간(초, "
+     "기본값 600)"},
     {"write past and new keys and values to this folder: key.npy and "
      "value.npy, for --past-key and --past-value of the next call",
      "이전과 새 토큰의 키와 밸류를 이 폴더의 key.npy와 value.npy에 저장합니다. "

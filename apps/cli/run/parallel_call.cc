@@ -22,6 +22,19 @@ Parallel parallel_of(const std::string& scheme) {
                              : Parallel::automatic;
 }
 
+// A plan takes numbers up to this one; for the balance it is far enough.
+constexpr std::int64_t kFar = KeyBand::kMost;
+
+KeyBand near_band(KeyBand band) {
+  for (auto* const side : {&band.left, &band.right}) {
+    if (side->has_value()) {
+      *side = std::min(**side, kFar);
+    }
+  }
+  band.keep_first = std::min(band.keep_first, kFar);
+  return band;
+}
+
 ShardRequest request_of(const AttentionSpec& spec, std::size_t ranks,
                         Parallel parallel, const KeyBand& band) {
   const AttentionShape& shape = spec.shape;
@@ -30,11 +43,12 @@ ShardRequest request_of(const AttentionSpec& spec, std::size_t ranks,
                           .heads = shape.Hq,
                           .kv_heads = shape.Hkv,
                           .kv_groups = shape.kv_groups,
-                          .band = band};
+                          .band = near_band(band)};
   for (std::size_t b = 0; b < shape.B; ++b) {
     const SequencePlace place = shape.sequence(b);
     request.sequences.push_back(
-        {place.Lq, place.Lkv, spec.mask.query_start(b)});
+        {place.Lq, place.Lkv,
+         std::clamp(spec.mask.query_start(b), -kFar, kFar)});
   }
   return request;
 }
@@ -317,7 +331,7 @@ Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
       request_of(options.spec, group.ranks(),
                  parallel_of(options.flags.parallel.scheme), options.band);
   auto plan = plan_shards(request);
-  HEADWISE_TRY(plan);
+  HEADWISE_TRY(of_all_ranks(plan ? ok() : Status(plan.error())));
   ShardPlan heads;
   if (plan->parallel == Parallel::heads) {
     heads = *std::move(plan);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "headwise/distribute/communicator.h"
@@ -42,20 +43,26 @@ Outcome check_gradients(const OperationFlags& flags) {
 }  // namespace
 
 std::chrono::milliseconds ParallelFlags::longest_wait() const {
-  return deadline ? std::chrono::seconds(*deadline)
-                  : Communicator::kDefaultDeadline;
+  constexpr std::size_t kDefault = 600;
+  constexpr std::chrono::seconds kMost =
+      std::chrono::duration_cast<std::chrono::seconds>(
+          Communicator::kLongestDeadline);
+  const auto most = static_cast<std::size_t>(kMost.count());
+  return std::chrono::seconds(std::min(deadline.value_or(kDefault), most));
 }
 
 void add_parallel_options(const Arguments& ranks, ParallelFlags& flags) {
   ranks
       .add_choice("--parallel", flags.scheme, {"context", "heads", "auto"},
-                  "under mpirun: each process takes some of the tokens, or "
-                  "some of the heads; the files are those of one process")
+                  "under mpirun: divide the call among the processes by tokens "
+                  "(context), by heads, or as headwise plan would (auto); the "
+                  "files are those of one process")
       .advanced();
   ranks
-      .add_count("--deadline", flags.deadline,
-                 "seconds that a process of --parallel waits for another "
-                 "(default 60)")
+      .add_count(
+          "--deadline", flags.deadline,
+          "with --parallel: longest wait for another process in seconds, "
+          "which computes meanwhile (default 600)")
       .advanced();
 }
 

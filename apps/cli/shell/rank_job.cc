@@ -38,10 +38,10 @@ Result<Communicator*> join_job(std::chrono::milliseconds deadline) {
     job().group = Communicator::self();
     return job().group.get();
   }
+  job().mpi = true;
   auto group = begin_mpi(deadline);
   HEADWISE_TRY(group);
   job().group = *std::move(group);
-  job().mpi = true;
   return job().group.get();
 }
 
@@ -62,8 +62,10 @@ Outcome agreed(Communicator& group, const Outcome& own) {
 }
 
 Status of_all_ranks(const Status& status) {
-  job().failed_together =
-      !status && status.error().code() != ErrorCode::rank_failure;
+  // The memory of a rank is its own matter.
+  job().failed_together = !status &&
+                          status.error().code() != ErrorCode::rank_failure &&
+                          status.error().code() != ErrorCode::out_of_memory;
   return status;
 }
 
@@ -78,7 +80,9 @@ void leave_job(const Outcome& outcome) {
     end_mpi();
     return;
   }
-  job().group->abort(outcome.error().error);
+  if (job().group) {
+    job().group->abort(outcome.error().error);
+  }
   abort_mpi(static_cast<int>(outcome.error().exit));
 }
 

@@ -20,6 +20,7 @@
 //   attention: rank 2 did not answer within 60 s; at keys 768 to 1151
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -37,6 +38,9 @@ namespace headwise::inline HEADWISE_ABI {
 class Communicator {
  public:
   static constexpr std::chrono::milliseconds kDefaultDeadline{60'000};
+  // A longer deadline is cut to this one.
+  static constexpr std::chrono::milliseconds kLongestDeadline =
+      std::chrono::hours(24 * 365);
 
   // A group of one.
   static std::unique_ptr<Communicator> self();
@@ -52,7 +56,7 @@ class Communicator {
   // 1.5 times as long.
   std::chrono::milliseconds deadline() const { return deadline_; }
   void set_deadline(std::chrono::milliseconds deadline) {
-    deadline_ = deadline;
+    deadline_ = std::min(deadline, kLongestDeadline);
   }
   // What messages say is being done: "attention" and "keys 0 to 383".
   void set_step(std::string_view operation, std::string_view step);
