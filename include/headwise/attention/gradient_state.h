@@ -45,9 +45,9 @@
 // G-th head, with what the options have of those heads, is such a call for all
 // groups of G heads at once.
 //
-// The keys need not be all keys: a machine that has some of them takes all
-// queries past those, with the options of a part of the keys and without added
-// keys.
+// A call may have only some of the keys: a machine that owns some of them
+// processes all queries against those, with the options of a part of the keys
+// and without added keys.
 //
 // Errors: unsupported for a call with both kinds of part, for any other
 // gradient than those above, for attention weights, returned scores, dropout

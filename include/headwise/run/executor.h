@@ -27,11 +27,11 @@ class Executor {
   static Result<Executor> with_threads(std::size_t threads);
   // At most `threads` threads of another library: `spread` calls work(worker)
   // once for each worker in [0, workers) on them, in any order, and returns
-  // when all are done; exceptions of `work` reach its caller. A program whose
-  // own threads also compute then has one pool: two would compete for the
-  // processors, since the threads of each wait for more work without sleeping
-  // for a while. Errors: invalid_argument for 0 threads and for an empty
-  // `spread`; out_of_memory.
+  // when all are done; exceptions of `work` reach its caller. A program that
+  // also computes on those threads then has one pool. Two pools would compete
+  // for the processors, because idle threads spin for a while before they
+  // sleep. Errors: invalid_argument for 0 threads and for an empty `spread`;
+  // out_of_memory.
   using Spread = std::function<void(
       std::size_t workers, FunctionRef<void(std::size_t worker)> work)>;
   static Result<Executor> with_pool(std::size_t threads, Spread spread);
