@@ -76,7 +76,7 @@ Result<Tensors> make_tensors(std::size_t rows) {
       *std::move(d_query), *std::move(d_key),    *std::move(d_value)};
 }
 
-AttentionInputs inputs_of(const Tensors& own) {
+AttentionInputsOf<float> inputs_of(const Tensors& own) {
   return {own.query, own.key, own.value};
 }
 AttentionOutputs outputs_of(Tensors& own) {
