@@ -21,8 +21,8 @@ namespace headwise::inline HEADWISE_ABI {
 template <class SomeChunk, class Cargo>
 class ChunkStream {
  public:
-  // make(rows) -> Result<Cargo>, for chunks of so many rows. Errors: those of
-  // make().
+  // make(rows) -> Result<Cargo>, with room for chunks of up to `rows` rows.
+  // Errors: those of make().
   template <class Make>
   static Result<ChunkStream> create(Communicator& group,
                                     std::span<const SomeChunk> chunks,

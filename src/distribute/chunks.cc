@@ -33,7 +33,7 @@ bool continues(const Chunk<SomeShard>& chunk, const Shard& shard) {
          chunk.row + chunk.rows == shard.row;
 }
 
-// Fills chunks to the brim only where what is left begins with a block.
+// Cuts a shard only between blocks, so a chunk may have fewer rows than fit.
 template <class SomeShard>
 std::vector<Chunk<SomeShard>> cut(std::span<const SomeShard> shards,
                                   std::size_t most, std::size_t block) {

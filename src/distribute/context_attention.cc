@@ -3,12 +3,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/out_of_memory.h"
 #include "distribute/checked_context.h"
 #include "distribute/chunk_stream.h"
 #include "distribute/chunks.h"
 #include "distribute/forward_rows.h"
 #include "distribute/gather_keys.h"
+#include "distribute/or_abort.h"
 #include "distribute/own_shards.h"
 #include "distribute/rank_tensors.h"
 
@@ -151,34 +151,22 @@ Status attend(Communicator& group, const ContextCall& call,
   return all->gathers ? run.attend_to_gathered() : run.attend_to_chunks();
 }
 
-template <class T>
-Status attend_or_abort(Communicator& group, const ContextCall& call,
-                       const AttentionInputsOf<T>& own,
-                       const AttentionOutputsOf<T>& outputs) {
-  Status status =
-      catching_out_of_memory([&] { return attend(group, call, own, outputs); });
-  if (!status) {
-    group.abort(status.error());
-  }
-  return status;
-}
-
 }  // namespace
 
 Status context_attention(Communicator& group, const ContextCall& call,
                          const AttentionInputsOf<float>& own,
                          const AttentionOutputsOf<float>& outputs) {
-  return attend_or_abort(group, call, own, outputs);
+  return or_abort(group, [&] { return attend(group, call, own, outputs); });
 }
 Status context_attention(Communicator& group, const ContextCall& call,
                          const AttentionInputsOf<BFloat16>& own,
                          const AttentionOutputsOf<BFloat16>& outputs) {
-  return attend_or_abort(group, call, own, outputs);
+  return or_abort(group, [&] { return attend(group, call, own, outputs); });
 }
 Status context_attention(Communicator& group, const ContextCall& call,
                          const AttentionInputsOf<Float16>& own,
                          const AttentionOutputsOf<Float16>& outputs) {
-  return attend_or_abort(group, call, own, outputs);
+  return or_abort(group, [&] { return attend(group, call, own, outputs); });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

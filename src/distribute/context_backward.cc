@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/out_of_memory.h"
 #include "distribute/checked_context.h"
 #include "distribute/chunk_stream.h"
 #include "distribute/chunks.h"
 #include "distribute/gradient_rows.h"
+#include "distribute/or_abort.h"
 #include "distribute/own_shards.h"
 #include "distribute/rank_tensors.h"
 
@@ -217,37 +217,25 @@ Status go_back(Communicator& group, const ContextCall& call,
   return run.key_gradients();
 }
 
-template <class T>
-Status go_back_or_abort(Communicator& group, const ContextCall& call,
-                        const BackwardInputsOf<T>& own,
-                        const AttentionGradientsOf<T>& gradients) {
-  Status status = catching_out_of_memory(
-      [&] { return go_back(group, call, own, gradients); });
-  if (!status) {
-    group.abort(status.error());
-  }
-  return status;
-}
-
 }  // namespace
 
 Status context_attention_backward(
     Communicator& group, const ContextCall& call,
     const BackwardInputsOf<float>& own,
     const AttentionGradientsOf<float>& gradients) {
-  return go_back_or_abort(group, call, own, gradients);
+  return or_abort(group, [&] { return go_back(group, call, own, gradients); });
 }
 Status context_attention_backward(
     Communicator& group, const ContextCall& call,
     const BackwardInputsOf<BFloat16>& own,
     const AttentionGradientsOf<BFloat16>& gradients) {
-  return go_back_or_abort(group, call, own, gradients);
+  return or_abort(group, [&] { return go_back(group, call, own, gradients); });
 }
 Status context_attention_backward(
     Communicator& group, const ContextCall& call,
     const BackwardInputsOf<Float16>& own,
     const AttentionGradientsOf<Float16>& gradients) {
-  return go_back_or_abort(group, call, own, gradients);
+  return or_abort(group, [&] { return go_back(group, call, own, gradients); });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

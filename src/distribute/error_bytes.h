@@ -10,7 +10,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {
 
-// Success is no bytes.
+// Empty for success.
 std::string bytes_of(const Status& status);
 // Errors: those of the other rank; bad_data for bytes that are none of
 // bytes_of().

@@ -29,14 +29,8 @@ Result<ForwardRows<T>> ForwardRows<T>::create(
 template <class T>
 Status ForwardRows<T>::attend(const Shard& queries, const PartRange& keys,
                               const KeyViews<const T>& rows, KeyPart key_part) {
-  CallPart part = internal::whole_call(whole_.shape);
-  part.sequences = {queries.sequence, 1};
-  part.queries = queries.tokens;
-  part.keys = keys;
-  auto cut = internal::options_of_part(whole_.shape, whole_.options,
-                                       whole_.operation_options, part);
+  const auto cut = whole_.of(queries, keys, key_part);
   HEADWISE_TRY(cut);
-  cut->operation_options.key_part = key_part;
   const PartRange own = {queries.row, queries.tokens.count};
   AttentionOutputsOf<T> outputs;
   if (key_part == KeyPart::all || key_part == KeyPart::last) {

@@ -3,19 +3,13 @@
 
 #include "distribute/key_rows.h"
 #include "distribute/shards.h"
+#include "distribute/whole_options.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 
 namespace headwise::inline HEADWISE_ABI {
-
-// A whole call: the shape of its spec, and its options.
-struct WholeOptions {
-  const AttentionShape& shape;
-  const AttentionOptions& options;
-  const OperationOptions& operation_options;
-};
 
 template <class T>
 class ForwardRows {

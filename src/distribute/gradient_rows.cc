@@ -60,14 +60,8 @@ template <class T>
 Status GradientRows<T>::take_keys(const Shard& queries, const PartRange& keys,
                                   const KeyViews<const T>& rows,
                                   KeyPart key_part) {
-  CallPart part = internal::whole_call(whole_.shape);
-  part.sequences = {queries.sequence, 1};
-  part.queries = queries.tokens;
-  part.keys = keys;
-  auto cut = internal::options_of_part(whole_.shape, whole_.options,
-                                       whole_.operation_options, part);
+  const auto cut = whole_.of(queries, keys, key_part);
   HEADWISE_TRY(cut);
-  cut->operation_options.key_part = key_part;
   AttentionGradientsOf<T> gradients;
   if (key_part == KeyPart::all || key_part == KeyPart::last) {
     gradients.query = rows_of(gradients_.query, queries);

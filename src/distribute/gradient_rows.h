@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <vector>
 
-#include "distribute/forward_rows.h"
 #include "distribute/key_rows.h"
 #include "distribute/query_rows.h"
 #include "distribute/shards.h"
+#include "distribute/whole_options.h"
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"

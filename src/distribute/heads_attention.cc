@@ -7,9 +7,9 @@
 
 #include "attention/call_part.h"
 #include "base/check.h"
-#include "base/out_of_memory.h"
 #include "distribute/call_digest.h"
 #include "distribute/exchange_heads.h"
+#include "distribute/or_abort.h"
 #include "distribute/rank_tensors.h"
 #include "distribute/shards.h"
 #include "headwise/attention/forward.h"
@@ -137,7 +137,7 @@ Result<WholeTensors<T>> make_tensors(const AttentionShape& shape,
   return whole;
 }
 
-// What one of the ranks wants beside the output: all take part in its exchange.
+// Outputs that at least one rank asks for. All ranks then exchange them.
 struct WantedRows {
   bool lse = false;
   bool softmax_rows = false;
@@ -258,34 +258,22 @@ Status attend(Communicator& group, const HeadsCall& call,
   return HeadsRun<T>(group, call, *all).run(own, outputs);
 }
 
-template <class T>
-Status attend_or_abort(Communicator& group, const HeadsCall& call,
-                       const AttentionInputsOf<T>& own,
-                       const AttentionOutputsOf<T>& outputs) {
-  Status status =
-      catching_out_of_memory([&] { return attend(group, call, own, outputs); });
-  if (!status) {
-    group.abort(status.error());
-  }
-  return status;
-}
-
 }  // namespace
 
 Status heads_attention(Communicator& group, const HeadsCall& call,
                        const AttentionInputsOf<float>& own,
                        const AttentionOutputsOf<float>& outputs) {
-  return attend_or_abort(group, call, own, outputs);
+  return or_abort(group, [&] { return attend(group, call, own, outputs); });
 }
 Status heads_attention(Communicator& group, const HeadsCall& call,
                        const AttentionInputsOf<BFloat16>& own,
                        const AttentionOutputsOf<BFloat16>& outputs) {
-  return attend_or_abort(group, call, own, outputs);
+  return or_abort(group, [&] { return attend(group, call, own, outputs); });
 }
 Status heads_attention(Communicator& group, const HeadsCall& call,
                        const AttentionInputsOf<Float16>& own,
                        const AttentionOutputsOf<Float16>& outputs) {
-  return attend_or_abort(group, call, own, outputs);
+  return or_abort(group, [&] { return attend(group, call, own, outputs); });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

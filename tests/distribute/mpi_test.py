@@ -78,7 +78,7 @@ class Run:
         )
 
     def end(self, session):
-        """Ends what is left of a session, and returns it."""
+        """Kills the processes that still run in a session, and returns them."""
         until = time.monotonic() + LEAVE_S
         while self.has_ended and members(session) and time.monotonic() < until:
             time.sleep(0.05)

@@ -280,13 +280,7 @@ Dropout OperationInputs::dropout(const CallPart& part) const {
 }
 
 KeyBand OperationInputs::key_band() const {
-  KeyBand band =
-      window_ ? KeyBand{window_->left, window_->right, window_->keep_first}
-              : KeyBand();
-  if (flags_.causal) {
-    band.right = 0;  // a window's right side is no less
-  }
-  return band;
+  return band_of(window_, flags_.causal);
 }
 
 AttentionOptions OperationInputs::options() const {

@@ -55,4 +55,14 @@ Result<WindowSides> WindowSides::parse(const std::string& text) {
   return sides;
 }
 
+KeyBand band_of(const std::optional<WindowSides>& window, bool causal) {
+  KeyBand band = window
+                     ? KeyBand{window->left, window->right, window->keep_first}
+                     : KeyBand();
+  if (causal) {
+    band.right = 0;
+  }
+  return band;
+}
+
 }  // namespace headwise::cli

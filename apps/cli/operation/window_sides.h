@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headwise/base/result.h"
+#include "headwise/distribute/key_band.h"
 #include "headwise/steps/mask.h"
 
 namespace headwise::cli {
@@ -20,5 +21,8 @@ struct WindowSides {
 
   Mask mask() const { return window(left, right, keep_first); }
 };
+
+// The keys of --window and --causal together, for a plan of the work.
+KeyBand band_of(const std::optional<WindowSides>& window, bool causal);
 
 }  // namespace headwise::cli

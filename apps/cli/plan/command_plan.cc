@@ -8,6 +8,7 @@
 
 #include "headwise/base/dtype.h"
 #include "headwise/base/half.h"
+#include "operation/parallel_scheme.h"
 #include "operation/window_sides.h"
 #include "plan_flags.h"
 #include "plan_report.h"
@@ -56,30 +57,18 @@ Status check(const PlanFlags& flags) {
   return ok();
 }
 
-Result<KeyBand> band_of(const PlanFlags& flags) {
-  KeyBand band;
-  if (!flags.window.empty()) {
-    const auto sides = WindowSides::parse(flags.window);
-    HEADWISE_TRY(sides);
-    band = {.left = sides->left,
-            .right = sides->right,
-            .keep_first = sides->keep_first};
+Result<KeyBand> key_band(const PlanFlags& flags) {
+  if (flags.window.empty()) {
+    return band_of(std::nullopt, flags.causal);
   }
-  if (flags.causal) {
-    band.right = 0;
-  }
-  return band;
-}
-
-Parallel parallel_of(const std::string& name) {
-  return name == "context" ? Parallel::context
-         : name == "heads" ? Parallel::heads
-                           : Parallel::automatic;
+  const auto window = WindowSides::parse(flags.window);
+  HEADWISE_TRY(window);
+  return band_of(*window, flags.causal);
 }
 
 Result<ShardRequest> request_of(const PlanFlags& flags) {
   HEADWISE_TRY(check(flags));
-  const auto band = band_of(flags);
+  const auto band = key_band(flags);
   HEADWISE_TRY(band);
   ShardRequest request = {.ranks = flags.ranks,
                           .parallel = parallel_of(flags.parallel),

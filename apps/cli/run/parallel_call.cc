@@ -10,17 +10,12 @@
 #include "headwise/distribute/heads_attention.h"
 #include "headwise/distribute/shard_plan.h"
 #include "operation/number_type.h"
+#include "operation/parallel_scheme.h"
 #include "run_gradients.h"
 #include "shell/rank_job.h"
 
 namespace headwise::cli {
 namespace {
-
-Parallel parallel_of(const std::string& scheme) {
-  return scheme == "context" ? Parallel::context
-         : scheme == "heads" ? Parallel::heads
-                             : Parallel::automatic;
-}
 
 // A plan takes numbers up to this one; for the balance it is far enough.
 constexpr std::int64_t kFar = KeyBand::kMost;
