@@ -36,7 +36,7 @@
 // A part ends after a multiple of 48 queries, in a ragged batch of each
 // sequence, or with the last query of a head: queries are summed in blocks of
 // 48 (docs/arithmetic.md, "Parts of the queries"). The library cannot check
-// this: a part that ends elsewhere is no error, but gives other bits.
+// this. A part that ends elsewhere changes the bits, without an error.
 //
 // The gradient of a key goes through the query heads of its group one after
 // another. So where several query heads read a key head, each call has one of
