@@ -7,8 +7,11 @@ if(HEADWISE_MPI)
   find_package(MPI REQUIRED COMPONENTS CXX)
   set(mpi_sources
     src/distribute/mpi_piece.cc
+    src/distribute/mpi_inbox.cc
+    src/distribute/mpi_signs.cc
     src/distribute/mpi_transfer.cc
     src/distribute/mpi_channel.cc
+    src/distribute/mpi_worker.cc
     src/distribute/mpi.cc)
   set(mpi_targets MPI::MPI_CXX)
 endif()

@@ -84,7 +84,8 @@ class ChunkStream {
       if (n + 1 < chunks_.size()) {
         HEADWISE_TRY(start(n + 1, load));
       }
-      HEADWISE_TRY(take(chunk, slot(n).cargo));
+      HEADWISE_TRY(group_->busy_with(
+          [&]() -> Status { return take(chunk, slot(n).cargo); }));
     }
     for (Slot& slot : slots_) {
       HEADWISE_TRY(free(slot));

@@ -16,10 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-steady_clock::time_point after(milliseconds wait) {
-  return steady_clock::now() + std::max(wait, milliseconds(0));
-}
-
 // It has nobody to talk to.
 class Self final : public Communicator {
  public:
@@ -35,6 +31,10 @@ class Self final : public Communicator {
     return rank_has_ended(from);
   }
   void tell(const Error& /*reason*/) noexcept override {}
+  void start_waiting(std::size_t /*other*/) override {}
+  void stop_waiting() override {}
+  SignsOfLife signs_of(std::size_t /*other*/) override { return {}; }
+  Status work_visibly(FunctionRef<Status()> work) override { return work(); }
 };
 
 }  // namespace
@@ -109,12 +109,6 @@ Result<Communicator::Transfer> Communicator::start_receive(
 }
 
 Status Communicator::finish(Transfer& transfer) try {
-  return finish_within(transfer, deadline_);
-} catch (...) {
-  return caught_out_of_memory();
-}
-
-Status Communicator::finish_within(Transfer& transfer, milliseconds patience) {
   const std::size_t number = std::exchange(transfer.number_, 0);
   if (number == 0) {
     return ok();
@@ -128,19 +122,52 @@ Status Communicator::finish_within(Transfer& transfer, milliseconds patience) {
                           "each transfer once");
   }
   const auto& [pending, other] = found->second;
-  // While it waits it starts nothing that could meet the transfer.
-  const bool is_alone = other == rank_;
-  const auto ended =
-      pending->wait(after(is_alone ? milliseconds(0) : patience));
-  if (!ended) {
-    return fail(ended.error());
-  }
-  if (!*ended) {
-    return fail(is_alone ? waits_for_itself(rank_)
-                         : no_answer(other, patience));
+  const Status status = wait(*pending, other);
+  if (!status) {
+    return fail(status.error());
   }
   state_->started.erase(found);
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+// Until the transfer has ended, or the other rank has shown no life for too
+// long. Errors: those of the transfer.
+Status Communicator::wait(Pending& pending, std::size_t other) {
+  const auto begin = steady_clock::now();
+  if (other == rank_) {
+    // While it waits it starts nothing that could meet the transfer.
+    const auto ended = pending.wait(begin);
+    HEADWISE_TRY(ended);
+    return *ended ? ok() : Status(waits_for_itself(rank_));
+  }
+  // Whoever waits for the failed rank itself speaks first.
+  const milliseconds longest = deadline_ + deadline_ / 2;
+  SignsOfLife last = {begin, begin};
+  start_waiting(other);
+  for (;;) {
+    const auto ended =
+        pending.wait(std::min(last.answered + deadline_, last.moved + longest));
+    if (!ended || *ended) {
+      stop_waiting();
+      return ended ? ok() : Status(ended.error());
+    }
+    const SignsOfLife heard = signs_of(other);
+    last = {std::max(last.answered, heard.answered),
+            std::max(last.moved, heard.moved)};
+    const auto now = steady_clock::now();
+    if (last.answered + deadline_ <= now) {
+      return no_answer(other, deadline_);
+    }
+    if (last.moved + longest <= now) {
+      return no_answer(other, longest);
+    }
+  }
+}
+
+Status Communicator::busy_with(FunctionRef<Status()> work) {
+  return state_->failed ? Status(*state_->failed) : work_visibly(work);
 }
 
 Status Communicator::send(std::span<const std::byte> bytes, std::size_t to) {
@@ -157,27 +184,43 @@ Status Communicator::receive(std::span<std::byte> bytes, std::size_t from) {
 
 // ---- Failures. ----
 
-Error Communicator::fail(const Error& error) {
-  state_->failed = at_step(error, state_->operation, state_->step);
+void Communicator::end(const Error& own, const Error& told) noexcept {
+  if (state_->failed) {
+    return;
+  }
+  state_->failed = own;
   // Before transfers are given up: a later one could take the place of an
   // earlier one.
-  tell(state_->failed->with_code(ErrorCode::rank_failure));
+  tell(told);
   state_->started.clear();
+}
+
+Error Communicator::fail(const Error& error) noexcept {
+  try {
+    const Error at = at_step(error, state_->operation, state_->step);
+    end(at, at.with_code(ErrorCode::rank_failure));
+  } catch (...) {
+    end(error, ErrorCode::rank_failure);  // which takes no memory
+  }
   return *state_->failed;
 }
 
 void Communicator::abort(const Error& reason) noexcept {
-  if (state_->failed) {
-    return;
-  }
   try {
-    state_->failed = reason;
-    tell(on_rank(at_step(reason, state_->operation, ""), rank_, state_->step)
-             .with_code(ErrorCode::rank_failure));
+    end(reason,
+        on_rank(at_step(reason, state_->operation, ""), rank_, state_->step)
+            .with_code(ErrorCode::rank_failure));
   } catch (...) {
-    tell(ErrorCode::rank_failure);  // which takes no memory
+    end(reason, ErrorCode::rank_failure);  // which takes no memory
   }
-  state_->started.clear();
+}
+
+Status Communicator::together(FunctionRef<Status()> work) {
+  Status status = catching_out_of_memory(work);
+  if (!status) {
+    abort(status.error());
+  }
+  return status;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

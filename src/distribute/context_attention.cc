@@ -98,8 +98,10 @@ class ContextRun {
     OwnQueries queries(group_.rank(), all_.shards.queries, sequences);
     auto rows = forward_rows(false);
     HEADWISE_TRY(rows);
-    HEADWISE_TRY(
-        take_all(queries, *rows, sequences, read_only(keys->views(all_rows))));
+    HEADWISE_TRY(group_.busy_with([&] {
+      return take_all(queries, *rows, sequences,
+                      read_only(keys->views(all_rows)));
+    }));
     return finish(queries, *rows);
   }
 

@@ -186,7 +186,7 @@ class HeadsRun {
                                outputs.softmax_rows.data() != nullptr});
     HEADWISE_TRY(wanted);
     if (all_.heads.query[rank].count != 0) {
-      HEADWISE_TRY(attend(*wanted, *whole));
+      HEADWISE_TRY(group_.busy_with([&] { return attend(*wanted, *whole); }));
     }
     group_.set_step(kOperation, "exchanging outputs");
     HEADWISE_TRY(

@@ -9,6 +9,7 @@
 #include "base/out_of_memory.h"
 #include "distribute/mpi_channel.h"
 #include "distribute/mpi_transfer.h"
+#include "distribute/mpi_worker.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -37,14 +38,27 @@ class MpiCommunicator final : public Communicator {
     transfer->advance();
     return transfer;
   }
-  void tell(const Error& reason) noexcept override {
-    try {
-      channel_->tell(reason);
-    } catch (...) {  // no memory: the others wait until their deadline
+  void tell(const Error& reason) noexcept override { channel_->tell(reason); }
+  void start_waiting(std::size_t other) override {
+    channel_->signs().start_waiting(other);
+  }
+  void stop_waiting() override { channel_->signs().stop_waiting(); }
+  SignsOfLife signs_of(std::size_t other) override {
+    return channel_->signs().of(other);
+  }
+  Status work_visibly(FunctionRef<Status()> work) override {
+    if (ranks() == 1) {
+      return work();
     }
+    Status status;
+    channel_->signs().set_busy(true);
+    worker_.run([&] { status = work(); }, [&] { return channel_->advance(); });
+    channel_->signs().set_busy(false);
+    return status;
   }
 
   std::shared_ptr<MpiChannel> channel_;
+  MpiWorker worker_;
 };
 
 Status check_initialised() {

@@ -1,17 +1,18 @@
 // A duplicated communicator of MPI: the transfers that are on their way over
-// it, and the alarm, by which any rank ends the waits of all others.
+// it, the signs of life, and the alarm, by which any rank ends the waits of all
+// others.
 #pragma once
 
 #include <mpi.h>
 
 #include <chrono>
 #include <cstddef>
-#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "distribute/mpi_piece.h"
+#include "distribute/mpi_inbox.h"
+#include "distribute/mpi_signs.h"
 #include "headwise/base/result.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -36,24 +37,31 @@ class MpiChannel {
 
   void add(MpiTransfer& transfer) { transfers_.push_back(&transfer); }
   void remove(MpiTransfer& transfer) { std::erase(transfers_, &transfer); }
+  MpiSigns& signs() { return signs_; }
   // Whether the transfer has ended. Meanwhile moves on all others, too: another
   // rank may wait for them first.
   Result<bool> wait(const MpiTransfer& transfer,
                     std::chrono::steady_clock::time_point until);
+  // Moves on all transfers and answers other ranks. Says how long to wait
+  // before the next call, so that bytes flow and a core is left to those who
+  // compute.
+  std::chrono::microseconds advance();
 
   // Sounds the alarm, unless it was heard.
-  void tell(const Error& reason);
+  void tell(const Error& reason) noexcept;
 
  private:
-  void listen();
   void test_alarm();
+  void send_alarm(const Error& reason);
+  void send_empty_alarm() noexcept;
 
   MPI_Comm communicator_;
   std::size_t rank_ = 0;
   std::vector<std::size_t> sent_;      // transfers to each rank
   std::vector<std::size_t> received_;  // from each rank
   std::vector<MpiTransfer*> transfers_;
-  std::list<MpiPiece> alarm_;  // one, which has not come yet
+  MpiInbox alarm_;
+  MpiSigns signs_;
   std::optional<Error> told_;
   bool has_failed_ = false;
 };

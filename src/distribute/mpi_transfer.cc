@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "distribute/rank_error.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -44,7 +45,7 @@ Result<bool> MpiTransfer::state() const {
 
 void MpiTransfer::advance() {
   if (status_) {
-    status_ = try_to_advance();
+    status_ = catching_out_of_memory([this] { return try_to_advance(); });
   }
 }
 
@@ -65,6 +66,7 @@ Status MpiTransfer::end_pieces() {
       break;
     }
     HEADWISE_TRY(end(pieces_.front()));
+    channel_->signs().moved_with(other_);
     pieces_.pop_front();
     has_first_ended_ = true;
   }

@@ -8,8 +8,10 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+using std::chrono::steady_clock;
+
 ThreadGroup::ThreadGroup(std::size_t ranks)
-    : ranks_(ranks), runs_(ranks, true) {
+    : ranks_(ranks), runs_(ranks, true), activities_(ranks) {
   for (std::size_t from = 0; from < ranks; ++from) {
     ended_.push_back(rank_has_ended(from));
     for (std::size_t to = 0; to < ranks; ++to) {
@@ -54,6 +56,29 @@ void ThreadGroup::hang(std::size_t rank) {
   runs_[rank] = false;
   changed_.notify_all();
   changed_.wait(lock, [&] { return std::ranges::count(runs_, true) == 0; });
+}
+
+void ThreadGroup::set_activity(std::size_t rank, const RankActivity& activity) {
+  const std::lock_guard lock(mutex_);
+  activities_[rank] = activity;
+}
+
+Communicator::SignsOfLife ThreadGroup::signs_of(std::size_t rank) {
+  using enum RankActivity::Kind;
+  const std::lock_guard lock(mutex_);
+  const auto now = steady_clock::now();
+  const RankActivity* activity = &activities_[rank];
+  Communicator::SignsOfLife signs = {
+      activity->kind == silent ? activity->since : now, activity->since};
+  // Along those that wait, which may be a circle.
+  for (std::size_t n = 0; n < ranks_ && activity->kind == waits; ++n) {
+    activity = &activities_[activity->waits_for];
+    signs.moved = std::max(signs.moved, activity->since);
+  }
+  if (activity->kind == busy) {
+    signs.moved = now;
+  }
+  return signs;
 }
 
 // ---- A rank of it. ----
@@ -117,6 +142,25 @@ void ThreadCommunicator::tell(const Error& reason) noexcept {
   if (!is_silent_) {
     group_.close(reason);
   }
+}
+
+void ThreadCommunicator::start_waiting(std::size_t other) {
+  group_.set_activity(rank(),
+                      {.kind = RankActivity::Kind::waits, .waits_for = other});
+}
+
+void ThreadCommunicator::stop_waiting() { group_.set_activity(rank(), {}); }
+
+Communicator::SignsOfLife ThreadCommunicator::signs_of(std::size_t other) {
+  return group_.signs_of(other);
+}
+
+// Links need nobody to advance them.
+Status ThreadCommunicator::work_visibly(FunctionRef<Status()> work) {
+  group_.set_activity(rank(), {.kind = RankActivity::Kind::busy});
+  Status status = work();
+  group_.set_activity(rank(), {});
+  return status;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,6 +1,7 @@
-// The ranks of one process: their links, and which of them have ended.
+// The ranks of one process: their links, and what each of them is doing.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -14,6 +15,15 @@
 #include "headwise/distribute/thread_ranks.h"
 
 namespace headwise::inline HEADWISE_ABI {
+
+// What a rank does, as far as it can be seen, and since when.
+struct RankActivity {
+  enum class Kind { silent, busy, waits };
+  Kind kind = Kind::silent;
+  std::size_t waits_for = 0;
+  std::chrono::steady_clock::time_point since =
+      std::chrono::steady_clock::now();
+};
 
 class ThreadGroup {
  public:
@@ -32,6 +42,9 @@ class ThreadGroup {
   // Returns when all others have ended or hang as well.
   void hang(std::size_t rank);
 
+  void set_activity(std::size_t rank, const RankActivity& activity);
+  Communicator::SignsOfLife signs_of(std::size_t rank);
+
  private:
   std::size_t ranks_;
   std::deque<Link> links_;    // [from * ranks + to], then the lost ones
@@ -39,6 +52,7 @@ class ThreadGroup {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> runs_;
+  std::vector<RankActivity> activities_;
 };
 
 class ThreadCommunicator final : public Communicator {
@@ -53,6 +67,10 @@ class ThreadCommunicator final : public Communicator {
   Result<std::unique_ptr<Pending>> begin_receive(std::span<std::byte> bytes,
                                                  std::size_t from) override;
   void tell(const Error& reason) noexcept override;
+  void start_waiting(std::size_t other) override;
+  void stop_waiting() override;
+  SignsOfLife signs_of(std::size_t other) override;
+  Status work_visibly(FunctionRef<Status()> work) override;
 
   // What happens to an operation.
   struct Outcome {

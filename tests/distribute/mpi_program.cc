@@ -13,8 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "headwise/distribute/communicator.h"
@@ -213,6 +215,103 @@ Status stops_in_a_ring(Communicator& group, std::size_t rank) {
   return ring(group);
 }
 
+// ---- Signs of life. ----
+
+constexpr milliseconds kShortDeadline{500};
+
+// Each rank waits for the next; `last` is what the last one does first.
+Status chain(Communicator& group, Status (*last)(Communicator& group)) {
+  group.set_step("chain", "the start");
+  Bytes bytes(8);
+  if (group.rank() + 1 < group.ranks()) {
+    HEADWISE_TRY(group.receive(bytes, group.rank() + 1));
+  } else {
+    HEADWISE_TRY(last(group));
+  }
+  return group.rank() == 0 ? ok() : group.send(bytes, group.rank() - 1);
+}
+
+const auto long_work = [] {
+  std::this_thread::sleep_for(3 * kShortDeadline);
+  return ok();
+};
+
+Status works(Communicator& group, std::size_t rank) {
+  group.set_deadline(kShortDeadline);
+  HEADWISE_TRY(chain(
+      group, [](Communicator& last) { return last.busy_with(long_work); }));
+  if (group.rank() == rank) {
+    HEADWISE_TRY(group.busy_with(long_work));
+  }
+  HEADWISE_TRY(group.barrier());
+  const Status failed = group.busy_with(
+      [] { return Status(Error(ErrorCode::bad_data, {.given = "none"})); });
+  HEADWISE_TRY(check(!failed && failed.error().code() == ErrorCode::bad_data,
+                     "the error of busy_with()"));
+  try {
+    (void)group.busy_with(
+        []() -> Status { throw std::runtime_error("an exception"); });
+    return check(false, "the exception of busy_with()");
+  } catch (const std::runtime_error&) {
+    return group.agree(ok());
+  }
+}
+
+Status stops_at_work(Communicator& group, std::size_t /*rank*/) {
+  return chain(group, [](Communicator& last) {
+    return last.busy_with([] {
+      std::this_thread::sleep_for(kDeadline);
+      (void)std::raise(SIGSTOP);
+      return ok();
+    });
+  });
+}
+
+// The last one waits for rank 0, which works, and answers others until it is
+// stopped.
+Status stops_while_it_waits(Communicator& group, std::size_t /*rank*/) {
+  if (group.rank() == 0) {
+    HEADWISE_TRY(group.busy_with([] {
+      std::this_thread::sleep_for(3 * kDeadline);
+      return ok();
+    }));
+    return group.barrier();
+  }
+  return chain(group, [](Communicator& last) {
+    std::thread([] {
+      std::this_thread::sleep_for(kDeadline);
+      (void)std::raise(SIGSTOP);
+    }).detach();
+    Bytes bytes(8);
+    return last.receive(bytes, 0);
+  });
+}
+
+Status wait_for_each_other(Communicator& group, std::size_t /*rank*/) {
+  Bytes bytes(8);
+  return group.receive(bytes, (group.rank() + 1) % group.ranks());
+}
+
+// Both ranks work until what the other one sends has arrived.
+Status arrives_during_work(Communicator& group, std::size_t /*rank*/) {
+  const Bytes sent(50'000'000, std::byte{1});
+  Bytes received(sent.size());
+  const std::size_t other = 1 - group.rank();
+  auto send = group.start_send(sent, other);
+  HEADWISE_TRY(send);
+  auto receive = group.start_receive(received, other);
+  HEADWISE_TRY(receive);
+  HEADWISE_TRY(group.busy_with([&] {
+    const volatile std::byte& last = received.back();
+    for (int n = 0; n < 3000 && last != std::byte{1}; ++n) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return check(last == std::byte{1}, "nothing during the work");
+  }));
+  HEADWISE_TRY(group.finish(*send));
+  return group.finish(*receive);
+}
+
 // ---- Without a group. ----
 
 int without_mpi() {
@@ -267,11 +366,19 @@ int run(Status (*scenario)(Communicator&, std::size_t), std::size_t rank) {
 int main(int argc, char** argv) {
   using namespace headwise;
   const std::map<std::string_view, Status (*)(Communicator&, std::size_t)>
-      scenarios = {
-          {"operations", operations},   {"groups", groups},
-          {"stopped", stopped},         {"killed", killed},
-          {"leaves", leaves},           {"fails", fails},
-          {"sends_short", sends_short}, {"stops_in_a_ring", stops_in_a_ring}};
+      scenarios = {{"operations", operations},
+                   {"groups", groups},
+                   {"stopped", stopped},
+                   {"killed", killed},
+                   {"leaves", leaves},
+                   {"fails", fails},
+                   {"sends_short", sends_short},
+                   {"stops_in_a_ring", stops_in_a_ring},
+                   {"works", works},
+                   {"stops_at_work", stops_at_work},
+                   {"stops_while_it_waits", stops_while_it_waits},
+                   {"wait_for_each_other", wait_for_each_other},
+                   {"arrives_during_work", arrives_during_work}};
   const std::string_view name = argc > 1 ? argv[1] : "";
   const std::size_t rank = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
   if (name == "without_mpi") {

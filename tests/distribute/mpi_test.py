@@ -127,6 +127,33 @@ class MpiTest(unittest.TestCase):
                         r"[23] s; at keys 0 to 383",
                     )
 
+    def test_ranks_that_work_for_long_are_waited_for(self):
+        for working in (0, 1):
+            with self.subTest(working=working):
+                self.assert_succeeds(4, "works", working)
+
+    def test_bytes_arrive_while_all_ranks_work(self):
+        self.assert_succeeds(2, "arrives_during_work")
+
+    def test_a_stopped_rank_is_named_along_a_chain(self):
+        for scenario in ("stops_at_work", "stops_while_it_waits"):
+            with self.subTest(scenario):
+                run = self.run_ranks(4, scenario)
+                self.assertNotEqual(run.status, 0, run.output)
+                self.assertLess(run.seconds, 3 * DEADLINE_S + START_S)
+                # mpirun wakes the stopped one when it ends the job.
+                for rank in ("1", "2"):
+                    self.assertIn(
+                        "rank 3 did not answer within 2 s",
+                        run.failures.get(rank, "nothing"),
+                    )
+
+    def test_ranks_that_wait_for_each_other_end(self):
+        run = self.run_ranks(3, "wait_for_each_other")
+        self.assertNotEqual(run.status, 0, run.output)
+        self.assertLess(run.seconds, 2 * DEADLINE_S + START_S)
+        self.assertEqual(len(run.failures), 3, run.output)
+
     def test_a_rank_that_stops_in_the_middle_of_a_message_ends_all(self):
         run = self.run_ranks(3, "stops_in_a_ring", 1)
         self.assertNotEqual(run.status, 0, run.output)

@@ -20,6 +20,7 @@
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/rank_job.h"
+#include "shell/visible_work.h"
 
 namespace headwise::cli {
 namespace {
@@ -282,7 +283,7 @@ Outcome run_on(const RunFlags& flags, Communicator* group) {
     return group == nullptr ? own : agreed(*group, own);
   };
   HEADWISE_TRY(agree(files_of(flags).check()));
-  const auto files = read_files(flags);
+  const auto files = work_visibly(group, [&] { return read_files(flags); });
   HEADWISE_TRY(agree(files ? Outcome() : Outcome(files.error())));
   const AttentionOptions options =
       options_of(flags, files->past, files->operation);
@@ -296,9 +297,13 @@ Outcome run_on(const RunFlags& flags, Communicator* group) {
     return in_option_words(in_rotary_words(result.error()), flags.operation);
   }
   const bool writes = group == nullptr || group->rank() == 0;
-  return agree(
-      writes ? written(write_results(flags, *result, files->arrays.batched))
-             : Outcome());
+  return agree(writes ? written(work_visibly(group,
+                                             [&] {
+                                               return write_results(
+                                                   flags, *result,
+                                                   files->arrays.batched);
+                                             }))
+                      : Outcome());
 }
 
 Outcome run_run(const RunFlags& flags, const Streams&) {

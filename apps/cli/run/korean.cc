@@ -71,10 +71,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "mpirun으로 실행할 때, 계산을 토큰이나 헤드로, 또는 둘 중 알맞은 "
      "쪽으로(auto) 프로세스에 나눕니다. 저장되는 파일은 프로세스가 하나일 때와 "
      "같습니다"},
-    {"with --parallel: longest wait for another process in seconds, which "
-     "computes meanwhile (default 600)",
-     "--parallel에서, 계산 중인 다른 프로세스를 기다리는 가장 긴 시간(초, "
-     "기본값 600)"},
+    {"with --parallel: longest silence of a process in seconds; one that "
+     "computes or reads and writes files is not silent (default 600)",
+     "--parallel에서: 프로세스가 응답하지 않아도 되는 가장 긴 시간(초). "
+     "계산하거나 "
+     "파일을 읽고 쓰는 프로세스는 응답합니다(기본값 600)"},
     {"write past and new keys and values to this folder: key.npy and "
      "value.npy, for --past-key and --past-value of the next call",
      "이전과 새 토큰의 키와 밸류를 이 폴더의 key.npy와 value.npy에 저장합니다. "

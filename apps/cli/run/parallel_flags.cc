@@ -61,8 +61,8 @@ void add_parallel_options(const Arguments& ranks, ParallelFlags& flags) {
   ranks
       .add_count(
           "--deadline", flags.deadline,
-          "with --parallel: longest wait for another process in seconds, "
-          "which computes meanwhile (default 600)")
+          "with --parallel: longest silence of a process in seconds; one that "
+          "computes or reads and writes files is not silent (default 600)")
       .advanced();
 }
 

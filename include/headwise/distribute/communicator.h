@@ -7,11 +7,19 @@
 // on the way, so no result depends on who was faster. All ranks run on machines
 // with the same byte order. A rank uses its communicator on one thread.
 //
-// A rank waits for another at most until the deadline; where the other has to
-// wait for third ranks first, half as long again, so that a failure is blamed
-// on the rank that failed. The first failure that a rank notices ends the
-// group: all ranks are told, every wait ends, and every later call fails. A
-// rank that fails by itself calls abort().
+// A rank that waits asks the one it waits for whether it is alive. A rank
+// answers while it waits itself, and while it does long work within
+// busy_with(); all other work is silent. Its partners end the wait
+//
+// - when it has not answered for the deadline, or
+// - when it answers, but neither it nor any rank that it waits for has got on
+//   with its work for one and a half deadlines: ranks that wait for each other.
+//
+// So a rank that computes for hours is waited for, by any number of ranks in a
+// chain, and a rank that was stopped is named by the one that waits for it. The
+// first failure that a rank notices ends the group: all ranks are told, every
+// wait ends, and every later call fails. A rank that fails by itself calls
+// abort().
 //
 // Errors of every function: rank_failure for a rank that failed, ended or did
 // not answer within the deadline. The message names that rank, the operation
@@ -52,8 +60,7 @@ class Communicator {
   std::size_t rank() const { return rank_; }
   std::size_t ranks() const { return ranks_; }
 
-  // The longest wait for a rank that waits for no third rank; otherwise up to
-  // 1.5 times as long.
+  // The longest silence of a rank that another one waits for.
   std::chrono::milliseconds deadline() const { return deadline_; }
   void set_deadline(std::chrono::milliseconds deadline) {
     deadline_ = std::min(deadline, kLongestDeadline);
@@ -81,6 +88,12 @@ class Communicator {
   Result<Transfer> start_receive(std::span<std::byte> bytes, std::size_t from);
   // Errors: also invalid_argument for a copy of a transfer that was finished.
   Status finish(Transfer& transfer);
+
+  // Does work that takes long, such as computing or writing a file. Meanwhile
+  // transfers advance, and ranks that wait for this one learn that it is alive.
+  // `work` must not use the group; it may run on another thread. Returns what
+  // it returns; an exception thrown by it reaches the caller.
+  Status busy_with(FunctionRef<Status()> work);
 
   Status send(std::span<const std::byte> bytes, std::size_t to);
   Status receive(std::span<std::byte> bytes, std::size_t from);
@@ -121,6 +134,12 @@ class Communicator {
     // has ended. Errors name the other rank.
     virtual Result<bool> wait(std::chrono::steady_clock::time_point until) = 0;
   };
+  // What is known of another rank.
+  struct SignsOfLife {
+    using Time = std::chrono::steady_clock::time_point;
+    Time answered;  // when it was last there
+    Time moved;     // when it, or a rank that it waits for, last got on
+  };
 
  protected:
   Communicator(std::size_t rank, std::size_t ranks);
@@ -134,30 +153,34 @@ class Communicator {
       std::span<std::byte> bytes, std::size_t from) = 0;
   // Ends the waits of all other ranks with this error.
   virtual void tell(const Error& reason) noexcept = 0;
+  // This rank begins to wait for another, until it stops waiting.
+  virtual void start_waiting(std::size_t other) = 0;
+  virtual void stop_waiting() = 0;
+  // Of a rank that this one waits for. What is known may be older than the
+  // wait.
+  virtual SignsOfLife signs_of(std::size_t other) = 0;
+  virtual Status work_visibly(FunctionRef<Status()> work) = 0;
 
   struct State;
   Status check_rank(std::string_view operation, std::string_view argument,
                     std::size_t rank) const;
   Result<Transfer> start(Result<std::unique_ptr<Pending>> pending,
                          std::size_t other);
-  Status finish_within(Transfer& transfer, std::chrono::milliseconds patience);
-  Status finish_within(const Result<Transfer>& started,
-                       std::chrono::milliseconds patience);
-  Status send_text(std::string_view text, std::size_t to,
-                   std::chrono::milliseconds patience);
-  Result<std::string> receive_text(std::size_t from,
-                                   std::chrono::milliseconds patience);
-  // How long to wait for a rank that waits for `others` of at most `most`
-  // ranks, one after another, before it answers.
-  std::chrono::milliseconds patience(std::size_t others,
-                                     std::size_t most) const;
+  Status wait(Pending& pending, std::size_t other);
+  Status send_text(std::string_view text, std::size_t to);
+  Result<std::string> receive_text(std::size_t from);
   // Rank 0 makes one text of those of all ranks, which every rank gets.
   Result<std::string> decide(
       std::string_view own,
       FunctionRef<std::string(std::span<const std::string>)> decision);
   // The status that was decided; an error ends the group.
   Status conclude(const Result<std::string>& decided);
-  Error fail(const Error& error);
+  // Ends the group, if it has not ended, with what the others are told.
+  void end(const Error& own, const Error& told) noexcept;
+  Error fail(const Error& error) noexcept;
+  // What `work` returns. After an error that a transfer could outlive, the
+  // group ends: its bytes are the caller's.
+  Status together(FunctionRef<Status()> work);
 
   std::size_t rank_;
   std::size_t ranks_;
