@@ -2,6 +2,7 @@
 // standard error; this is the only file that writes errors and picks the exit
 // code.
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <new>
 #include <string>
@@ -34,14 +35,18 @@ int report(const Outcome& outcome) {
   }
   // A message may quote a file, and files may hold lines of any length.
   constexpr std::size_t kColumns = 2000;
-  std::cerr << "headwise: " << said_by()
-            << cut_to(error_text(outcome.error().error), kColumns) << '\n';
+  // In one piece: several processes may write to one terminal.
+  std::cerr << "headwise: " + said_by() +
+                   cut_to(error_text(outcome.error().error), kColumns) + '\n';
   if (outcome.error().exit == Exit::usage) {
     std::cerr << say({"Try headwise --help, or headwise COMMAND --help.\n",
                       "도움말: headwise --help 또는 headwise 명령 --help\n"});
   }
   return static_cast<int>(outcome.error().exit);
 }
+
+// Other threads may still run, and MPI waits for a process that does not come.
+void give_up(const Error& error) { std::_Exit(report(Outcome(error))); }
 
 int end(const Outcome& outcome) {
   const int exit_code = report(outcome);
@@ -73,6 +78,7 @@ int main(int argc, char** argv) {
   // its results elsewhere.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
+  cli::set_give_up(cli::give_up);
   try {
     return cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {

@@ -10,10 +10,15 @@
 
 namespace headwise::cli {
 
+// MPI begins and ends when all processes do, and has no deadline for that. If
+// one does not come in time, this is called, on another thread; it ends the
+// process.
+using GiveUp = void (*)(const Error& error);
+
 // The processes of the job, which all call this. Errors: those of mpi_ranks();
 // unsupported in a build without MPI.
 Result<std::unique_ptr<Communicator>> begin_mpi(
-    std::chrono::milliseconds deadline);
+    std::chrono::milliseconds deadline, GiveUp give_up);
 // After begin_mpi(), when its group is gone. end_mpi() waits for all processes;
 // abort_mpi() ends them.
 void end_mpi();

@@ -4,7 +4,8 @@
 
 namespace headwise::cli {
 
-Result<std::unique_ptr<Communicator>> begin_mpi(std::chrono::milliseconds) {
+Result<std::unique_ptr<Communicator>> begin_mpi(std::chrono::milliseconds,
+                                                GiveUp) {
   return Error(ErrorCode::unsupported,
                {.given = "this headwise was built without MPI, so several "
                          "processes cannot run it together",

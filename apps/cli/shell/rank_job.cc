@@ -6,8 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "mpi_job.h"
-
 namespace headwise::cli {
 namespace {
 
@@ -15,6 +13,7 @@ struct Job {
   std::unique_ptr<Communicator> group;
   bool mpi = false;
   bool failed_together = false;
+  GiveUp give_up = nullptr;
 };
 
 Job& job() {
@@ -33,13 +32,15 @@ bool started_by_launcher() {
 
 }  // namespace
 
+void set_give_up(GiveUp give_up) { job().give_up = give_up; }
+
 Result<Communicator*> join_job(std::chrono::milliseconds deadline) {
   if (!started_by_launcher()) {
     job().group = Communicator::self();
     return job().group.get();
   }
   job().mpi = true;
-  auto group = begin_mpi(deadline);
+  auto group = begin_mpi(deadline, job().give_up);
   HEADWISE_TRY(group);
   job().group = *std::move(group);
   return job().group.get();

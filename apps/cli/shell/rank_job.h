@@ -12,9 +12,13 @@
 
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
+#include "mpi_job.h"
 #include "outcome.h"
 
 namespace headwise::cli {
+
+// What to do if the processes do not begin or end together; main() says it.
+void set_give_up(GiveUp give_up);
 
 // Joins the job that this process was started in; a process that was started
 // alone is a group of one. Called once; the group lives until leave_job().
