@@ -12,29 +12,12 @@ import unittest
 import cli_case
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, SECONDS, USAGE
 from run_case import RunCase
+from together_case import JOB, MPIRUN, said_in
 
-MPIRUN = os.environ.get("HEADWISE_MPIRUN", "")
-JOB = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    # More processes than cores, all on this machine.
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "OMPI_MCA_btl_tcp_if_include": "lo",
-    "OMPI_MCA_oob_tcp_if_include": "lo",
-    "OMPI_MCA_plm_rsh_agent": "",
-}
 H, HKV, D, DV = 4, 2, 5, 7
 
 
-def said_in(done):
-    """The lines of headwise, without those of mpirun."""
-    return [line for line in done.stderr.splitlines()
-            if line.startswith("headwise: ")]
-
-
-class TogetherCase(RunCase):
+class CallCase(RunCase):
     def setUp(self):
         super().setUp()
         self.random = random.Random(1)
@@ -63,7 +46,7 @@ class TogetherCase(RunCase):
             env={**os.environ, **JOB})
 
 
-class AloneTest(TogetherCase):
+class AloneTest(CallCase):
     def test_one_process_is_a_job_of_one(self):
         call = self.call("--causal")
         self.succeed(*call, "--out", "alone.npy")
@@ -86,7 +69,7 @@ class AloneTest(TogetherCase):
 
 
 @unittest.skipUnless(MPIRUN, "no mpirun, or a command without MPI")
-class TogetherTest(TogetherCase):
+class TogetherTest(CallCase):
     def assert_same_files(self, ranks, *call, scheme="context", layout=()):
         self.succeed(*call, *layout, "--out", "alone.npy", "--lse", "alone_lse.npy")
         done = self.mpirun(ranks, *call, *layout, "--parallel", scheme,
