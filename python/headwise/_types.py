@@ -28,6 +28,7 @@ class Dropout(TypedDict, total=False):
     layer: int
     sequence_ids: Integers  # (B)
     keep_mask: Array  # (B, Hq, Lq, Lkv), bool
+    first_key: int
 
 
 class StatisticsOptions(TypedDict, total=False):

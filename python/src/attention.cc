@@ -82,7 +82,8 @@ Options; None is the default of each:
     empty_rows    what rows without a key give: "zero" (default), "uniform",
                   "nan"
     dropout       {"p": 0.1, "training": True, "seed": 7, "step": 0, "layer": 0,
-                  "sequence_ids": (B), "keep_mask": (B, Hq, Lq, Lkv)}
+                  "sequence_ids": (B), "keep_mask": (B, Hq, Lq, Lkv),
+                  "first_key": that of a part of the keys}
     attn_weights  "per_head", "mean" or "after_dropout": also return them
     scores        "raw", "softcap", "bias" or "softmax": also return them
     executor      Executor.with_threads(n)

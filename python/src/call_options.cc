@@ -88,6 +88,11 @@ constexpr OptionField kDropout[] = {
        o.attention.dropout.keep_mask = booleans<4>(
            value, o.named("dropout.keep_mask"), "(B, Hq, Lq, Lkv)", o.memory());
      }},
+    {"first_key",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.dropout.place.first_key =
+           unsigned_integer(value, o.named("dropout.first_key"));
+     }},
 };
 
 constexpr OptionField kStatistics[] = {

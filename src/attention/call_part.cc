@@ -44,30 +44,49 @@ QueryStart start_of_part(const QueryStart& start, const AttentionShape& whole,
   return part.sequences.count == 0 ? QueryStart() : QueryStart(of(0));
 }
 
-Status check_dropout(const Dropout& dropout, const CallPart& part,
-                     std::string_view operation) {
-  const bool generated = dropout.training && dropout.p.value_or(0) > 0 &&
-                         dropout.keep_mask.data() == nullptr;
-  return generated && (part.heads.first != 0 || part.heads.step != 1)
-             ? Status(value_error(operation, "dropout", "asked for",
-                                  "none in a part of the heads",
+std::size_t count_of(const AddedKeys& added) {
+  return (added.bias_k.data() != nullptr ? 1U : 0U) +
+         (added.zero_attn ? 1U : 0U);
+}
+
+// The columns of the added keys are those behind the longest sequence.
+Status check_keep_mask(const AttentionShape& whole, const Dropout& dropout,
+                       const AddedKeys& added_keys, const CallPart& part,
+                       std::string_view operation) {
+  const bool ends_earlier = part.keys.first + part.keys.count != whole.Lkv;
+  return dropout.keep_mask.data() != nullptr && count_of(added_keys) != 0 &&
+                 whole.offsets.ragged() && ends_earlier
+             ? Status(value_error(operation, "dropout.keep_mask", "given",
+                                  "none for added keys in a part of a ragged "
+                                  "batch",
                                   ErrorCode::unsupported))
              : ok();
 }
 
+DropoutPlace place_of_part(const DropoutPlace& whole, const CallPart& part) {
+  return {.first_head = whole.first_head + part.heads.first * whole.head_step,
+          .head_step = whole.head_step * part.heads.step,
+          .first_key = whole.first_key + part.keys.first};
+}
+
+// A keep mask has the columns of the added keys behind those of the keys.
 Dropout dropout_of_part(const Dropout& dropout, const CallPart& part,
-                        PartNumbers& numbers) {
+                        std::size_t added_keys, PartNumbers& numbers) {
   Dropout cut = dropout;
   cut.sequence_ids = numbers.keep(part.sequences.count, [&](std::size_t n) {
     const std::size_t b = part.sequences[n];
     return dropout.sequence_ids.data() == nullptr ? static_cast<std::int64_t>(b)
                                                   : dropout.sequence_ids(b);
   });
-  // It has the columns of all keys, and so has every part that may drop.
+  const PartRange columns = {part.keys.first, part.keys.count + added_keys};
   cut.keep_mask = part_along(
       0,
-      part_along(1, part_along(2, dropout.keep_mask, part.queries), part.heads),
+      part_along(1,
+                 part_along(2, part_along(3, dropout.keep_mask, columns),
+                            part.queries),
+                 part.heads),
       part.sequences);
+  cut.place = place_of_part(dropout.place, part);
   return cut;
 }
 
@@ -83,7 +102,8 @@ Result<HeadGroups> groups_of_part(const HeadMap& whole, const CallPart& part) {
 
 AttentionOptions cut_options(const AttentionShape& whole,
                              const AttentionOptions& options,
-                             const CallPart& part, PartNumbers& numbers) {
+                             const AddedKeys& added_keys, const CallPart& part,
+                             PartNumbers& numbers) {
   AttentionOptions cut = options;
   cut.mask = mask_of_part(options.mask, part, numbers);
   cut.bias = bias_of_part(options.bias, part);
@@ -99,7 +119,8 @@ AttentionOptions cut_options(const AttentionShape& whole,
     cut.offsets = {};
   }
   if (options.dropout.training || options.dropout.keep_mask.data() != nullptr) {
-    cut.dropout = dropout_of_part(options.dropout, part, numbers);
+    cut.dropout =
+        dropout_of_part(options.dropout, part, count_of(added_keys), numbers);
   }
   return cut;
 }
@@ -136,11 +157,13 @@ Result<OptionsOfPart> options_of_part(const AttentionShape& whole,
     return value_error(operation, "statistics", "asked for",
                        "none in a part of a call", ErrorCode::unsupported);
   }
-  HEADWISE_TRY(check_dropout(options.dropout, part, operation));
+  HEADWISE_TRY(check_keep_mask(whole, options.dropout,
+                               operation_options.added_keys, part, operation));
   auto groups = groups_of_part(whole.heads(), part);
   HEADWISE_TRY(groups);
   PartNumbers numbers;
-  AttentionOptions cut = cut_options(whole, options, part, numbers);
+  AttentionOptions cut =
+      cut_options(whole, options, operation_options.added_keys, part, numbers);
   return OptionsOfPart{
       std::move(cut),
       cut_operation_options(operation_options, *std::move(groups), part),

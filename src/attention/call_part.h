@@ -30,8 +30,8 @@ CallPart whole_call(const AttentionShape& whole);
 // sequence, and then no longer ragged. query_start becomes a number even if it
 // is bottom_right().
 //
-// Errors: unsupported for statistics, and for dropout of some heads without a
-// keep_mask: both depend on places in the whole call; out_of_memory.
+// Errors: unsupported for statistics, and for a keep_mask with columns of added
+// keys in a ragged batch; out_of_memory.
 Result<OptionsOfPart> options_of_part(const AttentionShape& whole,
                                       const AttentionOptions& options,
                                       const OperationOptions& operation_options,

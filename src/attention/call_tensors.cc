@@ -170,6 +170,8 @@ constexpr std::array<CallTensorRow, kCallTensors> kTable = {{
      Condition::alibi, Parts::of_keys},
     {"state.sinks", kRowAxes, kRaggedRow, kRow, kFloat, Need::if_wanted,
      Condition::sinks, Parts::last_of_keys},
+    {"state.bias", kBiasAxes, "", kBias, kFloat, Need::if_wanted,
+     Condition::bias, Parts::none},
 }};
 
 }  // namespace

@@ -55,8 +55,9 @@ enum class CallTensor : std::uint8_t {
   state_d_value,
   state_d_alibi,
   state_d_sinks,
+  state_d_bias,
 };
-inline constexpr std::size_t kCallTensors = 42;
+inline constexpr std::size_t kCallTensors = 43;
 
 // An extent, by what it counts.
 enum class Size : std::uint8_t {

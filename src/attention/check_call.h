@@ -102,7 +102,7 @@ Status check_backward(const AttentionSpec& spec,
                       const BackwardInputsOf<T>& inputs,
                       const AttentionGradientsOf<T>& gradients) {
   using enum CallTensor;
-  const std::array<CallArgument, 14> read = {{
+  const std::array<CallArgument, 15> read = {{
       {query, false, inputs.query},
       {key, false, inputs.key},
       {value, false, inputs.value},
@@ -117,6 +117,7 @@ Status check_backward(const AttentionSpec& spec,
       {bias_k, true, spec.added_keys.bias_k()},
       {bias_v, true, spec.added_keys.bias_v()},
       {sinks, true, spec.sinks.view()},
+      {state_d_bias, true, gradients.state.bias},
   }};
   const std::array<CallArgument, 15> written = {{
       {d_query, false, gradients.query},

@@ -34,14 +34,13 @@ constexpr PartTexts kOfQueries = {"none in a part of the queries",
 
 Status check_options(std::string_view operation,
                      const AttentionOptions& attention_options,
-                     const OperationOptions& options, bool drops,
+                     const OperationOptions& options,
                      const PartTexts& expected) {
   for (const auto& [argument, asked] :
        {std::pair("attn_weights",
                   attention_options.attn_weights != AttnWeights::none),
         std::pair("scores", attention_options.scores != ScoresStage::none),
-        std::pair("statistics", options.statistics.any()),
-        std::pair("dropout", drops)}) {
+        std::pair("statistics", options.statistics.any())}) {
     if (asked) {
       return value_error(operation, argument, "asked for", expected.none,
                          ErrorCode::unsupported);
@@ -121,8 +120,7 @@ Status check_no_part(std::string_view operation,
 
 Status check_parts(std::string_view operation,
                    const AttentionOptions& attention_options,
-                   const OperationOptions& options, const BoundMask& mask,
-                   bool drops) {
+                   const OperationOptions& options, const BoundMask& mask) {
   const bool some_keys = options.key_part != KeyPart::all;
   const bool some_queries = options.query_part != QueryPart::all;
   if (!some_keys && !some_queries) {
@@ -133,7 +131,7 @@ Status check_parts(std::string_view operation,
                        "all with a key_part", ErrorCode::unsupported);
   }
   HEADWISE_TRY(check_keys_of_part(operation, options.key_part, mask.shape()));
-  HEADWISE_TRY(check_options(operation, attention_options, options, drops,
+  HEADWISE_TRY(check_options(operation, attention_options, options,
                              some_keys ? kOfKeys : kOfQueries));
   return some_keys ? check_blocks(operation, mask) : ok();
 }

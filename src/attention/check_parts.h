@@ -42,8 +42,7 @@ Status check_no_part(std::string_view operation,
 // of keys.
 Status check_parts(std::string_view operation,
                    const AttentionOptions& attention_options,
-                   const OperationOptions& options, const BoundMask& mask,
-                   bool drops);
+                   const OperationOptions& options, const BoundMask& mask);
 
 // Whether the keys of each sequence end where a block does. Errors:
 // invalid_argument.

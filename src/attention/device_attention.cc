@@ -49,6 +49,11 @@ Status check_device_options(const AttentionOptions& attention_options,
                        "none on cuda: only the CPU has relative positions",
                        ErrorCode::unsupported);
   }
+  if (attention_options.dropout.place != DropoutPlace()) {
+    return value_error("attention", "dropout.place", "given",
+                       "none on cuda: only the CPU takes a part of a call",
+                       ErrorCode::unsupported);
+  }
   if (options.key_part != KeyPart::all) {
     return value_error("attention", "key_part", name_of(options.key_part),
                        "all on cuda: only the CPU takes a part of the keys",

@@ -157,8 +157,7 @@ Result<AttentionSpec> AttentionSpec::create(
     return value_error(operation, "attn_weights", "mean",
                        "per_head or none with statistics");
   }
-  HEADWISE_TRY(check_parts(operation, options, operation_options, *mask,
-                           dropout->active()));
+  HEADWISE_TRY(check_parts(operation, options, operation_options, *mask));
   const bool additive = operation_options.score_weight.data() != nullptr;
   return AttentionSpec{
       shape,

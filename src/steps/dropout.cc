@@ -84,8 +84,8 @@ bool BoundDropout::keeps(std::size_t b, std::size_t h, std::size_t i,
     return dropout_.keep_mask(b, h, i, column(j));
   }
   const PhiloxCounter words = philox4x32(
-      {sequence_id(b), low_word(h), position(b, i), low_word(j / 4)}, key_);
-  return words[j % 4] >= threshold_;
+      {sequence_id(b), head(h), position(b, i), low_word(key(j) / 4)}, key_);
+  return words[key(j) % 4] >= threshold_;
 }
 
 std::uint32_t BoundDropout::sequence_id(std::size_t b) const {
@@ -94,8 +94,18 @@ std::uint32_t BoundDropout::sequence_id(std::size_t b) const {
                       : b);
 }
 
+std::uint32_t BoundDropout::head(std::size_t h) const {
+  return low_word(dropout_.place.first_head + h * dropout_.place.head_step);
+}
+
+// In a part of the keys, positions count from the part's first key.
 std::uint32_t BoundDropout::position(std::size_t b, std::size_t i) const {
-  return low_word(i + static_cast<std::uint64_t>(context_.first_position(b)));
+  return low_word(i + static_cast<std::uint64_t>(context_.first_position(b)) +
+                  dropout_.place.first_key);
+}
+
+std::size_t BoundDropout::key(std::size_t j) const {
+  return BoundAddedKeys::is_number(j) ? j : j + dropout_.place.first_key;
 }
 
 Result<Tensor<bool, 4>> BoundDropout::materialize() const try {

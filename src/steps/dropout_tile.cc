@@ -10,9 +10,8 @@ void fill_words(const BoundDropout& dropout, const Tile& tile,
   if (keep_mask.data() == nullptr) {
     kernels::dropout_tile().draw(
         {dropout.key(), dropout.threshold(), dropout.sequence_id(tile.b),
-         static_cast<std::uint32_t>(tile.h),
-         dropout.position(tile.b, tile.first_query), tile.first_key,
-         tile.queries, tile.keys},
+         dropout.head(tile.h), dropout.position(tile.b, tile.first_query),
+         dropout.key(tile.first_key), tile.queries, tile.keys},
         kept.data());
     return;
   }

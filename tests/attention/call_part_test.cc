@@ -131,8 +131,7 @@ std::vector<PartRange> ranges(const std::vector<std::size_t>& cuts,
 testing::AssertionResult same_in_parts(const AttentionShape& tensors,
                                        const Inputs<float>& in,
                                        const OptionsCase& call,
-                                       const std::vector<std::size_t>& keys,
-                                       bool cut_heads) {
+                                       const std::vector<std::size_t>& keys) {
   const AttentionShape shape =
       AttentionSpec::create(tensors, call.options, call.operation_options)
           .value()
@@ -156,9 +155,6 @@ testing::AssertionResult same_in_parts(const AttentionShape& tensors,
     if (auto same = same_bits(cut.out, want); !same) {
       return same << ", " << call.name << ", " << heads.size()
                   << " parts of the heads";
-    }
-    if (!cut_heads) {
-      break;
     }
   }
   return testing::AssertionSuccess();
@@ -186,7 +182,7 @@ TEST(CallPartTest, PartsOfQueriesHeadsSequencesAndKeysHaveTheBitsOfOneCall) {
       if (has_blocks_in_place(
               AttentionSpec::create(shape, call.options, call.operation_options)
                   .value())) {
-        EXPECT_TRUE(same_in_parts(shape, in, call, {0, 128, 256}, true));
+        EXPECT_TRUE(same_in_parts(shape, in, call, {0, 128, 256}));
       }
     }
   }
@@ -199,8 +195,7 @@ TEST(CallPartTest, PartsWithAllKeysTakeTheOptionsThatNeedAllKeys) {
   for (OptionsCase call : every_options(every_mask)) {
     call.options.attn_weights = AttnWeights::none;
     call.options.scores = ScoresStage::none;
-    EXPECT_TRUE(
-        same_in_parts(shape, in, call, {0}, !call.options.dropout.training));
+    EXPECT_TRUE(same_in_parts(shape, in, call, {0}));
   }
 }
 
@@ -229,9 +224,9 @@ TEST(CallPartTest, NumbersPerSequenceSharedIdsAndUnevenGroupsAreCut) {
        {.mask = window(2, 1, 280), .query_start = 290}},
       {"shared ids", {.mask = ids}}};
   for (OptionsCase call : cases) {
-    EXPECT_TRUE(same_in_parts(shape, in, call, {0, 128, 256}, true));
+    EXPECT_TRUE(same_in_parts(shape, in, call, {0, 128, 256}));
     call.operation_options.kv_groups = groups_of({1, 3});
-    EXPECT_TRUE(same_in_parts(shape, in, call, {0, 256}, true));
+    EXPECT_TRUE(same_in_parts(shape, in, call, {0, 256}));
   }
 }
 
@@ -241,15 +236,23 @@ TEST(CallPartTest, DropoutOfAKeepMaskAndOfSequenceIdsIsCut) {
   const auto keep =
       coin_tosses<4>({shape.B, shape.Hq, shape.Lq, shape.Lkv}, 7331, 0.5);
   const auto ids = tensor_of<std::int64_t, 1>({2}, {9, 4});
+  const std::vector<std::size_t> keys = {0, 128, 256};
   EXPECT_TRUE(same_in_parts(
-      shape, in, {"keep_mask", {.dropout = {.p = 0.5, .keep_mask = keep}}}, {0},
-      true));
+      shape, in, {"keep_mask", {.dropout = {.p = 0.5, .keep_mask = keep}}},
+      keys));
   EXPECT_TRUE(same_in_parts(
       shape, in,
       {"sequence_ids",
        {.query_start = 3,
         .dropout = {.p = 0.5, .training = true, .sequence_ids = ids}}},
-      {0}, false));
+      keys));
+  const auto more =
+      coin_tosses<4>({shape.B, shape.Hq, shape.Lq, shape.Lkv + 1}, 7332, 0.5);
+  EXPECT_TRUE(same_in_parts(shape, in,
+                            {"keep_mask of added keys",
+                             {.dropout = {.p = 0.5, .keep_mask = more}},
+                             {.added_keys = {.zero_attn = true}}},
+                            keys));
 }
 
 TEST(CallPartTest, ASequenceOfARaggedBatchIsAPart) {
@@ -262,7 +265,10 @@ TEST(CallPartTest, ASequenceOfARaggedBatchIsAPart) {
       .B = 3, .Hq = 4, .Hkv = 2, .Lq = 33, .Lkv = 300, .D = 4, .Dv = 4};
   const EveryMask every_mask(longest, true);
   const auto lengths = tensor_of<std::int64_t, 1>({3}, {150, 30, 290});
+  const auto keep = coin_tosses<4>({3, 4, 33, 300}, 7341, 0.5);
   const OptionsCase cases[] = {
+      {"dropout", {.dropout = {.p = 0.5, .training = true}}},
+      {"keep_mask", {.dropout = {.p = 0.5, .keep_mask = keep}}},
       {"causal", {.mask = causal(), .query_start = QueryStart::bottom_right()}},
       {"lengths", {.mask = key_lengths(lengths) & window(150, 20)}},
       {"bias", {.bias = every_mask.biases().finite(), .query_start = 20}}};
@@ -321,13 +327,20 @@ TEST(CallPartTest, WhatDependsOnPlacesInTheWholeCallIsRefused) {
   EXPECT_EQ(options_of_part(shape, {}, with_statistics, part).error().message(),
             "attention: statistics is asked for, expected none in a part of a "
             "call");
-  const AttentionOptions dropping = {.dropout = {.p = 0.5, .training = true}};
-  EXPECT_TRUE(options_of_part(shape, dropping, {}, part));
-  part.heads = {2, 2};
-  part.kv_heads = {1, 1};
-  EXPECT_EQ(options_of_part(shape, dropping, {}, part).error().message(),
-            "attention: dropout is asked for, expected none in a part of the "
-            "heads");
+  // A part that ends with a shorter sequence has no place for their columns.
+  AttentionShape ragged = shape;
+  const auto offsets = tensor_of<std::int64_t, 1>({3}, {0, 5, 8});
+  ragged.offsets = {offsets, offsets};
+  part.sequences = {1, 1};
+  part.keys = {0, 3};
+  const auto keep =
+      coin_tosses<4>({shape.B, shape.Hq, shape.Lq, shape.Lkv + 1}, 7360, 0.5);
+  EXPECT_EQ(options_of_part(ragged, {.dropout = {.p = 0.5, .keep_mask = keep}},
+                            {.added_keys = {.zero_attn = true}}, part)
+                .error()
+                .message(),
+            "attention: dropout.keep_mask is given, expected none for added "
+            "keys in a part of a ragged batch");
 }
 
 }  // namespace

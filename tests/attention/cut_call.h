@@ -102,6 +102,7 @@ class CutOptions {
         }
       }
     }
+    options_.dropout.place = {cut.first_head, cut.head_step, cut.first_key};
     if (cut.heads != whole.shape.Hq) {
       cut_heads(cut);
     }

@@ -605,9 +605,6 @@ void expect_options_refused(Part part, const std::string& of_part) {
       part, {.scores = ScoresStage::raw},
       "scores is asked for, expected none in a part of the " + of_part);
   expect_option_refused(
-      part, {.dropout = {.p = 0.1, .training = true}},
-      "dropout is asked for, expected none in a part of the " + of_part);
-  expect_option_refused(
       part, {.empty_rows = EmptyRow::uniform},
       "empty_rows is uniform, expected zero or nan in a part of the " +
           of_part);

@@ -45,7 +45,6 @@ struct StateTensors {
 inline AttentionOptions options_of_parts(AttentionOptions options) {
   options.attn_weights = AttnWeights::none;
   options.scores = ScoresStage::none;
-  options.dropout = {};
   if (options.empty_rows == EmptyRow::uniform) {
     options.empty_rows = EmptyRow::zero;
   }

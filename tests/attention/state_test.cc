@@ -345,9 +345,6 @@ TEST(KeyPartErrorsTest, WhatNeedsAllKeysIsRefused) {
     EXPECT_EQ(message_for(part, {}, {.rows = true}),
               "attention: statistics is asked for, expected none in a part of "
               "the keys");
-    EXPECT_EQ(message_for(part, {.dropout = {.p = 0.1, .training = true}}),
-              "attention: dropout is asked for, expected none in a part of the "
-              "keys");
     EXPECT_EQ(message_for(part, {.empty_rows = EmptyRow::uniform}),
               "attention: empty_rows is uniform, expected zero or nan in a "
               "part of the keys");

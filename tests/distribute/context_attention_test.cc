@@ -328,13 +328,12 @@ TEST(ContextAttentionErrorsTest, DifferentOptionsAreAnErrorOnAll) {
 
 TEST(ContextAttentionErrorsTest, WhatNeedsAllKeysIsRefusedUnlessGathered) {
   const auto none = [](std::size_t, auto&, auto&) {};
-  const ContextCall dropping = {
-      .options = {.dropout = {.p = 0.1, .training = true}}};
-  for (const std::string& message : messages_of(dropping, none)) {
-    EXPECT_THAT(message, HasSubstr("dropout is asked for, expected none in a "
-                                   "part of the keys"));
+  const ContextCall uniform = {.options = {.empty_rows = EmptyRow::uniform}};
+  for (const std::string& message : messages_of(uniform, none)) {
+    EXPECT_THAT(message, HasSubstr("empty_rows is uniform, expected zero or "
+                                   "nan in a part of the keys"));
   }
-  ContextCall gathered = dropping;
+  ContextCall gathered = uniform;
   gathered.keys = KeyTransport::gathered;
   for (const std::string& message : messages_of(gathered, none)) {
     EXPECT_EQ(message, "no error");

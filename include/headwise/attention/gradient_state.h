@@ -29,8 +29,9 @@
 //
 //   query_start                n more than in one call; not bottom_right()
 //   dense masks, biases,       the rows from n on
-//   key_lengths by row, the
-//   query ids of documents
+//   keep masks, key_lengths
+//   by row, the query ids of
+//   documents
 //   everything else            the same
 //
 // A part ends after a multiple of 48 queries, in a ragged batch of each
@@ -50,8 +51,8 @@
 // and without added keys.
 //
 // Errors: unsupported for a call with both kinds of part, for any other
-// gradient than those above, for attention weights, returned scores, dropout
-// and EmptyRow::uniform, on GPUs and in reference_attention_backward();
+// gradient than those above, for attention weights, returned scores and
+// EmptyRow::uniform, on GPUs and in reference_attention_backward();
 // invalid_argument for key_starts that are not multiples of 128 in a part of
 // the keys.
 //
@@ -95,6 +96,11 @@ struct GradientState {
   // The same for d_sinks. These numbers need no keys: only the last part has
   // them, and it does not read them.
   TensorView<float, 3> sinks{};
+  // (as the gradient of the bias), of a call with all keys and queries. It is
+  // read: d_bias starts from these sums instead of 0. So callers that each have
+  // some heads of a bias that is broadcast over the heads can add to it one
+  // after another, sequence by sequence.
+  TensorView<const float, 4> bias{};
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -27,12 +27,15 @@
 //   of documents
 //   key_lengths, key_starts    max(number - n, 0), at most the part's Lkv
 //   keep_first of a window     max(keep_first - n, 0)
+//   dropout.place              first_key n
+//   keep masks                 the columns from n on, and as many behind the
+//                              part's keys as the call has added keys
 //   sinks, added_keys          the same; only the last part takes them
 //   everything else            the same
 //
 // The backward pass takes parts of the keys, too: attention/gradient_state.h.
 //
-// Errors: unsupported for attention weights, scores, statistics, dropout and
+// Errors: unsupported for attention weights, scores, statistics and
 // EmptyRow::uniform, which need all keys at once, and for caches, GPUs,
 // reference_attention() and stepwise_attention(); invalid_argument for
 // key_starts that are not multiples of 128.

@@ -28,6 +28,17 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+// Where a part of a call is in the whole call (attention/state.h), whose
+// weights are dropped: head h of the part is head first_head + h * head_step,
+// and key j is key first_key + j.
+struct DropoutPlace {
+  std::size_t first_head = 0;
+  std::size_t head_step = 1;
+  std::size_t first_key = 0;
+
+  bool operator==(const DropoutPlace&) const = default;
+};
+
 struct Dropout {
   // The probability that a weight is dropped. Not given: 0 or, in a layer, the
   // layer's own.
@@ -43,6 +54,8 @@ struct Dropout {
   // (B, Hq, Lq, Lkv), true = kept: used instead of the generator; p then only
   // gives the factor 1 / (1 - p). Added keys have columns, too.
   TensorView<const bool, 4> keep_mask{};
+  // For the generator; a keep mask is the part's.
+  DropoutPlace place{};
 };
 
 // Dropout that was checked against the sizes of a call.
@@ -72,8 +85,11 @@ class BoundDropout {
   PhiloxKey key() const { return key_; }
   std::uint64_t threshold() const { return threshold_; }
   std::uint32_t sequence_id(std::size_t b) const;
-  // The generator's input for query i of sequence b: its position, modulo 2^32.
+  // The generator's inputs for head h, for query i of sequence b (its
+  // position), both modulo 2^32, and for key j.
+  std::uint32_t head(std::size_t h) const;
   std::uint32_t position(std::size_t b, std::size_t i) const;
+  std::size_t key(std::size_t j) const;
   // No view: the generator decides.
   TensorView<const bool, 4> keep_mask() const { return dropout_.keep_mask; }
   // The column of j in it.

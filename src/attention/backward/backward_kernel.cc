@@ -11,6 +11,7 @@
 #include "attention/backward/gradient_block.h"
 #include "attention/backward/gradient_head.h"
 #include "attention/check_parts.h"
+#include "attention/row_sums.h"
 #include "attention/tasks.h"
 #include "run/float_environment.h"
 
@@ -156,10 +157,10 @@ class Call {
       }
     }
     if (gradients_.alibi.data() != nullptr) {
-      add_rows_up(shares_.slopes, gradients_.alibi);
+      add_rows_up(spec_.shape, shares_.slopes, gradients_.alibi);
     }
     if (gradients_.sinks.data() != nullptr) {
-      add_rows_up(shares_.sinks, gradients_.sinks);
+      add_rows_up(spec_.shape, shares_.sinks, gradients_.sinks);
     }
     add_sequences_up(memory_.d_bias_k, gradients_.bias_k);
     add_sequences_up(memory_.d_bias_v, gradients_.bias_v);
@@ -176,7 +177,7 @@ class Call {
     if (gradients_.bias.data() != nullptr) {
       for_each_task(bias_tasks(spec_, gradients_.bias), [&](WorkerMemory& own,
                                                             std::size_t task) {
-        bias_gradient(spec_, inputs_, gradients_.bias, task, own.heads.front(),
+        bias_gradient(spec_, inputs_, gradients_, task, own.heads.front(),
                       own.blocks.front(), own.scratch.front());
       });
     }
@@ -331,22 +332,6 @@ class Call {
           }
         }
       });
-    }
-  }
-
-  // The sums of a head: sequence by sequence, row by row.
-  void add_rows_up(const TensorView<float, 3>& shares,
-                   const TensorView<float, 1>& sums) const {
-    const FloatEnvironment environment;
-    for (std::size_t h = 0; h < spec_.shape.Hq; ++h) {
-      float sum = 0;
-      for (std::size_t b = 0; b < spec_.shape.B; ++b) {
-        const SequencePlace place = spec_.shape.sequence(b);
-        for (std::size_t i = 0; i < place.Lq; ++i) {
-          sum += shares(place.batch, h, place.first_query + i);
-        }
-      }
-      sums(h) = std::isnan(sum) ? kNaN : sum;
     }
   }
 

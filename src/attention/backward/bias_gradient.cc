@@ -33,22 +33,27 @@ Range broadcast(std::size_t extent, std::size_t n, std::size_t size) {
 class Sum {
  public:
   Sum(const AttentionSpec& spec, const BackwardCallInputs& inputs,
-      const TensorView<float, 4>& d_bias, std::size_t task)
-      : spec_(spec), inputs_(inputs), d_bias_(d_bias) {
-    const std::size_t ranges = query_ranges(spec, d_bias);
+      const CallGradients& gradients, std::size_t task)
+      : spec_(spec),
+        inputs_(inputs),
+        d_bias_(gradients.bias),
+        so_far_(gradients.state.bias) {
+    const std::size_t ranges = query_ranges(spec, d_bias_);
     const std::size_t row = task / ranges;
-    b_ = row / d_bias.extent(1);
-    h_ = row % d_bias.extent(1);
+    b_ = row / d_bias_.extent(1);
+    h_ = row % d_bias_.extent(1);
     const std::size_t first = task % ranges * kQueriesAtOnce;
     queries_ =
-        d_bias.extent(2) == 1
+        d_bias_.extent(2) == 1
             ? Range{0, spec.shape.Lq}
             : Range{first, std::min(first + kQueriesAtOnce, spec.shape.Lq)};
   }
 
   void run(GradientHead& head, GradientBlock& block,
            const GradientScratch& scratch) const {
-    for_each_element([](float& element) { element = 0; });
+    for_each_element([this](std::size_t i, std::size_t j, float& element) {
+      element = so_far_.data() == nullptr ? 0 : so_far_(b_, h_, i, j);
+    });
     const Range sequences = broadcast(d_bias_.extent(0), b_, spec_.shape.B);
     const Range heads = broadcast(d_bias_.extent(1), h_, spec_.shape.Hq);
     for (std::size_t b = sequences.begin; b < sequences.end; ++b) {
@@ -56,8 +61,9 @@ class Sum {
         add_head(b, h, head, block, scratch);
       }
     }
-    for_each_element(
-        [](float& element) { element = std::isnan(element) ? kNaN : element; });
+    for_each_element([](std::size_t, std::size_t, float& element) {
+      element = std::isnan(element) ? kNaN : element;
+    });
   }
 
  private:
@@ -67,7 +73,7 @@ class Sum {
         d_bias_.extent(2) == 1 ? Range{0, d_bias_.extent(2)} : queries_;
     for (std::size_t i = rows.begin; i < rows.end; ++i) {
       for (std::size_t j = 0; j < d_bias_.extent(3); ++j) {
-        body(d_bias_(b_, h_, i, j));
+        body(i, j, d_bias_(b_, h_, i, j));
       }
     }
   }
@@ -136,6 +142,7 @@ class Sum {
   const AttentionSpec& spec_;
   const BackwardCallInputs& inputs_;
   const TensorView<float, 4>& d_bias_;
+  const TensorView<const float, 4>& so_far_;  // no view: 0
   std::size_t b_;
   std::size_t h_;
   Range queries_{};
@@ -151,10 +158,10 @@ std::size_t bias_tasks(const AttentionSpec& spec,
 }
 
 void bias_gradient(const AttentionSpec& spec, const BackwardCallInputs& inputs,
-                   const TensorView<float, 4>& d_bias, std::size_t task,
+                   const CallGradients& gradients, std::size_t task,
                    GradientHead& head, GradientBlock& block,
                    const GradientScratch& scratch) {
-  Sum(spec, inputs, d_bias, task).run(head, block, scratch);
+  Sum(spec, inputs, gradients, task).run(head, block, scratch);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
