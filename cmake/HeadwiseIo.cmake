@@ -25,6 +25,7 @@ target_sources(headwise_io
     include/headwise/distribute/context_attention.h
     include/headwise/distribute/context_backward.h
     include/headwise/distribute/heads_attention.h
+    include/headwise/distribute/heads_backward.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
@@ -100,12 +101,19 @@ target_sources(headwise_io
     src/distribute/context_attention.cc
     src/distribute/context_backward.cc
     src/distribute/gather_keys.cc
+    src/distribute/backward_tensors.cc
+    src/distribute/bias_relay.cc
+    src/distribute/checked_heads.cc
+    src/distribute/gradients_by_heads.cc
     src/distribute/heads_attention.cc
+    src/distribute/heads_backward.cc
     src/distribute/chunks.cc
     src/distribute/checked_context.cc
     src/distribute/forward_rows.cc
     src/distribute/gradient_rows.cc
+    src/distribute/rank_heads.cc
     src/distribute/rank_tensors.cc
+    src/distribute/row_gradients.cc
     src/distribute/shards.cc
     src/inspect/words/words.cc
     src/inspect/words/words_en.cc

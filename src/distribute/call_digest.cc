@@ -9,6 +9,22 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
+void add_dropout(const AttentionSpec& spec, Digest& digest) {
+  const BoundDropout& dropout = spec.dropout;
+  digest.add(std::uint64_t{dropout.active()});
+  digest.add(dropout.factor());
+  if (!dropout.active() || dropout.keep_mask().data() != nullptr) {
+    return;
+  }
+  for (const std::uint32_t word : dropout.key()) {
+    digest.add(std::uint64_t{word});
+  }
+  digest.add(dropout.threshold());
+  for (std::size_t b = 0; b < spec.shape.B; ++b) {
+    digest.add(std::uint64_t{dropout.sequence_id(b)});
+  }
+}
+
 void add_options(const AttentionSpec& spec, Digest& digest) {
   digest.add(spec.scale);
   digest.add(spec.softcap.value_or(0));
@@ -23,8 +39,7 @@ void add_options(const AttentionSpec& spec, Digest& digest) {
   }
   digest.add(std::uint64_t{spec.additive()});
   digest.add(spec.added_keys.count());
-  digest.add(std::uint64_t{spec.dropout.active()});
-  digest.add(spec.dropout.factor());
+  add_dropout(spec, digest);
   for (std::size_t g = 0; g < spec.shape.Hkv; ++g) {
     digest.add(spec.shape.first_query_head(g));
   }

@@ -1,42 +1,22 @@
 #include "headwise/distribute/context_backward.h"
 
-#include <array>
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "distribute/backward_tensors.h"
 #include "distribute/checked_context.h"
 #include "distribute/chunk_stream.h"
 #include "distribute/chunks.h"
 #include "distribute/gradient_rows.h"
+#include "distribute/gradients_by_heads.h"
 #include "distribute/or_abort.h"
 #include "distribute/own_shards.h"
-#include "distribute/rank_tensors.h"
+#include "distribute/row_gradients.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "context_attention_backward";
-
-template <class T>
-Status check_gradients(const AttentionGradientsOf<T>& gradients) {
-  for (const auto& [argument, given] :
-       {std::pair("gradients.bias", gradients.bias.data() != nullptr),
-        std::pair("gradients.t5_bias", gradients.t5_bias.data() != nullptr),
-        std::pair("gradients.alibi", gradients.alibi.data() != nullptr),
-        std::pair("gradients.score_weight",
-                  gradients.score_weight.data() != nullptr),
-        std::pair("gradients.sinks", gradients.sinks.data() != nullptr),
-        std::pair("gradients.bias_k", gradients.bias_k.data() != nullptr),
-        std::pair("gradients.bias_v", gradients.bias_v.data() != nullptr)}) {
-    if (given) {
-      return value_error(kOperation, argument, "asked for",
-                         "none in a call of several ranks",
-                         ErrorCode::unsupported);
-    }
-  }
-  return ok();
-}
 
 struct CheckedCall : CheckedContext {
   std::vector<KeyChunk> keys{};
@@ -44,43 +24,14 @@ struct CheckedCall : CheckedContext {
 };
 
 template <class T>
-Status check_tensors(const CheckedContext& all, std::size_t rank,
-                     const BackwardInputsOf<T>& own,
-                     const AttentionGradientsOf<T>& gradients) {
-  const AttentionShape& shape = all.spec.shape;
-  const std::size_t queries = rows_of_rank(all.shards.queries, rank);
-  const std::size_t keys = rows_of_rank(all.shards.keys, rank);
-  // The gradient of the queries is like them, and the saved output is one.
-  HEADWISE_TRY(check_rank_tensors<T>(
-      kOperation, shape, all.shards, rank, {own.query, own.key, own.value},
-      {.output = {const_cast<T*>(own.output.data()), own.output.extents(),
-                  own.output.strides()}}));
-  HEADWISE_TRY((check_rank_tensor<const float, 4>(
-      kOperation, "softmax_rows", own.softmax_rows, "(1, Hq, queries, 2)",
-      {1, shape.Hq, queries, 2})));
-  HEADWISE_TRY((check_rank_tensor<const T, 4>(
-      kOperation, "d_output", own.d_output, "(1, queries, Hq, Dv)",
-      {1, queries, shape.Hq, shape.Dv})));
-  HEADWISE_TRY((check_rank_tensor<T, 4>(kOperation, "gradients.query",
-                                        gradients.query, "(1, queries, Hq, D)",
-                                        {1, queries, shape.Hq, shape.D})));
-  HEADWISE_TRY((check_rank_tensor<T, 4>(kOperation, "gradients.key",
-                                        gradients.key, "(1, keys, Hkv, D)",
-                                        {1, keys, shape.Hkv, shape.D})));
-  return check_rank_tensor<T, 4>(kOperation, "gradients.value", gradients.value,
-                                 "(1, keys, Hkv, Dv)",
-                                 {1, keys, shape.Hkv, shape.Dv});
-}
-
-template <class T>
 Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
                             const BackwardInputsOf<T>& own,
                             const AttentionGradientsOf<T>& gradients) {
-  HEADWISE_TRY(check_gradients(gradients));
   auto context = checked_context(kOperation, call, group.ranks(), true);
   HEADWISE_TRY(context);
   CheckedCall all{*std::move(context)};
-  HEADWISE_TRY(check_tensors(all, group.rank(), own, gradients));
+  HEADWISE_TRY(check_backward_tensors(kOperation, all.spec, all.shards,
+                                      group.rank(), own, gradients));
   auto keys =
       key_chunks(all.shards, call.chunk_keys, group.ranks(), kOperation);
   HEADWISE_TRY(keys);
@@ -201,6 +152,20 @@ class BackwardRun {
   GradientRows<T>& rows_;
 };
 
+// The gradients that no part of the tokens has: sums over pairs of tokens of
+// all ranks. They are computed by heads.
+template <class T>
+AttentionGradientsOf<T> sums_over_pairs(
+    const AttentionGradientsOf<T>& gradients) {
+  AttentionGradientsOf<T> sums;
+  sums.bias = gradients.bias;
+  sums.t5_bias = gradients.t5_bias;
+  sums.score_weight = gradients.score_weight;
+  sums.bias_k = gradients.bias_k;
+  sums.bias_v = gradients.bias_v;
+  return sums;
+}
+
 template <class T>
 Status go_back(Communicator& group, const ContextCall& call,
                const BackwardInputsOf<T>& own,
@@ -209,33 +174,40 @@ Status go_back(Communicator& group, const ContextCall& call,
   auto all = checked(group, call, own, gradients);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_context(group, DTypeOf<T>::value, call, *all));
-  auto rows = GradientRows<T>::create(
-      {all->spec.shape, call.options, call.operation_options}, own, gradients);
+  const AttentionShape& shape = all->spec.shape;
+  const WholeOptions whole = {shape, call.options, call.operation_options};
+  const AttentionGradients of_options = option_gradients(gradients);
+  auto row_gradients = RowGradients::create(
+      group, shape, rows_of_rank(all->shards.queries, group.rank()),
+      of_options);
+  HEADWISE_TRY(row_gradients);
+  auto rows =
+      GradientRows<T>::create(whole, own, gradients, row_gradients->shares());
   HEADWISE_TRY(rows);
   BackwardRun<T> run(group, *all, own, *rows);
   HEADWISE_TRY(run.query_gradients());
-  return run.key_gradients();
+  HEADWISE_TRY(run.key_gradients());
+  const RankHeads heads = planned_heads(shape, group.ranks());
+  HEADWISE_TRY(
+      row_gradients->add_up(group, shape, all->shards, heads, of_options));
+  return gradients_by_heads(group,
+                            {kOperation, all->spec, whole, all->shards, heads},
+                            own, sums_over_pairs(gradients));
 }
 
 }  // namespace
 
-Status context_attention_backward(
-    Communicator& group, const ContextCall& call,
-    const BackwardInputsOf<float>& own,
-    const AttentionGradientsOf<float>& gradients) {
-  return or_abort(group, [&] { return go_back(group, call, own, gradients); });
-}
-Status context_attention_backward(
-    Communicator& group, const ContextCall& call,
-    const BackwardInputsOf<BFloat16>& own,
-    const AttentionGradientsOf<BFloat16>& gradients) {
-  return or_abort(group, [&] { return go_back(group, call, own, gradients); });
-}
-Status context_attention_backward(
-    Communicator& group, const ContextCall& call,
-    const BackwardInputsOf<Float16>& own,
-    const AttentionGradientsOf<Float16>& gradients) {
-  return or_abort(group, [&] { return go_back(group, call, own, gradients); });
-}
+#define HEADWISE_CONTEXT_BACKWARD(T)                                       \
+  Status context_attention_backward(                                       \
+      Communicator& group, const ContextCall& call,                        \
+      const BackwardInputsOf<T>& own,                                      \
+      const AttentionGradientsOf<T>& gradients) {                          \
+    return or_abort(group,                                                 \
+                    [&] { return go_back(group, call, own, gradients); }); \
+  }
+HEADWISE_CONTEXT_BACKWARD(float)
+HEADWISE_CONTEXT_BACKWARD(BFloat16)
+HEADWISE_CONTEXT_BACKWARD(Float16)
+#undef HEADWISE_CONTEXT_BACKWARD
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "distribute/copy_rows.h"
+#include "distribute/rank_heads.h"
 #include "distribute/shards.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -38,16 +39,16 @@ class HeadExchange {
   // `heads[r]` are those of rank r. The shards are in the order of the rows,
   // places[n] those of shards[n].
   HeadExchange(Communicator& group, std::span<const PartRange> heads,
-               std::vector<Shard> shards, std::vector<WholeRows> places,
+               std::span<const Shard> shards, std::span<const WholeRows> places,
                const HeadAxes& axes)
       : group_(group),
         heads_(heads),
-        shards_(std::move(shards)),
-        places_(std::move(places)),
+        shards_(shards),
+        places_(places),
         axes_(axes) {}
 
   // From the rank's tokens of all heads to all tokens of its heads.
-  Status to_heads(TensorView<const T, 4> own, TensorView<T, 4> whole) {
+  Status to_heads(TensorView<const T, 4> own, TensorView<T, 4> whole) const {
     std::vector<Tensor<T, 4>> out;
     std::vector<Tensor<T, 4>> in;
     for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
@@ -66,7 +67,7 @@ class HeadExchange {
   }
 
   // And back. No view: the rank does not want them.
-  Status to_tokens(TensorView<const T, 4> whole, TensorView<T, 4> own) {
+  Status to_tokens(TensorView<const T, 4> whole, TensorView<T, 4> own) const {
     std::vector<Tensor<T, 4>> out;
     std::vector<Tensor<T, 4>> in;
     for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
@@ -90,7 +91,7 @@ class HeadExchange {
  private:
   // The rows of rank `tokens` of the heads of rank `heads`.
   Status add_message(std::size_t tokens, std::size_t heads, std::size_t last,
-                     std::vector<Tensor<T, 4>>& messages) {
+                     std::vector<Tensor<T, 4>>& messages) const {
     Extents<4> extents = {1, 1, 1, last};
     extents[axes_.rows] = rows_of_rank(shards_, tokens);
     extents[axes_.heads] = heads_[heads].count;
@@ -101,7 +102,7 @@ class HeadExchange {
   }
 
   Status exchange(const std::vector<Tensor<T, 4>>& out,
-                  std::vector<Tensor<T, 4>>& in) {
+                  std::vector<Tensor<T, 4>>& in) const {
     std::vector<std::span<const std::byte>> sent;
     std::vector<std::span<std::byte>> received;
     for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
@@ -112,20 +113,64 @@ class HeadExchange {
   }
 
   template <class U>
-  TensorView<U, 4> rows_of(TensorView<U, 4> message, const Shard& shard) {
+  TensorView<U, 4> rows_of(TensorView<U, 4> message, const Shard& shard) const {
     return part_along(axes_.rows, message, {shard.row, shard.tokens.count});
   }
   template <class U>
-  TensorView<U, 4> place_in(TensorView<U, 4> whole, std::size_t n) {
+  TensorView<U, 4> place_in(TensorView<U, 4> whole, std::size_t n) const {
     return part_along(axes_.rows, part_along(0, whole, {places_[n].batch, 1}),
                       places_[n].rows);
   }
 
   Communicator& group_;
   std::span<const PartRange> heads_;
-  std::vector<Shard> shards_;
-  std::vector<WholeRows> places_;
+  std::span<const Shard> shards_;
+  std::span<const WholeRows> places_;
   HeadAxes axes_;
+};
+
+// Where the queries, or the keys, of each shard are in the whole tensors.
+inline std::vector<WholeRows> places_of(const AttentionShape& shape,
+                                        std::span<const Shard> shards,
+                                        bool keys) {
+  std::vector<WholeRows> places;
+  for (const Shard& shard : shards) {
+    const SequencePlace place = shape.sequence(shard.sequence);
+    const std::size_t first = keys ? place.first_key : place.first_query;
+    places.push_back(
+        {place.batch, {first + shard.tokens.first, shard.tokens.count}});
+  }
+  return places;
+}
+
+// The exchanges of one call. What it is made of must outlive it.
+class HeadExchanges {
+ public:
+  HeadExchanges(Communicator& group, const AttentionShape& shape,
+                const Shards& shards, const RankHeads& heads)
+      : group_(group),
+        heads_(heads),
+        queries_(shards.queries.begin(), shards.queries.end()),
+        keys_(shards.keys),
+        query_places_(places_of(shape, queries_, false)),
+        key_places_(places_of(shape, keys_, true)) {}
+
+  template <class T>
+  HeadExchange<T> queries(const HeadAxes& axes = kRowsFirst) const {
+    return {group_, heads_.query, queries_, query_places_, axes};
+  }
+  template <class T>
+  HeadExchange<T> keys() const {
+    return {group_, heads_.key, keys_, key_places_, kRowsFirst};
+  }
+
+ private:
+  Communicator& group_;
+  const RankHeads& heads_;
+  std::vector<Shard> queries_;
+  const std::vector<Shard>& keys_;
+  std::vector<WholeRows> query_places_;
+  std::vector<WholeRows> key_places_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -42,8 +42,8 @@ std::vector<HeadTurn> head_turns(const AttentionShape& shape) {
 template <class T>
 Result<GradientRows<T>> GradientRows<T>::create(
     const WholeOptions& whole, const BackwardInputsOf<T>& own,
-    const AttentionGradientsOf<T>& gradients) {
-  GradientRows made(whole, own, gradients);
+    const AttentionGradientsOf<T>& gradients, const RowShares& rows) {
+  GradientRows made(whole, own, gradients, rows);
   auto query = sums_like(own.query.extents());
   HEADWISE_TRY(query);
   auto key = sums_like(own.key.extents());
@@ -63,19 +63,21 @@ Status GradientRows<T>::take_keys(const Shard& queries, const PartRange& keys,
   const auto cut = whole_.of(queries, keys, key_part);
   HEADWISE_TRY(cut);
   AttentionGradientsOf<T> gradients;
+  const PartRange own = {queries.row, queries.tokens.count};
   if (key_part == KeyPart::all || key_part == KeyPart::last) {
     gradients.query = rows_of(gradients_.query, queries);
+    gradients.state.sinks = part_along(2, rows_.sinks, own);
   }
   if (key_part != KeyPart::all) {
     gradients.state.query = rows_of(query_sums_.view(), queries);
   }
+  gradients.state.alibi = part_along(2, rows_.alibi, own);
   return attention_backward(
       {.query = rows_of(own_.query, queries),
        .key = rows.key,
        .value = rows.value,
        .output = rows_of(own_.output, queries),
-       .softmax_rows = part_along(2, own_.softmax_rows,
-                                  {queries.row, queries.tokens.count}),
+       .softmax_rows = part_along(2, own_.softmax_rows, own),
        .d_output = rows_of(own_.d_output, queries)},
       gradients, cut->options, cut->operation_options);
 }
@@ -92,18 +94,13 @@ Status GradientRows<T>::take_queries(const Shard& keys,
                                      const QueryViews<const T>& rows,
                                      const HeadTurn& turn,
                                      QueryPart query_part) {
-  CallPart part;
-  part.sequences = {keys.sequence, 1};
+  CallPart part = whole_.part(keys.sequence, queries, keys.tokens);
   part.heads = turn.heads;
   part.kv_heads = turn.kv_heads;
-  part.queries = queries;
-  part.keys = keys.tokens;
-  auto cut = internal::options_of_part(whole_.shape, whole_.options,
-                                       whole_.operation_options, part);
+  auto cut =
+      WholeOptions{whole_.shape, whole_.options, options_of_keys_}.of(part);
   HEADWISE_TRY(cut);
   cut->operation_options.query_part = query_part;
-  // The saved rows have their share. Their own gradients are not asked for.
-  cut->operation_options.added_keys = {};
   const auto own = [&](auto view) {
     return part_along(2, rows_of(view, keys), turn.kv_heads);
   };

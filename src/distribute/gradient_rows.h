@@ -28,13 +28,21 @@ struct HeadTurn {
 // In the order in which a key head's sums take the heads of its group.
 std::vector<HeadTurn> head_turns(const AttentionShape& shape);
 
+// What the rank's rows give to gradients of the heads, (1, Hq, queries), where
+// they are wanted.
+struct RowShares {
+  TensorView<float, 3> alibi{};
+  TensorView<float, 3> sinks{};
+};
+
 template <class T>
 class GradientRows {
  public:
   // Errors: out_of_memory.
   static Result<GradientRows> create(const WholeOptions& whole,
                                      const BackwardInputsOf<T>& own,
-                                     const AttentionGradientsOf<T>& gradients);
+                                     const AttentionGradientsOf<T>& gradients,
+                                     const RowShares& rows);
 
   // The gradient of the queries: they take these keys.
   Status take_keys(const Shard& queries, const PartRange& keys,
@@ -49,12 +57,22 @@ class GradientRows {
 
  private:
   GradientRows(const WholeOptions& whole, const BackwardInputsOf<T>& own,
-               const AttentionGradientsOf<T>& gradients)
-      : whole_(whole), own_(own), gradients_(gradients) {}
+               const AttentionGradientsOf<T>& gradients, const RowShares& rows)
+      : whole_(whole),
+        options_of_keys_(whole.operation_options),
+        own_(own),
+        gradients_(gradients),
+        rows_(rows) {
+    options_of_keys_.added_keys = {};
+  }
 
   WholeOptions whole_;
+  // Without added keys: the saved rows have their share, and gradients_by_heads
+  // has their gradients.
+  OperationOptions options_of_keys_;
   BackwardInputsOf<T> own_;
   AttentionGradientsOf<T> gradients_;
+  RowShares rows_;
   Tensor<float, 4> query_sums_;
   Tensor<float, 4> key_sums_;
   Tensor<float, 4> value_sums_;

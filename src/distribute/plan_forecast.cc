@@ -189,16 +189,21 @@ Forecast forecast_heads(const ShardRequest& request, const ShardPlan& plan,
     const Numbers own = numbers_of(plan.ranks[r], options);
     const double others = (ranks - 1) / ranks;
     // Inputs of its heads from the tokens of others, outputs of its tokens from
-    // the heads of others; backward the other way round.
+    // the heads of others.
     const double in = others * (own.query + 2 * own.key);
     const double out = (all.query - own.query) / ranks;
-    double received = in + out;
+    double received = element * (in + out);
     if (options.backward) {
-      received += others * own.query + out + 2 * (all.key - own.key) / ranks;
+      // The same inputs with the outputs, their gradients and the rows, for the
+      // gradients of the inputs.
+      received += element * (in + others * 2 * own.query + out +
+                             2 * (all.key - own.key) / ranks);
+      received +=
+          kRowBytes * (others * own.rows + (all.rows - own.rows) / ranks);
     }
     RankForecast& rank = forecast.ranks.emplace_back();
     rank.multiply_adds = work[r] * products_of_one_rank(options);
-    rank.received = element * received;
+    rank.received = received;
     rank.memory = call_bytes(own, options) +
                   (ranks == 1 ? 0 : call_bytes(all, options) / ranks);
     slowest = std::max(slowest, rank.multiply_adds);

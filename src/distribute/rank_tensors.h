@@ -29,10 +29,9 @@ Status check_rank_tensor(std::string_view operation, std::string_view argument,
 }
 
 template <class T>
-Status check_rank_tensors(std::string_view operation,
-                          const AttentionShape& shape, const Shards& shards,
-                          std::size_t rank, const AttentionInputsOf<T>& own,
-                          const AttentionOutputsOf<T>& outputs) {
+Status check_rank_inputs(std::string_view operation,
+                         const AttentionShape& shape, const Shards& shards,
+                         std::size_t rank, const AttentionInputsOf<T>& own) {
   const std::size_t queries = rows_of_rank(shards.queries, rank);
   const std::size_t keys = rows_of_rank(shards.keys, rank);
   HEADWISE_TRY(check_rank_tensor<const T, 4>(operation, "query", own.query,
@@ -41,9 +40,18 @@ Status check_rank_tensors(std::string_view operation,
   HEADWISE_TRY(check_rank_tensor<const T, 4>(operation, "key", own.key,
                                              "(1, keys, Hkv, D)",
                                              {1, keys, shape.Hkv, shape.D}));
-  HEADWISE_TRY(check_rank_tensor<const T, 4>(operation, "value", own.value,
-                                             "(1, keys, Hkv, Dv)",
-                                             {1, keys, shape.Hkv, shape.Dv}));
+  return check_rank_tensor<const T, 4>(operation, "value", own.value,
+                                       "(1, keys, Hkv, Dv)",
+                                       {1, keys, shape.Hkv, shape.Dv});
+}
+
+template <class T>
+Status check_rank_tensors(std::string_view operation,
+                          const AttentionShape& shape, const Shards& shards,
+                          std::size_t rank, const AttentionInputsOf<T>& own,
+                          const AttentionOutputsOf<T>& outputs) {
+  HEADWISE_TRY(check_rank_inputs(operation, shape, shards, rank, own));
+  const std::size_t queries = rows_of_rank(shards.queries, rank);
   HEADWISE_TRY(check_rank_tensor<T, 4>(operation, "output", outputs.output,
                                        "(1, queries, Hq, Dv)",
                                        {1, queries, shape.Hq, shape.Dv}));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "distribute/ranked_call.h"
+#include "distribute/ranked_heads.h"
 #include "support/half_tensors.h"
 
 namespace headwise {
@@ -20,10 +21,10 @@ using testing_support::Deal;
 using testing_support::every_options;
 using testing_support::EveryMask;
 using testing_support::groups_of;
+using testing_support::heads_call_of;
 using testing_support::Inputs;
 using testing_support::narrowed_to;
 using testing_support::options_of_ranks;
-using testing_support::plan_of;
 using testing_support::random_inputs;
 using testing_support::RankTensors;
 using testing_support::same_bits;
@@ -31,32 +32,10 @@ using testing_support::tensor_of;
 using testing_support::WholeCall;
 using testing_support::WholeOutputs;
 
-// Who computes which heads.
-ShardPlan heads_of(const AttentionShape& tensors, std::size_t ranks,
-                   const HeadGroups& groups) {
-  return plan_shards({.ranks = ranks,
-                      .parallel = Parallel::heads,
-                      .sequences = {{tensors.Lq, tensors.Lkv}},
-                      .heads = tensors.Hq,
-                      .kv_heads = tensors.Hkv,
-                      .kv_groups = groups})
-      .value();
-}
-
-template <class T>
-HeadsCall call_of(const WholeCall<T>& whole, std::size_t ranks, Deal deal) {
-  return {.tensors = whole.tensors,
-          .tokens = plan_of(whole.shape(), ranks, deal),
-          .heads =
-              heads_of(whole.tensors, ranks, whole.operation_options.kv_groups),
-          .options = whole.options,
-          .operation_options = whole.operation_options};
-}
-
 template <class T>
 testing::AssertionResult same_by_heads(const WholeCall<T>& whole,
                                        std::size_t ranks, Deal deal) {
-  const HeadsCall call = call_of(whole, ranks, deal);
+  const HeadsCall call = heads_call_of(whole, ranks, deal);
   const WholeOutputs<T> got = by_ranks<T>(
       whole, call.tokens,
       [&](Communicator& group, const auto& own, const auto& outputs) {
@@ -76,10 +55,8 @@ TEST(HeadsAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
        every_options(every_mask)) {
     const WholeCall<float> whole = {kShape, in, options_of_ranks(options),
                                     operation_options};
-    if (!options.dropout.training) {
-      EXPECT_TRUE(same_by_heads(whole, 1 + turn++ * 5 % 16, Deal::zig_zag))
-          << name;
-    }
+    EXPECT_TRUE(same_by_heads(whole, 1 + turn++ * 5 % 16, Deal::zig_zag))
+        << name;
   }
 }
 
@@ -146,7 +123,7 @@ TEST(HeadsAttentionTest, SixteenBitTensors) {
 TEST(HeadsAttentionTest, ARankMayLeaveOutWhatItDoesNotWant) {
   const Inputs<float> in = random_inputs(kShape, 7550);
   const WholeCall<float> whole = {kShape, in};
-  const HeadsCall call = call_of(whole, 2, Deal::contiguous);
+  const HeadsCall call = heads_call_of(whole, 2, Deal::contiguous);
   const WholeOutputs<float> want = by_one_process(whole);
   const WholeOutputs<float> got = by_ranks<float>(
       whole, call.tokens,
@@ -169,7 +146,7 @@ template <class Change>
 std::vector<std::string> messages_of(const Change& change) {
   const Inputs<float> in = random_inputs(kShape, 7560);
   const WholeCall<float> whole = {kShape, in};
-  const HeadsCall call = call_of(whole, 2, Deal::contiguous);
+  const HeadsCall call = heads_call_of(whole, 2, Deal::contiguous);
   std::vector<std::string> messages(2);
   const auto ended = run_ranks(2, [&](Communicator& group) {
     HeadsCall own_call = call;
@@ -194,18 +171,17 @@ TEST(HeadsAttentionErrorsTest, AnErrorOfOneRankIsOneOfAll) {
     EXPECT_THAT(message, HasSubstr("heads.ranks is not a division of 3 key "
                                    "heads among 2 ranks"));
   }
-  const auto drop = [](std::size_t, HeadsCall& call) {
-    call.options.dropout = {.p = 0.5, .training = true};
-  };
-  for (const std::string& message : messages_of(drop)) {
-    EXPECT_THAT(message, HasSubstr("dropout is asked for, expected none in a "
-                                   "part of the heads"));
-  }
   const auto change_scale = [](std::size_t rank, HeadsCall& call) {
     call.options.scale = rank == 1 ? 0.5 : 0.25;
   };
-  for (const std::string& message : messages_of(change_scale)) {
-    EXPECT_THAT(message, HasSubstr("rank 1"));
+  const auto change_seed = [](std::size_t rank, HeadsCall& call) {
+    call.options.dropout = {.p = 0.5, .training = true, .seed = Seed{rank}};
+  };
+  for (const auto& messages :
+       {messages_of(change_scale), messages_of(change_seed)}) {
+    for (const std::string& message : messages) {
+      EXPECT_THAT(message, HasSubstr("rank 1"));
+    }
   }
 }
 

@@ -187,7 +187,12 @@ TEST(PlanForecastTest, ByHeadsTokensAreExchangedForHeads) {
   }
   EXPECT_EQ(forward.seconds, received + work);
   options.backward = true;
-  EXPECT_EQ(forecast_of(request, options).ranks[0].multiply_adds, work * 7 / 2);
+  const Forecast both = forecast_of(request, options);
+  EXPECT_EQ(both.ranks[0].multiply_adds, work * 7 / 2);
+  // Query, output and its gradient, key and value; then three gradients. Rows
+  // go both ways.
+  EXPECT_EQ(both.ranks[0].received,
+            received + 4.0 * 8 * 500 * (6 + 2 + 2 + 2) + 8.0 * 500 * (2 + 2));
 }
 
 TEST(PlanForecastTest, IdleRanksCostEfficiency) {

@@ -13,8 +13,8 @@
 // Errors, on every rank: those of attention() for the whole call;
 // invalid_argument for ranks that were given different calls, and for plans
 // that do not fit the call; unsupported for attention weights, scores and
-// statistics, and for dropout without a keep_mask; rank_failure. After an error
-// the group cannot be used, and outputs may be partly written.
+// statistics; rank_failure. After an error the group cannot be used, and
+// outputs may be partly written.
 // Source: Jacobs et al. 2023, arXiv:2309.14509.
 #pragma once
 
@@ -40,15 +40,14 @@ struct HeadsCall {
   OperationOptions operation_options{};
 };
 
-Status heads_attention(Communicator& group, const HeadsCall& call,
-                       const AttentionInputsOf<float>& own,
-                       const AttentionOutputsOf<float>& outputs);
-Status heads_attention(Communicator& group, const HeadsCall& call,
-                       const AttentionInputsOf<BFloat16>& own,
-                       const AttentionOutputsOf<BFloat16>& outputs);
-Status heads_attention(Communicator& group, const HeadsCall& call,
-                       const AttentionInputsOf<Float16>& own,
-                       const AttentionOutputsOf<Float16>& outputs);
+#define HEADWISE_HEADS_ATTENTION(T)                                  \
+  Status heads_attention(Communicator& group, const HeadsCall& call, \
+                         const AttentionInputsOf<T>& own,            \
+                         const AttentionOutputsOf<T>& outputs);
+HEADWISE_HEADS_ATTENTION(float)
+HEADWISE_HEADS_ATTENTION(BFloat16)
+HEADWISE_HEADS_ATTENTION(Float16)
+#undef HEADWISE_HEADS_ATTENTION
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

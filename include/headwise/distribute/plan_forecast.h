@@ -15,6 +15,8 @@
 //              sender's link and a latency.
 //   gathered   Every rank receives all keys and values, then computes.
 //   by heads   Tokens are exchanged for heads, the rank computes, and outputs
+//              are exchanged for tokens. Backward once more, with the outputs,
+//              their gradients and two numbers per query and head; gradients
 //              are exchanged for tokens.
 //
 // Backward, by context, there are two passes more: the gradient of the queries,

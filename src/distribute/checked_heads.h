@@ -1,0 +1,31 @@
+// What every rank checks of a HeadsCall, and compares with the others.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "distribute/rank_heads.h"
+#include "distribute/shards.h"
+#include "headwise/attention/spec.h"
+#include "headwise/base/dtype.h"
+#include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
+#include "headwise/distribute/heads_attention.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+struct CheckedHeads {
+  AttentionSpec spec;
+  Shards shards;
+  RankHeads heads;
+};
+
+// Errors: those of heads_attention() that one rank finds alone.
+Result<CheckedHeads> checked_heads(std::string_view operation,
+                                   const HeadsCall& call, std::size_t ranks);
+
+// Errors, on every rank: invalid_argument for different calls.
+Status check_same_heads(Communicator& group, DType type,
+                        const CheckedHeads& all);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,20 @@
+// The gradients of a call, computed by heads: each rank receives all tokens of
+// its heads and makes one call of attention_backward().
+#pragma once
+
+#include "distribute/call_by_heads.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// `own` and the gradients of query, key and value are of the rank's rows, the
+// other gradients are whole. A rank may leave out gradients that others want.
+// Errors: those of attention_backward(), rank_failure.
+template <class T>
+Status gradients_by_heads(Communicator& group, const CallByHeads& call,
+                          const BackwardInputsOf<T>& own,
+                          const AttentionGradientsOf<T>& gradients);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,64 @@
+// Tensors of which each rank has some heads, whole on the ranks that want them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "distribute/copy_rows.h"
+#include "distribute/shards.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/distribute/communicator.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// With axes of 1 in front.
+template <class T, std::size_t Rank>
+TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
+  Extents<4> extents = {1, 1, 1, 1};
+  Strides<4> strides{};
+  std::ranges::copy(view.extents(), extents.end() - Rank);
+  std::ranges::copy(view.strides(), strides.end() - Rank);
+  return {view.data(), extents, strides};
+}
+
+// `part` is what this rank has, and heads[r] are the heads of rank r along
+// `axis`. Each rank r where wanted_by(r) gets all of them in its `whole`.
+// Errors: out_of_memory, rank_failure.
+template <std::size_t Rank, class WantedBy>
+Status share_heads(Communicator& group, std::span<const PartRange> heads,
+                   std::size_t axis, const Tensor<float, Rank>& part,
+                   const WantedBy& wanted_by,
+                   const TensorView<float, Rank>& whole) {
+  const bool wanted = wanted_by(group.rank());
+  std::vector<std::span<const std::byte>> out(group.ranks());
+  std::vector<std::span<std::byte>> in(group.ranks());
+  std::vector<Tensor<float, Rank>> received(group.ranks());
+  for (std::size_t rank = 0; rank < group.ranks(); ++rank) {
+    if (wanted_by(rank)) {
+      out[rank] = bytes_of(part.data(), part.size());
+    }
+    if (wanted) {
+      Extents<Rank> extents = whole.extents();
+      extents[axis] = heads[rank].count;
+      auto tensor = Tensor<float, Rank>::create_unset(extents);
+      HEADWISE_TRY(tensor);
+      received[rank] = *std::move(tensor);
+      in[rank] =
+          writable_bytes_of(received[rank].data(), received[rank].size());
+    }
+  }
+  HEADWISE_TRY(group.exchange(out, in));
+  for (std::size_t rank = 0; wanted && rank < group.ranks(); ++rank) {
+    if (received[rank].size() != 0) {
+      copy_rows<float>(as_rank_4(std::as_const(received[rank]).view()),
+                       as_rank_4(part_along(axis, whole, heads[rank])));
+    }
+  }
+  return ok();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
