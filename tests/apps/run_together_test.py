@@ -59,11 +59,6 @@ class AloneTest(CallCase):
         self.refuse(USAGE, "--deadline needs --parallel", *call, "--deadline", "5")
         self.refuse(USAGE, "--cache cannot be used with --parallel", *call,
                     "--parallel", "context", "--cache", "paged")
-        self.put("do.npy", 2, 4, 3, 7)
-        self.put("slopes.npy", 4)
-        self.refuse(USAGE, "--alibi cannot be used with --parallel and --d-output",
-                    *call, "--parallel", "auto", "--alibi", "slopes.npy",
-                    "--d-output", "do.npy", "--grad-dir", "gradients")
         self.refuse(USAGE, "--attn-weights cannot be used with --parallel", *call,
                     "--parallel", "heads", "--attn-weights", "a.npy")
 
@@ -120,11 +115,39 @@ class TogetherTest(CallCase):
                 done = self.mpirun(2, *call, "--parallel", scheme, "--out", "o.npy",
                                    "--grad-dir", scheme)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
-                names = sorted(os.listdir(self.folder / "alone"))
-                self.assertEqual(names, ["d_key.npy", "d_query.npy", "d_value.npy"])
-                for name in names:
-                    self.assertEqual((self.folder / scheme / name).read_bytes(),
-                                     (self.folder / "alone" / name).read_bytes(), name)
+                self.assert_same_gradients(scheme, ["d_key.npy", "d_query.npy",
+                                                    "d_value.npy"])
+
+    def assert_same_gradients(self, folder, names):
+        self.assertEqual(sorted(os.listdir(self.folder / "alone")), names)
+        self.assertEqual(sorted(os.listdir(self.folder / folder)), names)
+        for name in names:
+            self.assertEqual((self.folder / folder / name).read_bytes(),
+                             (self.folder / "alone" / name).read_bytes(), name)
+
+    def test_gradients_of_options_and_dropout(self):
+        call = self.call(
+            "--causal", "--bias", "bias.npy", "--bias-axes", "Lq,Lkv", "--alibi",
+            "slopes.npy", "--sinks", "sinks.npy", "--bias-k", "bk.npy", "--bias-v",
+            "bv.npy", "--zero-attn", "--dropout", "0.2", "--dropout-seed", "7", "--d-output",
+            "do.npy", query=(2, H, 400, D), keys=400)
+        for name, shape in {"do": (2, H, 400, DV), "bias": (400, 400), "slopes": (H,),
+                            "sinks": (H,), "bk": (HKV, D), "bv": (HKV, DV)}.items():
+            self.put_random(f"{name}.npy", *shape)
+        self.succeed(*call, "--out", "alone.npy", "--grad-dir", "alone",
+                     "--keep-mask-out", "kept_alone.npy")
+        for scheme in ("context", "heads"):
+            with self.subTest(scheme=scheme):
+                done = self.mpirun(2, *call, "--parallel", scheme, "--out", "o.npy",
+                                   "--grad-dir", scheme, "--keep-mask-out", "kept.npy")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                for name, alone in (("o.npy", "alone.npy"),
+                                    ("kept.npy", "kept_alone.npy")):
+                    self.assertEqual((self.folder / name).read_bytes(),
+                                     (self.folder / alone).read_bytes(), name)
+                self.assert_same_gradients(scheme, [
+                    "d_alibi.npy", "d_bias.npy", "d_bias_k.npy", "d_bias_v.npy",
+                    "d_key.npy", "d_query.npy", "d_sinks.npy", "d_value.npy"])
 
     def test_a_mistake_is_said_once_and_nothing_is_written(self):
         call = self.call("--key-lengths", "lengths.npy")

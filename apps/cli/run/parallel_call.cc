@@ -8,9 +8,11 @@
 #include "headwise/distribute/context_attention.h"
 #include "headwise/distribute/context_backward.h"
 #include "headwise/distribute/heads_attention.h"
+#include "headwise/distribute/heads_backward.h"
 #include "headwise/distribute/shard_plan.h"
 #include "operation/number_type.h"
 #include "operation/parallel_scheme.h"
+#include "operation_gradients.h"
 #include "run_gradients.h"
 #include "shell/rank_job.h"
 
@@ -209,6 +211,14 @@ class TogetherCall {
                         : Extents<4>{shape_.batches(), rows, heads, size};
   }
 
+  bool by_heads() const { return !heads_.ranks.empty(); }
+  HeadsCall heads_call(const AttentionShape& tensors) const {
+    return {.tensors = tensors,
+            .tokens = tokens_,
+            .heads = heads_,
+            .options = of_.options,
+            .operation_options = of_.operation_options};
+  }
   ContextCall context_call(const AttentionShape& tensors) const {
     return {.tensors = tensors,
             .plan = tokens_,
@@ -219,33 +229,32 @@ class TogetherCall {
   Status attend(const AttentionShape& tensors, const Operands<T, 4>& own,
                 const AttentionOutputsOf<T>& outputs) const {
     const AttentionInputsOf<T> inputs = {own.query, own.key, own.value};
-    if (heads_.ranks.empty()) {
-      return of_all_ranks(
-          context_attention(group_, context_call(tensors), inputs, outputs));
-    }
     return of_all_ranks(
-        heads_attention(group_,
-                        {.tensors = tensors,
-                         .tokens = tokens_,
-                         .heads = heads_,
-                         .options = of_.options,
-                         .operation_options = of_.operation_options},
-                        inputs, outputs));
+        by_heads()
+            ? heads_attention(group_, heads_call(tensors), inputs, outputs)
+            : context_attention(group_, context_call(tensors), inputs,
+                                outputs));
   }
 
   Result<std::vector<NamedGradient>> gradients(
       const AttentionShape& tensors, const Operands<T, 4>& own,
       const BackwardInputsOf<T>& inputs) const {
-    auto of_own = operands_of(Tensor<T, 4>::create(own.query.extents()),
-                              Tensor<T, 4>::create(own.key.extents()),
-                              Tensor<T, 4>::create(own.value.extents()));
-    HEADWISE_TRY(of_own);
-    HEADWISE_TRY(of_all_ranks(context_attention_backward(
-        group_, context_call(tensors), inputs,
-        {.query = of_own->query, .key = of_own->key, .value = of_own->value})));
-    auto whole = operands_of(whole_of(Side::queries, std::move(of_own->query)),
-                             whole_of(Side::keys, std::move(of_own->key)),
-                             whole_of(Side::keys, std::move(of_own->value)));
+    auto found = OperationGradients<T>::create(own, of_.options,
+                                               of_.operation_options);
+    HEADWISE_TRY(found);
+    AttentionGradientsOf<T> views = found->views(false);
+    if (group_.rank() != 0) {
+      views = {.query = views.query, .key = views.key, .value = views.value};
+    }
+    HEADWISE_TRY(of_all_ranks(
+        by_heads() ? heads_attention_backward(group_, heads_call(tensors),
+                                              inputs, views)
+                   : context_attention_backward(group_, context_call(tensors),
+                                                inputs, views)));
+    Operands<T, 4>& of_own = found->operands;
+    auto whole = operands_of(whole_of(Side::queries, std::move(of_own.query)),
+                             whole_of(Side::keys, std::move(of_own.key)),
+                             whole_of(Side::keys, std::move(of_own.value)));
     HEADWISE_TRY(whole);
     std::vector<NamedGradient> by_name;
     if (group_.rank() != 0) {
@@ -257,6 +266,7 @@ class TogetherCall {
     by_name.push_back(named("d_query", std::move(whole->query), of_.batched));
     by_name.push_back(named("d_key", std::move(whole->key), of_.batched));
     by_name.push_back(named("d_value", std::move(whole->value), of_.batched));
+    std::move(*found).name_options(by_name);
     return by_name;
   }
 

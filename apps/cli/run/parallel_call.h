@@ -26,9 +26,8 @@ struct TogetherOptions {
 };
 
 // All ranks call it with the same tensors, in the layout of the files. Rank 0
-// gets the results, the others empty ones. Errors: those of plan_shards(),
-// context_attention(), context_attention_backward() and heads_attention();
-// those of --d-output.
+// gets the results, the others empty ones. Errors: those of plan_shards(), of
+// the forward and backward pass by context or by heads, and of --d-output.
 Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
                                   const TogetherOptions& options);
 

@@ -17,29 +17,6 @@ struct Row {
   const char* option;
 };
 
-// Options with a gradient of their own: it is a sum over the tokens of all
-// ranks.
-Outcome check_gradients(const OperationFlags& flags) {
-  const std::array<Row, 7> rows = {{
-      {!flags.bias.empty(), "--bias"},
-      {!flags.t5_bias.empty(), "--t5-bias"},
-      {!flags.alibi.empty(), "--alibi"},
-      {!flags.sinks.empty(), "--sinks"},
-      {!flags.bias_k.empty(), "--bias-k"},
-      {!flags.bias_v.empty(), "--bias-v"},
-      {!flags.score_weight.empty(), "--score-weight"},
-  }};
-  for (const Row& row : rows) {
-    if (row.given) {
-      return usage(
-          fmt::format("{} cannot be used with --parallel and --d-output: its "
-                      "gradient is a sum over the tokens of all processes",
-                      row.option));
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 std::chrono::milliseconds ParallelFlags::longest_wait() const {
@@ -71,15 +48,13 @@ Outcome check_parallel_flags(const RunFlags& flags) {
     return flags.parallel.deadline ? usage("--deadline needs --parallel")
                                    : Outcome();
   }
-  const std::array<Row, 9> rows = {{
+  const std::array<Row, 7> rows = {{
       {flags.is_layer(), "--params"},
       {flags.cache.given(), "--cache"},
       {!flags.past_key.empty(), "--past-key"},
       {!flags.present_dir.empty(), "--present-dir"},
       {!flags.attn_weights.empty(), "--attn-weights"},
       {!flags.scores_out.empty(), "--scores-out"},
-      {flags.operation.dropout.has_value(), "--dropout"},
-      {!flags.operation.keep_mask.empty(), "--keep-mask"},
       {!flags.d_attn_weights.empty(), "--d-attn-weights"},
   }};
   for (const Row& row : rows) {
@@ -88,7 +63,7 @@ Outcome check_parallel_flags(const RunFlags& flags) {
           fmt::format("{} cannot be used with --parallel", row.option));
     }
   }
-  return flags.d_output.empty() ? Outcome() : check_gradients(flags.operation);
+  return {};
 }
 
 }  // namespace headwise::cli

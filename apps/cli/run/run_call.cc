@@ -412,12 +412,17 @@ Result<RunResult> run_operation(
   }
   HEADWISE_TRY(ready);
   if (group != nullptr) {
-    return attend_together(
+    auto result = attend_together(
         *group, std::move(ready->in),
         {flags, arrays.batched, options, operation_options, ready->spec,
          inputs.key_band(), [&ready](const QueriesAndKeys& gradients) {
            return ready->rotation.rotate_back(gradients);
          }});
+    if (group->rank() != 0) {
+      return result;
+    }
+    return with_keep_mask(flags, std::move(result), ready->whole, options,
+                          operation_options);
   }
   return with_keep_mask(
       flags,

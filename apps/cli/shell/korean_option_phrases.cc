@@ -254,10 +254,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "토큰은 텍스트가 정합니다"},
     {"{} cannot be used with --parallel",
      "{0:은/는} --parallel과 함께 쓸 수 없습니다"},
-    {"{} cannot be used with --parallel and --d-output: its gradient is a sum "
-     "over the tokens of all processes",
-     "{0:은/는} --parallel, --d-output과 함께 쓸 수 없습니다. 그 그래디언트는 "
-     "모든 프로세스의 토큰에 대한 합입니다"},
     {"{} cannot be used with --rotary-tables, which gives the angles",
      "{0:은/는} --rotary-tables와 함께 쓸 수 없습니다. 각도는 표가 정합니다"},
     {"{} computes nothing: leave {} and {} out",
