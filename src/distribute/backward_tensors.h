@@ -20,25 +20,16 @@ Status check_option_gradients(std::string_view operation,
                               const AttentionGradients& gradients);
 
 // What no rank can have for its rows alone. Errors: unsupported.
-template <class T>
-Status check_no_parts(std::string_view operation,
-                      const BackwardInputsOf<T>& own,
-                      const AttentionGradientsOf<T>& gradients) {
-  const GradientState& state = gradients.state;
-  const bool has_state =
+inline Status check_no_state(std::string_view operation,
+                             const GradientState& state) {
+  const bool given =
       state.query.data() != nullptr || state.key.data() != nullptr ||
       state.value.data() != nullptr || state.alibi.data() != nullptr ||
       state.sinks.data() != nullptr || state.bias.data() != nullptr;
-  for (const auto& [argument, given] :
-       {std::pair("d_attn_weights", own.d_attn_weights.data() != nullptr),
-        std::pair("gradients.state", has_state)}) {
-    if (given) {
-      return value_error(operation, argument, "given",
-                         "none in a call of several ranks",
-                         ErrorCode::unsupported);
-    }
-  }
-  return ok();
+  return given ? Status(value_error(operation, "gradients.state", "given",
+                                    "none in a call of several ranks",
+                                    ErrorCode::unsupported))
+               : ok();
 }
 
 // The gradients of the options alone.
@@ -61,7 +52,7 @@ Status check_backward_tensors(std::string_view operation,
   const AttentionShape& shape = spec.shape;
   const std::size_t queries = rows_of_rank(shards.queries, rank);
   const std::size_t keys = rows_of_rank(shards.keys, rank);
-  HEADWISE_TRY(check_no_parts(operation, own, gradients));
+  HEADWISE_TRY(check_no_state(operation, gradients.state));
   HEADWISE_TRY(check_rank_inputs<T>(operation, shape, shards, rank,
                                     {own.query, own.key, own.value}));
   HEADWISE_TRY((check_rank_tensor<const T, 4>(

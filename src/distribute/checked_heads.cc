@@ -1,5 +1,7 @@
 #include "distribute/checked_heads.h"
 
+#include <array>
+#include <cstdint>
 #include <utility>
 
 #include "distribute/call_digest.h"
@@ -7,10 +9,28 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+namespace {
+
+// What no rank has of its heads alone.
+Status check_options(std::string_view operation,
+                     const AttentionOptions& options,
+                     const OperationOptions& operation_options) {
+  if (options.attn_weights == AttnWeights::mean) {
+    return value_error(operation, "attn_weights", "mean",
+                       "none, per_head or after_dropout by heads",
+                       ErrorCode::unsupported);
+  }
+  AttentionOptions others = options;
+  others.attn_weights = AttnWeights::none;
+  others.scores = ScoresStage::none;
+  return check_rank_options(operation, others, operation_options);
+}
+
+}  // namespace
+
 Result<CheckedHeads> checked_heads(std::string_view operation,
                                    const HeadsCall& call, std::size_t ranks) {
-  HEADWISE_TRY(
-      check_rank_options(operation, call.options, call.operation_options));
+  HEADWISE_TRY(check_options(operation, call.options, call.operation_options));
   auto spec = AttentionSpec::create(call.tensors, call.options,
                                     call.operation_options, operation);
   HEADWISE_TRY(spec);
@@ -21,9 +41,28 @@ Result<CheckedHeads> checked_heads(std::string_view operation,
   return CheckedHeads{*std::move(spec), *std::move(shards), *std::move(heads)};
 }
 
+Status check_pairs(std::string_view operation, std::string_view argument,
+                   const CheckedHeads& all, std::size_t rank,
+                   const TensorView<const float, 4>& given, bool expected) {
+  const AttentionShape& shape = all.spec.shape;
+  const std::size_t heads = expected ? all.heads.query[rank].count : 0;
+  const std::array<std::size_t, 4> extents = {shape.B, heads, shape.Lq,
+                                              all.spec.pair_columns()};
+  if (!expected && given.size() != 0) {
+    return value_error(operation, argument, "given",
+                       "none: the options do not ask for it");
+  }
+  return expected
+             ? check_rank_tensor(operation, argument, given,
+                                 "(B, heads of the rank, Lq, Lkv)", extents)
+             : ok();
+}
+
 Status check_same_heads(Communicator& group, DType type,
                         const CheckedHeads& all) {
   Digest digest;
+  digest.add(static_cast<std::uint64_t>(all.spec.attn_weights));
+  digest.add(static_cast<std::uint64_t>(all.spec.scores));
   for (const PartRange& heads : all.heads.key) {
     digest.add(heads.count);
   }

@@ -24,6 +24,12 @@ struct CheckedHeads {
 Result<CheckedHeads> checked_heads(std::string_view operation,
                                    const HeadsCall& call, std::size_t ranks);
 
+// The attention weights or scores of a rank's heads. `expected`: the options
+// ask for them. Errors: invalid_argument, shape_mismatch.
+Status check_pairs(std::string_view operation, std::string_view argument,
+                   const CheckedHeads& all, std::size_t rank,
+                   const TensorView<const float, 4>& given, bool expected);
+
 // Errors, on every rank: invalid_argument for different calls.
 Status check_same_heads(Communicator& group, DType type,
                         const CheckedHeads& all);

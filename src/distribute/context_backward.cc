@@ -30,6 +30,11 @@ Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
   auto context = checked_context(kOperation, call, group.ranks(), true);
   HEADWISE_TRY(context);
   CheckedCall all{*std::move(context)};
+  if (own.d_attn_weights.data() != nullptr) {
+    return value_error(kOperation, "d_attn_weights", "given",
+                       "none in a call of several ranks",
+                       ErrorCode::unsupported);
+  }
   HEADWISE_TRY(check_backward_tensors(kOperation, all.spec, all.shards,
                                       group.rank(), own, gradients));
   auto keys =

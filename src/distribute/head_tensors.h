@@ -21,6 +21,7 @@ struct HeadTensors {
   Tensor<T, 4> output;
   Tensor<float, 4> softmax_rows;
   Tensor<T, 4> d_output;
+  TensorView<const float, 4> d_attn_weights{};  // the caller's
 
   BackwardInputsOf<T> views() const {
     return {.query = query.view(),
@@ -28,7 +29,8 @@ struct HeadTensors {
             .value = value.view(),
             .output = output.view(),
             .softmax_rows = softmax_rows.view(),
-            .d_output = d_output.view()};
+            .d_output = d_output.view(),
+            .d_attn_weights = d_attn_weights};
   }
 
   // Of one sequence.
@@ -79,6 +81,7 @@ Result<HeadTensors<T>> exchange_for_heads(const HeadExchanges& exchanges,
                         {B, Hq, queries, 2}, whole.softmax_rows));
   HEADWISE_TRY(to_heads(of_queries, own.d_output, {B, queries, Hq, shape.Dv},
                         whole.d_output));
+  whole.d_attn_weights = own.d_attn_weights;
   return whole;
 }
 

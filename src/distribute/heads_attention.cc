@@ -21,8 +21,14 @@ Result<CheckedHeads> checked(const Communicator& group, const HeadsCall& call,
                              const AttentionOutputsOf<T>& outputs) {
   auto all = checked_heads(kOperation, call, group.ranks());
   HEADWISE_TRY(all);
+  const std::size_t rank = group.rank();
   HEADWISE_TRY(check_rank_tensors(kOperation, all->spec.shape, all->shards,
-                                  group.rank(), own, outputs));
+                                  rank, own, outputs));
+  HEADWISE_TRY(check_pairs(kOperation, "attn_weights", *all, rank,
+                           outputs.attn_weights,
+                           all->spec.attn_weights != AttnWeights::none));
+  HEADWISE_TRY(check_pairs(kOperation, "scores", *all, rank, outputs.scores,
+                           all->spec.scores != ScoresStage::none));
   return all;
 }
 
@@ -96,7 +102,8 @@ class HeadsRun {
                                 outputs.softmax_rows.data() != nullptr});
     HEADWISE_TRY(wanted);
     if (all_.heads.query[rank].count != 0) {
-      HEADWISE_TRY(group_.busy_with([&] { return attend(*wanted, *whole); }));
+      HEADWISE_TRY(
+          group_.busy_with([&] { return attend(*wanted, *whole, outputs); }));
     }
     group_.set_step(kOperation, "exchanging outputs");
     HEADWISE_TRY(
@@ -111,7 +118,8 @@ class HeadsRun {
   }
 
  private:
-  Status attend(const Wanted<2>& wanted, WholeTensors<T>& whole) {
+  Status attend(const Wanted<2>& wanted, WholeTensors<T>& whole,
+                const AttentionOutputsOf<T>& own) {
     CallPart part = internal::whole_call(all_.spec.shape);
     part.heads = all_.heads.query[group_.rank()];
     part.kv_heads = all_.heads.key[group_.rank()];
@@ -119,7 +127,9 @@ class HeadsRun {
         internal::options_of_part(all_.spec.shape, call_.options,
                                   call_.operation_options, part, kOperation);
     HEADWISE_TRY(cut);
-    AttentionOutputsOf<T> outputs = {.output = whole.output.view()};
+    AttentionOutputsOf<T> outputs = {.output = whole.output.view(),
+                                     .attn_weights = own.attn_weights,
+                                     .scores = own.scores};
     if (wanted.by_any(kLse)) {
       const auto [B, Hq, rows, one] = whole.lse.extents();
       outputs.lse = {whole.lse.data(), {B, Hq, rows}};

@@ -10,14 +10,33 @@ namespace {
 
 constexpr std::string_view kOperation = "heads_attention_backward";
 
+// Of such a bias the gradient takes one sequence after another.
+Status check_shared_bias(const AttentionSpec& spec) {
+  const bool shared = spec.bias.given() && spec.shape.B > 1 &&
+                      spec.bias.extents()[0] == 1 &&
+                      spec.bias.extents()[1] != spec.shape.Hq;
+  return shared ? Status(value_error(kOperation, "d_attn_weights", "given",
+                                     "none where heads and sequences share a "
+                                     "bias",
+                                     ErrorCode::unsupported))
+                : ok();
+}
+
 template <class T>
 Result<CheckedHeads> checked(const Communicator& group, const HeadsCall& call,
                              const BackwardInputsOf<T>& own,
                              const AttentionGradientsOf<T>& gradients) {
   auto all = checked_heads(kOperation, call, group.ranks());
   HEADWISE_TRY(all);
-  HEADWISE_TRY(check_backward_tensors(kOperation, all->spec, all->shards,
-                                      group.rank(), own, gradients));
+  const std::size_t rank = group.rank();
+  HEADWISE_TRY(check_backward_tensors(kOperation, all->spec, all->shards, rank,
+                                      own, gradients));
+  if (own.d_attn_weights.data() != nullptr) {
+    HEADWISE_TRY(check_pairs(kOperation, "d_attn_weights", *all, rank,
+                             own.d_attn_weights,
+                             all->spec.attn_weights != AttnWeights::none));
+    HEADWISE_TRY(check_shared_bias(all->spec));
+  }
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,18 @@ using testing_support::by_ranks;
 using testing_support::Deal;
 using testing_support::every_options;
 using testing_support::EveryMask;
+using testing_support::filled;
 using testing_support::groups_of;
 using testing_support::heads_call_of;
 using testing_support::Inputs;
 using testing_support::narrowed_to;
 using testing_support::options_of_ranks;
+using testing_support::OptionsCase;
 using testing_support::random_inputs;
 using testing_support::RankTensors;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::view_of;
 using testing_support::WholeCall;
 using testing_support::WholeOutputs;
 
@@ -57,6 +61,51 @@ TEST(HeadsAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
                                     operation_options};
     EXPECT_TRUE(same_by_heads(whole, 1 + turn++ * 5 % 16, Deal::zig_zag))
         << name;
+  }
+}
+
+// Whether rank r has those of its heads of the whole tensor.
+testing::AssertionResult same_heads(const Tensor<float, 4>& got,
+                                    const Tensor<float, 4>& whole,
+                                    const HeadRange& heads) {
+  auto want = filled<float, 4>(got.extents(), 0.0f);
+  testing_support::copy_elements<float, 4>(
+      internal::part_along(1, view_of(whole), {heads.first, heads.count}),
+      want.view());
+  return same_bits(got, want);
+}
+
+TEST(HeadsAttentionTest, ARankHasTheWeightsAndScoresOfItsHeads) {
+  const Inputs<float> in = random_inputs(kShape, 7570);
+  const EveryMask every_mask(kShape, true);
+  for (const OptionsCase& c : every_options(every_mask)) {
+    if (c.options.attn_weights == AttnWeights::mean) {
+      continue;
+    }
+    const WholeCall<float> whole = {kShape, in, c.options, c.operation_options};
+    const auto want =
+        testing_support::attend(in, c.options, c.operation_options);
+    const HeadsCall call = heads_call_of(whole, 2, Deal::zig_zag);
+    const auto work = [&](Communicator& group,
+                          const AttentionInputsOf<float>& own,
+                          AttentionOutputs outputs) -> Status {
+      const HeadRange& heads = call.heads.ranks[group.rank()].heads;
+      const auto pairs_like = [&](const Tensor<float, 4>& pairs) {
+        Extents<4> extents = pairs.extents();
+        extents[1] = std::min(extents[1], heads.count);
+        return filled<float, 4>(extents, 42.0f);
+      };
+      auto weights = pairs_like(want.attn_weights);
+      auto scores = pairs_like(want.scores);
+      outputs.attn_weights = weights.view();
+      outputs.scores = scores.view();
+      HEADWISE_TRY(heads_attention(group, call, own, outputs));
+      EXPECT_TRUE(same_heads(weights, want.attn_weights, heads)) << c.name;
+      EXPECT_TRUE(scores.size() == 0 || same_heads(scores, want.scores, heads))
+          << c.name;
+      return ok();
+    };
+    by_ranks<float>(whole, call.tokens, work);
   }
 }
 
@@ -177,6 +226,20 @@ TEST(HeadsAttentionErrorsTest, AnErrorOfOneRankIsOneOfAll) {
   const auto change_seed = [](std::size_t rank, HeadsCall& call) {
     call.options.dropout = {.p = 0.5, .training = true, .seed = Seed{rank}};
   };
+  const auto mean = [](std::size_t, HeadsCall& call) {
+    call.options.attn_weights = AttnWeights::mean;
+  };
+  for (const std::string& message : messages_of(mean)) {
+    EXPECT_THAT(message, HasSubstr("attn_weights is mean, expected none, "
+                                   "per_head or after_dropout by heads"));
+  }
+  const auto raw_scores = [](std::size_t, HeadsCall& call) {
+    call.options.scores = ScoresStage::raw;
+  };
+  for (const std::string& message : messages_of(raw_scores)) {
+    EXPECT_THAT(message, HasSubstr("scores has shape (0, 0, 0, 0), expected "
+                                   "(B, heads of the rank, Lq, Lkv) = (2, "));
+  }
   for (const auto& messages :
        {messages_of(change_scale), messages_of(change_seed)}) {
     for (const std::string& message : messages) {

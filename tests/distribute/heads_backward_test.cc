@@ -67,6 +67,33 @@ TEST(HeadsBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
   }
 }
 
+TEST(HeadsBackwardTest, WeightsHaveAGradientByHeads) {
+  const Inputs<float> in = random_inputs(kShape, 7715);
+  const EveryBias biases(kShape);
+  const auto d_weights =
+      uniform<4>({kShape.B, kShape.Hq, kShape.Lq, kShape.Lkv + 2}, 7716);
+  const WholeCall<float> whole = {kShape,
+                                  in,
+                                  {.mask = causal(),
+                                   .bias = biases.finite(),
+                                   .query_start = 100,
+                                   .dropout = {.p = 0.3, .training = true},
+                                   .attn_weights = AttnWeights::after_dropout},
+                                  {.added_keys = biases.added_keys(true)}};
+  const BackwardCall<float> backward(whole, upstream_of(kShape), d_weights);
+  for (const std::size_t ranks : {2u, 5u}) {
+    const HeadsCall call = heads_call_of(whole, ranks, Deal::zig_zag);
+    EXPECT_TRUE(backward.same_by_ranks(call.tokens, [&](Communicator& group,
+                                                        BackwardInputs own,
+                                                        const auto& gradients) {
+      const HeadRange& heads = call.heads.ranks[group.rank()].heads;
+      own.d_attn_weights = internal::part_along(
+          1, testing_support::view_of(d_weights), {heads.first, heads.count});
+      return heads_attention_backward(group, call, own, gradients);
+    }));
+  }
+}
+
 TEST(HeadsBackwardTest, EveryBiasOnEveryNumberOfRanks) {
   const Inputs<float> in = random_inputs(kShape, 7720);
   const EveryMask every_mask(kShape, true);
@@ -185,13 +212,6 @@ TEST(HeadsBackwardErrorsTest, WhatNoRankCanHaveIsNamed) {
   const WholeCall<float> whole = {kShape, in};
   const HeadsCall call = heads_call_of(whole, 1, Deal::contiguous);
   std::vector<float> numbers(4);
-  BackwardInputs inputs;
-  inputs.d_attn_weights = {numbers.data(), {1, 1, 2, 2}};
-  EXPECT_THAT(
-      message_of(call, {}, inputs),
-      StartsWith(
-          "heads_attention_backward: d_attn_weights is given, expected none "
-          "in a call of several ranks"));
   AttentionGradients gradients;
   gradients.state.query = {numbers.data(), {1, 1, 2, 2}};
   EXPECT_THAT(
@@ -199,6 +219,23 @@ TEST(HeadsBackwardErrorsTest, WhatNoRankCanHaveIsNamed) {
       StartsWith(
           "heads_attention_backward: gradients.state is given, expected none "
           "in a call of several ranks"));
+}
+
+TEST(HeadsBackwardErrorsTest, NoGradientOfWeightsWithASharedBias) {
+  AttentionShape shape = kShape;
+  shape.Lq = shape.Lkv = 0;
+  const Inputs<float> in = random_inputs(shape, 7785);
+  std::vector<float> numbers(1);
+  WholeCall<float> whole = {shape, in};
+  whole.options.attn_weights = AttnWeights::per_head;
+  whole.options.bias = dense(TensorView<const float, 2>(numbers.data(), {0, 0}),
+                             {Axis::Lq, Axis::Lkv});
+  BackwardInputs inputs;
+  inputs.d_attn_weights = {numbers.data(), {shape.B, shape.Hq, 0, 0}};
+  EXPECT_THAT(message_of(heads_call_of(whole, 1, Deal::contiguous), {}, inputs),
+              StartsWith("heads_attention_backward: d_attn_weights is given, "
+                         "expected none where heads and sequences share a "
+                         "bias"));
 }
 
 TEST(HeadsBackwardErrorsTest, GradientsThatDoNotFitAreNamed) {

@@ -127,14 +127,16 @@ using RankBackwardWork = FunctionRef<Status(
 // A call, its outputs and the gradient of its output.
 template <class T>
 struct BackwardCall {
-  BackwardCall(const WholeCall<T>& of, Tensor<T, 4> upstream)
+  BackwardCall(const WholeCall<T>& of, Tensor<T, 4> upstream,
+               TensorView<const float, 4> d_attn_weights = {})
       : call(of),
         out(by_one_process(of)),
         d_output(std::move(upstream)),
         by_one(of, of.in) {
     const Status s = attention_backward(
         {view_of(call.in.query), view_of(call.in.key), view_of(call.in.value),
-         view_of(out.output), view_of(out.softmax_rows), view_of(d_output)},
+         view_of(out.output), view_of(out.softmax_rows), view_of(d_output),
+         d_attn_weights},
         by_one.views(), call.options, call.operation_options);
     EXPECT_TRUE(s) << s.error().message();
   }

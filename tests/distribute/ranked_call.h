@@ -72,12 +72,19 @@ testing::AssertionResult same_bits(const WholeOutputs<T>& got,
   return same_bits(got.softmax_rows, want.softmax_rows) << " of softmax_rows";
 }
 
+// The options without outputs that no rank has of its rows.
+inline AttentionOptions options_of_ranks(AttentionOptions options) {
+  options.attn_weights = AttnWeights::none;
+  options.scores = ScoresStage::none;
+  return options;
+}
+
 template <class T>
 WholeOutputs<T> by_one_process(const WholeCall<T>& call) {
   WholeOutputs<T> out(call.tensors);
-  const Status s = attention(view_of(call.in.query), view_of(call.in.key),
-                             view_of(call.in.value), out.views(), call.options,
-                             call.operation_options);
+  const Status s = attention(
+      view_of(call.in.query), view_of(call.in.key), view_of(call.in.value),
+      out.views(), options_of_ranks(call.options), call.operation_options);
   EXPECT_TRUE(s) << s.error().message();
   return out;
 }
@@ -260,13 +267,6 @@ WholeOutputs<T> by_ranks(const WholeCall<T>& call, const ShardPlan& plan,
     EXPECT_TRUE(status) << status.error().message();
   }
   return whole;
-}
-
-// The options without outputs that no rank can have.
-inline AttentionOptions options_of_ranks(AttentionOptions options) {
-  options.attn_weights = AttnWeights::none;
-  options.scores = ScoresStage::none;
-  return options;
 }
 
 }  // namespace headwise::testing_support

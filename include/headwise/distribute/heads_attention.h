@@ -8,12 +8,15 @@
 // During the call a rank holds its heads of the whole tensors.
 //
 // The tensors of a rank, and what all ranks must be given alike, are those of
-// distribute/context_attention.h.
+// distribute/context_attention.h. Attention weights and scores, where the
+// options ask for them, do not travel: a rank gets those of the heads that it
+// computes, (B, heads of the rank, Lq, Lkv), as from a call of attention() on
+// these heads.
 //
 // Errors, on every rank: those of attention() for the whole call;
 // invalid_argument for ranks that were given different calls, and for plans
-// that do not fit the call; unsupported for attention weights, scores and
-// statistics; rank_failure. After an error the group cannot be used, and
+// that do not fit the call; unsupported for the mean of attention weights and
+// for statistics; rank_failure. After an error the group cannot be used, and
 // outputs may be partly written.
 // Source: Jacobs et al. 2023, arXiv:2309.14509.
 #pragma once

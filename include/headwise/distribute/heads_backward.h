@@ -4,6 +4,8 @@
 //
 //   query, key, value, output, softmax_rows   in   as in the forward pass
 //   d_output          (1, queries, Hq, Dv)    in
+//   d_attn_weights    (B, heads of the rank,  in   of the heads that the rank
+//                     Lq, Lkv)                     computes; no view: 0
 //   gradients.query   (1, queries, Hq, D)     out  no view: not computed, here
 //   gradients.key     (1, keys, Hkv, D)       out  and below
 //   gradients.value   (1, keys, Hkv, Dv)      out
@@ -20,7 +22,8 @@
 // During the call a rank holds its heads of the whole tensors.
 //
 // Errors, on every rank: those of heads_attention(); unsupported for
-// d_attn_weights and gradients.state.
+// gradients.state, and for d_attn_weights where heads and sequences share a
+// bias.
 //
 // Example:
 //   Status s = heads_attention_backward(
