@@ -59,8 +59,11 @@ class AloneTest(CallCase):
         self.refuse(USAGE, "--deadline needs --parallel", *call, "--deadline", "5")
         self.refuse(USAGE, "--cache cannot be used with --parallel", *call,
                     "--parallel", "context", "--cache", "paged")
-        self.refuse(USAGE, "--attn-weights cannot be used with --parallel", *call,
-                    "--parallel", "heads", "--attn-weights", "a.npy")
+        self.refuse(USAGE, "--attn-weights cannot be used with --parallel context", *call,
+                    "--parallel", "context", "--attn-weights", "a.npy")
+        self.refuse(USAGE, "--attn-weights-form mean cannot be used with --parallel", *call,
+                    "--parallel", "heads", "--attn-weights", "a.npy",
+                    "--attn-weights-form", "mean")
 
 
 @unittest.skipUnless(MPIRUN, "no mpirun, or a command without MPI")
@@ -148,6 +151,24 @@ class TogetherTest(CallCase):
                 self.assert_same_gradients(scheme, [
                     "d_alibi.npy", "d_bias.npy", "d_bias_k.npy", "d_bias_v.npy",
                     "d_key.npy", "d_query.npy", "d_sinks.npy", "d_value.npy"])
+
+    def test_weights_scores_and_their_gradients(self):
+        call = self.call(
+            "--causal", "--zero-attn", "--scores-stage", "bias", "--d-output", "do.npy",
+            "--d-attn-weights", "da.npy", query=(2, H, 100, D), keys=100)
+        self.put_random("do.npy", 2, H, 100, DV)
+        self.put_random("da.npy", 2, H, 100, 101)
+        self.succeed(*call, "--out", "alone.npy", "--attn-weights", "a_alone.npy",
+                     "--scores-out", "s_alone.npy", "--grad-dir", "alone")
+        done = self.mpirun(3, *call, "--parallel", "auto", "--out", "o.npy",
+                           "--attn-weights", "a.npy", "--scores-out", "s.npy",
+                           "--grad-dir", "auto")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for name, alone in (("o.npy", "alone.npy"), ("a.npy", "a_alone.npy"),
+                            ("s.npy", "s_alone.npy")):
+            self.assertEqual((self.folder / name).read_bytes(),
+                             (self.folder / alone).read_bytes(), name)
+        self.assert_same_gradients("auto", ["d_key.npy", "d_query.npy", "d_value.npy"])
 
     def test_a_mistake_is_said_once_and_nothing_is_written(self):
         call = self.call("--key-lengths", "lengths.npy")

@@ -50,6 +50,13 @@ ShardRequest request_of(const AttentionSpec& spec, std::size_t ranks,
   return request;
 }
 
+// Attention weights and scores are those of heads.
+Parallel scheme_of(const TogetherOptions& options) {
+  const bool pairs = options.options.attn_weights != AttnWeights::none ||
+                     options.options.scores != ScoresStage::none;
+  return pairs ? Parallel::heads : parallel_of(options.flags.parallel.scheme);
+}
+
 std::size_t rows_of(const std::vector<TokenPiece>& pieces) {
   std::size_t rows = 0;
   for (const TokenPiece& piece : pieces) {
@@ -131,7 +138,7 @@ class TogetherCall {
         heads_(std::move(heads)) {}
 
   Result<RunResult> run(Operands<T, 4> in) const {
-    auto upstream = read_d_output();
+    auto upstream = read_upstream_files();
     HEADWISE_TRY(agreed(group_, upstream ? ok() : Status(upstream.error())));
     const AttentionShape tensors = shape_of(in);
     auto own = operands_of(own_rows_of(Side::queries, in.query),
@@ -139,9 +146,9 @@ class TogetherCall {
                            own_rows_of(Side::keys, in.value));
     HEADWISE_TRY(own);
     in = {};
-    auto d_output = own_rows_of(Side::queries, *upstream);
+    auto d_output = own_rows_of(Side::queries, upstream->d_output);
     HEADWISE_TRY(d_output);
-    *upstream = {};
+    upstream->d_output = {};
     const std::size_t rows = rows_of(tokens_.ranks[group_.rank()].queries);
     auto output = Tensor<T, 4>::create_unset({1, rows, shape_.Hq, shape_.Dv});
     auto lse = Tensor<float, 3>::create_unset({1, shape_.Hq, rows});
@@ -149,14 +156,22 @@ class TogetherCall {
     HEADWISE_TRY(output);
     HEADWISE_TRY(lse);
     HEADWISE_TRY(softmax_rows);
-    HEADWISE_TRY(attend(
-        tensors, *own,
-        {.output = *output, .lse = *lse, .softmax_rows = *softmax_rows}));
+    auto attn_weights = pairs_of_own(weight_heads(of_.options, shape_.Hq));
+    auto scores = pairs_of_own(score_heads(of_.options, shape_.Hq));
+    HEADWISE_TRY(attn_weights);
+    HEADWISE_TRY(scores);
+    HEADWISE_TRY(attend(tensors, *own,
+                        {.output = *output,
+                         .attn_weights = *attn_weights,
+                         .lse = *lse,
+                         .softmax_rows = *softmax_rows,
+                         .scores = *scores}));
     RunResult result;
     if (!of_.flags.d_output.empty()) {
-      auto found = gradients(tensors, *own,
-                             {own->query, own->key, own->value, *output,
-                              *softmax_rows, *d_output});
+      auto found =
+          gradients(tensors, *own,
+                    {own->query, own->key, own->value, *output, *softmax_rows,
+                     *d_output, own_heads(upstream->d_attn_weights)});
       HEADWISE_TRY(found);
       result.gradients = *std::move(found);
     }
@@ -166,6 +181,14 @@ class TogetherCall {
     auto whole_lse = collect_lse(*lse);
     HEADWISE_TRY(whole_lse);
     result.lse = *std::move(whole_lse);
+    auto whole_weights =
+        collect_heads(*attn_weights, weight_heads(of_.options, shape_.Hq));
+    HEADWISE_TRY(whole_weights);
+    result.attn_weights = *std::move(whole_weights);
+    auto whole_scores =
+        collect_heads(*scores, score_heads(of_.options, shape_.Hq));
+    HEADWISE_TRY(whole_scores);
+    result.scores = *std::move(whole_scores);
     return result;
   }
 
@@ -188,19 +211,73 @@ class TogetherCall {
                        as_extents(whole.view(), heads_first_));
   }
 
-  // The whole --d-output; empty where there is none.
-  Result<Tensor<T, 4>> read_d_output() const {
+  // --d-output and --d-attn-weights, whole; empty where they are not given.
+  struct Upstream {
+    Tensor<T, 4> d_output;
+    Tensor<float, 4> d_attn_weights;
+  };
+  Result<Upstream> read_upstream_files() const {
     if (of_.flags.d_output.empty()) {
-      return Tensor<T, 4>();
+      return Upstream{};
     }
     const Extents<4> extents =
         whole_extents(Side::queries, shape_.Hq, shape_.Dv);
-    auto files = read_upstream(of_.flags, of_.batched,
-                               {extents.begin(), extents.end()}, {});
+    auto files =
+        read_upstream(of_.flags, of_.batched, {extents.begin(), extents.end()},
+                      pair_extents(shape_.Hq));
     HEADWISE_TRY(files);
     auto wide = to_float<4>(files->d_output, "run", "--d-output");
     HEADWISE_TRY(wide);
-    return narrow<T>(*std::move(wide));
+    auto d_output = narrow<T>(*std::move(wide));
+    HEADWISE_TRY(d_output);
+    return Upstream{*std::move(d_output), std::move(files->d_attn_weights)};
+  }
+
+  // (B, heads, Lq, Lkv), with the columns of added keys.
+  Extents<4> pair_extents(std::size_t heads) const {
+    return {shape_.B, heads, shape_.Lq, of_.spec.pair_columns()};
+  }
+  // What the rank has of attention weights or scores with so many heads. They
+  // are only asked for in calls by heads.
+  Result<Tensor<float, 4>> pairs_of_own(std::size_t heads) const {
+    return heads == 0 ? Tensor<float, 4>()
+                      : Tensor<float, 4>::create(pair_extents(
+                            heads_.ranks[group_.rank()].heads.count));
+  }
+  TensorView<const float, 4> own_heads(const Tensor<float, 4>& whole) const {
+    if (whole.size() == 0) {
+      return {};
+    }
+    const HeadRange& own = heads_.ranks[group_.rank()].heads;
+    return {whole.data() + own.first * shape_.Lq * of_.spec.pair_columns(),
+            pair_extents(own.count), whole.view().strides()};
+  }
+  // (B, heads of the rank, Lq, Lkv) of all ranks as one tensor, on rank 0.
+  // 0 heads: not asked for.
+  Result<Tensor<float, 4>> collect_heads(Tensor<float, 4>& own,
+                                         std::size_t heads) const {
+    if (heads == 0) {
+      return Tensor<float, 4>();
+    }
+    const auto parts = gathered(group_, own, [this](std::size_t rank) {
+      return pair_extents(heads_.ranks[rank].heads.count);
+    });
+    HEADWISE_TRY(parts);
+    if (group_.rank() != 0) {
+      return Tensor<float, 4>();
+    }
+    auto whole = Tensor<float, 4>::create_unset(pair_extents(heads));
+    HEADWISE_TRY(whole);
+    const std::size_t head = shape_.Lq * of_.spec.pair_columns();
+    for (std::size_t r = 0; r < group_.ranks(); ++r) {
+      const auto [first, count] = heads_.ranks[r].heads;
+      const float* from = (*parts)[r].data();
+      for (std::size_t b = 0; b < shape_.B; ++b) {
+        std::copy_n(from + b * count * head, count * head,
+                    whole->data() + (b * heads + first) * head);
+      }
+    }
+    return whole;
   }
 
   Extents<4> whole_extents(Side side, std::size_t heads,
@@ -239,8 +316,8 @@ class TogetherCall {
   Result<std::vector<NamedGradient>> gradients(
       const AttentionShape& tensors, const Operands<T, 4>& own,
       const BackwardInputsOf<T>& inputs) const {
-    auto found = OperationGradients<T>::create(own, of_.options,
-                                               of_.operation_options);
+    auto found =
+        OperationGradients<T>::create(own, of_.options, of_.operation_options);
     HEADWISE_TRY(found);
     AttentionGradientsOf<T> views = found->views(false);
     if (group_.rank() != 0) {
@@ -333,8 +410,7 @@ class TogetherCall {
 Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
                                   const TogetherOptions& options) {
   const ShardRequest request =
-      request_of(options.spec, group.ranks(),
-                 parallel_of(options.flags.parallel.scheme), options.band);
+      request_of(options.spec, group.ranks(), scheme_of(options), options.band);
   auto plan = plan_shards(request);
   HEADWISE_TRY(of_all_ranks(plan ? ok() : Status(plan.error())));
   ShardPlan heads;

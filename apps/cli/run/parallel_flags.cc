@@ -48,19 +48,29 @@ Outcome check_parallel_flags(const RunFlags& flags) {
     return flags.parallel.deadline ? usage("--deadline needs --parallel")
                                    : Outcome();
   }
-  const std::array<Row, 7> rows = {{
+  const std::array<Row, 5> rows = {{
       {flags.is_layer(), "--params"},
       {flags.cache.given(), "--cache"},
       {!flags.past_key.empty(), "--past-key"},
       {!flags.present_dir.empty(), "--present-dir"},
-      {!flags.attn_weights.empty(), "--attn-weights"},
-      {!flags.scores_out.empty(), "--scores-out"},
-      {!flags.d_attn_weights.empty(), "--d-attn-weights"},
+      {flags.form == "mean", "--attn-weights-form mean"},
   }};
   for (const Row& row : rows) {
     if (row.given) {
       return usage(
           fmt::format("{} cannot be used with --parallel", row.option));
+    }
+  }
+  const std::array<Row, 3> by_heads = {{
+      {!flags.attn_weights.empty(), "--attn-weights"},
+      {!flags.scores_out.empty(), "--scores-out"},
+      {!flags.d_attn_weights.empty(), "--d-attn-weights"},
+  }};
+  for (const Row& row : by_heads) {
+    if (row.given && flags.parallel.scheme == "context") {
+      return usage(fmt::format(
+          "{} cannot be used with --parallel context; use --parallel heads",
+          row.option));
     }
   }
   return {};

@@ -302,6 +302,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"none on cuda: only the CPU takes a part of a call",
      "호출의 일부만 받는 것은 CPU에서만 가능하므로 cuda에서는 주지 않아야 "
      "합니다."},
+    {"none where heads and sequences share a bias",
+     "헤드와 시퀀스가 바이어스를 함께 쓸 때는 줄 수 없습니다."},
     {"none with a cache", "캐시에서는 줄 수 없습니다."},
     {"none with a cache that sums received attention",
      "받은 어텐션을 더하는 캐시에서는 주지 않아야 합니다."},
@@ -315,6 +317,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "scores",
      "쿼리나 키가 {0}개를 넘으면 페이지가 점수를 계산하므로 주지 않아야 "
      "합니다."},
+    {"none, per_head or after_dropout by heads",
+     "헤드로 나눌 때는 none, per_head 또는 after_dropout"},
     {"none, per_head or after_dropout with a rolling window",
      "롤링 윈도우가 있는 캐시에서는 none, per_head 또는 after_dropout"},
     {"none: each step is kept of a padded batch only",
