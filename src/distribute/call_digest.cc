@@ -43,7 +43,7 @@ void add_options(const AttentionSpec& spec, Digest& digest) {
   for (std::size_t g = 0; g < spec.shape.Hkv; ++g) {
     digest.add(spec.shape.first_query_head(g));
   }
-  for (std::size_t b = 0; b < spec.shape.B; ++b) {
+  for (std::size_t b = 0; b < sequences_with_tokens(spec.shape); ++b) {
     const SequencePlace place = spec.shape.sequence(b);
     digest.add(place.Lq);
     digest.add(place.Lkv);
@@ -58,11 +58,29 @@ void add_shard(const Shard& shard, Digest& digest) {
   digest.add(shard.tokens.count);
 }
 
+// What a query sees by each rule, with the numbers of the rule.
+void add_row(const BoundMask& mask, std::size_t b, std::size_t i,
+             Digest& digest) {
+  const auto keys = static_cast<std::int64_t>(mask.shape().sequence(b).Lkv);
+  for (const internal::StoredMaskRule& rule : mask.rules()) {
+    for (const auto& [begin, end] :
+         rule.type->seen(rule, {b, i, 1, mask.query_start(b), {0, keys}})) {
+      digest.add(static_cast<std::uint64_t>(begin));
+      digest.add(static_cast<std::uint64_t>(end));
+    }
+  }
+}
+
 void add_shards(const Shards& shards, Digest& digest) {
   for (const QueryShard& queries : shards.queries) {
     add_shard(queries, digest);
-    digest.add(queries.seen.first);
-    digest.add(queries.seen.count);
+    for (const PartRange& seen : queries.seen) {
+      digest.add(seen.first);
+      digest.add(seen.count);
+    }
+    add_row(shards.mask, queries.sequence, queries.tokens.first, digest);
+    add_row(shards.mask, queries.sequence,
+            queries.tokens.first + queries.tokens.count - 1, digest);
   }
   for (const Shard& keys : shards.keys) {
     add_shard(keys, digest);

@@ -80,6 +80,27 @@ std::size_t place_of(std::span<const std::size_t> route, std::size_t rank) {
 }
 
 template <class SomeShard>
+bool can_arrive_first(std::span<const Chunk<SomeShard>> chunks,
+                      std::size_t ranks) {
+  std::vector<std::size_t> own(ranks, 0);
+  std::vector<std::size_t> of_others(ranks, 0);
+  std::size_t all = 0;
+  std::size_t longest = 0;
+  for (const Chunk<SomeShard>& chunk : chunks) {
+    const std::size_t owner = chunk.shards.front().rank;
+    own[owner] += chunk.rows;
+    for (const std::size_t rank : chunk.route) {
+      of_others[rank] += rank == owner ? 0 : chunk.rows;
+    }
+    all += chunk.rows;
+    longest = std::max(longest, chunk.rows);
+  }
+  const std::size_t room =
+      std::max(2 * longest, std::min(std::ranges::max(own), all / 4));
+  return std::ranges::max(of_others) <= room;
+}
+
+template <class SomeShard>
 std::string tokens_of(const Chunk<SomeShard>& chunk) {
   const Shard& first = chunk.shards.front();
   const Shard& last = chunk.shards.back();
@@ -119,7 +140,9 @@ Result<std::vector<QueryChunk>> query_chunks(const Shards& shards,
   std::vector<QueryChunk> chunks = cut(queries, most, kQueryBlock);
   for (QueryChunk& chunk : chunks) {
     std::vector<bool> needs(ranks, false);
-    for (const QueryShard& of_chunk : chunk.shards) {
+    for (QueryShard& of_chunk : chunk.shards) {
+      // Fewer than the whole shard sees.
+      of_chunk.seen = seen_keys(shards.mask, of_chunk);
       for (const Shard& keys :
            of_sequence<Shard>(shards.keys, of_chunk.sequence)) {
         if (sees(of_chunk, keys)) {
@@ -141,6 +164,13 @@ std::span<const std::size_t> targets_of(std::span<const std::size_t> route,
   const std::size_t first =
       std::min(place_of(route, rank) * kFanOut + 1, route.size());
   return route.subspan(first, std::min(kFanOut, route.size() - first));
+}
+
+bool arrive_first(std::span<const KeyChunk> chunks, std::size_t ranks) {
+  return can_arrive_first(chunks, ranks);
+}
+bool arrive_first(std::span<const QueryChunk> chunks, std::size_t ranks) {
+  return can_arrive_first(chunks, ranks);
 }
 
 std::string name_of(const KeyChunk& chunk) {

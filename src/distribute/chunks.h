@@ -49,6 +49,14 @@ std::size_t source_of(std::span<const std::size_t> route, std::size_t rank);
 std::span<const std::size_t> targets_of(std::span<const std::size_t> route,
                                         std::size_t rank);
 
+// Whether every rank receives its chunks before it takes the first one. In a
+// stream a rank waits for chunks that their owner reaches late: under a window
+// that is shorter than a rank's tokens, ranks would compute one after another.
+// So they receive first where no rank has to hold many: two chunks, or as many
+// rows of others as ranks have of their own, but no more than a quarter of all.
+bool arrive_first(std::span<const KeyChunk> chunks, std::size_t ranks);
+bool arrive_first(std::span<const QueryChunk> chunks, std::size_t ranks);
+
 // "keys 768 to 1151", what messages call it.
 std::string name_of(const KeyChunk& chunk);
 std::string name_of(const QueryChunk& chunk);

@@ -87,11 +87,11 @@ class ContextRun {
     HEADWISE_TRY(keys);
     // Whatever the mask says: the mean of all values is one of the empty rows.
     for (QueryShard& shard : all_.shards.queries) {
-      shard.seen = {0, shape.sequence(shard.sequence).Lkv};
+      shard.seen = {{0, shape.sequence(shard.sequence).Lkv}};
     }
     std::vector<Shard> sequences;
     std::size_t all_rows = 0;
-    for (std::size_t b = 0; b < shape.B; ++b) {
+    for (std::size_t b = 0; b < sequences_with_tokens(shape); ++b) {
       sequences.push_back({0, b, {0, shape.sequence(b).Lkv}, all_rows});
       all_rows += sequences.back().tokens.count;
     }

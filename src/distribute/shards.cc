@@ -4,9 +4,12 @@
 #include <string>
 
 #include "base/check.h"
+#include "steps/stored_rule.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
+
+using internal::Interval;
 
 Error incomplete(std::string_view operation, std::string_view argument,
                  std::size_t sequence, std::size_t tokens) {
@@ -30,7 +33,8 @@ Result<std::vector<Shard>> shards_in_order(std::span<const OwnedPiece> pieces,
   for (std::size_t b = 0; b < sequences; ++b) {
     std::size_t first = 0;
     for (; next != pieces.end() && next->piece.sequence == b &&
-           next->piece.range.first == first && next->rank < ranks;
+           next->piece.range.first == first && next->rank < ranks &&
+           next->piece.range.tokens <= tokens(b) - first;
          ++next) {
       const PartRange range = {first, next->piece.range.tokens};
       if (range.count != 0) {
@@ -49,12 +53,23 @@ Result<std::vector<Shard>> shards_in_order(std::span<const OwnedPiece> pieces,
   return shards;
 }
 
-QueryShard with_seen_keys(const Shard& shard, const BoundMask& mask) {
-  const std::size_t begin = mask.visible_begin(
-      shard.sequence, shard.tokens.first, shard.tokens.count);
-  const std::size_t end =
-      mask.visible_end(shard.sequence, shard.tokens.first, shard.tokens.count);
-  return {shard, {begin, end > begin ? end - begin : 0}};
+Interval overlap(const Interval& a, const Interval& b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+bool is_empty(const Interval& keys) { return keys.begin >= keys.end; }
+
+// Those that meet or overlap become one.
+std::vector<Interval> joined(std::vector<Interval> intervals) {
+  std::ranges::sort(intervals, {}, &Interval::begin);
+  std::vector<Interval> all;
+  for (const Interval& next : intervals) {
+    if (all.empty() || next.begin > all.back().end) {
+      all.push_back(next);
+    } else {
+      all.back().end = std::max(all.back().end, next.end);
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -62,26 +77,64 @@ QueryShard with_seen_keys(const Shard& shard, const BoundMask& mask) {
 Result<Shards> shards_of(const ShardPlan& plan, std::size_t ranks,
                          const BoundMask& mask, std::string_view operation) {
   const AttentionShape& shape = mask.shape();
+  const std::size_t sequences = sequences_with_tokens(shape);
   const auto queries = shards_in_order(
-      plan.queries, ranks, shape.B,
+      plan.queries, ranks, sequences,
       [&](std::size_t b) { return shape.sequence(b).Lq; }, operation,
       "plan.queries");
   HEADWISE_TRY(queries);
   auto keys = shards_in_order(
-      plan.keys, ranks, shape.B,
+      plan.keys, ranks, sequences,
       [&](std::size_t b) { return shape.sequence(b).Lkv; }, operation,
       "plan.keys");
   HEADWISE_TRY(keys);
-  Shards shards{{}, *std::move(keys)};
+  Shards shards{{}, *std::move(keys), mask};
   for (const Shard& shard : *queries) {
-    shards.queries.push_back(with_seen_keys(shard, mask));
+    shards.queries.push_back({shard, seen_keys(mask, shard)});
   }
   return shards;
 }
 
+std::vector<PartRange> seen_keys(const BoundMask& mask, const Shard& queries) {
+  const std::size_t b = queries.sequence;
+  const auto keys = static_cast<std::int64_t>(mask.shape().sequence(b).Lkv);
+  const internal::QueryRows rows = {b,
+                                    queries.tokens.first,
+                                    queries.tokens.count,
+                                    mask.query_start(b),
+                                    {0, keys}};
+  std::vector<Interval> seen = {rows.within};
+  for (const internal::StoredMaskRule& rule : mask.rules()) {
+    std::vector<Interval> of_both;
+    for (const Interval& by_rule : rule.type->seen(rule, rows)) {
+      for (const Interval& by_others : seen) {
+        const Interval both = overlap(by_rule, by_others);
+        if (!is_empty(both)) {
+          of_both.push_back(both);
+        }
+      }
+    }
+    seen = joined(std::move(of_both));
+  }
+  std::vector<PartRange> ranges;
+  for (const auto& [begin, end] : seen) {
+    if (begin < end) {  // not the keys of an empty sequence
+      ranges.push_back({static_cast<std::size_t>(begin),
+                        static_cast<std::size_t>(end - begin)});
+    }
+  }
+  return ranges;
+}
+
+std::size_t sequences_with_tokens(const AttentionShape& shape) {
+  return shape.query_rows() == 0 && shape.key_rows() == 0 ? 0 : shape.B;
+}
+
 bool sees(const QueryShard& queries, const Shard& keys) {
-  return queries.seen.first < keys.tokens.first + keys.tokens.count &&
-         keys.tokens.first < queries.seen.first + queries.seen.count;
+  return std::ranges::any_of(queries.seen, [&](const PartRange& seen) {
+    return seen.first < keys.tokens.first + keys.tokens.count &&
+           keys.tokens.first < seen.first + seen.count;
+  });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

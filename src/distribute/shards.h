@@ -27,21 +27,30 @@ struct Shard {
   std::size_t row = 0;  // where they begin in the rank's tensors
 };
 
-// Queries, and the keys of their sequence that one of them may see.
+// Queries, and the keys of their sequence that one of them may see: ranges in
+// order with gaps between them.
 struct QueryShard : Shard {
-  PartRange seen{};
+  std::vector<PartRange> seen{};
 };
 
 // Of all ranks, in the order of sequences and tokens.
 struct Shards {
   std::vector<QueryShard> queries;
   std::vector<Shard> keys;
+  BoundMask mask;
 };
 
 // Errors: invalid_argument, about plan.queries or plan.keys, unless each token
 // of the call belongs to one of `ranks` ranks.
 Result<Shards> shards_of(const ShardPlan& plan, std::size_t ranks,
                          const BoundMask& mask, std::string_view operation);
+
+// The keys that some of these queries may see.
+std::vector<PartRange> seen_keys(const BoundMask& mask, const Shard& queries);
+
+// The number of sequences to look at: none if all are empty, for such a batch
+// may have more of them than memory.
+std::size_t sequences_with_tokens(const AttentionShape& shape);
 
 // The number of rows that a rank has.
 template <class SomeShards>

@@ -173,6 +173,16 @@ Interval visible(const Rule& rule, const QueryRows& rows) {
   return keys;
 }
 
+// No query of `rows` sees a key outside of these; an interval may be empty.
+template <IntervalRule Rule>
+std::array<Interval, 2> seen_intervals(const Rule& rule,
+                                       const QueryRows& rows) {
+  std::array<Interval, 2> intervals{};
+  std::ranges::transform(seen_by(rule, rows), intervals.begin(),
+                         [](const Seen& seen) { return seen.by_some; });
+  return intervals;
+}
+
 template <IntervalRule Rule>
 bool allows(const Rule& rule, const Pair& pair) {
   const auto j = static_cast<std::int64_t>(pair.j);
@@ -227,6 +237,11 @@ bool allows(const Rule& rule, const Pair& pair) {
 template <class Rule>
 Interval visible(const Rule& /*rule*/, const QueryRows& rows) {
   return rows.within;
+}
+template <class Rule>
+std::array<Interval, 2> seen_intervals(const Rule& /*rule*/,
+                                       const QueryRows& rows) {
+  return {rows.within, {}};
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -24,6 +24,7 @@ struct MaskRuleType {
   void (*restrict_words)(const StoredMaskRule&, const Tile&, std::int64_t start,
                          Words allowed);
   Interval (*visible)(const StoredMaskRule&, const QueryRows&);
+  std::array<Interval, 2> (*seen)(const StoredMaskRule&, const QueryRows&);
   Booleans (*values)(const StoredMaskRule&);  // of the form booleans only
 };
 
@@ -87,6 +88,10 @@ inline constexpr MaskRuleType kMaskRuleType = {
     .visible =
         [](const StoredMaskRule& stored, const QueryRows& rows) {
           return internal::visible(rule_of<Rule>(stored), rows);
+        },
+    .seen =
+        [](const StoredMaskRule& stored, const QueryRows& rows) {
+          return internal::seen_intervals(rule_of<Rule>(stored), rows);
         },
     .values = values_of<Rule>,
 };

@@ -1,0 +1,80 @@
+// Each allocation of one rank in a collective function fails once: its error
+// ends the group, and no transfer keeps the bytes of a rank.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "headwise/distribute/communicator.h"
+#include "headwise/distribute/thread_ranks.h"
+#include "support/allocations.h"
+
+namespace headwise {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using testing_support::failing_allocation;
+
+constexpr std::size_t kRanks = 3;
+
+// What ranks have ready for a collective function.
+struct Ready {
+  std::vector<Bytes> in = std::vector<Bytes>(kRanks, Bytes(200));
+  std::vector<std::span<std::byte>> into{in.begin(), in.end()};
+  std::vector<std::span<const std::byte>> out{in.begin(), in.end()};
+};
+
+// Returns how many allocations of rank 1 were seen to fail.
+int failures_of(FunctionRef<Status(Communicator&, Ready&)> work) {
+  for (int failing = 1;; ++failing) {
+    const auto ended = run_ranks(kRanks, [&](Communicator& group) -> Status {
+                         Ready ready;
+                         if (group.rank() == 1) {
+                           failing_allocation() = failing;
+                         }
+                         Status status = work(group, ready);
+                         failing_allocation() = 0;
+                         return status;
+                       }).value();
+    if (std::ranges::all_of(ended, [](const Status& s) { return bool{s}; })) {
+      return failing - 1;
+    }
+    EXPECT_FALSE(ended[1]) << failing;
+    for (const Status& status : ended) {
+      if (!status) {
+        EXPECT_EQ(status.error().message().find("did not answer"),
+                  std::string::npos)
+            << failing;
+      }
+    }
+  }
+}
+
+TEST(DistributeOutOfMemoryTest, ARankWithoutMemoryEndsTheGroup) {
+  EXPECT_GT(
+      failures_of([](Communicator& group, Ready&) { return group.barrier(); }),
+      0);
+  EXPECT_GT(failures_of([](Communicator& group, Ready& ready) {
+              return group.broadcast(ready.in[0], 1);
+            }),
+            0);
+  EXPECT_GT(failures_of([](Communicator& group, Ready& ready) {
+              return group.gather(ready.in[0], ready.into, 1);
+            }),
+            0);
+  EXPECT_GT(failures_of([](Communicator& group, Ready& ready) {
+              return group.exchange(ready.out, ready.into);
+            }),
+            0);
+  EXPECT_GT(failures_of(
+                [](Communicator& group, Ready&) { return group.agree(ok()); }),
+            0);
+  EXPECT_GT(failures_of([](Communicator& group, Ready&) {
+              return group.check_same("a text that is long", "the same text");
+            }),
+            0);
+}
+
+}  // namespace
+}  // namespace headwise
