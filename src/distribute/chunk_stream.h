@@ -1,5 +1,6 @@
 // Chunks on their way through the ranks. A rank has two in memory: one that it
-// computes with, and the next one, which arrives meanwhile.
+// computes with, and the next one, which arrives meanwhile. Where a rank needs
+// few chunks of others it receives them first (arrive_first()).
 #pragma once
 
 #include <algorithm>
@@ -40,6 +41,9 @@ class ChunkStream {
       HEADWISE_TRY(cargo);
       slot.cargo = *std::move(cargo);
     }
+    if (arrive_first(chunks, group.ranks())) {
+      HEADWISE_TRY(stream.make_room(make));
+    }
     return stream;
   }
 
@@ -68,9 +72,34 @@ class ChunkStream {
 
   explicit ChunkStream(Communicator& group) : group_(&group) {}
 
+  template <class Make>
+  Status make_room(const Make& make) {
+    arrived_.resize(chunks_.size());
+    for (std::size_t n = 0; n < chunks_.size(); ++n) {
+      if (!owns(*chunks_[n])) {
+        auto cargo = make(chunks_[n]->rows);
+        HEADWISE_TRY(cargo);
+        arrived_[n].cargo = *std::move(cargo);
+      }
+    }
+    return ok();
+  }
+
   template <class Load, class Take>
   Status pass_all(std::string_view operation, const Load& load,
                   const Take& take) {
+    if (arrived_.empty()) {
+      return stream_all(operation, load, take);
+    }
+    HEADWISE_TRY(receive_first(operation, load));
+    return take_arrived(operation, load, take);
+  }
+
+  // ---- As a stream. ----
+
+  template <class Load, class Take>
+  Status stream_all(std::string_view operation, const Load& load,
+                    const Take& take) {
     if (!chunks_.empty()) {
       HEADWISE_TRY(start(0, load));
     }
@@ -79,13 +108,12 @@ class ChunkStream {
       group_->set_step(operation, name_of(chunk));
       if (!owns(chunk)) {
         HEADWISE_TRY(group_->finish(slot(n).arrival));
-        HEADWISE_TRY(pass_on(n));
+        HEADWISE_TRY(pass_on(chunk, slot(n)));
       }
       if (n + 1 < chunks_.size()) {
         HEADWISE_TRY(start(n + 1, load));
       }
-      HEADWISE_TRY(group_->busy_with(
-          [&]() -> Status { return take(chunk, slot(n).cargo); }));
+      HEADWISE_TRY(take_visibly(chunk, slot(n), take));
     }
     for (Slot& slot : slots_) {
       HEADWISE_TRY(free(slot));
@@ -101,12 +129,80 @@ class ChunkStream {
   template <class Load>
   Status start(std::size_t n, const Load& load) {
     const SomeChunk& chunk = *chunks_[n];
-    Slot& slot = this->slot(n);
-    HEADWISE_TRY(free(slot));
+    HEADWISE_TRY(free(slot(n)));
     if (owns(chunk)) {
-      load(chunk, slot.cargo);
-      return pass_on(n);
+      load(chunk, slot(n).cargo);
+      return pass_on(chunk, slot(n));
     }
+    return receive(chunk, slot(n));
+  }
+
+  // ---- All chunks of others first. ----
+
+  // Every rank can receive before it waits for anything, so each send ends,
+  // too.
+  template <class Load>
+  Status receive_first(std::string_view operation, const Load& load) {
+    // From one rank come its own chunks and then those that it passes on.
+    for (const bool of_owner : {true, false}) {
+      for (std::size_t n = 0; n < chunks_.size(); ++n) {
+        const SomeChunk& chunk = *chunks_[n];
+        if (!owns(chunk) && (source_of(chunk.route, group_->rank()) ==
+                             chunk.route.front()) == of_owner) {
+          HEADWISE_TRY(receive(chunk, arrived_[n]));
+        }
+      }
+    }
+    std::size_t sent = 0;
+    for (const SomeChunk* const chunk : chunks_) {
+      if (owns(*chunk) && chunk->route.size() > 1) {
+        group_->set_step(operation, name_of(*chunk));
+        Slot& own = slot(sent++);
+        HEADWISE_TRY(free(own));
+        load(*chunk, own.cargo);
+        HEADWISE_TRY(pass_on(*chunk, own));
+      }
+    }
+    for (std::size_t n = 0; n < chunks_.size(); ++n) {
+      if (!owns(*chunks_[n])) {
+        group_->set_step(operation, name_of(*chunks_[n]));
+        HEADWISE_TRY(group_->finish(arrived_[n].arrival));
+        HEADWISE_TRY(pass_on(*chunks_[n], arrived_[n]));
+      }
+    }
+    return ok();
+  }
+
+  template <class Load, class Take>
+  Status take_arrived(std::string_view operation, const Load& load,
+                      const Take& take) {
+    for (std::size_t n = 0; n < chunks_.size(); ++n) {
+      const SomeChunk& chunk = *chunks_[n];
+      const bool is_own = owns(chunk);
+      Slot& slot = is_own ? slots_.front() : arrived_[n];
+      group_->set_step(operation, name_of(chunk));
+      if (is_own) {
+        HEADWISE_TRY(free(slot));
+        load(chunk, slot.cargo);
+      }
+      HEADWISE_TRY(take_visibly(chunk, slot, take));
+      HEADWISE_TRY(free(slot));
+      if (!is_own) {
+        slot.cargo = {};
+      }
+    }
+    return free(slots_.back());
+  }
+
+  // ---- Either way. ----
+
+  template <class Take>
+  Status take_visibly(const SomeChunk& chunk, Slot& slot, const Take& take) {
+    return group_->busy_with(
+        [&]() -> Status { return take(chunk, slot.cargo); });
+  }
+
+  Status receive(const SomeChunk& chunk, Slot& slot) {
     auto arrival = group_->start_receive(
         slot.cargo.bytes(chunk.rows), source_of(chunk.route, group_->rank()));
     HEADWISE_TRY(arrival);
@@ -114,9 +210,7 @@ class ChunkStream {
     return ok();
   }
 
-  Status pass_on(std::size_t n) {
-    const SomeChunk& chunk = *chunks_[n];
-    Slot& slot = this->slot(n);
+  Status pass_on(const SomeChunk& chunk, Slot& slot) {
     const auto targets = targets_of(chunk.route, group_->rank());
     for (std::size_t t = 0; t < targets.size(); ++t) {
       auto departure =
@@ -138,6 +232,7 @@ class ChunkStream {
   Communicator* group_;
   std::vector<const SomeChunk*> chunks_;  // that come by here
   std::array<Slot, 2> slots_;
+  std::vector<Slot> arrived_;  // for chunks_; empty: they come as a stream
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,7 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/key_parts.h"
@@ -201,6 +205,67 @@ TEST(ContextAttentionTest, FewerTokensThanRanks) {
                                  std::to_string(length) + " tokens", turns);
     }
   }
+}
+
+TEST(ContextAttentionTest, ShortWindowsOnManyRanks) {
+  const AttentionShape shape = {
+      .B = 1, .Hq = 2, .Hkv = 1, .Lq = 2100, .Lkv = 2100, .D = 4, .Dv = 3};
+  const Inputs<float> in = random_inputs(shape, 7455);
+  for (const Mask& mask : {window(100, 0), window(100, 90), window(300, 0, 130),
+                           window(10, 0, 5), window(700, 0)}) {
+    const WholeCall<float> call = {shape, in, {.mask = mask}};
+    const WholeOutputs<float> want = by_one_process(call);
+    for (const std::size_t ranks : {2u, 3u, 7u, 12u}) {
+      for (const Deal deal : {Deal::contiguous, Deal::zig_zag}) {
+        EXPECT_TRUE(same_bits(attend(call, plan_of(shape, ranks, deal),
+                                     KeyTransport::chunks, 128),
+                              want))
+            << ranks << " ranks";
+      }
+    }
+  }
+}
+
+// All ranks compute at the same time: none waits for what another computes.
+TEST(ContextAttentionTest, UnderAShortWindowRanksStartTogether) {
+  constexpr std::size_t kRanks = 4;
+  const AttentionShape shape = {
+      .B = 1, .Hq = 8, .Hkv = 8, .Lq = 2048, .Lkv = 2048, .D = 32, .Dv = 32};
+  const Inputs<float> in = random_inputs(shape, 7456);
+  const WholeCall<float> whole = {shape, in, {.mask = window(100, 0)}};
+  const ShardPlan plan = plan_of(shape, kRanks, Deal::contiguous);
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t started = 0;
+  const WholeOutputs<float> got = by_ranks<float>(
+      whole, plan,
+      [&](Communicator& group, const auto& own, const auto& outputs) {
+        bool is_first = true;
+        const Executor executor =
+            Executor::with_pool(2, [&](std::size_t workers,
+                                       FunctionRef<void(std::size_t)> work) {
+              if (std::exchange(is_first, false)) {
+                std::unique_lock lock(mutex);
+                ++started;
+                changed.notify_all();
+                EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(20),
+                                             [&] { return started == kRanks; }))
+                    << "rank " << group.rank();
+              }
+              for (std::size_t n = 0; n < workers; ++n) {
+                work(n);
+              }
+            }).value();
+        ContextCall call = {.tensors = shape,
+                            .plan = plan,
+                            .options = whole.options,
+                            .keys = KeyTransport::chunks,
+                            .chunk_keys = 128};
+        call.options.executor = &executor;
+        return context_attention(group, call, own, outputs);
+      });
+  EXPECT_EQ(started, kRanks);
+  EXPECT_TRUE(same_bits(got, by_one_process(whole)));
 }
 
 // Of 384 tokens and more, as the planner cuts.
