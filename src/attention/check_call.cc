@@ -260,6 +260,28 @@ Status check_offsets(std::string_view operation, const AttentionShape& shape,
 constexpr std::size_t kMostArguments = 15;  // read, or written
 using Footprints = std::array<NamedFootprint, kMostArguments>;
 
+// What the sums of a part become in the last one.
+constexpr std::array<std::pair<CallTensor, CallTensor>, 5> kStates = {{
+    {CallTensor::state_rows, CallTensor::softmax_rows},
+    {CallTensor::state_context, CallTensor::output},
+    {CallTensor::state_d_query, CallTensor::d_query},
+    {CallTensor::state_d_key, CallTensor::d_key},
+    {CallTensor::state_d_value, CallTensor::d_value},
+}};
+
+// Whether the tensor holds sums in the very place of what they become: the sums
+// of a row are read before anything is written there.
+bool is_in_its_output(const CallArgument& argument,
+                      std::span<const CallArgument> arguments) {
+  const auto* const state = std::ranges::find(
+      kStates, argument.tensor, &std::pair<CallTensor, CallTensor>::first);
+  return state != kStates.end() &&
+         std::ranges::any_of(arguments, [&](const CallArgument& other) {
+           return other.tensor == state->second &&
+                  is_same_view(argument.view, other.view);
+         });
+}
+
 // Those of tensors that are there.
 std::span<const NamedFootprint> footprints_of(
     std::initializer_list<std::span<const CallArgument>> tensors,
@@ -267,7 +289,8 @@ std::span<const NamedFootprint> footprints_of(
   std::size_t count = 0;
   for (const std::span<const CallArgument> arguments : tensors) {
     for (const CallArgument& argument : arguments) {
-      if (argument.view.data() != nullptr) {
+      if (argument.view.data() != nullptr &&
+          !is_in_its_output(argument, arguments)) {
         assert(count < memory.size());
         memory[count++] = {row_of(argument.tensor).name,
                            Footprint(argument.view)};

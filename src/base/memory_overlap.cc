@@ -57,6 +57,15 @@ void Footprint::join_axes() {
   }
 }
 
+bool is_same_view(const UntypedView& a, const UntypedView& b) {
+  bool same = a.data() == b.data() && a.dtype() == b.dtype() &&
+              std::ranges::equal(a.extents(), b.extents());
+  for (std::size_t axis = 0; same && axis < a.extents().size(); ++axis) {
+    same = a.extents()[axis] <= 1 || a.strides()[axis] == b.strides()[axis];
+  }
+  return same;
+}
+
 std::size_t Footprint::runs() const {
   std::size_t runs = 1;
   for (std::size_t n = 0; n < count_; ++n) {

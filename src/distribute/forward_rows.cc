@@ -1,5 +1,6 @@
 #include "distribute/forward_rows.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "attention/call_part.h"
@@ -14,16 +15,31 @@ Result<ForwardRows<T>> ForwardRows<T>::create(
     const AttentionOutputsOf<T>& outputs, bool with_state) {
   ForwardRows made(whole, query, outputs);
   if (with_state) {
-    const auto [one, rows, Hq, D] = query.extents();
-    auto softmax_rows = Tensor<float, 4>::create_unset({one, Hq, rows, 2});
-    HEADWISE_TRY(softmax_rows);
-    auto context =
-        Tensor<float, 4>::create_unset({one, rows, Hq, whole.shape.Dv});
-    HEADWISE_TRY(context);
-    made.softmax_rows_ = *std::move(softmax_rows);
-    made.context_ = *std::move(context);
+    HEADWISE_TRY(made.make_state());
   }
   return made;
+}
+
+template <class T>
+Status ForwardRows<T>::make_state() {
+  const auto [one, rows, Hq, D] = query_.extents();
+  state_.softmax_rows = outputs_.softmax_rows;
+  if (state_.softmax_rows.data() == nullptr) {
+    auto softmax_rows = Tensor<float, 4>::create_unset({one, Hq, rows, 2});
+    HEADWISE_TRY(softmax_rows);
+    softmax_rows_ = *std::move(softmax_rows);
+    state_.softmax_rows = softmax_rows_;
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    state_.context = outputs_.output;
+  } else {
+    auto context =
+        Tensor<float, 4>::create_unset({one, rows, Hq, whole_.shape.Dv});
+    HEADWISE_TRY(context);
+    context_ = *std::move(context);
+    state_.context = context_;
+  }
+  return ok();
 }
 
 template <class T>
@@ -39,8 +55,8 @@ Status ForwardRows<T>::attend(const Shard& queries, const PartRange& keys,
     outputs.softmax_rows = part_along(2, outputs_.softmax_rows, own);
   }
   if (key_part != KeyPart::all) {
-    outputs.state = {part_along(2, softmax_rows_.view(), own),
-                     part_along(1, context_.view(), own)};
+    outputs.state = {part_along(2, state_.softmax_rows, own),
+                     part_along(1, state_.context, own)};
   }
   return attention(part_along(1, query_, own), rows.key, rows.value, outputs,
                    cut->options, cut->operation_options);

@@ -14,8 +14,8 @@ namespace headwise::inline HEADWISE_ABI {
 template <class T>
 class ForwardRows {
  public:
-  // With a state only if some rows go through several calls. Errors:
-  // out_of_memory.
+  // With a state only if some rows go through several calls: in the outputs
+  // where they have its type, else in memory of its own. Errors: out_of_memory.
   static Result<ForwardRows> create(const WholeOptions& whole,
                                     TensorView<const T, 4> query,
                                     const AttentionOutputsOf<T>& outputs,
@@ -32,10 +32,13 @@ class ForwardRows {
               const AttentionOutputsOf<T>& outputs)
       : whole_(whole), query_(query), outputs_(outputs) {}
 
+  Status make_state();
+
   WholeOptions whole_;
   TensorView<const T, 4> query_;
   AttentionOutputsOf<T> outputs_;
-  Tensor<float, 4> softmax_rows_;  // of the state
+  AttentionState state_{};
+  Tensor<float, 4> softmax_rows_;  // of the state, where no output has it
   Tensor<float, 4> context_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "attention/attention_call.h"
@@ -68,6 +69,17 @@ struct WholeCall {
   }
 };
 
+// The sums that become a gradient; those of 16-bit calls are elsewhere.
+template <class T>
+TensorView<float, 4> sums_in(StateMemory memory, Tensor<float, 4>& own,
+                             Tensor<T, 4>& gradient) {
+  if constexpr (std::is_same_v<T, float>) {
+    return memory == StateMemory::own ? own.view() : gradient.view();
+  } else {
+    return own.view();
+  }
+}
+
 template <class T>
 struct QueryGradients {
   Tensor<T, 4> query;
@@ -79,7 +91,8 @@ struct QueryGradients {
 // and what else such parts have.
 template <class T>
 QueryGradients<T> query_gradients_in_parts(
-    const WholeCall<T>& call, const std::vector<std::size_t>& cuts) {
+    const WholeCall<T>& call, const std::vector<std::size_t>& cuts,
+    StateMemory memory = StateMemory::own) {
   const AttentionShape& s = call.shape;
   const bool alibi = call.options.alibi.data() != nullptr;
   const bool sinks = call.options.sinks.data() != nullptr;
@@ -101,7 +114,7 @@ QueryGradients<T> query_gradients_in_parts(
       gradients.sinks = d.sinks;
     }
     if (cuts.size() != 1) {
-      gradients.state.query = state.query;
+      gradients.state.query = sums_in(memory, state.query, d.query);
       if (alibi) {
         gradients.state.alibi = state.alibi;
       }
@@ -169,7 +182,8 @@ struct KeyGradients {
 // d_key and d_value in parts of the queries that begin at `cuts`.
 template <class T>
 KeyGradients<T> key_gradients_in_parts(const WholeCall<T>& call,
-                                       const std::vector<std::size_t>& cuts) {
+                                       const std::vector<std::size_t>& cuts,
+                                       StateMemory memory = StateMemory::own) {
   const AttentionShape& s = call.shape;
   KeyGradients<T> d = {Tensor<T, 4>::create({s.B, s.Lkv, s.Hkv, s.D}).value(),
                        Tensor<T, 4>::create({s.B, s.Lkv, s.Hkv, s.Dv}).value()};
@@ -181,8 +195,9 @@ KeyGradients<T> key_gradients_in_parts(const WholeCall<T>& call,
       gradients.value = keys_of(d.value.view(), cut);
     }
     if (part != QueryPart::all) {
-      gradients.state.key = keys_of(state.key.view(), cut);
-      gradients.state.value = keys_of(state.value.view(), cut);
+      gradients.state.key = keys_of(sums_in(memory, state.key, d.key), cut);
+      gradients.state.value =
+          keys_of(sums_in(memory, state.value, d.value), cut);
     }
     call.run(cut, gradients, KeyPart::all, part);
   }

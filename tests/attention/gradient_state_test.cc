@@ -45,6 +45,7 @@ using testing_support::random_inputs;
 using testing_support::random_upstream;
 using testing_support::same_bits;
 using testing_support::SavedForward;
+using testing_support::StateMemory;
 using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::Upstream;
@@ -139,7 +140,8 @@ TEST(GradientPartTest, AnyCutOfTheKeysHasTheQueryGradientsOfOneCall) {
             const Executor executor = any_threads(++turn);
             call.whole.options.executor = &executor;
             const auto cuts = any_cuts(shape.Lkv, 128, turn);
-            const auto got = query_gradients_in_parts(call.whole, cuts);
+            const auto got = query_gradients_in_parts(
+                call.whole, cuts, static_cast<StateMemory>(n));
             EXPECT_TRUE(same_bits(got.query, call.want.query))
                 << testing::PrintToString(cuts);
             EXPECT_TRUE(same_bits(got.alibi, call.want.alibi));
@@ -159,7 +161,8 @@ void expect_key_gradients(const AttentionShape& shape,
           const Executor executor = any_threads(++turn);
           call.whole.options.executor = &executor;
           const auto cuts = any_cuts(shape.Lq, 48, turn);
-          const auto got = key_gradients_in_parts(call.whole, cuts);
+          const auto got = key_gradients_in_parts(call.whole, cuts,
+                                                  static_cast<StateMemory>(n));
           EXPECT_TRUE(same_bits(got.key, call.want.key))
               << testing::PrintToString(cuts);
           EXPECT_TRUE(same_bits(got.value, call.want.value))
@@ -793,7 +796,12 @@ TEST(GradientPartErrorsTest, TheStateHasMemoryOfItsOwn) {
             "attention_backward: state.query is in the memory of query, "
             "expected memory of its own");
   PartCall last(KeyPart::last);
-  last.gradients.state.query = last.d.query;
+  // In the other order.
+  const TensorView<float, 4> d_query = last.d.query.view();
+  auto strides = d_query.strides();
+  strides[0] = -strides[0];
+  last.gradients.state.query = {&d_query(1, 0, 0, 0), d_query.extents(),
+                                strides};
   EXPECT_EQ(last.message(),
             "attention_backward: state.query is in the memory of d_query, "
             "expected memory of its own");

@@ -51,6 +51,9 @@ inline AttentionOptions options_of_parts(AttentionOptions options) {
   return options;
 }
 
+// Where a state lies: in the place of what it becomes, or elsewhere.
+enum class StateMemory { own, of_outputs };
+
 struct PartOutputs {
   Tensor<float, 4> output;
   Tensor<float, 3> lse;
@@ -104,7 +107,8 @@ inline PartOutputs attend_in_parts(const Inputs<float>& in,
                                    const AttentionShape& shape,
                                    const AttentionOptions& options,
                                    OperationOptions operation_options,
-                                   const std::vector<std::size_t>& cuts) {
+                                   const std::vector<std::size_t>& cuts,
+                                   StateMemory memory = StateMemory::own) {
   const AttentionSpec whole =
       AttentionSpec::create(shape, options, operation_options).value();
   PartOutputs out(shape);
@@ -118,7 +122,9 @@ inline PartOutputs attend_in_parts(const Inputs<float>& in,
     AttentionOutputs outputs =
         n + 1 == cuts.size() ? out.views() : AttentionOutputs();
     if (cuts.size() != 1) {
-      outputs.state = state.views();
+      outputs.state = memory == StateMemory::own
+                          ? state.views()
+                          : AttentionState{out.softmax_rows, out.output};
     }
     const Status s =
         attention(view_of(in.query), keys_of(in.key, cuts[n], count),

@@ -36,6 +36,7 @@ using testing_support::PartOutputs;
 using testing_support::random_inputs;
 using testing_support::reference;
 using testing_support::same_bits;
+using testing_support::StateMemory;
 using testing_support::StateTensors;
 using testing_support::tensor_of;
 using testing_support::uniform;
@@ -83,9 +84,13 @@ TEST(KeyPartTest, AnyCutHasTheBitsOfOneCallForEveryOptionOnAnyThreads) {
             Executor::with_threads(thread_counts[turn++ % thread_counts.size()])
                 .value();
         options.executor = &executor;
-        EXPECT_TRUE(same_bits(
-            attend_in_parts(in, shape, options, operation_options, cuts), want))
-            << name << ", " << cuts.size() << " parts";
+        for (const auto memory : {StateMemory::own, StateMemory::of_outputs}) {
+          EXPECT_TRUE(
+              same_bits(attend_in_parts(in, shape, options, operation_options,
+                                        cuts, memory),
+                        want))
+              << name << ", " << cuts.size() << " parts";
+        }
       }
     }
   }
@@ -468,7 +473,11 @@ TEST(KeyPartErrorsTest, TheStateHasMemoryOfItsOwn) {
               "expected an element of memory for each");
   }
   PartCall last(KeyPart::last);
-  last.outputs.state.context = last.out.output.view();
+  // In the other order.
+  TensorView<float, 4> output = last.out.output.view();
+  auto strides = output.strides();
+  strides[0] = -strides[0];
+  last.outputs.state.context = {&output(1, 0, 0, 0), output.extents(), strides};
   EXPECT_EQ(last.message(),
             "attention: state.context is in the memory of output, expected "
             "memory of its own");
