@@ -1,5 +1,6 @@
 #include "distribute/gradient_rows.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "attention/call_part.h"
@@ -15,8 +16,20 @@ TensorView<T, 4> rows_of(TensorView<T, 4> view, const Shard& shard) {
   return part_along(1, view, {shard.row, shard.tokens.count});
 }
 
-Result<Tensor<float, 4>> sums_like(const Extents<4>& extents) {
-  return Tensor<float, 4>::create_unset(extents);
+// What becomes a gradient: in its place, if it is float32, else in `memory`.
+template <class T>
+Result<TensorView<float, 4>> sums_of(TensorView<T, 4> gradient,
+                                     const Extents<4>& extents,
+                                     Tensor<float, 4>& memory) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (gradient.data() != nullptr) {
+      return gradient;
+    }
+  }
+  auto made = Tensor<float, 4>::create_unset(extents);
+  HEADWISE_TRY(made);
+  memory = *std::move(made);
+  return memory.view();
 }
 
 }  // namespace
@@ -44,15 +57,17 @@ Result<GradientRows<T>> GradientRows<T>::create(
     const WholeOptions& whole, const BackwardInputsOf<T>& own,
     const AttentionGradientsOf<T>& gradients, const RowShares& rows) {
   GradientRows made(whole, own, gradients, rows);
-  auto query = sums_like(own.query.extents());
+  const auto query =
+      sums_of(gradients.query, own.query.extents(), made.memory_[0]);
   HEADWISE_TRY(query);
-  auto key = sums_like(own.key.extents());
+  const auto key = sums_of(gradients.key, own.key.extents(), made.memory_[1]);
   HEADWISE_TRY(key);
-  auto value = sums_like(own.value.extents());
+  const auto value =
+      sums_of(gradients.value, own.value.extents(), made.memory_[2]);
   HEADWISE_TRY(value);
-  made.query_sums_ = *std::move(query);
-  made.key_sums_ = *std::move(key);
-  made.value_sums_ = *std::move(value);
+  made.query_sums_ = *query;
+  made.key_sums_ = *key;
+  made.value_sums_ = *value;
   return made;
 }
 
@@ -69,7 +84,7 @@ Status GradientRows<T>::take_keys(const Shard& queries, const PartRange& keys,
     gradients.state.sinks = part_along(2, rows_.sinks, own);
   }
   if (key_part != KeyPart::all) {
-    gradients.state.query = rows_of(query_sums_.view(), queries);
+    gradients.state.query = rows_of(query_sums_, queries);
   }
   gradients.state.alibi = part_along(2, rows_.alibi, own);
   return attention_backward(
@@ -110,8 +125,8 @@ Status GradientRows<T>::take_queries(const Shard& keys,
     gradients.value = own(gradients_.value);
   }
   if (query_part != QueryPart::all) {
-    gradients.state.key = own(key_sums_.view());
-    gradients.state.value = own(value_sums_.view());
+    gradients.state.key = own(key_sums_);
+    gradients.state.value = own(value_sums_);
   }
   return attention_backward({.query = rows.query,
                              .key = own(own_.key),

@@ -2,6 +2,7 @@
 // its keys and values.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -73,9 +74,11 @@ class GradientRows {
   BackwardInputsOf<T> own_;
   AttentionGradientsOf<T> gradients_;
   RowShares rows_;
-  Tensor<float, 4> query_sums_;
-  Tensor<float, 4> key_sums_;
-  Tensor<float, 4> value_sums_;
+  // Before the last part.
+  TensorView<float, 4> query_sums_{};
+  TensorView<float, 4> key_sums_{};
+  TensorView<float, 4> value_sums_{};
+  std::array<Tensor<float, 4>, 3> memory_;  // of those that need it
 };
 
 }  // namespace headwise::inline HEADWISE_ABI
