@@ -1,6 +1,7 @@
 #include "distribute/chunks.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -80,27 +81,6 @@ std::size_t place_of(std::span<const std::size_t> route, std::size_t rank) {
 }
 
 template <class SomeShard>
-bool can_arrive_first(std::span<const Chunk<SomeShard>> chunks,
-                      std::size_t ranks) {
-  std::vector<std::size_t> own(ranks, 0);
-  std::vector<std::size_t> of_others(ranks, 0);
-  std::size_t all = 0;
-  std::size_t longest = 0;
-  for (const Chunk<SomeShard>& chunk : chunks) {
-    const std::size_t owner = chunk.shards.front().rank;
-    own[owner] += chunk.rows;
-    for (const std::size_t rank : chunk.route) {
-      of_others[rank] += rank == owner ? 0 : chunk.rows;
-    }
-    all += chunk.rows;
-    longest = std::max(longest, chunk.rows);
-  }
-  const std::size_t room =
-      std::max(2 * longest, std::min(std::ranges::max(own), all / 4));
-  return std::ranges::max(of_others) <= room;
-}
-
-template <class SomeShard>
 std::string tokens_of(const Chunk<SomeShard>& chunk) {
   const Shard& first = chunk.shards.front();
   const Shard& last = chunk.shards.back();
@@ -166,11 +146,15 @@ std::span<const std::size_t> targets_of(std::span<const std::size_t> route,
   return route.subspan(first, std::min(kFanOut, route.size() - first));
 }
 
-bool arrive_first(std::span<const KeyChunk> chunks, std::size_t ranks) {
-  return can_arrive_first(chunks, ranks);
+void RowsOfOthers::add_chunk(std::size_t owner, std::size_t rows) {
+  own_[owner] += rows;
+  longest_ = std::max(longest_, rows);
 }
-bool arrive_first(std::span<const QueryChunk> chunks, std::size_t ranks) {
-  return can_arrive_first(chunks, ranks);
+
+bool RowsOfOthers::arrive_first() const {
+  const std::size_t all = std::reduce(own_.begin(), own_.end());
+  return std::ranges::max(of_others_) <=
+         std::max(2 * longest_, std::min(std::ranges::max(own_), all / 4));
 }
 
 std::string name_of(const KeyChunk& chunk) {

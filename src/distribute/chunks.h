@@ -54,8 +54,37 @@ std::span<const std::size_t> targets_of(std::span<const std::size_t> route,
 // that is shorter than a rank's tokens, ranks would compute one after another.
 // So they receive first where no rank has to hold many: two chunks, or as many
 // rows of others as ranks have of their own, but no more than a quarter of all.
-bool arrive_first(std::span<const KeyChunk> chunks, std::size_t ranks);
-bool arrive_first(std::span<const QueryChunk> chunks, std::size_t ranks);
+class RowsOfOthers {
+ public:
+  explicit RowsOfOthers(std::size_t ranks) : own_(ranks), of_others_(ranks) {}
+
+  void add_chunk(std::size_t owner, std::size_t rows);
+  // A rank that needs a chunk of another one.
+  void add_need(std::size_t rank, std::size_t rows) {
+    of_others_[rank] += rows;
+  }
+  bool arrive_first() const;
+
+ private:
+  std::vector<std::size_t> own_;
+  std::vector<std::size_t> of_others_;
+  std::size_t longest_ = 0;
+};
+
+template <class SomeChunk>
+bool arrive_first(std::span<const SomeChunk> chunks, std::size_t ranks) {
+  RowsOfOthers rows(ranks);
+  for (const SomeChunk& chunk : chunks) {
+    const std::size_t owner = chunk.shards.front().rank;
+    rows.add_chunk(owner, chunk.rows);
+    for (const std::size_t rank : chunk.route) {
+      if (rank != owner) {
+        rows.add_need(rank, chunk.rows);
+      }
+    }
+  }
+  return rows.arrive_first();
+}
 
 // "keys 768 to 1151", what messages call it.
 std::string name_of(const KeyChunk& chunk);

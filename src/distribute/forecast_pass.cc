@@ -19,6 +19,7 @@ struct Share {
 
 struct Chunk {
   std::size_t owner;
+  std::size_t tokens;
   double seconds;                 // on a link, without latency
   std::span<const Share> shares;  // of the ranks that need it
 };
@@ -27,20 +28,52 @@ bool receives(const Share& share, const Chunk& chunk) {
   return share.rank != chunk.owner;
 }
 
-// The clocks of all ranks, as chunks come one after the other by ChunkStream: a
+// The owner of a chunk, then the ranks that need it, in the order of their
+// numbers from there on, and when it arrives at each.
+class Route {
+ public:
+  explicit Route(std::size_t ranks) : ranks_(ranks) {}
+
+  void find(const Chunk& chunk) {
+    const auto from_owner = [&](const Share& share) {
+      return (share.rank + ranks_ - chunk.owner) % ranks_;
+    };
+    stops_.assign(chunk.shares.begin(), chunk.shares.end());
+    std::ranges::sort(stops_, {}, from_owner);
+    if (!stops_.empty() && stops_.front().rank != chunk.owner) {
+      stops_.insert(stops_.begin(), {chunk.owner, 0});
+    }
+    arrivals_.assign(stops_.size(), 0);
+  }
+
+  std::size_t size() const { return stops_.size(); }
+  const Share& operator[](std::size_t n) const { return stops_[n]; }
+  double& arrival(std::size_t n) { return arrivals_[n]; }
+  // Those that the n-th sends to.
+  std::size_t targets_begin(std::size_t n) const { return n * kFanOut + 1; }
+  std::size_t targets_end(std::size_t n) const {
+    return std::min(targets_begin(n) + kFanOut, size());
+  }
+
+ private:
+  std::size_t ranks_;
+  std::vector<Share> stops_;
+  std::vector<double> arrivals_;
+};
+
+// The clocks of all ranks, as chunks come one after the other in a stream: a
 // rank sends a chunk of its own when it begins to compute the one before, and
 // passes on one that it receives when it begins to compute that.
 class PipelinedClock {
  public:
   PipelinedClock(std::size_t ranks, double latency)
-      : latency_(latency), ranks_(ranks) {}
+      : latency_(latency), ranks_(ranks), route_(ranks) {}
 
   void take(const Chunk& chunk) {
-    find_route(chunk);
+    route_.find(chunk);
     for (std::size_t n = 0; n < route_.size(); ++n) {
       Rank& rank = ranks_[route_[n].rank];
-      const double begin =
-          std::max({rank.ended, rank.sent, n == 0 ? 0 : arrivals_[n]});
+      const double begin = std::max({rank.ended, rank.sent, route_.arrival(n)});
       pass_on(chunk, n, n == 0 ? rank.begun : begin);
       rank.begun = begin;
       rank.ended = begin + route_[n].seconds;
@@ -59,42 +92,67 @@ class PipelinedClock {
     double link_free = 0;  // for the next chunk to go out
   };
 
-  // The owner, then the ranks that need the chunk, in the order of their
-  // numbers from there on.
-  void find_route(const Chunk& chunk) {
-    const auto from_owner = [&](const Share& share) {
-      return (share.rank + ranks_.size() - chunk.owner) % ranks_.size();
-    };
-    route_.assign(chunk.shares.begin(), chunk.shares.end());
-    std::ranges::sort(route_, {}, from_owner);
-    if (!route_.empty() && route_.front().rank != chunk.owner) {
-      route_.insert(route_.begin(), {chunk.owner, 0});
-    }
-    arrivals_.assign(route_.size(), 0);
-  }
-
   // From the n-th of the route to kFanOut others, which receive when they have
   // begun to compute their chunk before.
   void pass_on(const Chunk& chunk, std::size_t n, double now) {
     Rank& rank = ranks_[route_[n].rank];
-    const std::size_t first = n * kFanOut + 1;
-    for (std::size_t to = first; to < std::min(first + kFanOut, route_.size());
+    for (std::size_t to = route_.targets_begin(n); to < route_.targets_end(n);
          ++to) {
       const double start =
           std::max({now, rank.link_free, ranks_[route_[to].rank].begun});
       rank.link_free = start + chunk.seconds;
-      arrivals_[to] = rank.link_free + latency_;
-      rank.sent = std::max(rank.sent, arrivals_[to]);
+      route_.arrival(to) = rank.link_free + latency_;
+      rank.sent = std::max(rank.sent, route_.arrival(to));
     }
   }
 
   double latency_;
   std::vector<Rank> ranks_;
-  std::vector<Share> route_;
-  std::vector<double> arrivals_;  // at the ranks of the route
+  Route route_;
 };
 
-// The same where every rank receives all that it needs before it computes.
+// The same where the chunks that a rank needs arrive before it computes.
+class ArrivalClock {
+ public:
+  ArrivalClock(std::size_t ranks, double latency)
+      : latency_(latency), ranks_(ranks), route_(ranks) {}
+
+  void take(const Chunk& chunk) {
+    route_.find(chunk);
+    for (std::size_t n = 0; n < route_.size(); ++n) {
+      Rank& rank = ranks_[route_[n].rank];
+      rank.computing += route_[n].seconds;
+      rank.arrived = std::max(rank.arrived, route_.arrival(n));
+      for (std::size_t to = route_.targets_begin(n); to < route_.targets_end(n);
+           ++to) {
+        rank.link_free =
+            std::max(rank.link_free, route_.arrival(n)) + chunk.seconds;
+        route_.arrival(to) = rank.link_free + latency_;
+      }
+    }
+  }
+
+  double seconds() const {
+    double last = 0;
+    for (const Rank& rank : ranks_) {
+      last = std::max(last, rank.arrived + rank.computing);
+    }
+    return last;
+  }
+
+ private:
+  struct Rank {
+    double arrived = 0;    // the last chunk of another rank
+    double computing = 0;  // all of them
+    double link_free = 0;  // for the next chunk to go out
+  };
+
+  double latency_;
+  std::vector<Rank> ranks_;
+  Route route_;
+};
+
+// The same where every rank receives all keys.
 class GatheredClock {
  public:
   GatheredClock(std::size_t ranks, double latency)
@@ -118,11 +176,40 @@ class GatheredClock {
     }
     return last;
   }
+  bool arrives_first() const { return true; }
 
  private:
   double latency_;
   std::vector<double> receiving_;
   std::vector<double> computing_;
+};
+
+// As ChunkStream decides.
+class StreamClock {
+ public:
+  StreamClock(std::size_t ranks, double latency)
+      : pipelined_(ranks, latency), arrivals_(ranks, latency), rows_(ranks) {}
+
+  void take(const Chunk& chunk) {
+    pipelined_.take(chunk);
+    arrivals_.take(chunk);
+    rows_.add_chunk(chunk.owner, chunk.tokens);
+    for (const Share& share : chunk.shares) {
+      if (receives(share, chunk)) {
+        rows_.add_need(share.rank, chunk.tokens);
+      }
+    }
+  }
+
+  double seconds() const {
+    return arrives_first() ? arrivals_.seconds() : pipelined_.seconds();
+  }
+  bool arrives_first() const { return rows_.arrive_first(); }
+
+ private:
+  PipelinedClock pipelined_;
+  ArrivalClock arrivals_;
+  RowsOfOthers rows_;
 };
 
 // One pass, chunk by chunk in the order of sequences and tokens.
@@ -152,6 +239,7 @@ class PassWalk {
       }
     }
     forecast_.seconds = clock.seconds();
+    forecast_.arrives_first = clock.arrives_first();
     return std::move(forecast_);
   }
 
@@ -172,7 +260,8 @@ class PassWalk {
         forecast_.received[r] += r == owner ? 0 : bytes;
       }
     }
-    clock.take({owner, bytes / options_.bytes_per_second, shares_});
+    clock.take({owner, chunk.range.tokens, bytes / options_.bytes_per_second,
+                shares_});
   }
 
   // Of each rank with the chunk.
@@ -218,7 +307,7 @@ PassForecast forecast_pass(const ShardRequest& request, const ShardPlan& plan,
   PassWalk walk(request, plan, options, pass);
   const std::size_t ranks = plan.ranks.size();
   return options.transfer == Transfer::pipelined
-             ? walk.run(PipelinedClock(ranks, options.latency_seconds))
+             ? walk.run(StreamClock(ranks, options.latency_seconds))
              : walk.run(GatheredClock(ranks, options.latency_seconds));
 }
 

@@ -22,6 +22,7 @@ struct PassForecast {
   std::vector<double> multiply_adds;  // of each rank
   std::vector<double> received;       // bytes of each rank
   double seconds;
+  bool arrives_first;  // all that a rank receives, before it computes
 };
 
 // The most tokens of a chunk.

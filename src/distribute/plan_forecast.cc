@@ -149,7 +149,7 @@ class ContextForecast {
       if (options_.transfer == Transfer::gathered) {
         memory += cost.received[r];
       } else if (cost.received[r] > 0) {
-        memory += sums(own) + std::min(cost.received[r], two_chunks(pass));
+        memory += sums(own) + bytes_of_others(pass, cost, r);
       }
       rank.memory = std::max(rank.memory, memory);
       rank.multiply_adds += cost.multiply_adds[r];
@@ -157,8 +157,14 @@ class ContextForecast {
     }
   }
 
-  double two_chunks(const Pass& pass) const {
-    return 2 * static_cast<double>(forecast_.chunk_tokens) * pass.chunk_bytes;
+  // What a rank holds of other ranks at a time.
+  double bytes_of_others(const Pass& pass, const PassForecast& cost,
+                         std::size_t rank) const {
+    return cost.arrives_first
+               ? cost.received[rank] * pass.chunk_bytes / pass.token_bytes
+               : std::min(cost.received[rank],
+                          2 * static_cast<double>(forecast_.chunk_tokens) *
+                              pass.chunk_bytes);
   }
 
   const ShardRequest& request_;

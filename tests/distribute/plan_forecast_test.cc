@@ -117,26 +117,51 @@ TEST(PlanForecastTest, BackwardAlsoMovesQueries) {
   }
 }
 
-// Two ranks, one chunk each. Rank 1 waits for the first chunk, then both
-// compute while the second one is on its way.
-TEST(PlanForecastTest, TheNextChunkArrivesWhileOneIsComputed) {
+// Two ranks, one chunk each, which both receive before they compute.
+TEST(PlanForecastTest, FewChunksArriveFirst) {
   const ShardRequest request = context_request(2, 2 * kShardTokens);
   const double chunk = 2.0 * 2 * 8 * 4 * kShardTokens;
   const double work = 2.0 * 8 * 4 * kShardTokens * kShardTokens;
   ForecastOptions options = unit_options();
-  EXPECT_EQ(forecast_of(request, options).seconds, chunk + 2 * work);
-  options.transfer = Transfer::gathered;
-  EXPECT_EQ(forecast_of(request, options).seconds, chunk + 2 * work);
+  for (const Transfer transfer : {Transfer::pipelined, Transfer::gathered}) {
+    options.transfer = transfer;
+    options.latency_seconds = 0;
+    EXPECT_EQ(forecast_of(request, options).seconds, chunk + 2 * work);
+    options.latency_seconds = 7;
+    EXPECT_EQ(forecast_of(request, options).seconds, 7 + chunk + 2 * work);
+  }
+}
+
+// Two ranks, three chunks each. Rank 1 waits for the first chunk, then both
+// compute one while the next one is on its way.
+TEST(PlanForecastTest, TheNextChunkArrivesWhileOneIsComputed) {
+  const std::size_t tokens = 8 * kShardTokens;
+  const ShardRequest request = context_request(2, 6 * tokens);
+  const double chunk = 2.0 * 2 * 8 * 4 * static_cast<double>(tokens);
+  const double work = 2.0 * 8 * 4 * 3 * static_cast<double>(tokens) *
+                      static_cast<double>(tokens);
+  ForecastOptions options = unit_options();
+  EXPECT_EQ(forecast_of(request, options).seconds, chunk + 6 * work);
   options.latency_seconds = 7;
-  EXPECT_EQ(forecast_of(request, options).seconds, 7 + chunk + 2 * work);
-  options.transfer = Transfer::pipelined;
-  EXPECT_EQ(forecast_of(request, options).seconds, 7 + chunk + 2 * work);
-  // A slow link: rank 0 waits for the second chunk, which leaves after the
-  // first one.
+  EXPECT_EQ(forecast_of(request, options).seconds, 7 + chunk + 6 * work);
+  // A slow link: rank 0 waits for the last three chunks, which leave after the
+  // first three.
   options.latency_seconds = 0;
-  options.multiply_adds_per_second = 1e9;
-  EXPECT_NEAR(forecast_of(request, options).seconds, 2 * chunk + work / 1e9,
+  options.multiply_adds_per_second = 1e12;
+  EXPECT_NEAR(forecast_of(request, options).seconds, 6 * chunk + work / 1e12,
               1e-6);
+}
+
+// Under a short window a rank needs the last keys of the one before it, but
+// does not wait for its work.
+TEST(PlanForecastTest, UnderAShortWindowRanksComputeAtTheSameTime) {
+  ForecastOptions options = unit_options();
+  options.bytes_per_second = 1e30;
+  EXPECT_GT(forecast_of(context_request(16, 16 * 100 * kShardTokens,
+                                        {.left = 1000, .right = 0}),
+                        options)
+                .efficiency,
+            0.98);
 }
 
 // Eight copies leave the owner; the first rank that has one makes the others.

@@ -97,8 +97,8 @@ TEST(ShardsTest, QueriesInAChunkSeeTheirOwnKeys) {
 
 TEST(ShardsTest, OnlyShortRangesArriveFirst) {
   const auto first = [](const Mask& mask) {
-    return arrive_first(key_chunks(shards_with(mask), 128, 4, "test").value(),
-                        4);
+    const auto chunks = key_chunks(shards_with(mask), 128, 4, "test").value();
+    return arrive_first<KeyChunk>(chunks, 4);
   };
   EXPECT_TRUE(first(window(100, 0)));
   EXPECT_TRUE(first(window(100, 0, 100)));

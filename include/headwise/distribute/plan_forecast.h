@@ -12,7 +12,8 @@
 //              receives the next. It sends its own chunk when it begins to
 //              compute the one before, and passes on another's when it begins
 //              to compute that. A copy takes its bytes / bandwidth on the
-//              sender's link and a latency.
+//              sender's link and a latency. Where each rank needs few keys of
+//              others, it receives them before it computes.
 //   gathered   Every rank receives all keys and values, then computes.
 //   by heads   Tokens are exchanged for heads, the rank computes, and outputs
 //              are exchanged for tokens. Backward once more, with the outputs,
