@@ -21,6 +21,7 @@
 #include "headwise/kernels/targets.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/steps/padding.h"
+#include "headwise/steps/param_terms.h"
 #include "headwise/steps/embedding.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/offsets.h"

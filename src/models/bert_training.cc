@@ -96,7 +96,9 @@ struct Pass {
   bool wants_params;
   BertFamily family;
   BertGradients& gradients;
+  ParamTerms* terms;  // who sums the gradients of parameters; null: this pass
 
+  bool sums_params() const { return wants_params && terms == nullptr; }
   template <std::size_t Rank>
   void put(std::string name, Tensor<float, Rank> gradient) const {
     const std::size_t size = gradient.size();
@@ -109,14 +111,22 @@ struct Pass {
   }
 };
 
+std::string without_weight(std::string_view name) {
+  return std::string(name.substr(0, name.rfind(".weight")));
+}
+
 // d becomes the gradient by what the norm took.
 Status back_through_norm(const Pass& pass, const Tensor<float, 3>& x,
                          const LayerNormParams& norm, const std::string& name,
                          Tensor<float, 3>& d) {
+  if (pass.terms != nullptr) {
+    HEADWISE_TRY(
+        pass.terms->add_norm(name, rows_of(x), rows_of(std::as_const(d))));
+  }
   auto params = layer_norm_backward(rows_of(x), norm, rows_of(d), rows_of(d),
                                     pass.offsets, pass.executor);
   HEADWISE_TRY(params);
-  if (pass.wants_params) {
+  if (pass.sums_params()) {
     pass.put(name + ".weight", std::move(params->weight));
     pass.put(name + ".bias", std::move(params->bias));
   }
@@ -128,7 +138,10 @@ Result<Tensor<float, 3>> back_through(const Pass& pass, const Linear& linear,
                                       const Tensor<float, 3>& x,
                                       const Tensor<float, 3>& d_y,
                                       const std::string& name) {
-  if (pass.wants_params) {
+  if (pass.terms != nullptr) {
+    HEADWISE_TRY(pass.terms->add_projection(name, x, d_y));
+  }
+  if (pass.sums_params()) {
     auto params = linear.backward_params(x, d_y, pass.offsets, pass.executor);
     HEADWISE_TRY(params);
     pass.put(name, *std::move(params));
@@ -156,6 +169,38 @@ Status back_through_feed_forward(const Pass& pass, std::size_t number,
   return ok();
 }
 
+// w_q -> its name in files, without ".weight".
+std::string attention_linear_name(const Pass& pass, std::string_view param,
+                                  std::size_t layer) {
+  return without_weight(
+      attention_param_name(pass.family, std::string(param) + ".weight", layer));
+}
+
+// Passes on the terms of a layer's attention, by their names in files.
+class NumberedTerms final : public ParamTerms {
+ public:
+  NumberedTerms(const Pass& pass, std::size_t layer)
+      : pass_(pass), layer_(layer) {}
+
+  Status add_projection(std::string_view name, TensorView<const float, 3> x,
+                        TensorView<const float, 3> d_y) override {
+    return pass_.terms->add_projection(
+        attention_linear_name(pass_, name, layer_), x, d_y);
+  }
+  Status add_norm(std::string_view name, TensorView<const float, 2> x,
+                  TensorView<const float, 2> d_y) override {
+    return pass_.terms->add_norm(name, x, d_y);
+  }
+  Status add_table(std::string_view name, TensorView<const TokenId, 2> ids,
+                   TensorView<const float, 3> d_embedded) override {
+    return pass_.terms->add_table(name, ids, d_embedded);
+  }
+
+ private:
+  const Pass& pass_;
+  std::size_t layer_;
+};
+
 // d becomes the gradient by saved.x.
 Status back_through_attention(const Pass& pass, std::size_t number,
                               const BertLayer& layer, LayerSaved& saved,
@@ -163,7 +208,9 @@ Status back_through_attention(const Pass& pass, std::size_t number,
   const BertNames& names = bert_names(pass.family);
   HEADWISE_TRY(back_through_norm(pass, saved.attended, layer.attention_norm,
                                  numbered(names.attention_norm, number), d));
-  auto gradients = layer.attention.backward(saved.attention, d);
+  NumberedTerms terms(pass, number);
+  auto gradients = layer.attention.backward(
+      saved.attention, d, {}, pass.terms != nullptr ? &terms : nullptr);
   HEADWISE_TRY(gradients);
   for (const auto* by :
        {&gradients->query, &gradients->key, &gradients->value}) {
@@ -176,12 +223,9 @@ Status back_through_attention(const Pass& pass, std::size_t number,
             .with_extents<2>({pass.offsets.extent(0) - 1,
                               layer.attention.config().num_heads});
   }
-  if (pass.wants_params) {
+  if (pass.sums_params()) {
     const auto put = [&](std::string_view param, LinearGradients gradient) {
-      std::string name = attention_param_name(
-          pass.family, std::string(param) + ".weight", number);
-      name.resize(name.size() - std::string_view(".weight").size());
-      pass.put(name, std::move(gradient));
+      pass.put(attention_linear_name(pass, param, number), std::move(gradient));
     };
     put("w_q", std::move(gradients->w_q));
     put("w_k", std::move(gradients->w_k));
@@ -212,6 +256,9 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
                        const auto& id_of) -> Status {
     const auto flat = ids_of_rows(ids, d.extent(1), id_of);
     HEADWISE_TRY(flat);
+    if (pass.terms != nullptr) {
+      return pass.terms->add_table(without_weight(name), *flat, d);
+    }
     auto gradient = table.backward(*flat, d, {}, pass.offsets);
     HEADWISE_TRY(gradient);
     pass.put(std::string(name), *std::move(gradient));
@@ -305,7 +352,8 @@ Result<BertSaved> BertEncoder::forward_for_backward(
 
 Result<BertGradients> BertEncoder::backward(BertSaved& saved,
                                             TensorView<const float, 2> d_hidden,
-                                            BertWanted wanted) const {
+                                            BertWanted wanted,
+                                            ParamTerms* terms) const {
   return catching_out_of_memory([&]() -> Result<BertGradients> {
     if (!saved.state_) {
       return value_error(kOperation, "saved", "used already",
@@ -326,9 +374,13 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
         static_cast<const BertParams&>(*state_);
     BertGradients gradients;
     gradients.head_gates.resize(state->gated ? layers.size() : 0);
-    const Pass pass{state->offsets_view(), *state->executor,
-                    wanted == BertWanted::params_and_gates, config.family,
-                    gradients};
+    const bool wants_params = wanted == BertWanted::params_and_gates;
+    const Pass pass{.offsets = state->offsets_view(),
+                    .executor = *state->executor,
+                    .wants_params = wants_params,
+                    .family = config.family,
+                    .gradients = gradients,
+                    .terms = wants_params ? terms : nullptr};
     for (std::size_t n = layers.size(); n-- > 0;) {
       LayerSaved& layer = state->layers[n];
       HEADWISE_TRY(back_through_feed_forward(pass, n, layers[n], layer, *d));

@@ -61,7 +61,7 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
 
 Result<BertGradients> SentenceEncoder::backward(
     SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
-    BertWanted wanted) const {
+    BertWanted wanted, ParamTerms* terms) const {
   return catching_out_of_memory([&]() -> Result<BertGradients> {
     HEADWISE_TRY(check_shape(kOperation, "d_embeddings", d_embeddings.extents(),
                              "(sentences, embedding_size)",
@@ -79,7 +79,7 @@ Result<BertGradients> SentenceEncoder::backward(
                         settings_.normalize, d_embedding.data(),
                         {&(*d_hidden)(row, 0), {tokens, hidden.extent(1)}});
         });
-    return encoder_.backward(saved.encoder, *d_hidden, wanted);
+    return encoder_.backward(saved.encoder, *d_hidden, wanted, terms);
   });
 }
 

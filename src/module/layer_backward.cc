@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "headwise/attention/backward.h"
@@ -83,27 +84,32 @@ AttentionGradients views_of(HeadGradients& d_heads, const AttentionSpec& spec) {
                                           : TensorView<float, 2>()};
 }
 
+const Executor& executor_of(const LayerRun& run) {
+  return run.options.executor ? *run.options.executor
+                              : Executor::default_executor();
+}
+
 // The gradients by the input and by the parameters of one projection.
 struct ProjectionGradients {
   Tensor<float, 3> x;
   LinearGradients params;
 };
 
-Result<ProjectionGradients> through(const Linear& linear,
+Result<ProjectionGradients> through(const SavedRun& saved,
+                                    std::string_view name, const Linear& linear,
                                     TensorView<const float, 3> x,
                                     TensorView<const float, 3> d_y,
-                                    TensorView<const std::int64_t, 1> offsets,
-                                    const Executor& executor) {
+                                    TensorView<const std::int64_t, 1> offsets) {
+  const Executor& executor = executor_of(saved.run);
   auto d_x = linear.backward_input(d_y, "d_output", executor);
   HEADWISE_TRY(d_x);
+  if (saved.terms != nullptr) {
+    HEADWISE_TRY(saved.terms->add_projection(name, x, d_y));
+    return ProjectionGradients{*std::move(d_x), {}};
+  }
   auto params = linear.backward_params(x, d_y, offsets, executor);
   HEADWISE_TRY(params);
   return ProjectionGradients{*std::move(d_x), *std::move(params)};
-}
-
-const Executor& executor_of(const LayerRun& run) {
-  return run.options.executor ? *run.options.executor
-                              : Executor::default_executor();
 }
 
 // The context before the gates, (B, Lq, H * Dv).
@@ -128,7 +134,8 @@ Result<std::optional<Tensor<float, 3>>> context_gradient(
   const TensorView<const std::int64_t, 1> offsets = run.options.offsets.query;
   std::optional<Tensor<float, 3>> d_context;
   if (w_o) {
-    auto back = through(*w_o, run.merged.view(), d_output, offsets, executor);
+    auto back =
+        through(saved, "w_o", *w_o, run.merged.view(), d_output, offsets);
     HEADWISE_TRY(back);
     d_context = std::move(back->x);
     gradients.w_o = std::move(back->params);
@@ -161,20 +168,19 @@ Status differentiate_projections(const LayerState& layer, const SavedRun& saved,
                                  MultiHeadAttentionGradients& gradients) {
   const MultiHeadAttentionParams& params = *layer.params;
   const Offsets& offsets = saved.run.options.offsets;
-  const Executor& executor = executor_of(saved.run);
-  auto query =
-      through(params.w_q, saved.inputs.query, d_query, offsets.query, executor);
+  auto query = through(saved, "w_q", params.w_q, saved.inputs.query, d_query,
+                       offsets.query);
   HEADWISE_TRY(query);
   auto key =
-      through(params.w_k, saved.inputs.key, d_key, offsets.key, executor);
+      through(saved, "w_k", params.w_k, saved.inputs.key, d_key, offsets.key);
   HEADWISE_TRY(key);
   gradients.query = std::move(query->x);
   gradients.w_q = std::move(query->params);
   gradients.key = std::move(key->x);
   gradients.w_k = std::move(key->params);
   if (params.w_v) {
-    auto value = through(*params.w_v, saved.inputs.value, d_value, offsets.key,
-                         executor);
+    auto value = through(saved, "w_v", *params.w_v, saved.inputs.value, d_value,
+                         offsets.key);
     HEADWISE_TRY(value);
     gradients.value = std::move(value->x);
     gradients.w_v = std::move(value->params);

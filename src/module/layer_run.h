@@ -49,6 +49,7 @@ struct SavedRun {
   const LayerInputs& inputs;
   const LayerRun& run;
   TensorView<const float, 3> output;
+  ParamTerms* terms = nullptr;  // who sums the gradients of the projections
 };
 
 Result<MultiHeadAttentionGradients> differentiate_layer(

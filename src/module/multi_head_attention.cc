@@ -308,7 +308,7 @@ Result<MultiHeadAttentionSavedOf<T>> MultiHeadAttention::save(
 template <class T>
 Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
     MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,
-    TensorView<const float, 4> d_attn_weights) const {
+    TensorView<const float, 4> d_attn_weights, ParamTerms* terms) const {
   HEADWISE_TRY(check_saved(*state_, saved.state_.get()));
   const TensorView<const T, 3> output = saved.result().output.view();
   HEADWISE_TRY(check_shape(kLayerOperation, "d_output", d_output.extents(),
@@ -320,7 +320,7 @@ Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
   const auto wide_d_output = Widened::create(d_output, executor);
   HEADWISE_TRY(wide_d_output);
   auto gradients = differentiate_layer(
-      *state_, {kept.inputs.views(), kept.run, wide_output->view()},
+      *state_, {kept.inputs.views(), kept.run, wide_output->view(), terms},
       wide_d_output->view(), d_attn_weights);
   HEADWISE_TRY(gradients);
   auto narrowed = narrow_gradients<T>(*std::move(gradients), executor);
@@ -375,8 +375,9 @@ Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
   }                                                                            \
   Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::backward(       \
       MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,    \
-      TensorView<const float, 4> d_attn_weights) const try {                   \
-    return differentiate<T>(saved, d_output, d_attn_weights);                  \
+      TensorView<const float, 4> d_attn_weights, ParamTerms* terms)            \
+      const try {                                                              \
+    return differentiate<T>(saved, d_output, d_attn_weights, terms);           \
   } catch (...) {                                                              \
     return caught_out_of_memory();                                             \
   }

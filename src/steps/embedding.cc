@@ -9,6 +9,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
+#include "steps/embedding_gradient.h"
 #include "steps/one_nan.h"
 #include "steps/step_checks.h"
 #include "steps/token_blocks.h"
@@ -24,6 +25,57 @@ Status check_sizes(std::size_t vocab_size, std::size_t embed_dim) {
 }
 
 }  // namespace
+}  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
+Result<Tensor<float, 2>> embedding_gradient(
+    TensorView<const TokenId, 2> ids, TensorView<const float, 3> d_embedded,
+    RowRange rows, TensorView<const std::int64_t, 1> offsets) {
+  const auto [B, L, E] = d_embedded.extents();
+  auto d_weight = Tensor<float, 2>::create({rows.count, E});
+  auto block_sum = Tensor<float, 2>::create({kTokenBlock, E});
+  HEADWISE_TRY(d_weight);
+  HEADWISE_TRY(block_sum);
+  const FloatEnvironment environment;
+  for_each_token_block(B, L, offsets, [&, E = E](const TokenBlock& block) {
+    // The sum for an id is at the first token that has it.
+    std::array<std::size_t, kTokenBlock> place;
+    const auto id_of = [&](std::size_t t) {
+      return static_cast<std::size_t>(ids(block.b, block.first + t));
+    };
+    const auto has_row = [&](std::size_t t) {
+      return id_of(t) >= rows.first && id_of(t) < rows.end();
+    };
+    for (std::size_t t = 0; t < block.count; ++t) {
+      if (!has_row(t)) {
+        continue;
+      }
+      place[t] = 0;
+      while (id_of(place[t]) != id_of(t)) {
+        ++place[t];
+      }
+      float* sum = &(*block_sum)(place[t], 0);
+      for (std::size_t c = 0; c < E; ++c) {
+        sum[c] = (place[t] == t ? 0 : sum[c]) +
+                 d_embedded(block.b, block.first + t, c);
+      }
+    }
+    for (std::size_t t = 0; t < block.count; ++t) {
+      for (std::size_t c = 0; has_row(t) && place[t] == t && c < E; ++c) {
+        (*d_weight)(id_of(t) - rows.first, c) += (*block_sum)(t, c);
+      }
+    }
+  });
+  for (float& x : d_weight->elements()) {
+    x = std::isnan(x) ? kNaN : x;
+  }
+  return d_weight;
+}
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
 
 Result<Embedding> Embedding::create(const EmbeddingConfig& config,
                                     Seed seed) try {
@@ -81,39 +133,11 @@ Result<Tensor<float, 2>> Embedding::backward(
         "0 to vocab_size - 1 = " + std::to_string(vocab_size() - 1),
         ErrorCode::out_of_range);
   }
-  auto d_weight = Tensor<float, 2>::create({vocab_size(), embed_dim()});
-  auto block_sum = Tensor<float, 2>::create({kTokenBlock, embed_dim()});
+  auto d_weight =
+      embedding_gradient(ids, d_embedded, {0, vocab_size()}, offsets);
   HEADWISE_TRY(d_weight);
-  HEADWISE_TRY(block_sum);
-  const FloatEnvironment environment;
-  for_each_token_block(B, L, offsets, [&](const TokenBlock& block) {
-    // The sum for an id is at the first token that has it.
-    std::array<std::size_t, kTokenBlock> place;
-    const auto id_of = [&](std::size_t t) {
-      return ids(block.b, block.first + t);
-    };
-    for (std::size_t t = 0; t < block.count; ++t) {
-      place[t] = 0;
-      while (id_of(place[t]) != id_of(t)) {
-        ++place[t];
-      }
-      float* sum = &(*block_sum)(place[t], 0);
-      for (std::size_t c = 0; c < embed_dim(); ++c) {
-        sum[c] = (place[t] == t ? 0 : sum[c]) +
-                 d_embedded(block.b, block.first + t, c);
-      }
-    }
-    for (std::size_t t = 0; t < block.count; ++t) {
-      for (std::size_t c = 0; place[t] == t && c < embed_dim(); ++c) {
-        (*d_weight)(id_of(t), c) += (*block_sum)(t, c);
-      }
-    }
-  });
   if (frozen) {
     std::fill_n(&(*d_weight)(*frozen, 0), embed_dim(), 0.0f);
-  }
-  for (float& x : d_weight->elements()) {
-    x = std::isnan(x) ? kNaN : x;
   }
   return d_weight;
 } catch (...) {

@@ -1,3 +1,5 @@
+#include "steps/projection_gradient.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,9 +31,10 @@ class WeightGradient {
  public:
   static Result<WeightGradient> create(TensorView<const float, 3> x,
                                        TensorView<const float, 3> d_y,
+                                       RowRange outputs,
                                        const Executor& executor) {
     const std::size_t in = x.extent(2);
-    const std::size_t out = d_y.extent(2);
+    const std::size_t out = outputs.count;
     auto weight = Tensor<float, 2>::create({out, in});
     auto strips = Tensor<float, 2>::create_unset(
         {kernels::count_strips(in), strip_size(kTokenBlock)});
@@ -39,7 +42,7 @@ class WeightGradient {
     HEADWISE_TRY(weight);
     HEADWISE_TRY(strips);
     HEADWISE_TRY(turned);
-    return WeightGradient(x, d_y, executor, *std::move(weight),
+    return WeightGradient(x, d_y, outputs, executor, *std::move(weight),
                           *std::move(strips), *std::move(turned));
   }
 
@@ -52,7 +55,7 @@ class WeightGradient {
     }
     spread(kernels::count_strips(x_.extent(2)),
            [&](std::size_t strip) { pack_strip(block, strip); });
-    const std::size_t out = d_y_.extent(2);
+    const std::size_t out = outputs_.count;
     spread((out + kTaskCopies - 1) / kTaskCopies, [&](std::size_t part) {
       turn(block, part * kTaskCopies, std::min(out, (part + 1) * kTaskCopies));
     });
@@ -70,10 +73,12 @@ class WeightGradient {
 
  private:
   WeightGradient(TensorView<const float, 3> x, TensorView<const float, 3> d_y,
-                 const Executor& executor, Tensor<float, 2> weight,
-                 Tensor<float, 2> strips, Tensor<float, 2> turned)
+                 RowRange outputs, const Executor& executor,
+                 Tensor<float, 2> weight, Tensor<float, 2> strips,
+                 Tensor<float, 2> turned)
       : x_(x),
         d_y_(d_y),
+        outputs_(outputs),
         executor_(&executor),
         weight_(std::move(weight)),
         strips_(std::move(strips)),
@@ -116,7 +121,7 @@ class WeightGradient {
   void turn(const TokenBlock& block, std::size_t begin, std::size_t end) {
     for (std::size_t t = 0; t < block.count; ++t) {
       for (std::size_t o = begin; o < end; ++o) {
-        turned_(o, t) = d_y_(block.b, block.first + t, o);
+        turned_(o, t) = d_y_(block.b, block.first + t, outputs_.first + o);
       }
     }
   }
@@ -134,34 +139,55 @@ class WeightGradient {
 
   TensorView<const float, 3> x_;
   TensorView<const float, 3> d_y_;
+  RowRange outputs_;
   const Executor* executor_;
   Tensor<float, 2> weight_;
   Tensor<float, 2> strips_;  // x: (strips, tokens, 16), as a projection's
-  Tensor<float, 2> turned_;  // d_y: (out_features, tokens)
+  Tensor<float, 2> turned_;  // d_y: (outputs, tokens)
   std::array<bool, kTokenBlock> live_{};
 };
 
-Tensor<float, 1> bias_gradient(TensorView<const float, 3> d_y,
-                               TensorView<const std::int64_t, 1> offsets,
-                               Tensor<float, 1> bias) {
+}  // namespace
+}  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
+Result<Tensor<float, 2>> projection_weight_gradient(
+    TensorView<const float, 3> x, TensorView<const float, 3> d_y,
+    RowRange outputs, TensorView<const std::int64_t, 1> offsets,
+    const Executor& executor) {
+  auto weight = WeightGradient::create(x, d_y, outputs, executor);
+  HEADWISE_TRY(weight);
+  for_each_token_block(x.extent(0), x.extent(1), offsets,
+                       [&](const TokenBlock& block) { weight->add(block); });
+  return std::move(*weight).weight();
+}
+
+Result<Tensor<float, 1>> projection_bias_gradient(
+    TensorView<const float, 3> d_y, RowRange outputs,
+    TensorView<const std::int64_t, 1> offsets) {
+  auto bias = Tensor<float, 1>::create({outputs.count});
+  HEADWISE_TRY(bias);
   const FloatEnvironment environment;
-  for_each_token_block(d_y.extent(0), d_y.extent(1), offsets,
-                       [&](const TokenBlock& block) {
-                         for (std::size_t o = 0; o < bias.size(); ++o) {
-                           float sum = 0;
-                           for (std::size_t t = 0; t < block.count; ++t) {
-                             sum += d_y(block.b, block.first + t, o);
-                           }
-                           bias(o) += sum;
-                         }
-                       });
-  for (float& x : bias.elements()) {
+  for_each_token_block(
+      d_y.extent(0), d_y.extent(1), offsets, [&](const TokenBlock& block) {
+        for (std::size_t o = 0; o < outputs.count; ++o) {
+          float sum = 0;
+          for (std::size_t t = 0; t < block.count; ++t) {
+            sum += d_y(block.b, block.first + t, outputs.first + o);
+          }
+          (*bias)(o) += sum;
+        }
+      });
+  for (float& x : bias->elements()) {
     x = std::isnan(x) ? kNaN : x;
   }
   return bias;
 }
 
-}  // namespace
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
 
 Result<Tensor<float, 3>> Linear::backward_input(TensorView<const float, 3> d_y,
                                                 std::string_view name,
@@ -201,14 +227,13 @@ Result<LinearGradients> Linear::backward_params(
                            "(B, L, out_features)", {{B, L, out_features()}}));
   HEADWISE_TRY(check_token_offsets("linear", B, L, offsets));
   HEADWISE_TRY(check_target());
-  auto weight = WeightGradient::create(x, d_y, executor);
-  auto bias = Tensor<float, 1>::create({has_bias() ? out_features() : 0});
+  auto weight = projection_weight_gradient(x, d_y, {0, out_features()}, offsets,
+                                           executor);
   HEADWISE_TRY(weight);
+  auto bias = projection_bias_gradient(
+      d_y, {0, has_bias() ? out_features() : 0}, offsets);
   HEADWISE_TRY(bias);
-  for_each_token_block(B, L, offsets,
-                       [&](const TokenBlock& block) { weight->add(block); });
-  return LinearGradients{std::move(*weight).weight(),
-                         bias_gradient(d_y, offsets, *std::move(bias))};
+  return LinearGradients{*std::move(weight), *std::move(bias)};
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -62,6 +62,7 @@
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/layer_norm.h"
+#include "headwise/steps/param_terms.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
@@ -180,11 +181,14 @@ class BertEncoder {
   // inference.
   Result<BertSaved> forward_for_backward(const RaggedTokens& ids,
                                          const BertOptions& options = {}) const;
-  // From d_hidden (rows, hidden_size). Errors: shape_mismatch, out_of_memory;
-  // invalid_argument for a state that was already used.
+  // From d_hidden (rows, hidden_size). `terms`, if given, receives those of all
+  // parameters, by their names in files, and BertGradients::params is empty.
+  // Errors: shape_mismatch, out_of_memory; invalid_argument for a state that
+  // was already used.
   Result<BertGradients> backward(
       BertSaved& saved, TensorView<const float, 2> d_hidden,
-      BertWanted wanted = BertWanted::params_and_gates) const;
+      BertWanted wanted = BertWanted::params_and_gates,
+      ParamTerms* terms = nullptr) const;
 
   // Passes each parameter's elements to `change`, which may write them, with
   // its name in files. The name is valid only during that call. No other call

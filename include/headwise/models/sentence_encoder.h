@@ -98,7 +98,8 @@ class SentenceEncoder {
   // BertEncoder::backward().
   Result<BertGradients> backward(
       SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
-      BertWanted wanted = BertWanted::params_and_gates) const;
+      BertWanted wanted = BertWanted::params_and_gates,
+      ParamTerms* terms = nullptr) const;
 
  private:
   SentenceEncoder(ModelSettings settings, WordPiece tokenizer,

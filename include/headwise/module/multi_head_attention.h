@@ -76,6 +76,7 @@
 #include "headwise/decode/kv_cache.h"
 #include "headwise/run/trace_sink.h"
 #include "headwise/steps/norm_heads.h"
+#include "headwise/steps/param_terms.h"
 #include "headwise/steps/projection.h"
 #include "headwise/steps/rotary.h"
 #include "headwise/steps/rotate_heads.h"
@@ -345,9 +346,12 @@ class MultiHeadAttention {
   // sum of the three. Errors: invalid_argument for a state that was already
   // used, or that comes from another layer or from before an update();
   // shape_mismatch, out_of_memory. After an error the state can still be used.
+  // `terms`, if given, receives those of w_q, w_k, w_v and w_o, by these names,
+  // and their gradients are empty.
   Result<MultiHeadAttentionGradients> backward(
       MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
-      TensorView<const float, 4> d_attn_weights = {}) const;
+      TensorView<const float, 4> d_attn_weights = {},
+      ParamTerms* terms = nullptr) const;
 
   // The same for inputs of 16 bits.
 #define HEADWISE_LAYER(T)                                                    \
@@ -372,7 +376,8 @@ class MultiHeadAttention {
       const LayerOptions& layer_options = {}) const;                         \
   Result<MultiHeadAttentionGradientsOf<T>> backward(                         \
       MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,  \
-      TensorView<const float, 4> d_attn_weights = {}) const;
+      TensorView<const float, 4> d_attn_weights = {},                        \
+      ParamTerms* terms = nullptr) const;
   HEADWISE_LAYER(BFloat16)
   HEADWISE_LAYER(Float16)
 #undef HEADWISE_LAYER
@@ -412,7 +417,7 @@ class MultiHeadAttention {
   template <class T>
   Result<MultiHeadAttentionGradientsOf<T>> differentiate(
       MultiHeadAttentionSavedOf<T>& saved, TensorView<const T, 3> d_output,
-      TensorView<const float, 4> d_attn_weights) const;
+      TensorView<const float, 4> d_attn_weights, ParamTerms* terms) const;
 
   std::unique_ptr<State, Delete> state_;
 };
