@@ -115,6 +115,11 @@ target_sources(headwise_io
     src/distribute/rank_tensors.cc
     src/distribute/row_gradients.cc
     src/distribute/shards.cc
+    src/distribute/batch_shares.cc
+    src/distribute/clip_together.cc
+    src/distribute/exchange_all.cc
+    src/distribute/param_gradients.cc
+    src/distribute/param_shards.cc
     src/inspect/words/words.cc
     src/inspect/words/words_en.cc
     src/inspect/words/words_ko.cc
@@ -223,6 +228,8 @@ target_sources(headwise_io
     src/train/accuracy.cc
     src/train/sentence_classifier.cc
     src/train/classifier_run.cc
+    src/train/ranked_embeddings.cc
+    src/train/ranked_steps.cc
     src/prune/importance.cc
     src/prune/remove_heads.cc
     src/prune/correct_outputs.cc

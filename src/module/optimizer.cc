@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "module/gradient_norm.h"
 #include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -316,18 +317,13 @@ Result<double> clip_gradient_norm(std::span<const std::span<float>> gradients,
                          number_text(gradients[n][*place]), "a finite number",
                          ErrorCode::out_of_range);
     }
-    for (const float element : gradients[n]) {
-      sum += static_cast<double>(element) * element;
-    }
+    sum = add_squares(sum, gradients[n]);
   }
   const double norm = std::sqrt(sum);
-  constexpr double kAboveZero = 1e-6;  // PyTorch's
-  const double factor = max_norm / (norm + kAboveZero);
+  const double factor = clip_factor(norm, max_norm);
   if (factor < 1) {
     for (const std::span<float> gradient : gradients) {
-      for (float& element : gradient) {
-        element = static_cast<float>(element * factor);
-      }
+      scale_gradient(gradient, factor);
     }
   }
   return norm;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "train/epoch_order.h"
 #include "train/failed_step.h"
 #include "train/finite_values.h"
+#include "train/ranked_steps.h"
 #include "train/resumed_checkpoint.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -91,15 +93,13 @@ ModelConfig config_of(const ClassifierSettings& settings) {
           {kMaxTokens, count(settings.max_tokens)}};
 }
 
-Status clip(std::map<std::string, Tensor<float, 1>, std::less<>>& gradients) {
-  std::vector<std::span<float>> all;
-  for (auto& [name, values] : gradients) {
+Status check_finite_gradients(
+    const std::map<std::string, Tensor<float, 1>, std::less<>>& gradients) {
+  for (const auto& [name, values] : gradients) {
     HEADWISE_TRY(
         check_finite_values("the gradient of " + name, values.elements()));
-    all.push_back(values.elements());
   }
-  const auto norm = clip_gradient_norm(all, kLargestGradient);
-  return norm ? ok() : norm.error();
+  return ok();
 }
 
 Status check(const ClassifierSettings& settings,
@@ -148,17 +148,35 @@ Result<ClassifierExamples> ClassifierExamples::of(
 class ClassifierRun::State {
  public:
   State(const ClassifierSettings& settings, SentenceEncoder encoder,
-        LabelProbe probe, ClassifierExamples examples, Optimizer optimizer)
+        LabelProbe probe, ClassifierExamples examples, Optimizer optimizer,
+        Communicator* group)
       : settings_(settings),
         encoder_(std::move(encoder)),
         probe_(std::move(probe)),
         examples_(std::move(examples)),
         source_sha256_(sha256_of_params(encoder_.encoder().params())),
-        optimizer_(std::move(optimizer)) {}
+        optimizer_(std::move(optimizer)),
+        group_(group) {
+    if (group_ != nullptr && group_->ranks() > 1) {
+      ranked_.emplace(*group_, encoder_, usual_tokens());
+    }
+  }
 
   Status resume(const Checkpoint& checkpoint, const std::string& path);
   Status step(const Executor& executor);
-  Status write_checkpoint_to(const std::string& path) const;
+  Status write_checkpoint_to(const std::string& path);
+
+  // What `work` returns. A rank that runs out of memory is alone with that, and
+  // the others may be waiting for it.
+  template <class Work>
+  Status or_tell(const Work& work) const {
+    Status status = catching_out_of_memory(work);
+    if (group_ != nullptr && !status &&
+        status.error().code() == ErrorCode::out_of_memory) {
+      group_->abort(status.error());
+    }
+    return status;
+  }
 
   std::uint64_t steps_per_epoch() const {
     return (examples_.ids.size() - 1) / settings_.batch + 1;
@@ -178,15 +196,20 @@ class ClassifierRun::State {
     std::vector<std::int64_t> targets;
   };
 
-  Batch next_batch();
+  Batch batch_of(std::uint64_t step);
+  std::size_t usual_tokens() const;
   Result<double> train_on(const Batch& batch, const Executor& executor);
-  Result<Gradients> gradients_of(SentencesSaved& saved,
-                                 TensorView<const float, 3> d_logits,
-                                 const Executor& executor) const;
+  Result<Tensor<float, 2>> forward(const Batch& batch,
+                                   const Executor& executor);
+  Result<Gradients> backward(const Tensor<float, 2>& embeddings,
+                             TensorView<const float, 3> d_logits,
+                             const Executor& executor);
+  Status clip(Gradients& gradients);
   Status move(const Gradients& gradients);
-  Status update(
-      FunctionRef<Status(std::string_view name, std::span<float> values)>
-          change);
+  using Change =
+      FunctionRef<Status(std::string_view name, std::span<float> values)>;
+  Status update(Change change);
+  Status update_classifier(Change change);
   std::map<std::string, AnyView> params() const;
   ModelConfig config() const;
 
@@ -196,22 +219,25 @@ class ClassifierRun::State {
   ClassifierExamples examples_;
   std::string source_sha256_;  // of the encoder's parameters before training
   Optimizer optimizer_;
-  std::vector<std::size_t> order_;  // of the examples in this epoch
+  Communicator* group_;
+  std::optional<RankedSteps> ranked_{};    // of several ranks
+  std::optional<SentencesSaved> saved_{};  // of one
+  std::vector<std::size_t> order_;         // of the examples in the epoch below
+  std::uint64_t epoch_ = 0;
   std::vector<double> losses_;
 };
 
 // ---- Steps. ----
 
 // The last batch of an epoch may be smaller.
-ClassifierRun::State::Batch ClassifierRun::State::next_batch() {
-  const std::uint64_t steps = losses_.size();
-  const std::uint64_t within = steps % steps_per_epoch();
-  if (within == 0 || order_.empty()) {
-    order_ = epoch_order(settings_.seed,
-                         static_cast<std::uint32_t>(steps / steps_per_epoch()),
+ClassifierRun::State::Batch ClassifierRun::State::batch_of(std::uint64_t step) {
+  const std::uint64_t epoch = step / steps_per_epoch();
+  if (epoch != epoch_ || order_.empty()) {
+    order_ = epoch_order(settings_.seed, static_cast<std::uint32_t>(epoch),
                          examples_.ids.size());
+    epoch_ = epoch;
   }
-  const std::size_t first = within * settings_.batch;
+  const std::size_t first = step % steps_per_epoch() * settings_.batch;
   const std::size_t count = std::min(settings_.batch, order_.size() - first);
   Batch batch;
   for (const std::size_t n : std::span(order_).subspan(first, count)) {
@@ -221,22 +247,38 @@ ClassifierRun::State::Batch ClassifierRun::State::next_batch() {
   return batch;
 }
 
+// In a batch.
+std::size_t ClassifierRun::State::usual_tokens() const {
+  std::size_t tokens = 0;
+  for (const auto& ids : examples_.ids) {
+    tokens += ids.size();
+  }
+  return tokens / steps_per_epoch();
+}
+
 Status ClassifierRun::State::step(const Executor& executor) {
-  const auto loss = train_on(next_batch(), executor);
+  if (group_ != nullptr) {
+    group_->set_step(kOperation, "step " + std::to_string(losses_.size() + 1));
+  }
+  const auto loss = train_on(batch_of(losses_.size()), executor);
   if (!loss) {
+    if (ranked_ && loss.error().code() != ErrorCode::out_of_memory) {
+      // All have this error. None may end the group before each has found it.
+      static_cast<void>(group_->barrier());
+    }
     return failed_step(losses_.size() + 1, loss.error());
   }
   losses_.push_back(*loss);
-  return ok();
+  return ranked_ && losses_.size() >= total_steps() ? ranked_->complete()
+                                                    : ok();
 }
 
 Result<double> ClassifierRun::State::train_on(const Batch& batch,
                                               const Executor& executor) {
-  auto saved =
-      encoder_.forward_for_backward(batch.ids, {.executor = &executor});
-  HEADWISE_TRY(saved);
-  auto logits = probe_.linear().forward(as_one_batch(saved->embeddings),
-                                        "embeddings", executor);
+  const auto embeddings = forward(batch, executor);
+  HEADWISE_TRY(embeddings);
+  auto logits = probe_.linear().forward(as_one_batch(*embeddings), "embeddings",
+                                        executor);
   HEADWISE_TRY(logits);
   const Tensor<float, 2> rows = std::move(*logits).without_batch();
   const auto loss = cross_entropy(
@@ -247,43 +289,90 @@ Result<double> ClassifierRun::State::train_on(const Batch& batch,
     return Error{ErrorCode::out_of_range,
                  {.given = "the loss is " + number_text(loss->loss)}};
   }
-  auto gradients = gradients_of(*saved, as_one_batch(loss->d_logits), executor);
+  auto gradients =
+      backward(*embeddings, as_one_batch(loss->d_logits), executor);
   HEADWISE_TRY(gradients);
   HEADWISE_TRY(clip(*gradients));
   HEADWISE_TRY(move(*gradients));
   return loss->loss;
 }
 
-Result<ClassifierRun::State::Gradients> ClassifierRun::State::gradients_of(
-    SentencesSaved& saved, TensorView<const float, 3> d_logits,
-    const Executor& executor) const {
-  auto by_classifier = probe_.linear().backward_params(
-      as_one_batch(saved.embeddings), d_logits, {}, executor);
+Result<Tensor<float, 2>> ClassifierRun::State::forward(
+    const Batch& batch, const Executor& executor) {
+  if (ranked_) {
+    return ranked_->forward(batch.ids, executor);
+  }
+  auto saved =
+      encoder_.forward_for_backward(batch.ids, {.executor = &executor});
+  HEADWISE_TRY(saved);
+  saved_ = *std::move(saved);
+  return saved_->embeddings.clone();
+}
+
+// Several ranks have those of the encoder in ranked_.
+Result<ClassifierRun::State::Gradients> ClassifierRun::State::backward(
+    const Tensor<float, 2>& embeddings, TensorView<const float, 3> d_logits,
+    const Executor& executor) {
+  auto by_classifier = probe_.linear().backward_params(as_one_batch(embeddings),
+                                                       d_logits, {}, executor);
   HEADWISE_TRY(by_classifier);
   auto d_embeddings =
       probe_.linear().backward_input(d_logits, "d_logits", executor);
   HEADWISE_TRY(d_embeddings);
   const Tensor<float, 2> rows = std::move(*d_embeddings).without_batch();
-  auto by_encoder = encoder_.backward(saved, rows.view());
-  HEADWISE_TRY(by_encoder);
-  Gradients gradients = std::move(by_encoder->params);
+  Gradients gradients;
   gradients.emplace(kClassifierWeight, flat(std::move(by_classifier->weight)));
   gradients.emplace(kClassifierBias, std::move(by_classifier->bias));
+  // The names of the encoder's parameters come later.
+  HEADWISE_TRY(check_finite_gradients(gradients));
+  if (ranked_) {
+    HEADWISE_TRY(ranked_->backward(rows, executor));
+    return gradients;
+  }
+  auto by_encoder = encoder_.backward(*saved_, rows);
+  saved_.reset();
+  HEADWISE_TRY(by_encoder);
+  HEADWISE_TRY(check_finite_gradients(by_encoder->params));
+  gradients.merge(by_encoder->params);
   return gradients;
+}
+
+Status ClassifierRun::State::clip(Gradients& gradients) {
+  std::vector<std::span<float>> all;
+  for (auto& [name, values] : gradients) {
+    all.push_back(values.elements());
+  }
+  if (ranked_) {
+    return ranked_->clip(all, kLargestGradient);
+  }
+  const auto norm = clip_gradient_norm(all, kLargestGradient);
+  return norm ? ok() : norm.error();
 }
 
 Status ClassifierRun::State::move(const Gradients& gradients) {
   optimizer_.begin_step();
-  return update([&](std::string_view name, std::span<float> values) -> Status {
+  const auto move_one = [&](std::string_view name,
+                            std::span<float> values) -> Status {
     HEADWISE_TRY(optimizer_.update(name, values,
                                    gradients.find(name)->second.elements()));
     return check_finite_values(name, values);
-  });
+  };
+  if (ranked_) {
+    const std::uint64_t next = losses_.size() + 1;
+    HEADWISE_TRY(ranked_->move(optimizer_, next < total_steps()
+                                               ? batch_of(next).ids
+                                               : RaggedTokens()));
+    return update_classifier(move_one);
+  }
+  return update(move_one);
 }
 
-Status ClassifierRun::State::update(
-    FunctionRef<Status(std::string_view, std::span<float>)> change) {
+Status ClassifierRun::State::update(Change change) {
   HEADWISE_TRY(encoder_.encoder().update(change));
+  return update_classifier(change);
+}
+
+Status ClassifierRun::State::update_classifier(Change change) {
   Status s = ok();
   probe_.linear().update([&](std::span<float> weight, std::span<float> bias) {
     s = change(kClassifierWeight, weight);
@@ -308,10 +397,15 @@ ModelConfig ClassifierRun::State::config() const {
   return config;
 }
 
-Status ClassifierRun::State::write_checkpoint_to(
-    const std::string& path) const {
-  const auto state = optimizer_.state();
+Status ClassifierRun::State::write_checkpoint_to(const std::string& path) {
+  if (ranked_) {
+    HEADWISE_TRY(ranked_->complete());
+  }
+  const auto state = ranked_ ? ranked_->gather(optimizer_) : optimizer_.state();
   HEADWISE_TRY(state);
+  if (ranked_ && group_->rank() != 0) {
+    return ok();
+  }
   return write_checkpoint(path, {.step = losses_.size(),
                                  .seed = settings_.seed,
                                  .config = config(),
@@ -346,7 +440,13 @@ Status ClassifierRun::State::resume(const Checkpoint& checkpoint,
                                  std::to_string(checkpoint.step) + " of " +
                                  path}};
   }
-  HEADWISE_TRY(restore_optimizer(checkpoint, path, optimizer_));
+  if (ranked_) {
+    const auto own = ranked_->own_part(checkpoint.optimizer);
+    HEADWISE_TRY(own);
+    HEADWISE_TRY(restore_optimizer(*own, path, optimizer_));
+  } else {
+    HEADWISE_TRY(restore_optimizer(checkpoint.optimizer, path, optimizer_));
+  }
   HEADWISE_TRY(update([&](std::string_view name, std::span<float> values) {
     restore_param(checkpoint, std::string(name), values);
     return ok();
@@ -368,14 +468,15 @@ ClassifierRun::~ClassifierRun() = default;
 Result<ClassifierRun> ClassifierRun::create(const ClassifierSettings& settings,
                                             SentenceEncoder encoder,
                                             LabelProbe probe,
-                                            ClassifierExamples examples) try {
+                                            ClassifierExamples examples,
+                                            Communicator* group) try {
   HEADWISE_TRY(check(settings, examples));
   auto optimizer = Optimizer::create(AdamWConfig{
       .learning_rate = settings.learning_rate, .weight_decay = kWeightDecay});
   HEADWISE_TRY(optimizer);
-  return ClassifierRun(
-      std::make_unique<State>(settings, std::move(encoder), std::move(probe),
-                              std::move(examples), *std::move(optimizer)));
+  return ClassifierRun(std::make_unique<State>(
+      settings, std::move(encoder), std::move(probe), std::move(examples),
+      *std::move(optimizer), group));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -387,12 +488,11 @@ Status ClassifierRun::resume(const Checkpoint& checkpoint,
 }
 
 Status ClassifierRun::step(const Executor& executor) {
-  return catching_out_of_memory([&] { return state_->step(executor); });
+  return state_->or_tell([&] { return state_->step(executor); });
 }
 
 Status ClassifierRun::write_checkpoint_to(const std::string& path) const {
-  return catching_out_of_memory(
-      [&] { return state_->write_checkpoint_to(path); });
+  return state_->or_tell([&] { return state_->write_checkpoint_to(path); });
 }
 
 ModelChanges ClassifierRun::changes() const {

@@ -42,9 +42,9 @@ void restore_param(const Checkpoint& checkpoint, const std::string& name,
               values.size_bytes());
 }
 
-Status restore_optimizer(const Checkpoint& checkpoint, const std::string& path,
+Status restore_optimizer(const OptimizerState& state, const std::string& path,
                          Optimizer& optimizer) {
-  const Status s = optimizer.set_state(checkpoint.optimizer);
+  const Status s = optimizer.set_state(state);
   // The checkpoint is at fault, not the caller.
   return s ? s : FileSubject{"train", path}.blame(s.error());
 }

@@ -42,7 +42,7 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
 void restore_param(const Checkpoint& checkpoint, const std::string& name,
                    std::span<float> values);
 // The same for the optimiser's state. Errors: bad_data, about the file `path`.
-Status restore_optimizer(const Checkpoint& checkpoint, const std::string& path,
+Status restore_optimizer(const OptimizerState& state, const std::string& path,
                          Optimizer& optimizer);
 
 }  // namespace headwise::inline HEADWISE_ABI

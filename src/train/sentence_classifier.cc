@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/out_of_memory.h"
+#include "train/ranked_embeddings.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -22,14 +23,16 @@ Result<SentenceClassifier> SentenceClassifier::read(
 
 Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
                                const LabelledText& text,
-                               const SentenceOptions& options) try {
+                               const SentenceOptions& options,
+                               Communicator* group) try {
   std::vector<std::string> labels = distinct_labels(text);
   const auto targets = targets_of(text, labels);
   HEADWISE_TRY(targets);
-  const auto done = encoder.encode(text.texts, options);
-  HEADWISE_TRY(done);
+  const auto embeddings =
+      ranked_embeddings(group, encoder, text.texts, options);
+  HEADWISE_TRY(embeddings);
   return LabelProbe::train(
-      done->embeddings.view(),
+      embeddings->view(),
       TensorView<const std::int64_t, 1>(targets->data(), {targets->size()}),
       std::move(labels));
 } catch (...) {
@@ -38,12 +41,14 @@ Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
 
 Result<Answers> answers_of(const SentenceEncoder& encoder,
                            const LabelProbe& probe, const LabelledText& text,
-                           const SentenceOptions& options) try {
+                           const SentenceOptions& options,
+                           Communicator* group) try {
   const auto targets = targets_of(text, probe.labels());
   HEADWISE_TRY(targets);
-  const auto done = encoder.encode(text.texts, options);
-  HEADWISE_TRY(done);
-  const auto logits = probe.logits(done->embeddings.view());
+  const auto embeddings =
+      ranked_embeddings(group, encoder, text.texts, options);
+  HEADWISE_TRY(embeddings);
+  const auto logits = probe.logits(embeddings->view());
   HEADWISE_TRY(logits);
   Answers answers;
   for (std::size_t n = 0; n < targets->size(); ++n) {

@@ -219,7 +219,7 @@ Status TaskRun::State::resume(const Checkpoint& checkpoint,
                               .params = params(),
                               .seed = settings_.seed,
                               .records = {kLoss, kUniformLoss}}));
-  HEADWISE_TRY(restore_optimizer(checkpoint, path, optimizer_));
+  HEADWISE_TRY(restore_optimizer(checkpoint.optimizer, path, optimizer_));
   const auto set = [&](TaskModel& model, std::string_view prefix) {
     return model.update([&](std::string_view name, std::span<float> values) {
       restore_param(checkpoint, std::string(prefix) + std::string(name),

@@ -18,6 +18,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a call between MPI_Init_thread() and MPI_Finalize()",
      "MPI_Init_thread()와 MPI_Finalize() 사이에서 불러야 합니다."},
     {"a communicator of this process", "이 프로세스의 커뮤니케이터"},
+    {"a parameter of the model", "모델의 파라미터"},
     {"a positive multiple of {}", "{0}의 양의 배수"},
     {"a rank below {}", "{0}보다 작은 랭크"},
     {"a rank did not answer within {} ms",

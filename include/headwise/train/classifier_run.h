@@ -8,6 +8,10 @@
 // the settings: not on threads, nor on whether the run was saved and resumed on
 // the way.
 //
+// Several ranks can train one model together: each has the texts, the model and
+// the same settings, and makes the same calls. They divide the examples of each
+// batch and the parameters, and the result is that of one process.
+//
 // Errors: out_of_memory, and those named at each function.
 //
 // Example:
@@ -32,6 +36,7 @@
 
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/interop/checkpoint.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
@@ -76,10 +81,12 @@ class ClassifierRun {
   // From an encoder that was read for training and a classifier of its
   // embeddings. Errors: invalid_argument if there are no examples or not one
   // target per text, for a batch of 0, and for a learning rate that AdamW
-  // refuses.
+  // refuses. `group`: the ranks that train together, which outlives the run;
+  // null: this process alone.
   static Result<ClassifierRun> create(const ClassifierSettings& settings,
                                       SentenceEncoder encoder, LabelProbe probe,
-                                      ClassifierExamples examples);
+                                      ClassifierExamples examples,
+                                      Communicator* group = nullptr);
   ClassifierRun(ClassifierRun&& other) noexcept;
   ClassifierRun& operator=(ClassifierRun&& other) noexcept;
   ~ClassifierRun();
@@ -91,12 +98,14 @@ class ClassifierRun {
   Status resume(const Checkpoint& checkpoint, const std::string& path);
 
   // One batch. Errors: those of the encoder; out_of_range if a number is not
-  // finite; the message has the step and the first such value.
+  // finite; the message has the step and the first such value; rank_failure.
   Status step(const Executor& executor = Executor::default_executor());
 
-  // Errors: those of write_checkpoint().
+  // Of several ranks, which all call this, rank 0 writes. Errors: those of
+  // write_checkpoint(); rank_failure.
   Status write_checkpoint_to(const std::string& path) const;
-  // For write_model(); valid until the next step.
+  // For write_model(); valid until the next step. Of several ranks as
+  // encoder().
   ModelChanges changes() const;
 
   std::uint64_t steps() const { return losses().size(); }
@@ -106,6 +115,8 @@ class ClassifierRun {
   // The mean loss of each epoch's steps.
   std::vector<double> epoch_losses() const;
   const ClassifierSettings& settings() const;
+  // Of several ranks, each has all of its word embeddings only after the last
+  // step and after write_checkpoint_to().
   const SentenceEncoder& encoder() const;
   const LabelProbe& probe() const;
 

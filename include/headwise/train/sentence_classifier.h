@@ -14,6 +14,7 @@
 #include <string>
 
 #include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/train/accuracy.h"
@@ -34,15 +35,19 @@ struct SentenceClassifier {
 // A classifier of the labels of `text`, trained on its embeddings; the encoder
 // is unchanged. Errors: those of SentenceEncoder::encode() and
 // LabelProbe::train(): invalid_argument for fewer than two labels.
+// Ranks of a `group` compute the embeddings together, each with the same
+// arguments; null: this process alone. Errors: also rank_failure.
 Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
                                const LabelledText& text,
-                               const SentenceOptions& options = {});
+                               const SentenceOptions& options = {},
+                               Communicator* group = nullptr);
 
-// For which texts the classifier predicts the label. Errors: those of
-// targets_of() and SentenceEncoder::encode().
+// For which texts the classifier predicts the label. `group` as above. Errors:
+// those of targets_of() and SentenceEncoder::encode(); rank_failure.
 Result<Answers> answers_of(const SentenceEncoder& encoder,
                            const LabelProbe& probe, const LabelledText& text,
-                           const SentenceOptions& options = {});
+                           const SentenceOptions& options = {},
+                           Communicator* group = nullptr);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

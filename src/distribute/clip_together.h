@@ -1,0 +1,19 @@
+// clip_gradient_norm() of gradients that are divided among ranks.
+#pragma once
+
+#include <span>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/distribute/communicator.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// The gradients in their order: those of `first`, which every rank has, then
+// those of rank 0, of rank 1, and so on. All are finite numbers. Returns the
+// norm before. Errors: rank_failure.
+Result<double> clip_together(Communicator& group,
+                             std::span<const std::span<float>> first,
+                             std::span<Tensor<float, 1>> own, double max_norm);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,192 @@
+// Several ranks train one model: everything has the bits of one process.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headwise/distribute/thread_ranks.h"
+#include "headwise/train/classifier_run.h"
+#include "headwise/train/sentence_classifier.h"
+#include "interop/files.h"
+#include "models/small_model.h"
+#include "train/small_texts.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::put_small_model;
+using testing_support::small_config;
+using testing_support::small_params;
+using testing_support::small_texts;
+
+constexpr ClassifierSettings kSettings{
+    .seed = Seed{3}, .batch = 3, .epochs = 2, .learning_rate = 0.01};
+constexpr std::size_t kMostRanks = 7;  // more than a batch has examples
+
+ClassifierExamples examples() {
+  return {{{2, 5, 9, 3},
+           {2, 3},
+           {2, 13, 1, 5, 6, 3},
+           {2, 7, 3},
+           {2, 8, 5, 3},
+           {2, 5, 5, 5, 3},
+           {2, 11, 12, 10, 4, 8, 7, 6, 3}},
+          {0, 1, 2, 1, 0, 2, 2},
+          "the data's"};
+}
+
+class RankedRunTest : public testing::Test {
+ protected:
+  RankedRunTest() {
+    put_small_model(folder_, small_params(small_config(BertFamily::bert)));
+  }
+  SentenceEncoder encoder() const {
+    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
+        .value();
+  }
+  LabelProbe probe() const {
+    LabelProbe probe =
+        LabelProbe::create(encoder().embedding_size(), {"a", "b", "c"}).value();
+    probe.linear().update([](std::span<float> weight, std::span<float> bias) {
+      RandomStream(Seed{1}, 1).fill_uniform(weight, -2, 2);
+      RandomStream(Seed{1}, 2).fill_uniform(bias, -2, 2);
+    });
+    return probe;
+  }
+  ClassifierRun run(Communicator* group,
+                    const ClassifierSettings& settings = kSettings) const {
+    return ClassifierRun::create(settings, encoder(), probe(), examples(),
+                                 group)
+        .value();
+  }
+  // Parameters, the optimiser's state and losses, as bytes.
+  Bytes checkpoint_of(const ClassifierRun& run,
+                      const Communicator& group) const {
+    const std::string path = folder_ / "checkpoint.npz";
+    EXPECT_TRUE(run.write_checkpoint_to(path));
+    return group.rank() == 0 ? file_bytes(path) : Bytes();
+  }
+  static void take_steps(ClassifierRun& run, std::uint64_t last) {
+    const Executor executor = Executor::with_threads(1).value();
+    while (run.steps() < last) {
+      ASSERT_TRUE(run.step(executor));
+    }
+  }
+  template <class Work>
+  static void on_ranks(std::size_t ranks, const Work& work) {
+    const auto ended = run_ranks(ranks, [&](Communicator& group) -> Status {
+      work(group);
+      return ok();
+    });
+    ASSERT_TRUE(ended);
+    for (const Status& status : *ended) {
+      EXPECT_TRUE(status) << status.error().message();
+    }
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(RankedRunTest, AnyNumberOfRanksHasTheBitsOfOne) {
+  ClassifierRun alone = run(nullptr);
+  take_steps(alone, alone.total_steps());
+  const Bytes expected = checkpoint_of(alone, *Communicator::self());
+  const std::vector<double>& losses = alone.losses();
+  for (std::size_t ranks = 1; ranks <= kMostRanks; ++ranks) {
+    on_ranks(ranks, [&](Communicator& group) {
+      ClassifierRun run = this->run(&group);
+      take_steps(run, run.total_steps());
+      EXPECT_EQ(run.losses(), losses) << ranks;
+      const auto bytes = checkpoint_of(run, group);
+      EXPECT_TRUE(group.rank() != 0 || bytes == expected) << ranks;
+    });
+  }
+}
+
+TEST_F(RankedRunTest, ItMayBeResumedOnAnotherNumberOfRanks) {
+  ClassifierRun alone = run(nullptr);
+  take_steps(alone, alone.total_steps());
+  const Bytes expected = checkpoint_of(alone, *Communicator::self());
+  on_ranks(3, [&](Communicator& group) {
+    ClassifierRun run = this->run(&group);
+    take_steps(run, 2);
+    checkpoint_of(run, group);
+  });
+  const Checkpoint half = read_checkpoint(folder_ / "checkpoint.npz").value();
+  ASSERT_EQ(half.step, 2u);
+  for (const std::size_t ranks : {1u, 2u, 5u}) {
+    on_ranks(ranks, [&](Communicator& group) {
+      ClassifierRun run = this->run(&group);
+      ASSERT_TRUE(run.resume(half, "half.npz"));
+      take_steps(run, run.total_steps());
+      const Bytes bytes = checkpoint_of(run, group);
+      EXPECT_TRUE(group.rank() != 0 || bytes == expected) << ranks;
+    });
+  }
+}
+
+TEST_F(RankedRunTest, EveryRankHasTheWholeModel) {
+  ClassifierRun alone = run(nullptr);
+  take_steps(alone, alone.total_steps());
+  const auto embeddings_of = [](const ClassifierRun& run) {
+    const auto done = run.encoder().encode(small_texts().texts).value();
+    const auto elements = done.embeddings.elements();
+    return std::vector<float>(elements.begin(), elements.end());
+  };
+  on_ranks(3, [&](Communicator& group) {
+    ClassifierRun run = this->run(&group);
+    take_steps(run, run.total_steps());
+    EXPECT_EQ(embeddings_of(run), embeddings_of(alone));
+  });
+}
+
+TEST_F(RankedRunTest, ALossThatIsNotFiniteEndsAllWithTheSameMessage) {
+  std::vector<std::string> messages(3);
+  const auto ended = run_ranks(3, [&](Communicator& group) -> Status {
+    ClassifierSettings settings = kSettings;
+    settings.learning_rate = 1e30;
+    ClassifierRun run = this->run(&group, settings);
+    Status s = ok();
+    while (s && run.steps() < run.total_steps()) {
+      s = run.step(Executor::with_threads(1).value());
+    }
+    messages[group.rank()] = s ? "" : s.error().message();
+    return s;
+  });
+  ASSERT_TRUE(ended);
+  ClassifierSettings settings = kSettings;
+  settings.learning_rate = 1e30;
+  ClassifierRun alone = run(nullptr, settings);
+  Status s = ok();
+  while (s && alone.steps() < alone.total_steps()) {
+    s = alone.step(Executor::with_threads(1).value());
+  }
+  ASSERT_FALSE(s);
+  for (const std::string& message : messages) {
+    EXPECT_EQ(message, s.error().message());
+  }
+}
+
+TEST_F(RankedRunTest, AClassifierTrainedTogetherHasTheBitsOfOne) {
+  const SentenceEncoder encoder = this->encoder();
+  const LabelledText text = small_texts();
+  const LabelProbe expected = train_probe(encoder, text).value();
+  for (const std::size_t ranks : {2u, 3u, 13u}) {  // 10 texts
+    on_ranks(ranks, [&](Communicator& group) {
+      const auto probe = train_probe(encoder, text, {}, &group);
+      ASSERT_TRUE(probe);
+      const auto bits = [](const LabelProbe& of) {
+        const auto weight = of.linear().weight();
+        return std::vector<float>(weight.data(), weight.data() + weight.size());
+      };
+      EXPECT_EQ(bits(*probe), bits(expected));
+      EXPECT_EQ(answers_of(encoder, *probe, text, {}, &group)->right,
+                answers_of(encoder, expected, text)->right);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace headwise
