@@ -16,9 +16,11 @@ inline void add_rows_up(const AttentionShape& shape,
                         const TensorView<const float, 3>& rows,
                         const TensorView<float, 1>& sums) {
   const FloatEnvironment environment;
+  // Of empty sequences there may be any number.
+  const std::size_t sequences = rows.size() == 0 ? 0 : shape.B;
   for (std::size_t h = 0; h < rows.extent(1); ++h) {
     float sum = 0;
-    for (std::size_t b = 0; b < shape.B; ++b) {
+    for (std::size_t b = 0; b < sequences; ++b) {
       const SequencePlace place = shape.sequence(b);
       for (std::size_t i = 0; i < place.Lq; ++i) {
         sum += rows(place.batch, h, place.first_query + i);

@@ -38,7 +38,8 @@ class Relay {
     const bool last = me + 1 == ranks_.end();
     auto sums = Tensor<float, 4>::create(call_.spec.bias.extents());
     HEADWISE_TRY(sums);
-    const std::size_t turns = per_sequence() ? call_.spec.shape.B : 1;
+    const std::size_t turns =
+        per_sequence() ? sequences_with_tokens(call_.spec.shape) : 1;
     for (std::size_t turn = 0; turn < turns; ++turn) {
       if (turn != 0 || !first) {
         HEADWISE_TRY(receive(*sums, first ? ranks_.back() : me[-1]));

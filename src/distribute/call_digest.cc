@@ -20,7 +20,7 @@ void add_dropout(const AttentionSpec& spec, Digest& digest) {
     digest.add(std::uint64_t{word});
   }
   digest.add(dropout.threshold());
-  for (std::size_t b = 0; b < spec.shape.B; ++b) {
+  for (std::size_t b = 0; b < sequences_with_tokens(spec.shape); ++b) {
     digest.add(std::uint64_t{dropout.sequence_id(b)});
   }
 }

@@ -25,6 +25,16 @@ struct Chunk {
 using KeyChunk = Chunk<Shard>;
 using QueryChunk = Chunk<QueryShard>;
 
+// Those of all chunks.
+template <class SomeShard>
+std::vector<SomeShard> shards_in(std::span<const Chunk<SomeShard>> chunks) {
+  std::vector<SomeShard> shards;
+  for (const Chunk<SomeShard>& chunk : chunks) {
+    shards.insert(shards.end(), chunk.shards.begin(), chunk.shards.end());
+  }
+  return shards;
+}
+
 // Keys on their way to the queries that may see them, in the order of the keys.
 // A chunk has `most` rows or fewer, and no block of 128 keys is cut.
 //

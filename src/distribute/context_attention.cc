@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "distribute/checked_context.h"
-#include "distribute/chunk_stream.h"
 #include "distribute/chunks.h"
 #include "distribute/forward_rows.h"
 #include "distribute/gather_keys.h"
+#include "distribute/key_stream.h"
 #include "distribute/or_abort.h"
 #include "distribute/own_shards.h"
 #include "distribute/rank_tensors.h"
@@ -56,27 +56,16 @@ class ContextRun {
       : group_(group), call_(call), all_(all), own_(own), outputs_(outputs) {}
 
   Status attend_to_chunks() {
-    std::vector<Shard> keys;
-    for (const KeyChunk& chunk : all_.chunks) {
-      keys.insert(keys.end(), chunk.shards.begin(), chunk.shards.end());
-    }
+    const std::vector<Shard> keys = shards_in<Shard>(all_.chunks);
     OwnQueries queries(group_.rank(), all_.shards.queries, keys);
     auto rows = forward_rows(queries.any_in_parts());
     HEADWISE_TRY(rows);
-    auto stream = ChunkStream<KeyChunk, KeyRows<T>>::create(
-        group_, all_.chunks, [&](std::size_t most) {
-          return KeyRows<T>::create(all_.spec.shape, most);
-        });
-    HEADWISE_TRY(stream);
-    const KeyViews<const T> own = {own_.key, own_.value};
-    const auto load = [&](const KeyChunk& chunk, KeyRows<T>& cargo) {
-      copy_keys(own.part({chunk.row, chunk.rows}), cargo.views(chunk.rows));
+    const auto take = [&](std::span<const Shard> shards,
+                          const KeyViews<const T>& views) {
+      return take_all(queries, *rows, shards, views);
     };
-    const auto take = [&](const KeyChunk& chunk, KeyRows<T>& cargo) {
-      return take_all(queries, *rows, chunk.shards,
-                      read_only(cargo.views(chunk.rows)));
-    };
-    HEADWISE_TRY(stream->run(kOperation, load, take));
+    HEADWISE_TRY(stream_keys<T>(group_, kOperation, all_.spec.shape,
+                                all_.chunks, {own_.key, own_.value}, take));
     return finish(queries, *rows);
   }
 
@@ -112,21 +101,16 @@ class ContextRun {
         outputs_, with_state);
   }
 
-  // The keys of the shards are one after the other in `views`.
   Status take_all(OwnQueries& queries, ForwardRows<T>& rows,
                   std::span<const Shard> shards,
                   const KeyViews<const T>& views) {
-    std::size_t first = 0;
-    for (const Shard& keys : shards) {
-      const KeyViews<const T> view = views.part({first, keys.tokens.count});
-      HEADWISE_TRY(queries.take(
-          keys, [&](const QueryShard& own, std::size_t n, std::size_t count) {
-            return rows.attend(own, keys.tokens, view,
-                               part_of_calls<KeyPart>(n, count));
-          }));
-      first += keys.tokens.count;
-    }
-    return ok();
+    return queries.take_all(
+        shards, views,
+        [&](const QueryShard& own, const Shard& keys, const auto& view,
+            std::size_t n, std::size_t count) {
+          return rows.attend(own, keys.tokens, view,
+                             part_of_calls<KeyPart>(n, count));
+        });
   }
 
   Status finish(OwnQueries& queries, ForwardRows<T>& rows) {
@@ -155,20 +139,15 @@ Status attend(Communicator& group, const ContextCall& call,
 
 }  // namespace
 
-Status context_attention(Communicator& group, const ContextCall& call,
-                         const AttentionInputsOf<float>& own,
-                         const AttentionOutputsOf<float>& outputs) {
-  return or_abort(group, [&] { return attend(group, call, own, outputs); });
-}
-Status context_attention(Communicator& group, const ContextCall& call,
-                         const AttentionInputsOf<BFloat16>& own,
-                         const AttentionOutputsOf<BFloat16>& outputs) {
-  return or_abort(group, [&] { return attend(group, call, own, outputs); });
-}
-Status context_attention(Communicator& group, const ContextCall& call,
-                         const AttentionInputsOf<Float16>& own,
-                         const AttentionOutputsOf<Float16>& outputs) {
-  return or_abort(group, [&] { return attend(group, call, own, outputs); });
-}
+#define HEADWISE_CONTEXT_ATTENTION(T)                                          \
+  Status context_attention(Communicator& group, const ContextCall& call,       \
+                           const AttentionInputsOf<T>& own,                    \
+                           const AttentionOutputsOf<T>& outputs) {             \
+    return or_abort(group, [&] { return attend(group, call, own, outputs); }); \
+  }
+HEADWISE_CONTEXT_ATTENTION(float)
+HEADWISE_CONTEXT_ATTENTION(BFloat16)
+HEADWISE_CONTEXT_ATTENTION(Float16)
+#undef HEADWISE_CONTEXT_ATTENTION
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -9,6 +9,7 @@
 #include "distribute/chunks.h"
 #include "distribute/gradient_rows.h"
 #include "distribute/gradients_by_heads.h"
+#include "distribute/key_stream.h"
 #include "distribute/or_abort.h"
 #include "distribute/own_shards.h"
 #include "distribute/row_gradients.h"
@@ -48,15 +49,6 @@ Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
   return all;
 }
 
-template <class SomeShard>
-std::vector<SomeShard> shards_in(std::span<const Chunk<SomeShard>> chunks) {
-  std::vector<SomeShard> shards;
-  for (const Chunk<SomeShard>& chunk : chunks) {
-    shards.insert(shards.end(), chunk.shards.begin(), chunk.shards.end());
-  }
-  return shards;
-}
-
 // One rank's part of a call that all have checked.
 template <class T>
 class BackwardRun {
@@ -69,19 +61,18 @@ class BackwardRun {
   Status query_gradients() {
     const std::vector<Shard> keys = shards_in<Shard>(all_.keys);
     OwnQueries queries(group_.rank(), all_.shards.queries, keys);
-    auto stream = ChunkStream<KeyChunk, KeyRows<T>>::create(
-        group_, all_.keys, [&](std::size_t most) {
-          return KeyRows<T>::create(all_.spec.shape, most);
-        });
-    HEADWISE_TRY(stream);
-    const KeyViews<const T> own = {own_.key, own_.value};
-    const auto load = [&](const KeyChunk& chunk, KeyRows<T>& cargo) {
-      copy_keys(own.part({chunk.row, chunk.rows}), cargo.views(chunk.rows));
+    const auto take = [&](std::span<const Shard> shards,
+                          const KeyViews<const T>& views) {
+      return queries.take_all(
+          shards, views,
+          [&](const QueryShard& own, const Shard& shard, const auto& rows,
+              std::size_t n, std::size_t count) {
+            return rows_.take_keys(own, shard.tokens, rows,
+                                   part_of_calls<KeyPart>(n, count));
+          });
     };
-    const auto take = [&](const KeyChunk& chunk, KeyRows<T>& cargo) {
-      return take_keys(queries, chunk, read_only(cargo.views(chunk.rows)));
-    };
-    HEADWISE_TRY(stream->run(kOperation, load, take));
+    HEADWISE_TRY(stream_keys<T>(group_, kOperation, all_.spec.shape, all_.keys,
+                                {own_.key, own_.value}, take));
     return queries.finish(
         [&](const QueryShard& shard) { return rows_.take_no_keys(shard); });
   }
@@ -99,6 +90,7 @@ class BackwardRun {
   }
 
  private:
+  // Each key goes through all queries of a head before those of the next.
   Status take_turn(OwnKeys& keys, const HeadTurn& turn) {
     auto stream = ChunkStream<QueryChunk, QueryRows<T>>::create(
         group_, all_.queries, [&](std::size_t most) {
@@ -112,43 +104,17 @@ class BackwardRun {
                    cargo.views(chunk.rows));
     };
     const auto take = [&](const QueryChunk& chunk, QueryRows<T>& cargo) {
-      return take_queries(keys, chunk, read_only(cargo.views(chunk.rows)),
-                          turn);
-    };
-    return stream->run(kOperation, load, take);
-  }
-
-  Status take_keys(OwnQueries& queries, const KeyChunk& chunk,
-                   const KeyViews<const T>& views) {
-    std::size_t first = 0;
-    for (const Shard& keys : chunk.shards) {
-      const auto view = views.part({first, keys.tokens.count});
-      HEADWISE_TRY(queries.take(
-          keys, [&](const QueryShard& own, std::size_t n, std::size_t count) {
-            return rows_.take_keys(own, keys.tokens, view,
-                                   part_of_calls<KeyPart>(n, count));
-          }));
-      first += keys.tokens.count;
-    }
-    return ok();
-  }
-
-  // Each key goes through all queries of a head before those of the next.
-  Status take_queries(OwnKeys& keys, const QueryChunk& chunk,
-                      const QueryViews<const T>& views, const HeadTurn& turn) {
-    std::size_t first = 0;
-    for (const QueryShard& queries : chunk.shards) {
-      const auto view = views.part({first, queries.tokens.count});
-      HEADWISE_TRY(keys.take(
-          queries, [&](const Shard& own, std::size_t n, std::size_t count) {
+      return keys.take_all(
+          chunk.shards, read_only(cargo.views(chunk.rows)),
+          [&](const Shard& mine, const QueryShard& shard, const auto& rows,
+              std::size_t n, std::size_t count) {
             return rows_.take_queries(
-                own, queries.tokens, view, turn,
+                mine, shard.tokens, rows, turn,
                 part_of_calls<QueryPart>(turn.number * count + n,
                                          turn.group * count));
-          }));
-      first += queries.tokens.count;
-    }
-    return ok();
+          });
+    };
+    return stream->run(kOperation, load, take);
   }
 
   Communicator& group_;

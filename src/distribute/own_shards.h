@@ -64,7 +64,23 @@ class OwnShards {
     }
     return ok();
   }
-  // The same from the first call on.
+  // The same for several shards, whose rows are one after the other in `views`:
+  // attend(own, shard, its views, n, expected).
+  template <class Views, class Attend>
+  Status take_all(std::span<const Theirs> theirs, const Views& views,
+                  const Attend& attend) {
+    std::size_t first = 0;
+    for (const Theirs& shard : theirs) {
+      const Views view = views.part({first, shard.tokens.count});
+      HEADWISE_TRY(take(
+          shard, [&](const Mine& own, std::size_t n, std::size_t expected) {
+            return attend(own, shard, view, n, expected);
+          }));
+      first += shard.tokens.count;
+    }
+    return ok();
+  }
+  // From the first call on.
   void restart() {
     for (Own& own : own_) {
       own.taken = 0;
