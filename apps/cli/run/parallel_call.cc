@@ -1,7 +1,6 @@
 #include "parallel_call.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "operation/number_type.h"
 #include "operation/parallel_scheme.h"
 #include "operation_gradients.h"
+#include "rank_rows.h"
 #include "run_gradients.h"
 #include "shell/rank_job.h"
 
@@ -57,73 +57,6 @@ Parallel scheme_of(const TogetherOptions& options) {
   return pairs ? Parallel::heads : parallel_of(options.flags.parallel.scheme);
 }
 
-std::size_t rows_of(const std::vector<TokenPiece>& pieces) {
-  std::size_t rows = 0;
-  for (const TokenPiece& piece : pieces) {
-    rows += piece.range.tokens;
-  }
-  return rows;
-}
-
-// Calls visit(batch, row, n) for the n-th of a rank's queries or keys, which
-// are rows of the whole tensors.
-enum class Side { queries, keys };
-template <class Visit>
-void for_each_row(const AttentionShape& shape, Side side,
-                  const std::vector<TokenPiece>& pieces, const Visit& visit) {
-  std::size_t n = 0;
-  for (const TokenPiece& piece : pieces) {
-    const SequencePlace place = shape.sequence(piece.sequence);
-    const std::size_t first =
-        side == Side::queries ? place.first_query : place.first_key;
-    for (std::size_t row = piece.range.first; row < piece.range.end(); ++row) {
-      visit(place.batch, first + row, n++);
-    }
-  }
-}
-
-// The rows of `whole` (B, L, H, D) that a rank has: (1, rows, H, D).
-template <class T>
-Result<Tensor<T, 4>> own_rows(const AttentionShape& shape, Side side,
-                              const std::vector<TokenPiece>& pieces,
-                              TensorView<const T, 4> whole) {
-  const auto [B, L, H, D] = whole.extents();
-  auto own = Tensor<T, 4>::create_unset({1, rows_of(pieces), H, D});
-  HEADWISE_TRY(own);
-  for_each_row(
-      shape, side, pieces,
-      [&, H = H, D = D](std::size_t b, std::size_t row, std::size_t n) {
-        for (std::size_t h = 0; h < H; ++h) {
-          for (std::size_t d = 0; d < D; ++d) {
-            (*own)(0, n, h, d) = whole(b, row, h, d);
-          }
-        }
-      });
-  return own;
-}
-
-template <class T, std::size_t Rank>
-std::span<std::byte> bytes_of(Tensor<T, Rank>& tensor) {
-  return std::as_writable_bytes(tensor.elements());
-}
-
-// Rank 0 gets the tensors of all ranks; extents_of(rank) are their sizes.
-template <class T, std::size_t Rank, class ExtentsOf>
-Result<std::vector<Tensor<T, Rank>>> gathered(Communicator& group,
-                                              Tensor<T, Rank>& own,
-                                              const ExtentsOf& extents_of) {
-  std::vector<Tensor<T, Rank>> all;
-  std::vector<std::span<std::byte>> parts;
-  for (std::size_t r = 0; group.rank() == 0 && r < group.ranks(); ++r) {
-    auto part = Tensor<T, Rank>::create_unset(extents_of(r));
-    HEADWISE_TRY(part);
-    all.push_back(*std::move(part));
-    parts.push_back(bytes_of(all.back()));
-  }
-  HEADWISE_TRY(group.gather(bytes_of(own), parts, 0));
-  return all;
-}
-
 // One call: the plan, and what this rank has of the tensors.
 template <class T>
 class TogetherCall {
@@ -135,7 +68,8 @@ class TogetherCall {
         shape_(options.spec.shape),
         heads_first_(options.flags.heads_first()),
         tokens_(std::move(tokens)),
-        heads_(std::move(heads)) {}
+        heads_(std::move(heads)),
+        rows_(group_, shape_, tokens_) {}
 
   Result<RunResult> run(Operands<T, 4> in) const {
     auto upstream = read_upstream_files();
@@ -149,9 +83,9 @@ class TogetherCall {
     auto d_output = own_rows_of(Side::queries, upstream->d_output);
     HEADWISE_TRY(d_output);
     upstream->d_output = {};
-    const std::size_t rows = rows_of(tokens_.ranks[group_.rank()].queries);
+    const std::size_t rows = rows_.count(Side::queries, group_.rank());
     auto output = Tensor<T, 4>::create_unset({1, rows, shape_.Hq, shape_.Dv});
-    auto lse = Tensor<float, 3>::create_unset({1, shape_.Hq, rows});
+    auto lse = Tensor<float, 4>::create_unset({1, shape_.Hq, rows, 1});
     auto softmax_rows = Tensor<float, 4>::create_unset({1, shape_.Hq, rows, 2});
     HEADWISE_TRY(output);
     HEADWISE_TRY(lse);
@@ -163,7 +97,7 @@ class TogetherCall {
     HEADWISE_TRY(attend(tensors, *own,
                         {.output = *output,
                          .attn_weights = *attn_weights,
-                         .lse = *lse,
+                         .lse = {lse->data(), {1, shape_.Hq, rows}},
                          .softmax_rows = *softmax_rows,
                          .scores = *scores}));
     RunResult result;
@@ -200,15 +134,9 @@ class TogetherCall {
         .value();  // checked before
   }
 
-  const std::vector<TokenPiece>& pieces(Side side, std::size_t rank) const {
-    const RankShare& share = tokens_.ranks[rank];
-    return side == Side::queries ? share.queries : share.keys;
-  }
-
   // Of a tensor in the layout of the files; none of none.
   Result<Tensor<T, 4>> own_rows_of(Side side, const Tensor<T, 4>& whole) const {
-    return own_rows<T>(shape_, side, pieces(side, group_.rank()),
-                       as_extents(whole.view(), heads_first_));
+    return rows_.own<T>(side, as_extents(whole.view(), heads_first_));
   }
 
   // --d-output and --d-attn-weights, whole; empty where they are not given.
@@ -263,13 +191,10 @@ class TogetherCall {
       return pair_extents(heads_.ranks[rank].heads.count);
     });
     HEADWISE_TRY(parts);
-    if (group_.rank() != 0) {
-      return Tensor<float, 4>();
-    }
-    auto whole = Tensor<float, 4>::create_unset(pair_extents(heads));
+    auto whole = on_rank_0<float>(pair_extents(heads));
     HEADWISE_TRY(whole);
     const std::size_t head = shape_.Lq * of_.spec.pair_columns();
-    for (std::size_t r = 0; r < group_.ranks(); ++r) {
+    for (std::size_t r = 0; r < parts->size(); ++r) {
       const auto [first, count] = heads_.ranks[r].heads;
       const float* from = (*parts)[r].data();
       for (std::size_t b = 0; b < shape_.B; ++b) {
@@ -352,49 +277,40 @@ class TogetherCall {
   Result<Tensor<float, 4>> whole_of(Side side, Tensor<T, 4> own) const {
     const std::size_t heads = own.extent(2);
     const std::size_t size = own.extent(3);
-    const auto parts = gathered(group_, own, [&](std::size_t rank) {
-      return Extents<4>{1, rows_of(pieces(side, rank)), heads, size};
-    });
-    HEADWISE_TRY(parts);
-    if (group_.rank() != 0) {
-      return Tensor<float, 4>();
-    }
-    auto whole = Tensor<T, 4>::create_unset(whole_extents(side, heads, size));
+    auto whole = on_rank_0<T>(whole_extents(side, heads, size));
     HEADWISE_TRY(whole);
-    const TensorView<T, 4> by_rows = as_extents(whole->view(), heads_first_);
-    for (std::size_t r = 0; r < group_.ranks(); ++r) {
-      for_each_row(shape_, side, pieces(side, r),
-                   [&](std::size_t b, std::size_t row, std::size_t n) {
-                     for (std::size_t h = 0; h < heads; ++h) {
-                       for (std::size_t d = 0; d < size; ++d) {
-                         by_rows(b, row, h, d) = (*parts)[r](0, n, h, d);
-                       }
-                     }
-                   });
-    }
+    HEADWISE_TRY(rows_.collect(
+        side, own,
+        [&](std::size_t rank) {
+          return Extents<4>{1, rows_.count(side, rank), heads, size};
+        },
+        [](TensorView<const T, 4> view) { return view; },
+        as_extents(whole->view(), heads_first_)));
     return widen<T>(*std::move(whole));
   }
 
-  Result<Tensor<float, 3>> collect_lse(Tensor<float, 3>& own) const {
-    const auto parts = gathered(group_, own, [this](std::size_t rank) {
-      return Extents<3>{1, shape_.Hq, rows_of(pieces(Side::queries, rank))};
-    });
-    HEADWISE_TRY(parts);
-    if (group_.rank() != 0) {
-      return Tensor<float, 3>();
-    }
-    auto whole = Tensor<float, 3>::create_unset(
-        {shape_.batches(), shape_.Hq, shape_.query_rows()});
+  // (1, Hq, rows, 1) of all ranks as (B, Hq, Lq), on rank 0.
+  Result<Tensor<float, 3>> collect_lse(Tensor<float, 4>& own) const {
+    const Extents<3> extents = {shape_.batches(), shape_.Hq,
+                                shape_.query_rows()};
+    auto whole = on_rank_0<float>({extents[0], extents[1], extents[2], 1});
     HEADWISE_TRY(whole);
-    for (std::size_t r = 0; r < group_.ranks(); ++r) {
-      for_each_row(shape_, Side::queries, pieces(Side::queries, r),
-                   [&](std::size_t b, std::size_t row, std::size_t n) {
-                     for (std::size_t h = 0; h < shape_.Hq; ++h) {
-                       (*whole)(b, h, row) = (*parts)[r](0, h, n);
-                     }
-                   });
-    }
-    return whole;
+    HEADWISE_TRY(rows_.collect(
+        Side::queries, own,
+        [this](std::size_t rank) {
+          return Extents<4>{1, shape_.Hq, rows_.count(Side::queries, rank), 1};
+        },
+        [](TensorView<const float, 4> view) { return as_blhd(view); },
+        as_blhd(whole->view())));
+    return group_.rank() == 0 ? (*std::move(whole)).with_extents(extents)
+                              : Tensor<float, 3>();
+  }
+
+  // Without elements on other ranks. Errors: out_of_memory.
+  template <class U>
+  Result<Tensor<U, 4>> on_rank_0(const Extents<4>& extents) const {
+    return group_.rank() == 0 ? Tensor<U, 4>::create_unset(extents)
+                              : Tensor<U, 4>();
   }
 
   Communicator& group_;
@@ -403,6 +319,7 @@ class TogetherCall {
   bool heads_first_;
   ShardPlan tokens_;
   ShardPlan heads_;  // no ranks: by context
+  RankRows rows_;
 };
 
 }  // namespace
