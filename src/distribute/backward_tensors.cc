@@ -6,6 +6,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
+constexpr std::string_view kBiasAxes = "(B, Hq, Lq, Lkv) or 1 where broadcast";
+
 struct OptionGradient {
   std::string_view argument;
   std::string_view none;  // what the call has, expected of the argument
@@ -35,8 +37,8 @@ Status check_option_gradients(std::string_view operation,
   const AttentionShape& s = spec.shape;
   HEADWISE_TRY(check_one<4>(
       operation,
-      {"gradients.bias", "none: the options have no bias",
-       "(B, Hq, Lq, Lkv) or 1 where broadcast", spec.bias.given()},
+      {"gradients.bias", "none: the options have no bias", kBiasAxes,
+       spec.bias.given()},
       gradients.bias, spec.bias.given() ? spec.bias.extents() : Extents<4>{}));
   HEADWISE_TRY(
       check_one<2>(operation,

@@ -62,6 +62,10 @@ TEST(DeviceTest, NamesWhatItCannotTake) {
 }
 
 TEST(DeviceTest, TakesAllKeysAndQueries) {
+  EXPECT_EQ(refusal({.device = Device::cuda()}, kShape,
+                    {.dropout = {.place = {.first_head = 1}}}),
+            "attention: dropout.place is given, expected none on cuda: only "
+            "the CPU takes a part of a call");
   EXPECT_EQ(refusal({.key_part = KeyPart::first, .device = Device::cuda()}),
             "attention: key_part is first, expected all on cuda: only the CPU "
             "takes a part of the keys");
