@@ -247,7 +247,7 @@ class TrainModelTest(CliTest):
     def test_the_examples_work(self):
         text = self.succeed("train", "--help").split("\n\n")[0]
         lines = [line.split() for line in text.splitlines()[1:]
-                 if "--model" in line]
+                 if "--model" in line and "mpirun" not in line]
         self.assertEqual(len(lines), 2)
         (self.folder / "tiny").rename(self.folder / "minilm")
         (self.folder / "data.tsv").rename(self.folder / "train.tsv")

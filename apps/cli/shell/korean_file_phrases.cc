@@ -33,6 +33,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a divisor of {} features of {} for the layout {}",
      "레이아웃 {2}에서 {1}의 특징 수 {0}의 약수"},
     {"a file", "파일"},
+    {"a file, which each of the processes reads",
+     "모든 프로세스가 읽는 파일이어야 합니다."},
     {"a folder", "폴더"},
     {"a kind: the file does not say which norm q_norm.weight is of",
      "파일에 q_norm.weight가 어느 정규화의 것인지 없으므로 종류를 주어야 "

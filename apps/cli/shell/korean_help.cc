@@ -38,6 +38,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"print the common options", "자주 쓰는 옵션을 출력합니다"},
     {"print the version", "버전을 출력합니다"},
     {"show the help of a command", "명령의 도움말을 보여 줍니다"},
+    {"under mpirun: longest wait for another process in seconds (default 600)",
+     "mpirun에서: 다른 프로세스를 기다리는 최대 시간(초, 기본값 600)"},
     {"watch a batch go through attention",
      "배치 하나가 어텐션을 거치는 과정 보기"},
 });

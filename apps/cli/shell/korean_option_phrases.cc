@@ -140,6 +140,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "headwise는 아무것도 내려받지 않습니다. 먼저 폴더를 받아 두세요. 예: {0} "
      "또는 {1}"},
     {"is not a step of this run", "{s:은/는} 이 실행의 단계가 아닙니다"},
+    {"is standard input", "{s:이/가} 표준 입력입니다"},
     {"is standard output, to which {} prints",
      "{s:은/는} {*0:이/가} 출력하는 표준 출력입니다"},
     {"is what {} reads", "{s:은/는} {0:이/가} 읽는 파일입니다"},
@@ -244,6 +245,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} and {} name one file", "{*0:과/와} {*1:이/가} 같은 파일입니다"},
     {"{} and {} name one file, {}",
      "{*0:과/와} {*1:이/가} 같은 파일 {2}입니다"},
+    {"{} cannot be used by several processes",
+     "{0:은/는} 여러 프로세스가 함께 실행할 때 쓸 수 없습니다"},
     {"{} cannot be used with --cache: {}",
      "{0:은/는} --cache와 함께 쓸 수 없습니다: {*1}"},
     {"{} cannot be used with --model",

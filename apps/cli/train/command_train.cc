@@ -13,6 +13,8 @@
 #include "headwise/train/task_run.h"
 #include "sentence_job.h"
 #include "shell/add_command.h"
+#include "shell/deadline.h"
+#include "shell/rank_job.h"
 #include "shell/threads.h"
 #include "task_job.h"
 #include "task_words.h"
@@ -29,7 +31,11 @@ constexpr CommandHelp kHelp = {
   headwise train --steps 800 --resume run --out run
   headwise train --json --force --out run
   headwise train --model minilm --data train.tsv --test test.tsv --out probed
-  headwise train --model minilm --data train.tsv --train all --out trained)"};
+  headwise train --model minilm --data train.tsv --train all --out trained
+  mpirun -n 4 headwise train --model minilm --data train.tsv --train all --out t)",
+    .footer =
+        R"(Under mpirun the processes divide the texts and the parameters of --model; the
+files are the same. They all need the model and the data; rank 0 writes --out.)"};
 
 // Of which form, --task or --model, a run is.
 struct Flags {
@@ -129,6 +135,7 @@ void add_shared_options(const Arguments& command, TrainFlags& flags) {
       .check(number_between(0, 1e30, "a number from 0 to 1e30"))
       .advanced();
   add_threads_option(command, flags.threads);
+  add_deadline_option(command, flags.deadline);
   command
       .add_text(
           "--out", flags.out, "DIR",
@@ -153,8 +160,16 @@ void add_options(const Arguments& command, Flags& flags) {
 
 Outcome run_train(const Flags& flags, const Streams& streams) {
   HEADWISE_TRY(misplaced_option(flags));
-  return flags.has_model() ? run_sentences(flags.model, streams)
-                           : run_task(flags.task, streams);
+  const auto group = join_job(longest_wait(flags.shared.deadline));
+  HEADWISE_TRY(group);
+  if (flags.has_model()) {
+    return run_sentences(flags.model, streams, **group);
+  }
+  HEADWISE_TRY(agreed(**group, (*group)->ranks() == 1
+                                   ? Outcome()
+                                   : usage("--task cannot be used by several "
+                                           "processes")));
+  return run_task(flags.task, streams);
 }
 
 }  // namespace

@@ -9,6 +9,12 @@ namespace {
 constexpr auto kTexts = std::to_array<Translation>({
     {"On generated sequences", "생성한 시퀀스로 학습"},
     {"On your own sentences", "내 문장으로 학습"},
+    {"Under mpirun the processes divide the texts and the parameters of "
+     "--model; the\nfiles are the same. They all need the model and the data; "
+     "rank 0 writes --out.",
+     "mpirun으로 실행하면 프로세스들이 --model의 텍스트와 파라미터를 나눠 "
+     "맡습니다.\n결과 파일은 같습니다. 모든 프로세스에 모델과 데이터가 "
+     "있어야 하며,\n--out은 랭크 0이 씁니다."},
     {"how queries and keys are compared: q.k (default), or w . tanh(q + k)",
      "쿼리와 키의 비교 방식: q.k(기본값) 또는 w . tanh(q + k)"},
     {"learning rate of AdamW (default 0.003; with --train all 2e-05)",

@@ -18,6 +18,7 @@
 #include "shell/model_out.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/rank_job.h"
 #include "shell/read_model.h"
 #include "shell/say.h"
 #include "shell/threads.h"
@@ -63,12 +64,26 @@ ClassifierSettings settings_of(const SentenceFlags& flags,
   return settings;
 }
 
+// Of a library call that all ranks make together.
+template <class T>
+Result<T> of_all(Result<T> result) {
+  const Status s = of_all_ranks(result ? ok() : Status(result.error()));
+  return s ? std::move(result) : s.error();
+}
+// Of what each rank does by itself.
+template <class T>
+Result<T> agreed_on(Communicator& group, Result<T> own) {
+  const Status s = agreed(group, own ? ok() : Status(own.error()));
+  return s ? std::move(own) : s.error();
+}
+
 class SentenceJob {
  public:
   SentenceJob(const SentenceFlags& flags, const Streams& streams,
-              const Executor& executor, SentenceData data)
+              Communicator& group, const Executor& executor, SentenceData data)
       : flags_(flags),
         streams_(streams),
+        group_(group),
         executor_(executor),
         data_(std::move(data)),
         has_checkpoint_(resumes_in_place(flags)) {}
@@ -88,11 +103,14 @@ class SentenceJob {
                           const LabelProbe& probe) const;
   Result<ClassifierRun> start(SentenceEncoder encoder,
                               const Checkpoint& checkpoint);
+  Outcome save(const ClassifierRun& run);
   Outcome take_steps(ClassifierRun& run);
   Outcome finish(ModelChanges changes);
+  bool writes() const { return group_.rank() == 0; }
 
   const SentenceFlags& flags_;
   const Streams& streams_;
+  Communicator& group_;
   const Executor& executor_;
   SentenceData data_;
   SentenceReport report_;
@@ -110,23 +128,25 @@ Status SentenceJob::count_cut(const SentenceEncoder& encoder) {
 Result<LabelProbe> SentenceJob::classifier_of(const SentenceEncoder& encoder) {
   const Stopwatch stopwatch(report_.seconds);
   ProgressBar bar("embed", "texts");
-  return train_probe(encoder, data_.text, options(bar.progress()));
+  return of_all(
+      train_probe(encoder, data_.text, options(bar.progress()), &group_));
 }
 
 Result<Answers> SentenceJob::measure(const SentenceEncoder& encoder,
                                      const LabelProbe& probe) const {
   ProgressBar bar("test", "texts");
-  return answers_of(encoder, probe, data_.measured(), options(bar.progress()));
+  return of_all(answers_of(encoder, probe, data_.measured(),
+                           options(bar.progress()), &group_));
 }
 
 // ---- The classifier alone. ----
 
 Outcome SentenceJob::train_classifier() {
-  const auto encoder = read_model(flags_.model);
+  const auto encoder = agreed_on(group_, read_model(flags_.model));
   HEADWISE_TRY(encoder);
   report_.max_tokens =
       settings_of(flags_, {}, encoder->settings().max_tokens).max_tokens;
-  HEADWISE_TRY(count_cut(*encoder));
+  HEADWISE_TRY(agreed(group_, count_cut(*encoder)));
   const auto probe = classifier_of(*encoder);
   HEADWISE_TRY(probe);
   auto after = measure(*encoder, *probe);
@@ -147,16 +167,28 @@ Result<ClassifierRun> SentenceJob::start(SentenceEncoder encoder,
   report_.max_tokens = settings.max_tokens;
   auto probe = classifier_of(encoder);
   HEADWISE_TRY(probe);
-  auto examples =
-      ClassifierExamples::of(data_.text, encoder, *probe, options());
+  auto examples = agreed_on(
+      group_, ClassifierExamples::of(data_.text, encoder, *probe, options()));
   HEADWISE_TRY(examples);
   report_.cut = examples->cut;
   auto before = measure(encoder, *probe);
   HEADWISE_TRY(before);
   report_.compared_with = "classifier only, encoder unchanged";
   report_.before = *std::move(before);
-  return ClassifierRun::create(settings, std::move(encoder), *std::move(probe),
-                               *std::move(examples));
+  return agreed_on(group_, ClassifierRun::create(
+                               settings, std::move(encoder), *std::move(probe),
+                               *std::move(examples), &group_));
+}
+
+Outcome SentenceJob::save(const ClassifierRun& run) {
+  // Only now, so that a run that fails earlier leaves no folder.
+  HEADWISE_TRY(agreed(
+      group_, writes() ? written(make_out_folder(flags_.out)) : Outcome()));
+  HEADWISE_TRY(agreed(
+      group_, written(run.write_checkpoint_to(checkpoint_path(flags_.out)))));
+  has_checkpoint_ = true;
+  return flags_.json && writes() ? print(streams_.out, json_of_step(run))
+                                 : Outcome();
 }
 
 // A checkpoint every 25 steps and at the end.
@@ -165,21 +197,14 @@ Outcome SentenceJob::take_steps(ClassifierRun& run) {
   ProgressBar bar("train", "steps");
   const Progress progress = bar.progress();
   while (run.steps() < run.total_steps()) {
-    HEADWISE_TRY(run.step(executor_));
+    HEADWISE_TRY(of_all_ranks(run.step(executor_)));
     if (progress) {
       bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
       progress(run.steps(), run.total_steps());
     }
-    if (run.steps() % kStepsPerCheckpoint != 0 &&
-        run.steps() != run.total_steps()) {
-      continue;
-    }
-    // Only now, so that a run that fails earlier leaves no folder.
-    HEADWISE_TRY(written(make_out_folder(flags_.out)));
-    HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags_.out))));
-    has_checkpoint_ = true;
-    if (flags_.json) {
-      HEADWISE_TRY(print(streams_.out, json_of_step(run)));
+    if (run.steps() % kStepsPerCheckpoint == 0 ||
+        run.steps() == run.total_steps()) {
+      HEADWISE_TRY(save(run));
     }
   }
   return {};
@@ -189,18 +214,18 @@ Outcome SentenceJob::train_all() {
   Checkpoint checkpoint;
   const std::string path = checkpoint_path(flags_.resume);
   if (!flags_.resume.empty()) {
-    auto read = read_checkpoint(path);
+    auto read = agreed_on(group_, read_checkpoint(path));
     HEADWISE_TRY(read);
     checkpoint = *std::move(read);
   }
-  auto encoder = read_model(flags_.model, BertUse::training);
+  auto encoder = agreed_on(group_, read_model(flags_.model, BertUse::training));
   HEADWISE_TRY(encoder);
   auto run = start(*std::move(encoder), checkpoint);
   HEADWISE_TRY(run);
   if (!flags_.resume.empty()) {
-    if (Status s = run->resume(checkpoint, path); !s) {
-      return error_of_argument(s.error());
-    }
+    const Status s = run->resume(checkpoint, path);
+    HEADWISE_TRY(
+        agreed(group_, s ? Outcome() : Outcome(error_of_argument(s.error()))));
     checkpoint = {};
   }
   HEADWISE_TRY(take_steps(*run));
@@ -220,9 +245,26 @@ Outcome SentenceJob::train_all() {
 
 Outcome SentenceJob::finish(ModelChanges changes) {
   changes.keep_other_files = flags_.force;
-  HEADWISE_TRY(written(write_model(flags_.model, flags_.out, changes)));
+  HEADWISE_TRY(agreed(
+      group_, writes() ? written(write_model(flags_.model, flags_.out, changes))
+                       : Outcome()));
+  if (!writes()) {
+    return {};
+  }
   return print(streams_.out, flags_.json ? json_of(flags_, data_, report_)
                                          : text_of(flags_, data_, report_));
+}
+
+// Each process reads the files.
+Outcome check_standard_input(const SentenceFlags& flags, std::size_t ranks) {
+  for (const auto& [option, file] :
+       {std::pair("--data", &flags.data), std::pair("--test", &flags.test)}) {
+    if (ranks > 1 && *file == "-") {
+      return usage(option, "is standard input",
+                   "a file, which each of the processes reads");
+    }
+  }
+  return {};
 }
 
 Outcome wrong_values(const SentenceFlags& flags) {
@@ -270,14 +312,18 @@ Outcome check_files(const SentenceFlags& flags) {
 
 }  // namespace
 
-Outcome run_sentences(const SentenceFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(wrong_values(flags));
-  HEADWISE_TRY(check_files(flags));
-  const auto executor = executor_with(flags.threads);
+Outcome run_sentences(const SentenceFlags& flags, const Streams& streams,
+                      Communicator& group) {
+  HEADWISE_TRY(agreed(group, wrong_values(flags)));
+  HEADWISE_TRY(agreed(group, check_standard_input(flags, group.ranks())));
+  // Only rank 0 writes.
+  HEADWISE_TRY(
+      agreed(group, group.rank() == 0 ? check_files(flags) : Outcome()));
+  const auto executor = agreed_on(group, executor_with(flags.threads));
   HEADWISE_TRY(executor);
-  auto data = read_sentence_data(flags);
+  auto data = agreed_on(group, read_sentence_data(flags));
   HEADWISE_TRY(data);
-  SentenceJob job(flags, streams, *executor, *std::move(data));
+  SentenceJob job(flags, streams, group, *executor, *std::move(data));
   return flags.trains_all() ? job.train_all() : job.train_classifier();
 }
 

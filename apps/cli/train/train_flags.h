@@ -12,7 +12,8 @@ namespace headwise::cli {
 struct TrainFlags {
   std::optional<std::uint64_t> seed;
   std::optional<double> learning_rate;
-  std::size_t threads = 0;  // 0: all
+  std::size_t threads = 0;              // 0: all
+  std::optional<std::size_t> deadline;  // seconds
   std::string out;
   std::string resume;
   bool force = false;

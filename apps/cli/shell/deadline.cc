@@ -1,0 +1,28 @@
+#include "deadline.h"
+
+#include <algorithm>
+
+#include "args.h"
+#include "headwise/distribute/communicator.h"
+
+namespace headwise::cli {
+
+std::chrono::milliseconds longest_wait(std::optional<std::size_t> deadline) {
+  constexpr std::size_t kDefault = 600;
+  constexpr std::chrono::seconds kMost =
+      std::chrono::duration_cast<std::chrono::seconds>(
+          Communicator::kLongestDeadline);
+  const auto most = static_cast<std::size_t>(kMost.count());
+  return std::chrono::seconds(std::min(deadline.value_or(kDefault), most));
+}
+
+void add_deadline_option(const Arguments& command,
+                         std::optional<std::size_t>& deadline) {
+  command
+      .add_count("--deadline", deadline,
+                 "under mpirun: longest wait for another process in seconds "
+                 "(default 600)")
+      .advanced();
+}
+
+}  // namespace headwise::cli

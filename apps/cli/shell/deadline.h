@@ -1,0 +1,19 @@
+// --deadline: how long the processes of a job wait for one another.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace headwise::cli {
+
+class Arguments;
+
+// The time for join_job(), from the option in seconds.
+std::chrono::milliseconds longest_wait(std::optional<std::size_t> deadline);
+
+// The option of a command that divides its work under mpirun.
+void add_deadline_option(const Arguments& command,
+                         std::optional<std::size_t>& deadline);
+
+}  // namespace headwise::cli

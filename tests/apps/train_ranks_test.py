@@ -1,0 +1,100 @@
+"""`headwise train --model` under mpirun: several processes write the folder of one.
+
+    train_ranks_test.py HEADWISE [FIXTURES] [TEST...]
+
+Needs mpirun and a command that was built with MPI, as HEADWISE_MPIRUN says.
+"""
+import json
+import random
+import unittest
+
+import cli_case
+import tiny_model
+from cli_case import BAD_INPUT, USAGE
+from together_case import MPIRUN, TogetherCase, said_in
+
+# Of the command on any number of processes; times differ.
+FILES = ("model.safetensors", "classifier.safetensors", "checkpoint.npz")
+WORDS = ["heads", "matter", "so", "<", "internationalisation"]
+
+
+@unittest.skipUnless(MPIRUN, "no mpirun, or a command without MPI")
+class TrainRanksTest(TogetherCase):
+    def setUp(self):
+        super().setUp()
+        tiny_model.write(self.folder / "tiny")
+        draw = random.Random(1)
+        self.put_text("".join(
+            f"{draw.choice(['a', 'b'])}\t"
+            f"{' '.join(draw.choices(WORDS, k=draw.randint(1, 4)))}\n"
+            for _ in range(23)), "data.tsv")
+
+    def call(self, *options, out):
+        return ("train", "--model", "tiny", "--data", "data.tsv", "--threads", "1",
+                "--json", "--batch", "5", "--learning-rate", "0.005", *options,
+                "--train", "all", "--out", out)
+
+    def train(self, ranks, *options, out):
+        """The lines of JSON, without times and names."""
+        job = self.mpirun(ranks, *self.call(*options, out=out))
+        self.assertEqual((job.status, job.stderr), (0, ""))
+        return self.lines_of(job.stdout)
+
+    @staticmethod
+    def lines_of(text):
+        lines = [json.loads(line) for line in text.splitlines()]
+        for line in lines:
+            for name in ("seconds", "out", "next"):
+                line.pop(name, None)
+        return lines
+
+    def assert_same_folder(self, one, other):
+        for name in FILES:
+            self.assertEqual((self.folder / one / name).read_bytes(),
+                             (self.folder / other / name).read_bytes(), name)
+
+    def test_any_number_of_processes_writes_the_files_of_one(self):
+        alone = self.lines_of(self.succeed(*self.call(out="alone")))
+        # Of a batch of 5 texts some of 7 have none.
+        for ranks in (2, 3, 7):
+            out = f"of_{ranks}"
+            self.assertEqual(self.train(ranks, out=out), alone)
+            self.assert_same_folder(out, "alone")
+
+    def test_it_is_resumed_on_another_number_of_processes(self):
+        self.succeed(*self.call("--epochs", "4", out="alone"))
+        self.train(2, "--epochs", "1", out="half")
+        self.train(3, "--epochs", "2", "--resume", "half", out="more")
+        self.train(2, "--epochs", "4", "--resume", "more", out="resumed")
+        self.assert_same_folder("resumed", "alone")
+
+    def test_the_classifier_alone(self):
+        call = ("train", "--model", "tiny", "--data", "data.tsv", "--out")
+        self.succeed(*call, "alone")
+        job = self.mpirun(3, *call, "of_3")
+        self.assertEqual((job.status, job.stderr), (0, ""))
+        self.assertEqual((self.folder / "of_3/classifier.safetensors").read_bytes(),
+                         (self.folder / "alone/classifier.safetensors").read_bytes())
+
+    def fail_together(self, status, message, *arguments):
+        job = self.mpirun(2, *arguments)
+        self.assertEqual(job.status, status, job.stderr)
+        said = said_in(job)
+        self.assertEqual(len(said), 1, job.stderr)
+        self.assertIn(message, said[0])
+
+    def test_errors_are_said_once(self):
+        self.fail_together(USAGE, "--task cannot be used by several processes",
+                           "train", "--out", "out")
+        self.fail_together(USAGE, "--data is standard input, expected a file",
+                           "train", "--model", "tiny", "--data", "-", "--out", "out")
+        self.fail_together(BAD_INPUT, "--data: none.tsv: No such file", "train",
+                           "--model", "tiny", "--data", "none.tsv", "--out", "out")
+        wrong = list(self.call(out="out"))
+        wrong[wrong.index("0.005")] = "1e30"
+        self.fail_together(BAD_INPUT, "train: step ", *wrong)
+        self.assertFalse((self.folder / "out").exists())
+
+
+if __name__ == "__main__":
+    cli_case.main()
