@@ -21,6 +21,7 @@ target_sources(headwise_io
     include/headwise/distribute/shard_plan.h
     include/headwise/distribute/plan_forecast.h
     include/headwise/distribute/communicator.h
+    include/headwise/distribute/share_text.h
     include/headwise/distribute/thread_ranks.h
     include/headwise/distribute/context_attention.h
     include/headwise/distribute/context_backward.h
@@ -31,6 +32,7 @@ target_sources(headwise_io
     include/headwise/inspect/step_table.h
     include/headwise/inspect/axis_step.h
     include/headwise/inspect/position_statistics.h
+    include/headwise/inspect/statistics_sums.h
     include/headwise/inspect/heads_svg.h
     include/headwise/inspect/heads_grid_svg.h
     include/headwise/inspect/head_scores_svg.h
@@ -56,6 +58,7 @@ target_sources(headwise_io
     include/headwise/interop/checkpoint.h
     include/headwise/interop/atomic_file.h
     include/headwise/interop/journal.h
+    include/headwise/interop/row_parts.h
     include/headwise/models/utf8.h
     include/headwise/models/model_folder.h
     include/headwise/models/vocabulary.h
@@ -77,6 +80,7 @@ target_sources(headwise_io
     include/headwise/prune/correct_outputs.h
     include/headwise/prune/full_size.h
     include/headwise/prune/sentence_losses.h
+    include/headwise/prune/share_examples.h
     include/headwise/prune/importance_file.h
     include/headwise/prune/sentence_importance.h
     include/headwise/prune/pruned_accuracy.h
@@ -95,6 +99,7 @@ target_sources(headwise_io
     src/distribute/link.cc
     src/distribute/communicator.cc
     src/distribute/collectives.cc
+    src/distribute/share_text.cc
     src/distribute/thread_group.cc
     src/distribute/thread_ranks.cc
     src/distribute/call_digest.cc
@@ -120,6 +125,7 @@ target_sources(headwise_io
     src/distribute/exchange_all.cc
     src/distribute/param_gradients.cc
     src/distribute/param_shards.cc
+    src/inspect/statistics_sums.cc
     src/inspect/words/words.cc
     src/inspect/words/words_en.cc
     src/inspect/words/words_ko.cc
@@ -190,6 +196,8 @@ target_sources(headwise_io
     src/interop/checkpoint.cc
     src/interop/sha256.cc
     src/interop/journal.cc
+    src/interop/row_part_file.cc
+    src/interop/row_parts.cc
     src/interop/param_inspection.cc
     src/interop/convert_params.cc
     src/interop/paths.cc
@@ -235,6 +243,7 @@ target_sources(headwise_io
     src/prune/correct_outputs.cc
     src/prune/full_size.cc
     src/prune/sentence_losses.cc
+    src/prune/share_examples.cc
     src/prune/importance_file.cc
     src/prune/sentence_importance.cc
     src/prune/pruned_accuracy.cc

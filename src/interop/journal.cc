@@ -18,7 +18,6 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "journal";
-constexpr std::chrono::seconds kApart(3);
 constexpr std::size_t kMostBytes = std::size_t{1} << 26;
 constexpr int kDeepest = 6;
 
@@ -80,7 +79,9 @@ std::optional<std::string> Journal::state() const {
   return state->dump();
 }
 
-bool Journal::due() const { return Clock::now() - last_ >= kApart; }
+bool Journal::due(std::chrono::seconds apart) const {
+  return Clock::now() - last_ >= apart;
+}
 
 Status Journal::keep(std::string_view state) try {
   if (path_.empty()) {

@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "base/out_of_memory.h"
+#include "headwise/base/function_ref.h"
+#include "headwise/distribute/share_text.h"
 #include "headwise/models/model_digest.h"
 #include "headwise/prune/sentence_losses.h"
+#include "headwise/prune/share_examples.h"
 #include "headwise/train/sentence_classifier.h"
 #include "json/json.h"
 
@@ -116,6 +119,28 @@ GatedModel gated_model(const Subject& subject, Seed seed,
              : embedding_losses(model.encoder, subject.ids, seed, executor);
 }
 
+Status busy_with(Communicator* group, FunctionRef<Status()> work) {
+  return group == nullptr ? work() : group->busy_with(work);
+}
+
+// The error of the lowest rank that has one; rank 0's in its own words.
+Status agreed(Communicator* group, const Status& own) {
+  if (group == nullptr) {
+    return own;
+  }
+  const Status all = group->agree(own);
+  return group->rank() == 0 && !own ? own : all;
+}
+
+// Whether all ranks measure the same model on the same texts.
+Status check_subject(Communicator* group, const Subject& subject) {
+  if (group == nullptr) {
+    return ok();
+  }
+  HEADWISE_TRY(group->check_same("SHA-256 of the model", subject.model_digest));
+  return group->check_same("SHA-256 of the text", subject.text.sha256());
+}
+
 }  // namespace
 
 class SentenceImportance::State {
@@ -127,6 +152,7 @@ class SentenceImportance::State {
         heads_(std::move(heads)),
         run_(std::move(run)) {}
 
+  Communicator* group() const { return options_.group; }
   const ImportanceRun& run() const { return run_; }
   ImportanceRun& run() { return run_; }
   ImportanceFile result() const;
@@ -181,14 +207,24 @@ Result<SentenceImportance> SentenceImportance::create(
     const SentenceImportanceOptions& options) try {
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
-  auto subject = read_subject(folder, text, options, executor);
-  HEADWISE_TRY(subject);
-  GatedModel model = gated_model(**subject, options.importance.seed, executor);
+  std::unique_ptr<Subject> subject;
+  const Status done = busy_with(options.group, [&]() -> Status {
+    auto read = read_subject(folder, text, options, executor);
+    HEADWISE_TRY(read);
+    subject = *std::move(read);
+    return ok();
+  });
+  HEADWISE_TRY(agreed(options.group, done));
+  HEADWISE_TRY(check_subject(options.group, *subject));
+  GatedModel model = gated_model(*subject, options.importance.seed, executor);
+  if (options.group != nullptr) {
+    model = share_examples(std::move(model), *options.group);
+  }
   std::vector<std::vector<std::size_t>> heads = model.heads;
   auto run = ImportanceRun::create(std::move(model), options.importance);
   HEADWISE_TRY(run);
   return SentenceImportance(std::make_unique<State>(
-      *std::move(subject), options, std::move(heads), *std::move(run)));
+      std::move(subject), options, std::move(heads), *std::move(run)));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -205,9 +241,17 @@ Journal SentenceImportance::journal(const std::string& output) const {
 Status SentenceImportance::resume(const Journal& journal) try {
   constexpr std::size_t kMostBytes = std::size_t{1} << 26;
   constexpr int kDeepest = 6;
-  const auto text = journal.state();
-  const auto json =
-      text ? Json::parse(*text, kMostBytes, kDeepest) : std::optional<Json>();
+  Communicator* const group = state_->group();
+  std::string text;
+  if (group == nullptr || group->rank() == 0) {
+    text = journal.state().value_or("");
+  }
+  if (group != nullptr) {
+    auto shared = share_text(*group, std::move(text), 0);
+    HEADWISE_TRY(shared);
+    text = *std::move(shared);
+  }
+  const auto json = Json::parse(text, kMostBytes, kDeepest);
   if (auto state = json ? state_of(*json) : std::nullopt) {
     const Status s = state_->run().set_state(*std::move(state));
     // A run whose state does not fit starts from the beginning.
@@ -221,6 +265,10 @@ Status SentenceImportance::resume(const Journal& journal) try {
 }
 
 Status SentenceImportance::keep_in(Journal& journal) const {
+  const Communicator* const group = state_->group();
+  if (group != nullptr && group->rank() != 0) {
+    return ok();
+  }
   return catching_out_of_memory(
       [&] { return journal.keep(json_of(state_->run().state()).dump()); });
 }

@@ -40,8 +40,8 @@ class Journal {
   // Replaces the state. Makes the journal's folder if it is missing. Errors:
   // io_error; out_of_memory.
   Status keep(std::string_view state);
-  // Whether some seconds have passed since the last keep().
-  bool due() const;
+  // Whether this time has passed since the last keep().
+  bool due(std::chrono::seconds apart = std::chrono::seconds(3)) const;
   void remove() const;
 
  private:

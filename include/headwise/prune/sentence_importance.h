@@ -4,10 +4,15 @@
 // (sentence_losses.h).
 //
 // A run proceeds in steps of one batch of examples. With a journal it can be
-// interrupted and resumed with the same bits.
+// interrupted and resumed with the same bits. Several ranks may divide the
+// examples of each batch (share_examples.h): they make the same calls with the
+// same arguments, and the journal is that of rank 0. The number of ranks
+// changes no bit, and a run may be resumed on another number of them.
 //
 // Errors: those of SentenceClassifier::read(), train_probe(), targets_of(),
-// SentenceEncoder::tokenize() and ImportanceRun; out_of_memory.
+// SentenceEncoder::tokenize() and ImportanceRun; out_of_memory. With a group,
+// all ranks agree on errors; also rank_failure, and invalid_argument where the
+// ranks have other models or texts.
 //
 // Example:
 //   LabelledText text = read_labelled_text("train.tsv").value();
@@ -23,6 +28,7 @@
 #include <string>
 
 #include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/interop/journal.h"
 #include "headwise/prune/importance.h"
 #include "headwise/prune/importance_file.h"
@@ -40,11 +46,12 @@ struct SentenceImportanceOptions {
   std::size_t max_tokens = 0;  // of a text; 0: the model's
   Progress probe_progress{};   // counts texts while a classifier is trained
   const Executor* executor = nullptr;  // null: Executor::default_executor()
+  Communicator* group = nullptr;       // null: alone
 };
 
 class SentenceImportance {
  public:
-  // The executor must outlive this object.
+  // The executor and the group must outlive this object.
   static Result<SentenceImportance> create(
       const std::string& folder, const LabelledText& text,
       const SentenceImportanceOptions& options);
@@ -61,9 +68,9 @@ class SentenceImportance {
   // The journal for this run, next to its output file.
   Journal journal(const std::string& output) const;
   // Continues from the journal, if it has a state of this run. Errors:
-  // out_of_memory.
+  // out_of_memory; rank_failure.
   Status resume(const Journal& journal);
-  // Errors: io_error.
+  // Does nothing on another rank than 0. Errors: io_error.
   Status keep_in(Journal& journal) const;
 
  private:

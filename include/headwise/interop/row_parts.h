@@ -1,0 +1,97 @@
+// The rows of a large array, computed piece by piece, perhaps by several
+// processes, and joined into one .npy file at the end. A computation that was
+// interrupted resumes from the pieces that were saved.
+//
+//   OUTPUT.partial/rows-FIRST   {"of":WORK,"pieces":[..],"sha256":DIGEST}
+//                               SHA-256 of that line
+//                               the rows, float32, little endian
+//
+// WORK, JSON on one line, identifies the computation: a part of other work, or
+// a damaged one, is ignored. Parts are written atomically (atomic_file.h), by
+// any process that sees the folder. Pieces stay in memory until save(); a
+// computation that never calls it writes OUTPUT alone.
+//
+// Errors: io_error; out_of_memory.
+//
+// Example:
+//   RowParts parts("embeddings.npy", {5000, 384});
+//   parts.set_work(R"({"model":"ab12"})");
+//   auto pieces = parts.read().value();     // what need not be computed again
+//   Status s = parts.add({{{0, 1024}}, "{}"}, std::move(rows));
+//   if (parts.due()) s = parts.save();
+//   auto all = parts.join().value();        // embeddings.npy is written
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// Rows [first, first + count).
+struct RowRange {
+  std::size_t first = 0;
+  std::size_t count = 0;
+
+  std::size_t end() const { return first + count; }
+  friend bool operator==(const RowRange&, const RowRange&) = default;
+};
+
+// Rows that were computed together.
+struct RowPiece {
+  std::vector<RowRange> ranges;  // in the order of the rows
+  std::string note;              // JSON of the caller, on one line
+};
+
+class RowParts {
+ public:
+  // `extents`: rows and columns of the whole array.
+  RowParts(const std::string& output, const Extents<2>& extents);
+
+  // The folder of the parts. Empty for a pipe or a device, which has none.
+  static std::string folder_of_parts(const std::string& output);
+
+  // Before read() and save().
+  void set_work(std::string work) { work_ = std::move(work); }
+  bool has_work() const { return !work_.empty(); }
+
+  // The saved pieces of the same work whose rows are undamaged.
+  Result<std::vector<RowPiece>> read() const;
+  // Holds the rows (rows of the piece, columns) in memory. Errors:
+  // shape_mismatch.
+  Status add(RowPiece piece, Tensor<float, 2> rows);
+  // Whether it is time to save: `apart` has passed since the last time, or much
+  // memory is held.
+  bool due(std::chrono::seconds apart = std::chrono::seconds(30)) const;
+  // Moves the held pieces to a part. Makes the folder if it is missing.
+  Status save();
+  // Writes OUTPUT from all saved and held pieces, then removes the parts.
+  // Returns the pieces. Errors: bad_data if a row is missing.
+  Result<std::vector<RowPiece>> join();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Held {
+    RowPiece piece;
+    Tensor<float, 2> rows;
+  };
+
+  void remove() const;
+
+  std::string output_;
+  std::string folder_;
+  Extents<2> extents_;
+  std::string work_;
+  std::vector<Held> held_;
+  std::size_t held_bytes_ = 0;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

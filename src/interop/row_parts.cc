@@ -1,0 +1,243 @@
+#include "headwise/interop/row_parts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/base/any_view.h"
+#include "headwise/interop/atomic_file.h"
+#include "headwise/interop/file_subject.h"
+#include "headwise/interop/journal.h"
+#include "headwise/interop/sha256.h"
+#include "interop/folder.h"
+#include "interop/leftovers.h"
+#include "interop/npy_header.h"
+#include "interop/row_part_file.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "row_parts";
+constexpr std::string_view kName = "rows-";
+constexpr std::size_t kMostHeld = std::size_t{1} << 26;
+
+// Which rows have been seen.
+class SeenRows {
+ public:
+  explicit SeenRows(std::size_t rows) : seen_(rows) {}
+
+  // False, and nothing changes, if one was seen before.
+  bool add(const std::vector<RowPiece>& pieces) {
+    return each(pieces, [](bool seen) { return !seen; }) &&
+           each(pieces, [](std::vector<bool>::reference seen) {
+             seen = true;
+             return true;
+           });
+  }
+
+ private:
+  template <class Visit>
+  bool each(const std::vector<RowPiece>& pieces, const Visit& visit) {
+    for (const RowPiece& piece : pieces) {
+      for (const RowRange& range : piece.ranges) {
+        for (std::size_t row = range.first; row < range.end(); ++row) {
+          if (!visit(seen_[row])) {
+            return false;
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  std::vector<bool> seen_;
+};
+
+std::vector<std::string> parts_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  const auto names = names_in_folder(kOperation, folder);
+  for (const std::string& name : names ? *names : std::set<std::string>{}) {
+    const std::string path = path_in(folder, name);
+    if (name.starts_with(kName) && kind_of_entry(path) == EntryKind::file) {
+      paths.push_back(path);
+    }
+  }
+  return paths;
+}
+
+// The parts of the same work; of two with the same row, the first.
+Result<std::vector<RowPartFile>> open_parts(const std::string& folder,
+                                            const std::string& work,
+                                            const Extents<2>& extents,
+                                            bool check_rows) {
+  std::vector<RowPartFile> parts;
+  SeenRows seen(extents[0]);
+  for (const std::string& path : parts_in(folder)) {
+    auto part = RowPartFile::open(path, work, extents);
+    HEADWISE_TRY(part);
+    if (*part && (!check_rows || (*part)->is_undamaged()) &&
+        seen.add((*part)->pieces())) {
+      parts.push_back(**std::move(part));
+    }
+  }
+  return parts;
+}
+
+// Where the rows of a range are.
+struct Source {
+  RowRange range;
+  std::span<const std::byte> bytes;
+};
+
+void add_sources(const RowPiece& piece, std::span<const std::byte>& bytes,
+                 std::size_t row_bytes, std::vector<Source>& sources) {
+  for (const RowRange& range : piece.ranges) {
+    const std::size_t size = range.count * row_bytes;
+    sources.push_back({range, bytes.first(size)});
+    bytes = bytes.subspan(size);
+  }
+}
+
+// The first row that is missing, or that comes twice; `rows` if none is.
+std::size_t first_fault(const std::vector<Source>& in_order, std::size_t rows) {
+  std::size_t next = 0;
+  for (const Source& source : in_order) {
+    if (source.range.first != next) {
+      return std::min(next, source.range.first);
+    }
+    next = source.range.end();
+  }
+  return std::min(next, rows);
+}
+
+Status write_rows(const std::string& path, const Extents<2>& extents,
+                  std::vector<Source>& sources) {
+  std::ranges::sort(sources, {},
+                    [](const Source& source) { return source.range.first; });
+  if (const std::size_t row = first_fault(sources, extents[0]);
+      row != extents[0]) {
+    return FileSubject{std::string(kOperation), path}.bad_data(
+        "lacks row " + std::to_string(row));
+  }
+  const auto header = format_npy_header(
+      AnyView(nullptr, DType::float32, extents), {"write_npy", path});
+  HEADWISE_TRY(header);
+  std::vector<std::span<const std::byte>> bytes = {
+      std::as_bytes(std::span(*header))};
+  for (const Source& source : sources) {
+    bytes.push_back(source.bytes);
+  }
+  return write_file_atomically(path, bytes);
+}
+
+std::span<const std::byte> bytes_of(const Tensor<float, 2>& rows) {
+  return std::as_bytes(rows.elements());
+}
+
+}  // namespace
+
+RowParts::RowParts(const std::string& output, const Extents<2>& extents)
+    : output_(output), folder_(folder_of_parts(output)), extents_(extents) {}
+
+std::string RowParts::folder_of_parts(const std::string& output) {
+  return Journal::path_of(output);
+}
+
+Result<std::vector<RowPiece>> RowParts::read() const {
+  return catching_out_of_memory([&]() -> Result<std::vector<RowPiece>> {
+    const auto parts = open_parts(folder_, work_, extents_, true);
+    HEADWISE_TRY(parts);
+    std::vector<RowPiece> pieces;
+    for (const RowPartFile& part : *parts) {
+      pieces.insert(pieces.end(), part.pieces().begin(), part.pieces().end());
+    }
+    return pieces;
+  });
+}
+
+Status RowParts::add(RowPiece piece, Tensor<float, 2> rows) {
+  return catching_out_of_memory([&]() -> Status {
+    HEADWISE_TRY(check_shape(kOperation, "rows", rows.extents(),
+                             "(rows of piece, columns)",
+                             std::array{rows_of(piece), extents_[1]}));
+    held_bytes_ += bytes_of(rows).size();
+    held_.push_back({std::move(piece), std::move(rows)});
+    return ok();
+  });
+}
+
+bool RowParts::due(std::chrono::seconds apart) const {
+  return !folder_.empty() && !held_.empty() &&
+         (held_bytes_ >= kMostHeld || Clock::now() - last_ >= apart);
+}
+
+Status RowParts::save() {
+  return catching_out_of_memory([&]() -> Status {
+    last_ = Clock::now();
+    if (folder_.empty() || held_.empty()) {
+      return ok();
+    }
+    std::vector<RowPiece> pieces;
+    std::vector<std::span<const std::byte>> bytes;
+    for (const Held& held : held_) {
+      pieces.push_back(held.piece);
+      bytes.push_back(bytes_of(held.rows));
+    }
+    const std::string header = row_part_header(work_, pieces, sha256_of(bytes));
+    bytes.insert(bytes.begin(), std::as_bytes(std::span(header)));
+    HEADWISE_TRY(make_folder(kOperation, folder_));
+    HEADWISE_TRY(write_file_atomically(
+        path_in(folder_,
+                std::string(kName) + std::to_string(pieces[0].ranges[0].first)),
+        bytes));
+    held_.clear();
+    held_bytes_ = 0;
+    return ok();
+  });
+}
+
+Result<std::vector<RowPiece>> RowParts::join() {
+  return catching_out_of_memory([&]() -> Result<std::vector<RowPiece>> {
+    const auto parts = open_parts(folder_, work_, extents_, false);
+    HEADWISE_TRY(parts);
+    const std::size_t row_bytes = extents_[1] * sizeof(float);
+    std::vector<RowPiece> pieces;
+    std::vector<Source> sources;
+    const auto take = [&](const RowPiece& piece,
+                          std::span<const std::byte>& bytes) {
+      add_sources(piece, bytes, row_bytes, sources);
+      pieces.push_back(piece);
+    };
+    for (const RowPartFile& part : *parts) {
+      std::span<const std::byte> bytes = part.rows();
+      for (const RowPiece& piece : part.pieces()) {
+        take(piece, bytes);
+      }
+    }
+    for (const Held& held : held_) {
+      std::span<const std::byte> bytes = bytes_of(held.rows);
+      take(held.piece, bytes);
+    }
+    HEADWISE_TRY(write_rows(output_, extents_, sources));
+    remove();
+    return pieces;
+  });
+}
+
+void RowParts::remove() const {
+  if (folder_.empty() || kind_of_entry(folder_) != EntryKind::folder) {
+    return;
+  }
+  remove_leftovers(folder_);
+  for (const std::string& path : parts_in(folder_)) {
+    ::unlink(path.c_str());
+  }
+  ::rmdir(folder_.c_str());  // fails if it holds something else
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
