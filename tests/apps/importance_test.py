@@ -108,7 +108,7 @@ class ImportanceTest(ScoresTest):
         self.put_text(labelled(4000 if not cli_case.SANITIZED else 400).encode(),
                       "long.tsv")
         arguments = ["importance", "--model", "model", "--data", "long.tsv",
-                     "--batch", "2", "--threads", "1", "--out"]
+                     "--batch", "2", "--threads", "1", "--save-every", "1", "--out"]
         process = subprocess.Popen(
             [cli_case.HEADWISE, *arguments, "cut.json"], cwd=self.folder,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -4,23 +4,30 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "encode_corpus.h"
 #include "headwise/interop/npy.h"
+#include "headwise/interop/row_parts.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/train/labelled_text.h"
 #include "shell/add_command.h"
+#include "shell/deadline.h"
 #include "shell/file_plan.h"
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/rank_job.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
+#include "shell/save_every.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "shell/threads.h"
+#include "shell/visible_work.h"
 
 namespace headwise::cli {
 namespace {
@@ -30,13 +37,21 @@ constexpr CommandHelp kHelp = {
     .description = "turn sentences into embeddings with a model",
     .examples =
         R"(  headwise encode --model all-MiniLM-L6-v2 sentences.txt --out embeddings.npy
-  echo "Heads matter." | headwise encode --model all-MiniLM-L6-v2 --json)"};
+  echo "Heads matter." | headwise encode --model all-MiniLM-L6-v2 --json
+  mpirun -n 8 headwise encode --model all-MiniLM-L6-v2 sentences.txt --out e.npy)",
+    .footer =
+        R"(Under mpirun the processes divide the sentences; the file is the same. They all
+need the input files and the folder of --out.
+To resume an interrupted run, run the same command again. Until the end its
+embeddings are in the folder FILE.npy.partial.)"};
 
 struct EncodeFlags {
   std::string model;
   std::string sentences = "-";
   std::string out;
   std::size_t threads = 0;  // 0: all
+  SaveEvery save_every;
+  std::optional<std::size_t> deadline;
   bool json = false;
 };
 
@@ -56,33 +71,37 @@ std::string json_lines(const std::vector<std::string_view>& sentences,
   return text;
 }
 
-std::string cut_text(const SentenceEmbeddings& done, std::size_t max_tokens) {
-  const auto cut = std::ranges::count_if(
-      done.cut, [](std::size_t tokens) { return tokens != 0; });
-  if (cut == 0) {
+std::string cut_text(const CorpusCounts& counts, std::size_t max_tokens) {
+  if (counts.cut == 0) {
     return "";
   }
-  const auto most = std::ranges::max_element(done.cut);
   return say(
       {"{} of them had more than {} tokens; the rest was cut off (up to "
        "{} tokens, in line {})\n",
        "그중 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다(최대 {}개, "
        "{}번째 줄)\n"},
-      cut, max_tokens, *most, most - done.cut.begin() + 1);
+      counts.cut, max_tokens, counts.most_cut, counts.most_cut_sentence + 1);
 }
 
-std::string summary(const SentenceEncoder& model,
-                    const SentenceEmbeddings& done, double seconds,
-                    const std::string& out) {
-  const std::size_t count = done.embeddings.extent(0);
+std::string saved_text(std::size_t saved) {
+  return saved == 0 ? ""
+                    : say({"{} more sentences were encoded by an earlier run\n",
+                           "이전 실행에서 인코딩한 문장 {}개를 더했습니다\n"},
+                          saved);
+}
+
+std::string summary(const SentenceEncoder& model, const CorpusCounts& counts,
+                    std::size_t sentences, const std::string& out) {
   return say({"{} sentences, {} tokens, in {:.3g} s: {:.4g} sentences/s\n",
               "문장 {}개, 토큰 {}개, {:.3g}초: 초당 문장 {:.4g}개\n"},
-             count, done.tokens, seconds,
-             static_cast<double>(count) / std::max(seconds, 1e-9)) +
-         cut_text(done, model.settings().max_tokens) +
+             counts.encoded, counts.tokens, counts.seconds,
+             static_cast<double>(counts.encoded) /
+                 std::max(counts.seconds, 1e-9)) +
+         saved_text(sentences - counts.encoded) +
+         cut_text(counts, model.settings().max_tokens) +
          say({"{}: embeddings of shape ({}, {})\n",
               "{}: 임베딩, 모양 ({}, {})\n"},
-             shown(out), count, model.embedding_size());
+             shown(out), sentences, model.embedding_size());
 }
 
 FilePlan files_of(const EncodeFlags& flags) {
@@ -90,43 +109,97 @@ FilePlan files_of(const EncodeFlags& flags) {
   plan.input("--model", flags.model);
   plan.input("FILE", flags.sentences);
   plan.output("--out", flags.out);
+  if (!flags.out.empty()) {
+    plan.outputs_in("the parts of --out", RowParts::folder_of_parts(flags.out),
+                    {}, /*parents=*/false);
+  }
   if (flags.json) {
     plan.printed("--json");
   }
   return plan;
 }
 
+Outcome check_job(const EncodeFlags& flags, std::size_t ranks) {
+  if (ranks == 1) {
+    return {};
+  }
+  if (flags.json) {
+    return usage("--json cannot be used by several processes");
+  }
+  if (flags.sentences == "-") {
+    return usage("FILE", "is -", "a file that every process can read");
+  }
+  return RowParts::folder_of_parts(flags.out).empty()
+             ? usage("--out", "is " + flags.out,
+                     "a regular file: every process writes a part of it")
+             : Outcome();
+}
+
+// What the options name, read.
+struct EncodeInputs {
+  std::string text;
+  Executor executor;
+  SentenceEncoder model;
+};
+
+Result<EncodeInputs> read_inputs(const EncodeFlags& flags) {
+  auto text = read_text("FILE", flags.sentences);
+  HEADWISE_TRY(text);
+  HEADWISE_TRY(check_lines({"FILE", name_of_text(flags.sentences)},
+                           text_lines(*text), "one sentence a line"));
+  auto executor = executor_with(flags.threads);
+  HEADWISE_TRY(executor);
+  auto model = read_model(flags.model);
+  HEADWISE_TRY(model);
+  return EncodeInputs{*std::move(text), *std::move(executor),
+                      *std::move(model)};
+}
+
+// One line of JSON per sentence, and --out where it is given.
+Outcome encode_to_json(const EncodeFlags& flags, const EncodeInputs& in,
+                       const Streams& streams) {
+  const std::vector<std::string_view> sentences = text_lines(in.text);
+  const auto done = [&] {
+    ProgressBar bar{"encode", "sentences"};
+    return in.model.encode(
+        sentences, {.progress = bar.progress(), .executor = &in.executor});
+  }();
+  HEADWISE_TRY(done);
+  if (!flags.out.empty()) {
+    HEADWISE_TRY(written(write_npy(flags.out, done->embeddings)));
+  }
+  return print(streams.out, json_lines(sentences, *done));
+}
+
 Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   if (flags.out.empty() && !flags.json) {
     return usage("expected --out FILE.npy, or --json");
   }
+  const auto group = join_job(longest_wait(flags.deadline));
+  HEADWISE_TRY(group);
+  HEADWISE_TRY(agreed(**group, check_job(flags, (*group)->ranks())));
   const FilePlan files = files_of(flags);
-  HEADWISE_TRY(files.check());
-  const auto text = read_text("FILE", flags.sentences);
-  HEADWISE_TRY(text);
-  const std::vector<std::string_view> sentences = text_lines(*text);
-  HEADWISE_TRY(check_lines({"FILE", name_of_text(flags.sentences)}, sentences,
-                           "one sentence a line"));
-  const auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  const auto model = read_model(flags.model);
-  HEADWISE_TRY(model);
-  const auto begin = std::chrono::steady_clock::now();
-  const auto done = [&] {
-    ProgressBar bar{"encode", "sentences"};
-    return model->encode(sentences,
-                         {.progress = bar.progress(), .executor = &*executor});
-  }();
-  HEADWISE_TRY(done);
-  const std::chrono::duration<double> took =
-      std::chrono::steady_clock::now() - begin;
-  if (!flags.out.empty()) {
-    HEADWISE_TRY(written(write_npy(flags.out, done->embeddings)));
+  HEADWISE_TRY(agreed(**group, files.check()));
+  const auto in = work_visibly(*group, [&] { return read_inputs(flags); });
+  HEADWISE_TRY(agreed(**group, in ? Outcome() : Outcome(in.error())));
+  if (flags.json) {
+    return encode_to_json(flags, *in, streams);
   }
-  return flags.json
-             ? print(streams.out, json_lines(sentences, *done))
+  const std::vector<std::string_view> sentences = text_lines(in->text);
+  CorpusCounts counts;
+  HEADWISE_TRY(encode_corpus(**group,
+                             {.model = in->model,
+                              .model_folder = flags.model,
+                              .text = in->text,
+                              .sentences = sentences,
+                              .out = flags.out,
+                              .save_every = flags.save_every.interval()},
+                             in->executor, counts));
+  return (*group)->rank() != 0
+             ? Outcome()
              : files.print_summary(
-                   streams, summary(*model, *done, took.count(), flags.out));
+                   streams,
+                   summary(in->model, counts, sentences.size(), flags.out));
 }
 
 void add_options(const Arguments& command, EncodeFlags& flags) {
@@ -141,6 +214,8 @@ void add_options(const Arguments& command, EncodeFlags& flags) {
                    "write the embeddings: (sentences, size)");
   command.add_flag("--json", flags.json, "print one line of JSON per sentence");
   add_threads_option(command, flags.threads);
+  flags.save_every.add_option(command);
+  add_deadline_option(command, flags.deadline);
 }
 
 }  // namespace

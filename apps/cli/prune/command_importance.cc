@@ -2,6 +2,7 @@
 // How much each head of a model matters, by one of several measures.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,12 +13,15 @@
 #include "headwise/prune/sentence_importance.h"
 #include "importance_text.h"
 #include "shell/add_command.h"
+#include "shell/deadline.h"
 #include "shell/error_of_option.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/rank_job.h"
 #include "shell/read_labelled.h"
 #include "shell/read_model.h"
+#include "shell/save_every.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "shell/threads.h"
@@ -31,7 +35,8 @@ constexpr CommandHelp kHelp = {
     .examples =
         R"(  headwise importance --model topics --data train.tsv --out scores.json
   headwise importance --model all-MiniLM-L6-v2 --data lines.txt \
-      --method ablation --examples 100 --out scores.json --svg scores.svg)",
+      --method ablation --examples 100 --out scores.json --svg scores.svg
+  mpirun -n 8 headwise importance --model topics --data train.tsv --out s.json)",
     .footer =
         R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
 loss is that of the model's classifier (headwise train --model), or of one
@@ -42,7 +47,8 @@ trained on FILE. Without labels a head matters if it moves the embedding.
   entropy     minus the mean entropy of its attention weights
   confidence  mean largest attention weight (Voita et al. 2019)
   random      random numbers, for comparison
-To resume an interrupted run, run the same command again.)"};
+Under mpirun the processes divide the examples of each batch; the scores are the
+same. To resume an interrupted run, run the same command again.)"};
 
 struct ImportanceFlags {
   std::string model;
@@ -56,17 +62,25 @@ struct ImportanceFlags {
   std::size_t batch = ImportanceOptions{}.batch;
   std::size_t threads = 0;  // 0: all
   std::uint64_t seed = 0;
+  SaveEvery save_every;
+  std::optional<std::size_t> deadline;
   bool json = false;
 };
 
-Result<SentenceImportance> start(const ImportanceFlags& flags,
-                                 const Executor& executor) {
-  const auto text = read_labelled("--data", flags.data);
+Result<LabelledText> read_data(const ImportanceFlags& flags) {
+  auto text = read_labelled("--data", flags.data);
   HEADWISE_TRY(text);
   HEADWISE_TRY(check_model_folder(flags.model));
+  return text;
+}
+
+Result<SentenceImportance> start(const ImportanceFlags& flags,
+                                 const LabelledText& text,
+                                 const Executor& executor,
+                                 Communicator& group) {
   ProgressBar bar{"probe", "examples"};
   auto run = SentenceImportance::create(
-      flags.model, *text,
+      flags.model, text,
       {.importance = {.method = *importance_method(flags.method),
                       .share_a_round = flags.iterative,
                       .batch = flags.batch,
@@ -74,23 +88,23 @@ Result<SentenceImportance> start(const ImportanceFlags& flags,
        .examples = flags.examples,
        .max_tokens = flags.max_tokens,
        .probe_progress = bar.progress(),
-       .executor = &executor});
-  if (!run && run.error().details().file == text->file) {
-    return error_of_option("--data", run.error());
-  }
+       .executor = &executor,
+       .group = group.ranks() == 1 ? nullptr : &group});
+  HEADWISE_TRY(of_all_ranks(run ? ok() : Status(run.error())));
   return run;
 }
 
-Outcome take_steps(SentenceImportance& run, Journal& journal) {
+Outcome take_steps(SentenceImportance& run, Journal& journal,
+                   std::chrono::seconds save_every) {
   HEADWISE_TRY(run.resume(journal));
   ProgressBar bar{"importance", "batches"};
   const Progress progress = bar.progress();
   while (run.done() < run.steps()) {
-    HEADWISE_TRY(run.step());
+    HEADWISE_TRY(of_all_ranks(run.step()));
     if (progress) {
       progress(run.done(), run.steps());
     }
-    if (journal.due()) {
+    if (journal.due(save_every)) {
       HEADWISE_TRY(written(run.keep_in(journal)));
     }
   }
@@ -176,16 +190,35 @@ FilePlan files_of(const ImportanceFlags& flags) {
   return plan;
 }
 
+Outcome check_job(const ImportanceFlags& flags, std::size_t ranks) {
+  return ranks > 1 && flags.data == "-"
+             ? usage("--data", "is -", "a file that every process can read")
+             : Outcome();
+}
+
 Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
+  const auto joined = join_job(longest_wait(flags.deadline));
+  HEADWISE_TRY(joined);
+  Communicator& group = **joined;
+  HEADWISE_TRY(agreed(group, check_job(flags, group.ranks())));
   const FilePlan files = files_of(flags);
-  HEADWISE_TRY(files.check());
+  HEADWISE_TRY(agreed(group, files.check()));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
-  auto run = start(flags, *executor);
+  const auto text = read_data(flags);
+  HEADWISE_TRY(agreed(group, text ? ok() : Status(text.error())));
+  auto run = start(flags, *text, *executor, group);
+  if (!run && run.error().details().file == text->file) {
+    return error_of_option("--data", run.error());
+  }
   HEADWISE_TRY(run);
   Journal journal = run->journal(flags.out);
-  HEADWISE_TRY(take_steps(*run, journal));
-  HEADWISE_TRY(write_results(flags, run->result(), files, streams));
+  HEADWISE_TRY(take_steps(*run, journal, flags.save_every.interval()));
+  if (group.rank() != 0) {
+    return agreed(group, Outcome());
+  }
+  HEADWISE_TRY(
+      agreed(group, write_results(flags, run->result(), files, streams)));
   journal.remove();
   return {};
 }
@@ -227,6 +260,8 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
                   "without labels (default 0)")
       .advanced();
   add_threads_option(command, flags.threads);
+  flags.save_every.add_option(command);
+  add_deadline_option(command, flags.deadline);
   command.add_text("--out", flags.out, "FILE.json", "write the scores as JSON")
       .required();
   command.add_text("--svg", flags.svg, "FILE.svg",

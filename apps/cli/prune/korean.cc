@@ -16,7 +16,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "minus the loss with it: exact, slow\n  entropy     minus the mean "
      "entropy of its attention weights\n  confidence  mean largest attention "
      "weight (Voita et al. 2019)\n  random      random numbers, for "
-     "comparison\nTo resume an interrupted run, run the same command again.",
+     "comparison\nUnder mpirun the processes divide the examples of each "
+     "batch; "
+     "the scores are the\nsame. To resume an interrupted run, run the same "
+     "command again.",
      "FILE은 한 줄에 예제 하나입니다: 레이블<TAB>텍스트, 또는 텍스트만. "
      "레이블이\n있으면 모델의 분류기(headwise train --model)나 FILE로 학습한 "
      "분류기의 손실을\n쓰고, 없으면 문장 임베딩이 얼마나 움직이는지를 "
@@ -25,8 +28,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "평균(Kwon et al. 2022)\n  ablation    헤드를 뺐을 때의 손실에서 원래 "
      "손실을 뺀 값: 정확하지만 느림\n  entropy     어텐션 가중치의 평균 "
      "엔트로피에 음의 부호를 붙인 값\n  confidence  가장 큰 어텐션 가중치의 "
-     "평균(Voita et al. 2019)\n  random      비교용 무작위 점수\n중단된 실행은 "
-     "같은 명령을 다시 실행하면 이어집니다."},
+     "평균(Voita et al. 2019)\n  random      비교용 무작위 점수\nmpirun으로 "
+     "실행하면 각 배치의 예제를 프로세스들이 나누며, 점수는 같습니다.\n중단된 "
+     "실행은 같은 명령을 다시 실행하면 이어집니다."},
     {"Heads are removed from the lowest score to the highest (headwise "
      "importance).\nEvery headwise command takes DIR as a model; transformers "
      "and other programs\nneed --export full-size. The constant part of a "

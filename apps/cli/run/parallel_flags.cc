@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
-#include "headwise/distribute/communicator.h"
 #include "run_flags.h"
 #include "shell/args.h"
+#include "shell/deadline.h"
 
 namespace headwise::cli {
 namespace {
@@ -20,12 +19,7 @@ struct Row {
 }  // namespace
 
 std::chrono::milliseconds ParallelFlags::longest_wait() const {
-  constexpr std::size_t kDefault = 600;
-  constexpr std::chrono::seconds kMost =
-      std::chrono::duration_cast<std::chrono::seconds>(
-          Communicator::kLongestDeadline);
-  const auto most = static_cast<std::size_t>(kMost.count());
-  return std::chrono::seconds(std::min(deadline.value_or(kDefault), most));
+  return cli::longest_wait(deadline);
 }
 
 void add_parallel_options(const Arguments& ranks, ParallelFlags& flags) {

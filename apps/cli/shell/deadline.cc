@@ -20,8 +20,8 @@ void add_deadline_option(const Arguments& command,
                          std::optional<std::size_t>& deadline) {
   command
       .add_count("--deadline", deadline,
-                 "under mpirun: longest wait for another process in seconds "
-                 "(default 600)")
+                 "under mpirun: longest silence of a process in seconds; one "
+                 "that works is not silent (default 600)")
       .advanced();
 }
 

@@ -217,6 +217,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"the output", "출력"},
     {"the page is written: open {} in a browser",
      "페이지는 저장했습니다. 브라우저에서 {0:을/를} 여세요"},
+    {"the parts of {}", "{0}의 부분 파일"},
     {"the picture has no width and height in pixels",
      "그림에 픽셀 단위의 너비와 높이가 없습니다"},
     {"the picture has {} x {} pixels", "그림이 {0} x {1}픽셀입니다"},
@@ -249,6 +250,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{0:은/는} 여러 프로세스가 함께 실행할 때 쓸 수 없습니다"},
     {"{} cannot be used with --cache: {}",
      "{0:은/는} --cache와 함께 쓸 수 없습니다: {*1}"},
+    {"{} cannot be used with --corpus",
+     "{0:은/는} --corpus와 함께 쓸 수 없습니다"},
     {"{} cannot be used with --model",
      "{0:은/는} --model과 함께 쓸 수 없습니다"},
     {"{} cannot be used with --model: the model folder defines the layers and "

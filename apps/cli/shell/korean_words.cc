@@ -30,6 +30,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"rounds", "회"},
     {"sentences", "문장"},
     {"sequences", "시퀀스"},
+    {"stats", "통계"},
     {"steps", "스텝"},
     {"test", "평가"},
     {"texts", "텍스트"},

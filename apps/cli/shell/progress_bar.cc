@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "rank_job.h"
 #include "terminal_text.h"
 #include "translation.h"
 
@@ -94,27 +95,45 @@ std::string bar_line(const BarWords& words, std::size_t done, std::size_t total,
 
 ProgressBar::ProgressBar(std::string_view label, std::string_view unit)
     : words_{in_language(label), in_language(unit)},
-      on_terminal_(isatty(STDERR_FILENO) == 1 && !is_dumb_terminal()),
-      start_(Clock::now()) {}
+      start_(Clock::now()),
+      last_drawn_(start_) {}
+
+ProgressBar::Style ProgressBar::style() {
+  const auto rank = rank_in_job();
+  if (rank.value_or(0) != 0) {
+    return Style::none;
+  }
+  if (isatty(STDERR_FILENO) == 1) {
+    return is_dumb_terminal() ? Style::none : Style::bar;
+  }
+  return rank ? Style::lines : Style::none;
+}
 
 ProgressBar::~ProgressBar() {
-  if (drawn_) {
+  if (drawn_ && style_ == Style::bar) {
     std::fputs("\n", stderr);
   }
 }
 
 Progress ProgressBar::progress() {
-  if (!on_terminal_) {
+  if (style_ == Style::none) {
     return {};
   }
   return [this](std::size_t done, std::size_t total) { draw(done, total); };
 }
 
+// Ten times a second is enough for the eye; the last state of a bar always
+// shows.
+bool ProgressBar::is_time(Clock::time_point now, bool last) const {
+  const auto waited = now - last_drawn_;
+  return style_ == Style::lines
+             ? waited >= std::chrono::seconds(10)
+             : !drawn_ || last || waited >= std::chrono::milliseconds(100);
+}
+
 void ProgressBar::draw(std::size_t done, std::size_t total) {
   const Clock::time_point now = Clock::now();
-  // Ten times a second is enough for the eye; the last state always shows.
-  if (drawn_ && done != total &&
-      now - last_drawn_ < std::chrono::milliseconds(100)) {
+  if (!is_time(now, done == total)) {
     return;
   }
   last_drawn_ = now;
@@ -122,6 +141,10 @@ void ProgressBar::draw(std::size_t done, std::size_t total) {
   const std::string line = bar_line(
       words_, done, total, std::chrono::duration<double>(now - start_).count(),
       terminal_width() - 1, note_);
+  if (style_ == Style::lines) {
+    std::fputs((line + "\n").c_str(), stderr);
+    return;
+  }
   const bool colour = wants_colour();
   // Not fmt::print(): it throws when the terminal has gone.
   std::fputs(fmt::format("\r{}{}{}\033[K", colour ? "\033[36m" : "", line,

@@ -3,7 +3,9 @@
 //   padding:  40%|████      | 4/10 sequences [00:00<00:01, 5.21it/s]
 //   train:    40%|████      | 4/10 steps [00:00<00:01, 5.21it/s, loss=0.693]
 //
-// Nothing is drawn when standard error is no terminal.
+// Nothing is drawn when standard error is no terminal. In a job of several
+// processes rank 0 alone shows its work: mpirun's standard error is no
+// terminal, so it prints a line every few seconds.
 #pragma once
 
 #include <chrono>
@@ -44,12 +46,16 @@ class ProgressBar {
   void set_note(std::string note) { note_ = std::move(note); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  enum class Style { none, bar, lines };
+
+  static Style style();
+  bool is_time(Clock::time_point now, bool last) const;
   void draw(std::size_t done, std::size_t total);
 
-  using Clock = std::chrono::steady_clock;
   BarWords words_;
   std::string note_;
-  bool on_terminal_;
+  Style style_ = style();
   bool drawn_ = false;
   Clock::time_point start_;
   Clock::time_point last_drawn_;

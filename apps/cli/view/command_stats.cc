@@ -6,9 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "corpus_stats.h"
+#include "headwise/interop/atomic_file.h"
+#include "headwise/interop/journal.h"
 #include "shell/add_command.h"
+#include "shell/deadline.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
+#include "shell/rank_job.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
@@ -25,30 +30,53 @@ constexpr CommandHelp kHelp = {
     .examples =
         R"(  headwise stats --model all-MiniLM-L6-v2 "The cat sat on the mat."
   headwise stats --model all-MiniLM-L6-v2 - --sort previous < page.txt
-  headwise stats --query q.npy --key k.npy --causal --csv)",
+  headwise stats --query q.npy --key k.npy --causal --csv
+  headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt --out stats.txt
+  mpirun -n 8 headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt \
+      --json --out stats.json)",
     .footer =
         R"(Means over the queries that have a key; shares go from 0 to 1:
   entropy    -sum w ln w, in nats: 0 for one key, ln n for n equal weights
   distance   mean distance to the keys, in tokens
   largest    the largest attention weight
   first, previous, self, next, separator   the share of that key
-Cross-attention has no distance, previous, self and next.)"};
+Cross-attention has no distance, previous, self and next.
+With --corpus the means are over the tokens of all sentences. Under mpirun the
+processes divide the sentences; the numbers are the same. To resume an
+interrupted run with --out, run the same command again.)"};
 
 struct StatsFlags {
   ViewedFlags seen;
+  CorpusFlags corpus;
   std::string sort;
   bool json = false;
   bool csv = false;
 };
 
-Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
-  if (flags.json && flags.csv) {
-    return usage("--json and --csv cannot be used together");
-  }
+Outcome print_or_write(const StatsFlags& flags, const Streams& streams,
+                       const std::string& text) {
+  return flags.corpus.out.empty()
+             ? print(streams.out, text)
+             : written(write_file_atomically(flags.corpus.out, text));
+}
+
+FilePlan files_of(const StatsFlags& flags) {
   FilePlan files;
   plan_inputs(files, flags.seen);
-  files.printed("stats");
-  HEADWISE_TRY(files.check());
+  files.input("--corpus", flags.corpus.corpus);
+  if (flags.corpus.out.empty()) {
+    files.printed("stats");
+    return files;
+  }
+  files.output("--out", flags.corpus.out);
+  if (!flags.corpus.corpus.empty()) {
+    files.output("the journal of --out", Journal::path_of(flags.corpus.out));
+  }
+  return files;
+}
+
+Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
+  HEADWISE_TRY(files_of(flags).check());
   const auto heads = read_viewed_heads(flags.seen);
   HEADWISE_TRY(heads);
   HEADWISE_TRY(check_sort(flags.sort, (*heads)->text().cross));
@@ -59,8 +87,9 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   }
   const ViewedText& seen = (*heads)->text();
   if (flags.json || flags.csv) {
-    return print(streams.out,
-                 flags.json ? stats_json(seen, *stats) : stats_csv(*stats));
+    return print_or_write(
+        flags, streams,
+        flags.json ? stats_json(seen, *stats) : stats_csv(*stats));
   }
   std::string head;
   if (seen.model) {
@@ -68,18 +97,79 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
                shown(*seen.model), seen.query_labels.size(),
                seen.cut_tokens == 0 ? "" : "; " + cut_text(seen));
   }
-  return print(streams.out, head + stats_table(*stats));
+  return print_or_write(flags, streams, head + stats_table(*stats));
+}
+
+std::string corpus_head(const CorpusText& text) {
+  std::string head =
+      say({"{}: {} sentences, {} tokens of {}\n",
+           "{3}: {0}의 문장 {1}개, 토큰 {2}개\n"},
+          shown(text.corpus), text.sentences, text.tokens, shown(text.model));
+  if (text.empty != 0) {
+    head += say({"{} sentences are empty\n", "문장 {}개는 비어 있습니다\n"},
+                text.empty);
+  }
+  if (text.cut != 0) {
+    head += say({"{} sentences had more than {} tokens; the rest was cut off\n",
+                 "문장 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
+                text.cut, text.max_tokens);
+  }
+  return head + "\n";
+}
+
+std::string corpus_text(const StatsFlags& flags, const CorpusStats& stats) {
+  if (flags.json) {
+    return stats_json(stats);
+  }
+  return flags.csv ? stats_csv(stats.heads)
+                   : corpus_head(stats.text) + stats_table(stats.heads);
+}
+
+Outcome run_on_corpus(const StatsFlags& flags, const Streams& streams) {
+  const auto joined = join_job(longest_wait(flags.corpus.deadline));
+  HEADWISE_TRY(joined);
+  Communicator& group = **joined;
+  HEADWISE_TRY(agreed(group, files_of(flags).check()));
+  HEADWISE_TRY(agreed(group, check_sort(flags.sort, /*cross=*/false)));
+  CorpusStats stats;
+  HEADWISE_TRY(compute_corpus_stats(group, flags.seen, flags.corpus, stats));
+  if (group.rank() != 0) {
+    return agreed(group, Outcome());
+  }
+  if (!flags.sort.empty()) {
+    sort_by(flags.sort, stats.heads.lines);
+  }
+  HEADWISE_TRY(
+      agreed(group, print_or_write(flags, streams, corpus_text(flags, stats))));
+  remove_journal(flags.corpus);
+  return {};
+}
+
+Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
+  if (flags.json && flags.csv) {
+    return usage("--json and --csv cannot be used together");
+  }
+  HEADWISE_TRY(check_corpus_flags(flags.seen, flags.corpus));
+  return flags.corpus.corpus.empty() ? run_on_one_text(flags, streams)
+                                     : run_on_corpus(flags, streams);
 }
 
 void add_options(const Arguments& command, StatsFlags& flags) {
   flags.seen.command = "stats";
   add_viewed_options(command, flags.seen);
+  command.under("A model and a text")
+      .add_text("--corpus", flags.corpus.corpus, "FILE|-",
+                "one sentence per line: the means over all of them");
   command
       .add_choice("--sort", flags.sort, statistic_names(),
                   "sort by this statistic, largest first")
       .type_name("NAME");
   command.add_flag("--json", flags.json, "print JSON");
   command.add_flag("--csv", flags.csv, "print comma-separated values");
+  command.add_text("--out", flags.corpus.out, "FILE",
+                   "write the result to this file (default: print it)");
+  flags.corpus.save_every.add_option(command);
+  add_deadline_option(command, flags.corpus.deadline);
 }
 
 }  // namespace

@@ -20,19 +20,27 @@ constexpr auto kTexts = std::to_array<Translation>({
      "weights\n  distance   mean distance to the keys, in tokens\n  largest    "
      "the largest attention weight\n  first, previous, self, next, separator   "
      "the share of that key\nCross-attention has no distance, previous, self "
-     "and next.",
+     "and next.\nWith --corpus the means are over the tokens of all sentences. "
+     "Under mpirun the\nprocesses divide the sentences; the numbers are the "
+     "same. To resume an\ninterrupted run with --out, run the same command "
+     "again.",
      "볼 수 있는 키가 있는 쿼리에 대한 평균이며, 비율은 0에서 1 사이입니다.\n  "
      "entropy    -sum w ln w (nat): 키 하나에 집중하면 0, n개에 고르면 ln n\n  "
      "distance   어텐션 가중치로 평균한, 키까지의 거리(토큰 수)\n  largest    "
      "가장 큰 어텐션 가중치\n  first, previous, self, next, separator   그 "
      "키가 받는 비율\n크로스 어텐션에는 distance, previous, self, next가 "
-     "없습니다."},
+     "없습니다.\n--corpus를 주면 모든 문장의 토큰에 대한 평균입니다. "
+     "mpirun으로 "
+     "실행하면\n프로세스들이 문장을 나누며, 숫자는 같습니다. --out을 준 실행이 "
+     "중단되면\n같은 명령을 다시 실행해 이어 갑니다."},
     {"leave the components of queries and keys out of the page",
      "쿼리와 키의 성분을 페이지에서 뺍니다"},
     {"maximum tokens; longer texts are cut (default: the limit set in the "
      "model folder; at most: the model's positions)",
      "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더의 설정, 최대: "
      "모델의 위치 임베딩 수)"},
+    {"one sentence per line: the means over all of them",
+     "한 줄에 문장 하나: 모든 문장에 대한 평균"},
     {"one token per line, one for each query (default: their numbers)",
      "한 줄에 토큰 하나, 쿼리와 같은 개수(기본값: 번호)"},
     {"only these layers, such as 0,2-4 (default: all)",

@@ -42,6 +42,35 @@ std::vector<Statistic> shown_statistics(const HeadStats& stats) {
   return shown;
 }
 
+Json begin_json() {
+  return {{"schema", "headwise.stats"},
+          {"schema_version", 1},
+          {"headwise_version", version()}};
+}
+
+void add_heads(const HeadStats& stats, Json& json) {
+  json["units"] = {{"entropy", "nats"}, {"distance", "tokens"}};
+  json["heads"] = Json::array();
+  for (const HeadLine& line : stats.lines) {
+    Json head = {{"layer", line.layer},
+                 {"head", line.head},
+                 {"queries", line.queries},
+                 {"queries_without_key", line.without_key}};
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      const double mean = line.mean[k];
+      head[std::string(name_of(static_cast<Statistic>(k)))] =
+          std::isnan(mean) ? Json() : Json(static_cast<float>(mean));
+    }
+    json["heads"].push_back(std::move(head));
+  }
+  json["pruned"] = Json::array();
+  for (const PrunedLayer& layer : stats.pruned) {
+    for (const std::size_t head : layer.heads.pruned()) {
+      json["pruned"].push_back({{"layer", layer.layer}, {"head", head}});
+    }
+  }
+}
+
 }  // namespace
 
 std::string stats_table(const HeadStats& stats) {
@@ -97,35 +126,28 @@ std::string stats_csv(const HeadStats& stats) {
 }
 
 std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
-  Json json = {{"schema", "headwise.stats"},
-               {"schema_version", 1},
-               {"headwise_version", version()}};
+  Json json = begin_json();
   if (seen.model) {
     json["model"] = *seen.model;
     json["text"] = *seen.text;
     json["tokens"] = seen.query_labels;
     json["cut_tokens"] = seen.cut_tokens;
   }
-  json["units"] = {{"entropy", "nats"}, {"distance", "tokens"}};
-  json["heads"] = Json::array();
-  for (const HeadLine& line : stats.lines) {
-    Json head = {{"layer", line.layer},
-                 {"head", line.head},
-                 {"queries", line.queries},
-                 {"queries_without_key", line.without_key}};
-    for (std::size_t k = 0; k < kStatistics; ++k) {
-      const double mean = line.mean[k];
-      head[std::string(name_of(static_cast<Statistic>(k)))] =
-          std::isnan(mean) ? Json() : Json(static_cast<float>(mean));
-    }
-    json["heads"].push_back(std::move(head));
-  }
-  json["pruned"] = Json::array();
-  for (const PrunedLayer& layer : stats.pruned) {
-    for (const std::size_t head : layer.heads.pruned()) {
-      json["pruned"].push_back({{"layer", layer.layer}, {"head", head}});
-    }
-  }
+  add_heads(stats, json);
+  return json_text(json, 2);
+}
+
+std::string stats_json(const CorpusStats& corpus) {
+  const CorpusText& text = corpus.text;
+  Json json = begin_json();
+  json["model"] = text.model;
+  json["corpus"] = text.corpus;
+  json["sentences"] = text.sentences;
+  json["tokens"] = text.tokens;
+  json["max_tokens"] = text.max_tokens;
+  json["empty_sentences"] = text.empty;
+  json["cut_sentences"] = text.cut;
+  add_heads(corpus.heads, json);
   return json_text(json, 2);
 }
 

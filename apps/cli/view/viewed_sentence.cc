@@ -1,18 +1,15 @@
 // The heads of a text in a model of BERT's family.
-#include <fmt/format.h>
-
 #include <array>
 #include <utility>
 
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/utf8.h"
 #include "headwise/run/executor.h"
-#include "operation/option_errors.h"
-#include "shell/outcome.h"
+#include "projected_heads.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
-#include "shell/say.h"
 #include "shell/threads.h"
+#include "token_limit.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -38,8 +35,6 @@ class ViewedSentence : public ViewedHeads {
   Status visit(bool steps, const SeeLayer& see) const override;
 
  private:
-  // Errors: invalid_argument for --max-tokens.
-  Status set_limit(const ViewedFlags& flags);
   Status see_layer(std::size_t number, TensorView<const float, 3> hidden,
                    bool steps, const SeeLayer& see) const;
 
@@ -49,29 +44,16 @@ class ViewedSentence : public ViewedHeads {
   Tensor<bool, 2> separators_;
 };
 
-Status ViewedSentence::set_limit(const ViewedFlags& flags) {
-  constexpr std::size_t kFewest = 2;  // [CLS] and [SEP]
-  const ModelSettings& settings = model_.settings();
-  text_.most_tokens = settings.config.max_positions;
-  text_.max_tokens = flags.max_tokens.value_or(settings.max_tokens);
-  text_.max_tokens_from = flags.max_tokens
-                              ? "--max-tokens"
-                              : say({"{} of {}", "{1}의 {0}"},
-                                    settings.max_tokens_key, flags.model);
-  if (text_.max_tokens < kFewest || text_.max_tokens > text_.most_tokens) {
-    return bad_option("--max-tokens", std::to_string(text_.max_tokens),
-                      fmt::format("{} to {}, the positions of {}", kFewest,
-                                  text_.most_tokens, flags.model));
-  }
-  return ok();
-}
-
 Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
   const ModelSettings& settings = model_.settings();
   auto layers = parse_layers(flags.layers, settings.config.num_layers);
   HEADWISE_TRY(layers);
   layers_ = *std::move(layers);
-  HEADWISE_TRY(set_limit(flags));
+  const auto limit = token_limit(flags, settings);
+  HEADWISE_TRY(limit);
+  text_.max_tokens = limit->tokens;
+  text_.max_tokens_from = limit->from;
+  text_.most_tokens = limit->most;
   auto encoded = model_.tokenizer().encode(text, text_.max_tokens);
   HEADWISE_TRY(encoded);
   auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
@@ -103,11 +85,8 @@ Status ViewedSentence::see_layer(std::size_t number,
   }
   const MultiHeadAttention& attention =
       model_.encoder().layers()[number].attention;
-  const auto query =
-      attention.params()->w_q.forward(hidden, "hidden", executor_);
-  const auto key = attention.params()->w_k.forward(hidden, "hidden", executor_);
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
+  const auto projected = ProjectedHeads::of(attention, hidden, executor_);
+  HEADWISE_TRY(projected);
   Trace trace;
   if (steps) {
     trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
@@ -116,15 +95,11 @@ Status ViewedSentence::see_layer(std::size_t number,
     plain.executor = &executor_;
     HEADWISE_TRY(attention.forward(hidden, hidden, hidden, plain, {}, &trace));
   }
-  const MultiHeadAttentionConfig& config = attention.config();
-  const auto heads_of = [&](const Tensor<float, 3>& x, std::size_t heads) {
-    return TensorView<const float, 4>(
-        x.data(), {1, hidden.extent(1), heads, *config.head_dim});
-  };
+  const std::size_t tokens = hidden.extent(1);
   return see({.number = number,
               .heads = std::move(kept),
-              .query = heads_of(*query, config.num_heads),
-              .key = heads_of(*key, *config.num_kv_heads),
+              .query = projected->query(0, tokens),
+              .key = projected->key(0, tokens),
               .steps = trace.steps()});
 }
 

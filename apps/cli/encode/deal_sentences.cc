@@ -1,0 +1,55 @@
+#include "deal_sentences.h"
+
+#include <algorithm>
+
+namespace headwise::cli {
+namespace {
+
+// So many ranges per rank that their lengths hardly differ in sum.
+constexpr std::size_t kRangesOfARank = 64;
+constexpr std::size_t kLongest = 1024;
+
+std::vector<RowRange> not_done(std::size_t rows, std::vector<RowRange> done) {
+  std::ranges::sort(done, {}, &RowRange::first);
+  done.push_back({rows, 0});
+  std::vector<RowRange> gaps;
+  std::size_t next = 0;
+  for (const RowRange& range : done) {
+    if (range.first > next) {
+      gaps.push_back({next, range.first - next});
+    }
+    next = range.end();
+  }
+  return gaps;
+}
+
+}  // namespace
+
+std::vector<std::vector<RowRange>> deal_sentences(
+    std::span<const std::string_view> sentences,
+    const std::vector<RowRange>& done, std::size_t most_bytes,
+    std::size_t ranks) {
+  constexpr std::size_t kOfEachSentence = 8;  // its special tokens
+  const std::size_t longest =
+      ranks == 1
+          ? kLongest
+          : std::clamp<std::size_t>(sentences.size() / (kRangesOfARank * ranks),
+                                    1, kLongest);
+  std::vector<std::vector<RowRange>> dealt(ranks);
+  std::vector<std::size_t> loads(ranks);
+  for (const RowRange& gap : not_done(sentences.size(), done)) {
+    for (std::size_t first = gap.first; first < gap.end(); first += longest) {
+      const RowRange range = {first, std::min(longest, gap.end() - first)};
+      const auto to = static_cast<std::size_t>(std::ranges::min_element(loads) -
+                                               loads.begin());
+      for (std::size_t n = range.first; n < range.end(); ++n) {
+        loads[to] +=
+            kOfEachSentence + std::min(sentences[n].size(), most_bytes);
+      }
+      dealt[to].push_back(range);
+    }
+  }
+  return dealt;
+}
+
+}  // namespace headwise::cli

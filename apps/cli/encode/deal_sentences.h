@@ -1,0 +1,22 @@
+// Which sentences each process encodes.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headwise/interop/row_parts.h"
+
+namespace headwise::cli {
+
+// Deals the sentences that are not in `done` to the ranks: short ranges, one
+// after another, each to the rank with the least text so far. `most_bytes` is
+// the length from which a longer sentence takes no more time. The same on every
+// rank; the ranges of a rank are in order.
+std::vector<std::vector<RowRange>> deal_sentences(
+    std::span<const std::string_view> sentences,
+    const std::vector<RowRange>& done, std::size_t most_bytes,
+    std::size_t ranks);
+
+}  // namespace headwise::cli

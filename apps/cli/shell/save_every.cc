@@ -1,0 +1,23 @@
+#include "save_every.h"
+
+#include <algorithm>
+
+#include "args.h"
+
+namespace headwise::cli {
+
+void SaveEvery::add_option(const Arguments& command) {
+  command
+      .add_number("--save-every", seconds_,
+                  "seconds after which finished work is saved to resume from "
+                  "(default 30)")
+      .advanced();
+}
+
+std::chrono::seconds SaveEvery::interval() const {
+  constexpr std::size_t kDefault = 30;
+  constexpr std::size_t kMost = 1'000'000'000;
+  return std::chrono::seconds(std::min(seconds_.value_or(kDefault), kMost));
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,24 @@
+// --save-every: how often a command saves what it has done, to resume from.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace headwise::cli {
+
+class Arguments;
+
+// Holds the option in seconds.
+class SaveEvery {
+ public:
+  void add_option(const Arguments& command);
+
+  bool given() const { return seconds_.has_value(); }
+  std::chrono::seconds interval() const;
+
+ private:
+  std::optional<std::size_t> seconds_;
+};
+
+}  // namespace headwise::cli

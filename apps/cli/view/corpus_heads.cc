@@ -1,0 +1,202 @@
+#include "corpus_heads.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "headwise/attention/statistics.h"
+#include "headwise/base/tensor.h"
+#include "kept_heads.h"
+#include "projected_heads.h"
+#include "viewed_heads.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::size_t kCounts = 3;  // tokens, empty, cut
+
+// Sentences that go through the layers together, at most this many tokens:
+// what they become stays in the caches.
+constexpr std::size_t kMostTokens = 512;
+
+std::vector<RaggedTokens> parts_of(RaggedTokens ids) {
+  std::vector<RaggedTokens> parts;
+  std::size_t held = 0;
+  for (auto& sentence : ids) {
+    if (parts.empty() || held + sentence.size() > kMostTokens) {
+      parts.emplace_back();
+      held = 0;
+    }
+    held += sentence.size();
+    parts.back().push_back(std::move(sentence));
+  }
+  return parts;
+}
+
+// Statistics of one sequence; only of queries and keys.
+Result<PooledStatistics> pooled_of(TensorView<const float, 4> query,
+                                   TensorView<const float, 4> key,
+                                   TensorView<const bool, 2> separators,
+                                   const Executor& executor) {
+  Extents<4> no_value = key.extents();
+  Extents<4> no_output = query.extents();
+  no_value[3] = 0;
+  no_output[3] = 0;
+  AttentionOptions options;
+  options.executor = &executor;
+  auto done = attention_statistics(
+      query, key, TensorView<const float, 4>(nullptr, no_value),
+      {.output = TensorView<float, 4>(nullptr, no_output)}, options,
+      {.statistics = {.rows = true, .separators = separators}});
+  HEADWISE_TRY(done);
+  return std::move(done->pooled);
+}
+
+}  // namespace
+
+// ---- Sums. ----
+
+void CorpusSums::add(const CorpusSums& group) {
+  statistics.add(group.statistics);
+  tokens += group.tokens;
+  empty += group.empty;
+  cut += group.cut;
+}
+
+std::vector<double> CorpusSums::numbers() const {
+  const auto values = statistics.values();
+  std::vector<double> all(values.begin(), values.end());
+  for (const std::size_t count : {tokens, empty, cut}) {
+    all.push_back(static_cast<double>(count));
+  }
+  return all;
+}
+
+void CorpusSums::set_numbers(std::span<const double> numbers) {
+  const auto values = statistics.values();
+  std::ranges::copy(numbers.first(values.size()), values.begin());
+  const auto counts = numbers.last(kCounts);
+  tokens = static_cast<std::size_t>(counts[0]);
+  empty = static_cast<std::size_t>(counts[1]);
+  cut = static_cast<std::size_t>(counts[2]);
+}
+
+std::size_t CorpusSums::count_numbers(std::size_t heads) {
+  return CorpusSums(heads).numbers().size();
+}
+
+// ---- A group. ----
+
+CorpusHeads::CorpusHeads(const SentenceEncoder& model,
+                         const std::vector<std::size_t>& layers,
+                         std::size_t max_tokens, const Executor& executor)
+    : model_(model),
+      layers_(layers),
+      max_tokens_(max_tokens),
+      executor_(executor) {
+  const Vocabulary& vocabulary = model.tokenizer().vocabulary();
+  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+    is_separator_.push_back(
+        is_separator(vocabulary.token(static_cast<TokenId>(id))));
+  }
+  for (const std::size_t layer : layers) {
+    heads_ += kept_heads(model.settings().config, layer).numbers().size();
+  }
+}
+
+Status CorpusHeads::add_layer(std::size_t layer,
+                              TensorView<const float, 3> hidden,
+                              const RaggedTokens& ids, const Executor& executor,
+                              std::vector<OfSequence>& sequences) const {
+  if (kept_heads(model_.settings().config, layer).none()) {
+    return ok();
+  }
+  const auto projected = ProjectedHeads::of(
+      model_.encoder().layers()[layer].attention, hidden, executor);
+  HEADWISE_TRY(projected);
+  std::size_t first = 0;
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    const std::size_t count = ids[n].size();
+    auto separators = Tensor<bool, 2>::create({1, count});
+    HEADWISE_TRY(separators);
+    for (std::size_t t = 0; t < count; ++t) {
+      (*separators)(0, t) = is_separator_[static_cast<std::size_t>(ids[n][t])];
+    }
+    auto pooled =
+        pooled_of(projected->query(first, count), projected->key(first, count),
+                  *separators, executor);
+    HEADWISE_TRY(pooled);
+    sequences[n].push_back(*std::move(pooled));
+    first += count;
+  }
+  return ok();
+}
+
+Result<std::vector<CorpusHeads::OfSequence>> CorpusHeads::statistics_of(
+    const RaggedTokens& ids, const Executor& executor) const {
+  std::vector<OfSequence> sequences(ids.size());
+  BertOptions options;
+  options.before_layer = layers_.back() + 1;
+  options.executor = &executor;
+  options.before_each = [&](std::size_t layer,
+                            TensorView<const float, 3> hidden) {
+    const bool wanted = std::ranges::find(layers_, layer) != layers_.end();
+    return wanted ? add_layer(layer, hidden, ids, executor, sequences) : ok();
+  };
+  const auto done = model_.encoder().forward(ids, options);
+  HEADWISE_TRY(done);
+  return sequences;
+}
+
+Result<CorpusSums> CorpusHeads::sums_of(std::span<const std::string_view> group,
+                                        const Progress& progress) const {
+  auto tokens = model_.tokenize(
+      group, {.max_tokens = max_tokens_, .executor = &executor_});
+  const auto alone = Executor::with_threads(1);
+  HEADWISE_TRY(tokens);
+  HEADWISE_TRY(alone);
+  CorpusSums sums(heads_);
+  for (std::size_t n = 0; n < group.size(); ++n) {
+    constexpr std::size_t kSpecialTokens = 2;
+    const std::size_t count = tokens->ids[n].size();
+    sums.tokens += count;
+    sums.empty += count <= kSpecialTokens && tokens->cut[n] == 0 ? 1 : 0;
+    sums.cut += tokens->cut[n] != 0 ? 1 : 0;
+  }
+  const std::vector<RaggedTokens> parts = parts_of(std::move(tokens->ids));
+  std::vector<std::vector<OfSequence>> found(parts.size());
+  std::vector<Status> said(parts.size(), ok());
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::size_t finished = 0;
+  executor_.run_workers(
+      std::min(executor_.threads(), parts.size()), [&](std::size_t) {
+        for (std::size_t n = next++; n < parts.size(); n = next++) {
+          auto done = statistics_of(parts[n], *alone);
+          said[n] = done ? ok() : Status(done.error());
+          const std::scoped_lock lock(mutex);
+          finished += parts[n].size();
+          if (done) {
+            found[n] = *std::move(done);
+          }
+          if (progress) {
+            progress(finished, group.size());
+          }
+        }
+      });
+  for (std::size_t n = 0; n < parts.size(); ++n) {
+    HEADWISE_TRY(said[n]);
+    for (const OfSequence& sequence : found[n]) {
+      std::size_t first_head = 0;
+      for (const PooledStatistics& layer : sequence) {
+        sums.statistics.add(first_head, layer);
+        first_head += layer.rows.size();
+      }
+    }
+  }
+  return sums;
+}
+
+}  // namespace headwise::cli
