@@ -237,26 +237,41 @@ Status ParamGradients::sum_norm(const Group& group, const Terms& terms,
   return ok();
 }
 
-Status ParamGradients::sum_group(const Group& group, const Terms& terms,
-                                 const Executor& executor,
+Status ParamGradients::sum_table(const Group& group, const Terms& terms,
                                  std::vector<Tensor<float, 1>>& gradients) {
-  const RowRange rows = own_rows(group.weight);
-  if (group.kind == Kind::norm) {
-    return sum_norm(group, terms, executor, gradients);
+  auto ids = Tensor<TokenId, 2>::create_unset({1, batch_->rows()});
+  HEADWISE_TRY(ids);
+  std::memcpy(ids->data(), terms.x.data(), ids->size() * sizeof(TokenId));
+  auto table = embedding_gradient(*ids, terms.d_y, own_rows(group.weight),
+                                  batch_->offsets());
+  HEADWISE_TRY(table);
+  gradients[group.weight] = flat(*std::move(table));
+  return ok();
+}
+
+// The sequences lie where they were received.
+Status ParamGradients::sum_projection(
+    const Group& group, std::size_t before, const Executor& executor,
+    std::vector<Tensor<float, 1>>& gradients) {
+  std::size_t count = 0;
+  for (std::size_t from = 0; from < shards_.ranks(); ++from) {
+    count += batch_->sequences(from).size();
   }
-  if (group.kind == Kind::table) {
-    auto ids = Tensor<TokenId, 2>::create_unset({1, batch_->rows()});
-    HEADWISE_TRY(ids);
-    std::memcpy(ids->data(), terms.x.data(), ids->size() * sizeof(TokenId));
-    auto table = embedding_gradient(*ids, terms.d_y, rows, batch_->offsets());
-    HEADWISE_TRY(table);
-    gradients[group.weight] = flat(*std::move(table));
-    return ok();
+  std::vector<ProjectionTerms> sequences(count);
+  for (std::size_t from = 0; from < shards_.ranks(); ++from) {
+    const std::size_t all = batch_->rows(from);
+    const float* const x = in_[from].data() + all * before;
+    const float* const d_y = x + all * group.x_size;
+    auto number = batch_->sequences(from).begin();
+    batch_->for_each(from, [&](std::size_t, std::size_t row, std::size_t rows) {
+      sequences[*number++] = {
+          {x + row * group.x_size, {rows, group.x_size}},
+          {d_y + row * group.d_y_size, {rows, group.d_y_size}}};
+    });
   }
-  auto weight = projection_weight_gradient(terms.x, terms.d_y, rows,
-                                           batch_->offsets(), executor);
-  auto bias = projection_bias_gradient(terms.d_y, own_rows(group.bias),
-                                       batch_->offsets());
+  auto weight = projection_weight_gradient(sequences, group.x_size,
+                                           own_rows(group.weight), executor);
+  auto bias = projection_bias_gradient(sequences, own_rows(group.bias));
   HEADWISE_TRY(weight);
   HEADWISE_TRY(bias);
   gradients[group.weight] = flat(*std::move(weight));
@@ -269,11 +284,16 @@ Result<std::vector<Tensor<float, 1>>> ParamGradients::sum(
   std::vector<Tensor<float, 1>> gradients(shards_.params().size());
   std::size_t before = 0;
   for (const Group& group : groups_) {
-    if (has_rows(rank_, group)) {
-      HEADWISE_TRY(
-          sum_group(group, gather(group, before), executor, gradients));
-      before += group.size();
+    if (!has_rows(rank_, group)) {
+      continue;
     }
+    HEADWISE_TRY(
+        group.kind == Kind::projection
+            ? sum_projection(group, before, executor, gradients)
+        : group.kind == Kind::norm
+            ? sum_norm(group, gather(group, before), executor, gradients)
+            : sum_table(group, gather(group, before), gradients));
+    before += group.size();
   }
   return gradients;
 }

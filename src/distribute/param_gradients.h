@@ -70,8 +70,10 @@ class ParamGradients final : public ParamTerms {
              TensorView<const float, 2> d_y);
   // `before`: the numbers per token of the groups before it.
   Terms gather(const Group& group, std::size_t before);
-  Status sum_group(const Group& group, const Terms& terms,
-                   const Executor& executor,
+  Status sum_projection(const Group& group, std::size_t before,
+                        const Executor& executor,
+                        std::vector<Tensor<float, 1>>& gradients);
+  Status sum_table(const Group& group, const Terms& terms,
                    std::vector<Tensor<float, 1>>& gradients);
   Status sum_norm(const Group& group, const Terms& terms,
                   const Executor& executor,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -29,11 +30,8 @@ constexpr std::size_t kTaskCopies = 64;
 // what a projection sums over, d_y is its input and x its parameters.
 class WeightGradient {
  public:
-  static Result<WeightGradient> create(TensorView<const float, 3> x,
-                                       TensorView<const float, 3> d_y,
-                                       RowRange outputs,
+  static Result<WeightGradient> create(std::size_t in, RowRange outputs,
                                        const Executor& executor) {
-    const std::size_t in = x.extent(2);
     const std::size_t out = outputs.count;
     auto weight = Tensor<float, 2>::create({out, in});
     auto strips = Tensor<float, 2>::create_unset(
@@ -42,25 +40,29 @@ class WeightGradient {
     HEADWISE_TRY(weight);
     HEADWISE_TRY(strips);
     HEADWISE_TRY(turned);
-    return WeightGradient(x, d_y, outputs, executor, *std::move(weight),
+    return WeightGradient(outputs, executor, *std::move(weight),
                           *std::move(strips), *std::move(turned));
   }
 
-  void add(const TokenBlock& block) {
+  // A block of tokens.
+  void add(const ProjectionTerms& block) {
     if (weight_.size() == 0) {
       return;
     }
-    for (std::size_t t = 0; t < block.count; ++t) {
-      live_[t] = is_live(block.b, block.first + t);
+    const auto [tokens, in] = block.x.extents();
+    for (std::size_t t = 0; t < tokens; ++t) {
+      live_[t] = is_live(block.d_y, t);
     }
-    spread(kernels::count_strips(x_.extent(2)),
-           [&](std::size_t strip) { pack_strip(block, strip); });
+    spread(kernels::count_strips(in),
+           [&](std::size_t strip) { pack_strip(block.x, strip); });
     const std::size_t out = outputs_.count;
     spread((out + kTaskCopies - 1) / kTaskCopies, [&](std::size_t part) {
-      turn(block, part * kTaskCopies, std::min(out, (part + 1) * kTaskCopies));
+      turn(block.d_y, part * kTaskCopies,
+           std::min(out, (part + 1) * kTaskCopies));
     });
-    spread((out + kTaskRows - 1) / kTaskRows, [&](std::size_t part) {
-      multiply(block, part * kTaskRows, std::min(out, (part + 1) * kTaskRows));
+    spread((out + kTaskRows - 1) / kTaskRows, [&, tokens = tokens](
+                                                  std::size_t part) {
+      multiply(tokens, part * kTaskRows, std::min(out, (part + 1) * kTaskRows));
     });
   }
 
@@ -72,13 +74,10 @@ class WeightGradient {
   }
 
  private:
-  WeightGradient(TensorView<const float, 3> x, TensorView<const float, 3> d_y,
-                 RowRange outputs, const Executor& executor,
+  WeightGradient(RowRange outputs, const Executor& executor,
                  Tensor<float, 2> weight, Tensor<float, 2> strips,
                  Tensor<float, 2> turned)
-      : x_(x),
-        d_y_(d_y),
-        outputs_(outputs),
+      : outputs_(outputs),
         executor_(&executor),
         weight_(std::move(weight)),
         strips_(std::move(strips)),
@@ -94,9 +93,9 @@ class WeightGradient {
     });
   }
 
-  bool is_live(std::size_t b, std::size_t l) const {
-    for (std::size_t o = 0; o < d_y_.extent(2); ++o) {
-      if (d_y_(b, l, o) != 0) {
+  static bool is_live(TensorView<const float, 2> d_y, std::size_t t) {
+    for (std::size_t o = 0; o < d_y.extent(1); ++o) {
+      if (d_y(t, o) != 0) {
         return true;
       }
     }
@@ -104,29 +103,31 @@ class WeightGradient {
   }
 
   // The x of a token that is left out counts as 0.
-  void pack_strip(const TokenBlock& block, std::size_t strip) {
+  void pack_strip(TensorView<const float, 2> x, std::size_t strip) {
+    const auto [tokens, in] = x.extents();
     const std::size_t first = strip * kStripFeatures;
-    const std::size_t features = std::min(kStripFeatures, x_.extent(2) - first);
-    float* to = strips_.data() + strip * strip_size(block.count);
+    const std::size_t features = std::min(kStripFeatures, in - first);
+    float* to = strips_.data() + strip * strip_size(tokens);
     std::fill_n(to, kStripFeatures, 0.0f);
-    for (std::size_t t = 0; t < block.count; ++t) {
+    for (std::size_t t = 0; t < tokens; ++t) {
       to += kStripFeatures;
       std::fill_n(to, kStripFeatures, 0.0f);
       for (std::size_t f = 0; live_[t] && f < features; ++f) {
-        to[f] = x_(block.b, block.first + t, first + f);
+        to[f] = x(t, first + f);
       }
     }
   }
 
-  void turn(const TokenBlock& block, std::size_t begin, std::size_t end) {
-    for (std::size_t t = 0; t < block.count; ++t) {
+  void turn(TensorView<const float, 2> d_y, std::size_t begin,
+            std::size_t end) {
+    for (std::size_t t = 0; t < d_y.extent(0); ++t) {
       for (std::size_t o = begin; o < end; ++o) {
-        turned_(o, t) = d_y_(block.b, block.first + t, outputs_.first + o);
+        turned_(o, t) = d_y(t, outputs_.first + o);
       }
     }
   }
 
-  void multiply(const TokenBlock& block, std::size_t begin, std::size_t end) {
+  void multiply(std::size_t tokens, std::size_t begin, std::size_t end) {
     std::array<const float*, kTaskRows> rows{};
     std::array<float*, kTaskRows> sums{};
     for (std::size_t o = begin; o < end; ++o) {
@@ -134,11 +135,9 @@ class WeightGradient {
       sums[o - begin] = &weight_(o, 0);
     }
     kernels::gemm().add({rows.data(), 1, sums.data(), end - begin},
-                        strips_.data(), block.count, x_.extent(2));
+                        strips_.data(), tokens, weight_.extent(1));
   }
 
-  TensorView<const float, 3> x_;
-  TensorView<const float, 3> d_y_;
   RowRange outputs_;
   const Executor* executor_;
   Tensor<float, 2> weight_;
@@ -147,38 +146,90 @@ class WeightGradient {
   std::array<bool, kTokenBlock> live_{};
 };
 
+// The rows [first, first + count) of sequence b.
+TensorView<const float, 2> rows_of(TensorView<const float, 3> x, std::size_t b,
+                                   std::size_t first, std::size_t count) {
+  const float* const data = x.size() == 0 ? x.data() : &x(b, first, 0);
+  return {data, {count, x.extent(2)}, {x.stride(1), x.stride(2)}};
+}
+
+ProjectionTerms rows_of(const ProjectionTerms& terms, std::size_t first,
+                        std::size_t count) {
+  const auto cut = [&](TensorView<const float, 2> x) {
+    return TensorView<const float, 2>(x.size() == 0 ? x.data() : &x(first, 0),
+                                      {count, x.extent(1)},
+                                      {x.stride(0), x.stride(1)});
+  };
+  return {cut(terms.x), cut(terms.d_y)};
+}
+
+// Calls add(block) for each block of each sequence.
+template <class Add>
+void for_each_block(std::span<const ProjectionTerms> sequences,
+                    const Add& add) {
+  for (const ProjectionTerms& sequence : sequences) {
+    const std::size_t tokens = sequence.d_y.extent(0);
+    for (std::size_t first = 0; first < tokens; first += kTokenBlock) {
+      add(rows_of(sequence, first, std::min(kTokenBlock, tokens - first)));
+    }
+  }
+}
+
+// The sequences of a batch, one after another.
+std::vector<ProjectionTerms> sequences_of(
+    TensorView<const float, 3> x, TensorView<const float, 3> d_y,
+    TensorView<const std::int64_t, 1> offsets) {
+  std::vector<ProjectionTerms> sequences;
+  const bool ragged = offsets.data() != nullptr;
+  const std::size_t L = x.extent(1);
+  const std::size_t count = ragged   ? offsets.extent(0) - 1
+                            : L == 0 ? 0
+                                     : x.extent(0);
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto first = ragged ? static_cast<std::size_t>(offsets(n)) : 0;
+    const auto end = ragged ? static_cast<std::size_t>(offsets(n + 1)) : L;
+    const std::size_t b = ragged ? 0 : n;
+    if (first != end) {
+      sequences.push_back({rows_of(x, b, first, end - first),
+                           rows_of(d_y, b, first, end - first)});
+    }
+  }
+  return sequences;
+}
+
 }  // namespace
 }  // namespace headwise::inline HEADWISE_ABI
 
 namespace headwise::internal::inline HEADWISE_ABI {
 
 Result<Tensor<float, 2>> projection_weight_gradient(
-    TensorView<const float, 3> x, TensorView<const float, 3> d_y,
-    RowRange outputs, TensorView<const std::int64_t, 1> offsets,
-    const Executor& executor) {
-  auto weight = WeightGradient::create(x, d_y, outputs, executor);
+    std::span<const ProjectionTerms> sequences, std::size_t in_features,
+    RowRange outputs, const Executor& executor) {
+  auto weight = WeightGradient::create(in_features, outputs, executor);
   HEADWISE_TRY(weight);
-  for_each_token_block(x.extent(0), x.extent(1), offsets,
-                       [&](const TokenBlock& block) { weight->add(block); });
+  for_each_block(sequences,
+                 [&](const ProjectionTerms& block) { weight->add(block); });
   return std::move(*weight).weight();
 }
 
 Result<Tensor<float, 1>> projection_bias_gradient(
-    TensorView<const float, 3> d_y, RowRange outputs,
-    TensorView<const std::int64_t, 1> offsets) {
+    std::span<const ProjectionTerms> sequences, RowRange outputs) {
   auto bias = Tensor<float, 1>::create({outputs.count});
+  auto sum = Tensor<float, 1>::create_unset({outputs.count});
   HEADWISE_TRY(bias);
+  HEADWISE_TRY(sum);
   const FloatEnvironment environment;
-  for_each_token_block(
-      d_y.extent(0), d_y.extent(1), offsets, [&](const TokenBlock& block) {
-        for (std::size_t o = 0; o < outputs.count; ++o) {
-          float sum = 0;
-          for (std::size_t t = 0; t < block.count; ++t) {
-            sum += d_y(block.b, block.first + t, outputs.first + o);
-          }
-          (*bias)(o) += sum;
-        }
-      });
+  for_each_block(sequences, [&](const ProjectionTerms& block) {
+    std::ranges::fill(sum->elements(), 0.0f);
+    for (std::size_t t = 0; t < block.d_y.extent(0); ++t) {
+      for (std::size_t o = 0; o < outputs.count; ++o) {
+        (*sum)(o) += block.d_y(t, outputs.first + o);
+      }
+    }
+    for (std::size_t o = 0; o < outputs.count; ++o) {
+      (*bias)(o) += (*sum)(o);
+    }
+  });
   for (float& x : bias->elements()) {
     x = std::isnan(x) ? kNaN : x;
   }
@@ -227,11 +278,12 @@ Result<LinearGradients> Linear::backward_params(
                            "(B, L, out_features)", {{B, L, out_features()}}));
   HEADWISE_TRY(check_token_offsets("linear", B, L, offsets));
   HEADWISE_TRY(check_target());
-  auto weight = projection_weight_gradient(x, d_y, {0, out_features()}, offsets,
-                                           executor);
+  const auto sequences = sequences_of(x, d_y, offsets);
+  auto weight = projection_weight_gradient(sequences, in_features(),
+                                           {0, out_features()}, executor);
   HEADWISE_TRY(weight);
-  auto bias = projection_bias_gradient(
-      d_y, {0, has_bias() ? out_features() : 0}, offsets);
+  auto bias =
+      projection_bias_gradient(sequences, {0, has_bias() ? out_features() : 0});
   HEADWISE_TRY(bias);
   return LinearGradients{*std::move(weight), *std::move(bias)};
 } catch (...) {

@@ -1,7 +1,8 @@
 // The gradients of a projection's parameters, for some of its output features.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <span>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -13,17 +14,22 @@
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {
 
-// (outputs.count, in_features), from x (B, L, in_features) and the whole d_y
-// (B, L, out_features): a token counts if any of its d_y is not 0. Tensors and
-// offsets were checked. Errors: out_of_memory.
+// The terms of the gradients, for tokens of one sequence: x (tokens,
+// in_features) and the whole d_y (tokens, out_features), as a token counts if
+// any of its d_y is not 0.
+struct ProjectionTerms {
+  TensorView<const float, 2> x;
+  TensorView<const float, 2> d_y;
+};
+
+// (outputs.count, in_features), from whole sequences in order. Errors:
+// out_of_memory.
 Result<Tensor<float, 2>> projection_weight_gradient(
-    TensorView<const float, 3> x, TensorView<const float, 3> d_y,
-    RowRange outputs, TensorView<const std::int64_t, 1> offsets,
-    const Executor& executor);
+    std::span<const ProjectionTerms> sequences, std::size_t in_features,
+    RowRange outputs, const Executor& executor);
 // (outputs.count)
 Result<Tensor<float, 1>> projection_bias_gradient(
-    TensorView<const float, 3> d_y, RowRange outputs,
-    TensorView<const std::int64_t, 1> offsets);
+    std::span<const ProjectionTerms> sequences, RowRange outputs);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
@@ -32,5 +38,6 @@ namespace headwise::inline HEADWISE_ABI {
 
 using internal::projection_bias_gradient;
 using internal::projection_weight_gradient;
+using internal::ProjectionTerms;
 
 }  // namespace headwise::inline HEADWISE_ABI
