@@ -209,7 +209,7 @@ Status Communicator::conclude(const Result<std::string>& decided) {
   if (!decided) {
     return decided.error();
   }
-  const Status status = status_of(*decided);
+  Status status = status_of(*decided);
   if (!status) {
     // A rank that hears of it first must not end the others' waits for it.
     state_->failed = status.error();

@@ -50,7 +50,7 @@ class Route {
   const Share& operator[](std::size_t n) const { return stops_[n]; }
   double& arrival(std::size_t n) { return arrivals_[n]; }
   // Those that the n-th sends to.
-  std::size_t targets_begin(std::size_t n) const { return n * kFanOut + 1; }
+  static std::size_t targets_begin(std::size_t n) { return n * kFanOut + 1; }
   std::size_t targets_end(std::size_t n) const {
     return std::min(targets_begin(n) + kFanOut, size());
   }
@@ -176,7 +176,7 @@ class GatheredClock {
     }
     return last;
   }
-  bool arrives_first() const { return true; }
+  static bool arrives_first() { return true; }
 
  private:
   double latency_;

@@ -122,7 +122,7 @@ Result<bool> MpiChannel::wait(const MpiTransfer& transfer,
   Questions questions(until);
   for (Pause pause;; pause.take()) {
     (void)advance();
-    const auto state = transfer.state();
+    auto state = transfer.state();
     if (!state || *state) {
       return state;
     }
