@@ -35,6 +35,10 @@ int failures_of(FunctionRef<Status(Communicator&, Ready&)> work) {
                          }
                          Status status = work(group, ready);
                          failing_allocation() = 0;
+                         if (!status) {  // it has ended, with all transfers
+                           EXPECT_FALSE(group.start_send({}, group.rank()))
+                               << failing;
+                         }
                          return status;
                        }).value();
     if (std::ranges::all_of(ended, [](const Status& s) { return bool{s}; })) {
