@@ -24,7 +24,7 @@ std::string with_checksum(const std::string& line) {
 
 Json json_of(const RowPiece& piece) {
   Json ranges = Json::array();
-  for (const RowRange& range : piece.ranges) {
+  for (const RowInterval& range : piece.ranges) {
     ranges.push_back(Json(std::vector<std::size_t>{range.first, range.count}));
   }
   return {{"ranges", ranges},
@@ -51,7 +51,7 @@ std::optional<RowPiece> piece_of(const Json& json) {
 // Whether the ranges are rows of the array, in order.
 bool fits(const RowPiece& piece, std::size_t rows) {
   std::size_t from = 0;
-  for (const RowRange& range : piece.ranges) {
+  for (const RowInterval& range : piece.ranges) {
     if (range.first < from || range.first > rows ||
         range.count > rows - range.first) {
       return false;
@@ -79,7 +79,7 @@ std::optional<std::size_t> bytes_of(const std::vector<RowPiece>& pieces,
 
 std::size_t rows_of(const RowPiece& piece) {
   std::size_t rows = 0;
-  for (const RowRange& range : piece.ranges) {
+  for (const RowInterval& range : piece.ranges) {
     rows += range.count;
   }
   return rows;

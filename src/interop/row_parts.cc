@@ -44,7 +44,7 @@ class SeenRows {
   template <class Visit>
   bool each(const std::vector<RowPiece>& pieces, const Visit& visit) {
     for (const RowPiece& piece : pieces) {
-      for (const RowRange& range : piece.ranges) {
+      for (const RowInterval& range : piece.ranges) {
         for (std::size_t row = range.first; row < range.end(); ++row) {
           if (!visit(seen_[row])) {
             return false;
@@ -90,13 +90,13 @@ Result<std::vector<RowPartFile>> open_parts(const std::string& folder,
 
 // Where the rows of a range are.
 struct Source {
-  RowRange range;
+  RowInterval range;
   std::span<const std::byte> bytes;
 };
 
 void add_sources(const RowPiece& piece, std::span<const std::byte>& bytes,
                  std::size_t row_bytes, std::vector<Source>& sources) {
-  for (const RowRange& range : piece.ranges) {
+  for (const RowInterval& range : piece.ranges) {
     const std::size_t size = range.count * row_bytes;
     sources.push_back({range, bytes.first(size)});
     bytes = bytes.subspan(size);

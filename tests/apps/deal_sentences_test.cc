@@ -20,9 +20,9 @@ std::vector<std::string> lines(std::size_t count) {
   return made;
 }
 
-std::vector<std::vector<RowRange>> deal(const std::vector<std::string>& lines,
-                                        const std::vector<RowRange>& done,
-                                        std::size_t ranks) {
+std::vector<std::vector<RowInterval>> deal(
+    const std::vector<std::string>& lines, const std::vector<RowInterval>& done,
+    std::size_t ranks) {
   const std::vector<std::string_view> views(lines.begin(), lines.end());
   return deal_sentences(views, done, kMostBytes, ranks);
 }
@@ -31,13 +31,13 @@ TEST(DealSentencesTest, EverySentenceIsDealtOnceOrDone) {
   for (const std::size_t count : {1u, 3u, 100u, 5000u}) {
     const auto sentences = lines(count);
     for (const std::size_t ranks : {1u, 2u, 3u, 8u}) {
-      const std::vector<RowRange> done = {{count / 2, count / 4}, {0, 1}};
+      const std::vector<RowInterval> done = {{count / 2, count / 4}, {0, 1}};
       std::vector<int> times(count);
       auto all = deal(sentences, done, ranks);
       ASSERT_EQ(all.size(), ranks);
       all.push_back(done);
       for (const auto& ranges : all) {
-        for (const RowRange& range : ranges) {
+        for (const RowInterval& range : ranges) {
           for (std::size_t n = range.first; n < range.end(); ++n) {
             ++times.at(n);
           }
@@ -58,7 +58,7 @@ TEST(DealSentencesTest, RanksHaveAboutTheSameText) {
     std::size_t most = 0;
     for (const auto& ranges : deal(sentences, {}, ranks)) {
       std::size_t bytes = 0;
-      for (const RowRange& range : ranges) {
+      for (const RowInterval& range : ranges) {
         for (std::size_t n = range.first; n < range.end(); ++n) {
           bytes += sentences[n].size();
         }

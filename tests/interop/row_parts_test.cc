@@ -20,9 +20,9 @@ constexpr std::size_t kColumns = 3;
 const std::string kWork = R"({"model":"abc"})";
 
 // Row r is (100 r, 100 r + 1, ..).
-Tensor<float, 2> rows_of(const std::vector<RowRange>& ranges) {
+Tensor<float, 2> rows_of(const std::vector<RowInterval>& ranges) {
   std::vector<float> values;
-  for (const RowRange& range : ranges) {
+  for (const RowInterval& range : ranges) {
     for (std::size_t row = range.first; row < range.end(); ++row) {
       for (std::size_t c = 0; c < kColumns; ++c) {
         values.push_back(static_cast<float>(100 * row + c));
@@ -43,7 +43,7 @@ class RowPartsTest : public testing::Test {
     return made;
   }
 
-  void save(const std::vector<RowRange>& ranges) const {
+  void save(const std::vector<RowInterval>& ranges) const {
     RowParts of_one = parts();
     ASSERT_TRUE(of_one.add({ranges, R"({"n":1})"}, rows_of(ranges)));
     ASSERT_TRUE(of_one.save());
@@ -94,7 +94,7 @@ TEST_F(RowPartsTest, GivesBackWhatWasSavedOfTheSameWork) {
   const auto pieces = parts().read();
   ASSERT_TRUE(pieces);
   ASSERT_EQ(pieces->size(), 1u);
-  EXPECT_EQ((*pieces)[0].ranges, (std::vector<RowRange>{{2, 3}, {8, 1}}));
+  EXPECT_EQ((*pieces)[0].ranges, (std::vector<RowInterval>{{2, 3}, {8, 1}}));
   EXPECT_EQ((*pieces)[0].note, R"({"n":1})");
   EXPECT_TRUE(parts(R"({"model":"abd"})").read()->empty());
   RowParts narrower(out_, {kRows, kColumns - 1});

@@ -14,9 +14,9 @@ namespace headwise::cli {
 // after another, each to the rank with the least text so far. `most_bytes` is
 // the length from which a longer sentence takes no more time. The same on every
 // rank; the ranges of a rank are in order.
-std::vector<std::vector<RowRange>> deal_sentences(
+std::vector<std::vector<RowInterval>> deal_sentences(
     std::span<const std::string_view> sentences,
-    const std::vector<RowRange>& done, std::size_t most_bytes,
+    const std::vector<RowInterval>& done, std::size_t most_bytes,
     std::size_t ranks);
 
 }  // namespace headwise::cli

@@ -23,14 +23,14 @@
 namespace headwise::cli {
 namespace {
 
-std::size_t rows_of(const std::vector<RowRange>& ranges) {
+std::size_t rows_of(const std::vector<RowInterval>& ranges) {
   return std::transform_reduce(ranges.begin(), ranges.end(), std::size_t{0},
                                std::plus<>(),
-                               [](const RowRange& r) { return r.count; });
+                               [](const RowInterval& r) { return r.count; });
 }
 
-std::vector<RowRange> ranges_of(const std::vector<RowPiece>& pieces) {
-  std::vector<RowRange> all;
+std::vector<RowInterval> ranges_of(const std::vector<RowPiece>& pieces) {
+  std::vector<RowInterval> all;
   for (const RowPiece& piece : pieces) {
     all.insert(all.end(), piece.ranges.begin(), piece.ranges.end());
   }
@@ -40,10 +40,10 @@ std::vector<RowRange> ranges_of(const std::vector<RowPiece>& pieces) {
 // ---- What is known of a piece besides its embeddings. ----
 
 std::string note_of(const SentenceEmbeddings& done,
-                    const std::vector<RowRange>& ranges) {
+                    const std::vector<RowInterval>& ranges) {
   CorpusCounts counts;
   std::size_t n = 0;
-  for (const RowRange& range : ranges) {
+  for (const RowInterval& range : ranges) {
     for (std::size_t row = range.first; row < range.end(); ++row, ++n) {
       counts.cut += done.cut[n] != 0 ? 1 : 0;
       if (done.cut[n] > counts.most_cut) {
@@ -147,9 +147,9 @@ class EncodeJob {
   Outcome share_done() {
     const auto* const own = reinterpret_cast<const char*>(done_.data());
     const auto text = share_text(
-        group_, std::string(own, done_.size() * sizeof(RowRange)), 0);
+        group_, std::string(own, done_.size() * sizeof(RowInterval)), 0);
     HEADWISE_TRY(text);
-    done_.resize(text->size() / sizeof(RowRange));
+    done_.resize(text->size() / sizeof(RowInterval));
     std::ranges::copy(*text, reinterpret_cast<char*>(done_.data()));
     return {};
   }
@@ -157,7 +157,7 @@ class EncodeJob {
   // Ends early where a part could not be saved.
   Status encode_own() {
     constexpr std::size_t kBytesOfAToken = 6;
-    const std::vector<RowRange> own =
+    const std::vector<RowInterval> own =
         deal_sentences(corpus_.sentences, done_,
                        corpus_.model.settings().max_tokens * kBytesOfAToken,
                        group_.ranks())[group_.rank()];
@@ -166,7 +166,7 @@ class EncodeJob {
     const std::size_t total = rows_of(own);
     std::size_t encoded = 0;
     for (auto next = own.begin(); saved_ && next != own.end();) {
-      std::vector<RowRange> batch;
+      std::vector<RowInterval> batch;
       for (std::size_t rows = 0; next != own.end() && rows < batch_size();) {
         batch.push_back(*next);
         rows += (next++)->count;
@@ -192,9 +192,9 @@ class EncodeJob {
                                    4096);
   }
 
-  Status encode(std::vector<RowRange> ranges, const Progress& progress) {
+  Status encode(std::vector<RowInterval> ranges, const Progress& progress) {
     std::vector<std::string_view> sentences;
-    for (const RowRange& range : ranges) {
+    for (const RowInterval& range : ranges) {
       const auto lines = corpus_.sentences.subspan(range.first, range.count);
       sentences.insert(sentences.end(), lines.begin(), lines.end());
     }
@@ -228,7 +228,7 @@ class EncodeJob {
   Status saved_ = ok();
   std::string model_;  // digests
   std::string text_;
-  std::vector<RowRange> done_;
+  std::vector<RowInterval> done_;
 };
 
 }  // namespace

@@ -35,18 +35,18 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // Rows [first, first + count).
-struct RowRange {
+struct RowInterval {
   std::size_t first = 0;
   std::size_t count = 0;
 
   std::size_t end() const { return first + count; }
-  friend bool operator==(const RowRange&, const RowRange&) = default;
+  friend bool operator==(const RowInterval&, const RowInterval&) = default;
 };
 
 // Rows that were computed together.
 struct RowPiece {
-  std::vector<RowRange> ranges;  // in the order of the rows
-  std::string note;              // JSON of the caller, on one line
+  std::vector<RowInterval> ranges;  // in the order of the rows
+  std::string note;                 // JSON of the caller, on one line
 };
 
 class RowParts {
