@@ -8,6 +8,7 @@
 #include <numeric>
 #include <span>
 
+#include "steps/embedding_gradient.h"
 #include "support/errors.h"
 #include "support/tensors.h"
 
@@ -167,6 +168,24 @@ TEST(EmbeddingTest, ASizeThatOverflowsIsAnErrorNotACrash) {
       Embedding::create({.vocab_size = huge, .embed_dim = huge}, Seed{7});
   ASSERT_FALSE(embedding);
   EXPECT_EQ(embedding.error().code(), ErrorCode::out_of_memory);
+}
+
+TEST(EmbeddingTest, TheGradientOfSomeRowsHasTheBitsOfAll) {
+  const Embedding embedding =
+      Embedding::from_weight(uniform<2>({9, 5}, 1, -1, 1)).value();
+  auto ids = Tensor<TokenId, 2>::create({1, 300}).value();
+  for (std::size_t t = 0; t < 300; ++t) {
+    ids(0, t) = static_cast<TokenId>(t * t % 7);
+  }
+  const auto d = uniform<3>({1, 300, 5}, 2, -1, 1);
+  const auto all = embedding.backward(ids, d).value();
+  for (const RowRange rows : {RowRange{0, 9}, {0, 1}, {2, 4}, {8, 1}, {3, 0}}) {
+    const auto some = embedding_gradient(ids, d, rows, {}).value();
+    ASSERT_EQ(some.extent(0), rows.count);
+    EXPECT_TRUE(
+        same_bits(some.elements(),
+                  all.elements().subspan(rows.first * 5, rows.count * 5)));
+  }
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // The gradients of a projection: docs/arithmetic.md in scalar code, bit by bit.
+#include "steps/projection_gradient.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,6 +121,43 @@ TEST(ProjectionGradientTest, RefusesShapesThatDoNotFit) {
               testing_support::IsAbout("x", "(2, 4, 8)", "(2, 4, 9)"));
   EXPECT_THAT(linear.backward_params(x, short_d_y),
               testing_support::IsAbout("d_y", "(2, 3, 7)", "(2, 4, 7)"));
+}
+
+TEST(ProjectionGradientTest, SomeOutputsHaveTheBitsOfAll) {
+  constexpr std::size_t kIn = 21;
+  constexpr std::size_t kOut = 60;
+  const Linear linear =
+      Linear::create({.in_features = kIn, .out_features = kOut},
+                     RandomStream(Seed{7}, 1))
+          .value();
+  auto x = uniform<3>({2, 150, kIn}, 1, -1, 1);
+  auto d_y = uniform<3>({2, 150, kOut}, 2, -1, 1);
+  // A token whose x counts, because of an output that some ranges lack.
+  x(0, 3, 5) = INFINITY;
+  std::fill_n(&d_y(0, 3, 0), kOut, 0.0f);
+  d_y(0, 3, 50) = 1;
+  // And one that does not.
+  x(1, 7, 2) = INFINITY;
+  std::fill_n(&d_y(1, 7, 0), kOut, 0.0f);
+  const auto all = linear.backward_params(x, d_y).value();
+  std::vector<ProjectionTerms> sequences;
+  for (std::size_t b = 0; b < 2; ++b) {
+    sequences.push_back(
+        {{&x(b, 0, 0), {150, kIn}}, {&d_y(b, 0, 0), {150, kOut}}});
+  }
+  for (const RowRange rows :
+       {RowRange{0, kOut}, {0, 1}, {13, 40}, {49, 2}, {59, 1}, {20, 0}}) {
+    const auto weight = projection_weight_gradient(sequences, kIn, rows,
+                                                   Executor::default_executor())
+                            .value();
+    const auto bias = projection_bias_gradient(sequences, rows).value();
+    EXPECT_TRUE(same_bits(bias.elements(),
+                          all.bias.elements().subspan(rows.first, rows.count)));
+    EXPECT_TRUE(same_bits(
+        weight.elements(),
+        all.weight.elements().subspan(rows.first * kIn, rows.count * kIn)));
+  }
+  EXPECT_TRUE(std::isnan(all.weight(0, 5)));
 }
 
 }  // namespace
