@@ -15,10 +15,11 @@
 // its keys; the next chunk travels while one is computed. The rows resume from
 // their AttentionState (attention/state.h), so a rank needs memory for its own
 // tensors, for that state, (Dv + 2) * Hq floats per query, and for two chunks.
-// Where each rank needs few keys of others, as under a short window, it receives
-// them before it computes, so that all ranks compute at the same time: two more
-// chunks, or as many keys as ranks have of their own, at most a quarter of all.
-// With KeyTransport::gathered every rank first receives all keys and values.
+// Where each rank needs few keys of others, as under a short window, it
+// receives them before it computes, so that all ranks compute at the same time:
+// two more chunks, or as many keys as ranks have of their own, at most a
+// quarter of all. With KeyTransport::gathered every rank first receives all
+// keys and values.
 //
 // The options are those of the whole call: masks, biases, offsets and all other
 // tensors that they point to are whole on each rank, with the same numbers. The
