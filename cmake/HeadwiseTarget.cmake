@@ -26,9 +26,11 @@ function(headwise_target name)
       "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
   endif()
   if(HEADWISE_SANITIZE)
+    # With a sanitizer GCC warns of members of an empty optional.
     target_compile_options(${name} PRIVATE
       -fsanitize=${HEADWISE_SANITIZE} -fno-omit-frame-pointer
-      -fno-sanitize-recover=all)
+      -fno-sanitize-recover=all
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(${name} PUBLIC -fsanitize=${HEADWISE_SANITIZE})
   endif()
 endfunction()

@@ -11,7 +11,7 @@
 //   first    out       the state
 //   middle   in, out   the state
 //   last     in        the gradients; the state of query, key and value stays
-//                      as it is
+//                      as it is, if it has memory of its own
 //
 // The gradients have the bits of one call, wherever it is cut. Parts come in
 // order: rounding depends on it, so the states of two parts cannot be joined.
@@ -82,8 +82,10 @@ namespace headwise::inline HEADWISE_ABI {
 enum class QueryPart : std::uint8_t { all, first, middle, last };
 
 // The sums of the parts so far, before they are scaled: float32 in every call,
-// with any strides and memory of its own. In a ragged batch the axes are those
-// of its tensors: (1, queries, Hq, D) and so on.
+// with any strides. They have memory of their own, or, in float32, those of the
+// query, the key and the value are the same views as the last part's gradients.
+// In a ragged batch the axes are those of its tensors: (1, queries, Hq, D) and
+// so on.
 struct GradientState {
   TensorView<float, 4> query{};  // (B, Lq, Hq, D), of a part of the keys
   TensorView<float, 4> key{};    // (B, Lkv, Hkv, D), of a part of the queries

@@ -7,7 +7,8 @@
 //   all      none      the outputs (default: the call has all keys)
 //   first    out       the state
 //   middle   in, out   the state
-//   last     in        the outputs; the state stays as it is
+//   last     in        the outputs; the state stays as it is, if it has
+//                      memory of its own
 //
 // The outputs have the bits of one call on all keys, wherever the keys are cut.
 // Parts come in the order of the keys: rounding depends on it, so the states of
@@ -64,8 +65,10 @@ namespace headwise::inline HEADWISE_ABI {
 enum class KeyPart : std::uint8_t { all, first, middle, last };
 
 // What the rows have after some parts of the keys: float32 in every call, with
-// any strides and memory of its own. In a ragged batch the axes are those of
-// its tensors: (1, Hq, queries, 2) and (1, queries, Hq, Dv).
+// any strides. It has memory of its own, or that of what it becomes: the same
+// views as the last part's `softmax_rows` and, in float32, `output`. In a
+// ragged batch the axes are those of its tensors: (1, Hq, queries, 2) and (1,
+// queries, Hq, Dv).
 struct AttentionState {
   // (B, Hq, Lq, 2): the maximum of the row's scores times log2 e, and the sum
   // of its exponentials, 0 for a row that has seen no key. As
