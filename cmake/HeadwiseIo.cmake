@@ -27,6 +27,7 @@ target_sources(headwise_io
     include/headwise/distribute/context_backward.h
     include/headwise/distribute/heads_attention.h
     include/headwise/distribute/heads_backward.h
+    include/headwise/distribute/layer_shard.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
@@ -112,6 +113,9 @@ target_sources(headwise_io
     src/distribute/gradients_by_heads.cc
     src/distribute/heads_attention.cc
     src/distribute/heads_backward.cc
+    src/distribute/layer_parts.cc
+    src/distribute/layer_shard.cc
+    src/distribute/layer_shard_backward.cc
     src/distribute/chunks.cc
     src/distribute/checked_context.cc
     src/distribute/forward_rows.cc

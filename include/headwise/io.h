@@ -10,6 +10,7 @@
 #include "headwise/distribute/heads_attention.h"
 #include "headwise/distribute/heads_backward.h"
 #include "headwise/distribute/key_band.h"
+#include "headwise/distribute/layer_shard.h"
 #include "headwise/distribute/plan_forecast.h"
 #include "headwise/distribute/shard_plan.h"
 #include "headwise/distribute/share_text.h"

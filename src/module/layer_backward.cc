@@ -201,34 +201,40 @@ Result<SplitHeads> compared_heads(const LayerState& layer, const LayerRun& run,
 }
 
 // From the gradients by the queries and keys that were compared to those by
-// what was projected, in place: back through the rotation and the norms, whose
-// own gradients go to `gradients`.
-Status through_rotation_and_norms(const LayerState& layer, const LayerRun& run,
-                                  const AttentionShape& shape,
-                                  Projected& d_projected,
-                                  MultiHeadAttentionGradients& gradients) {
-  const QueriesAndKeys d_heads{in_heads(d_projected.query.view(), shape.Hq),
-                               in_heads(d_projected.key.view(), shape.Hkv)};
-  const Executor& executor = executor_of(run);
-  if (layer.config.rotary) {
-    HEADWISE_TRY(rotate_heads_back(*layer.config.rotary, d_heads, shape,
-                                   run.options.query_start,
-                                   run.layer_options.positions, executor));
-  }
+// them before they were rotated, in place.
+Status through_rotation(const LayerState& layer, const LayerRun& run,
+                        const AttentionShape& shape, Projected& d_compared) {
+  return layer.config.rotary
+             ? rotate_heads_back(*layer.config.rotary,
+                                 {in_heads(d_compared.query.view(), shape.Hq),
+                                  in_heads(d_compared.key.view(), shape.Hkv)},
+                                 shape, run.options.query_start,
+                                 run.layer_options.positions, executor_of(run))
+             : ok();
+}
+
+// From there to the gradients by what was projected, in place: back through the
+// norms, whose own gradients go to `gradients`.
+Status through_norms(const LayerState& layer, const LayerRun& run,
+                     Projected& d_normed,
+                     MultiHeadAttentionGradients& gradients) {
   if (!layer.config.qk_norm) {
     return ok();
   }
   const QkNorm& norm = *layer.config.qk_norm;
   const Offsets& offsets = run.options.offsets;
+  const Executor& executor = executor_of(run);
+  const std::size_t Hq = layer.config.num_heads;
+  const std::size_t Hkv = *layer.config.num_kv_heads;
+  const TensorView<float, 4> d_query = in_heads(d_normed.query.view(), Hq);
+  const TensorView<float, 4> d_key = in_heads(d_normed.key.view(), Hkv);
   auto of_query = norm_heads_backward(
-      norm, *layer.params->q_norm,
-      in_heads(run.projected.query.view(), shape.Hq), d_heads.query,
-      d_heads.query, offsets.query, executor);
+      norm, *layer.params->q_norm, in_heads(run.projected.query.view(), Hq),
+      d_query, d_query, offsets.query, executor);
   HEADWISE_TRY(of_query);
-  auto of_key =
-      norm_heads_backward(norm, *layer.params->k_norm,
-                          in_heads(run.projected.key.view(), shape.Hkv),
-                          d_heads.key, d_heads.key, offsets.key, executor);
+  auto of_key = norm_heads_backward(norm, *layer.params->k_norm,
+                                    in_heads(run.projected.key.view(), Hkv),
+                                    d_key, d_key, offsets.key, executor);
   HEADWISE_TRY(of_key);
   gradients.q_norm = *std::move(of_query);
   gradients.k_norm = *std::move(of_key);
@@ -258,14 +264,14 @@ Result<MultiHeadAttentionGradients> differentiate_without_heads(
 }
 
 }  // namespace
+}  // namespace headwise::inline HEADWISE_ABI
 
-Result<MultiHeadAttentionGradients> differentiate_layer(
+namespace headwise::internal::inline HEADWISE_ABI {
+
+Result<HeadsBackward> differentiate_heads(
     const LayerState& layer, const SavedRun& saved,
     TensorView<const float, 3> d_output,
     TensorView<const float, 4> d_attn_weights) {
-  if (layer.config.num_heads == 0) {
-    return differentiate_without_heads(layer, saved, d_output);
-  }
   const LayerRun& run = saved.run;
   const auto plan = plan_of(layer, saved.inputs, run.options);
   HEADWISE_TRY(plan);
@@ -276,7 +282,8 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
   HEADWISE_TRY(heads);
   auto d_heads = make_gradients(run.projected, values, spec);
   HEADWISE_TRY(d_heads);
-  MultiHeadAttentionGradients gradients;
+  HeadsBackward back;
+  MultiHeadAttentionGradients& gradients = back.gradients;
   const auto d_context = context_gradient(layer, saved, d_output, gradients);
   HEADWISE_TRY(d_context);
   const std::size_t Hq = spec.shape.Hq;
@@ -286,15 +293,8 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
        in_heads(*d_context ? (*d_context)->view() : d_output, Hq),
        d_attn_weights},
       views_of(*d_heads, spec), run.options, operation_options_of(layer)));
-  Projected& d_projected = d_heads->projected;
-  HEADWISE_TRY(through_rotation_and_norms(layer, run, spec.shape, d_projected,
-                                          gradients));
-  HEADWISE_TRY(differentiate_projections(layer, saved, d_projected.query.view(),
-                                         d_projected.key.view(),
-                                         d_projected.value.view(), gradients));
-  if (!layer.params->w_v) {
-    gradients.value = std::move(d_heads->projected.value);
-  }
+  HEADWISE_TRY(through_rotation(layer, run, spec.shape, d_heads->projected));
+  back.normed = std::move(d_heads->projected);
   gradients.bias = std::move(d_heads->bias);
   gradients.t5_bias = std::move(d_heads->t5_bias);
   gradients.alibi = std::move(d_heads->alibi);
@@ -302,7 +302,32 @@ Result<MultiHeadAttentionGradients> differentiate_layer(
   gradients.w_score = std::move(d_heads->score_weight);
   gradients.bias_k = in_one_row(std::move(d_heads->bias_k));
   gradients.bias_v = in_one_row(std::move(d_heads->bias_v));
-  return gradients;
+  return back;
+}
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
+
+Result<MultiHeadAttentionGradients> differentiate_layer(
+    const LayerState& layer, const SavedRun& saved,
+    TensorView<const float, 3> d_output,
+    TensorView<const float, 4> d_attn_weights) {
+  if (layer.config.num_heads == 0) {
+    return differentiate_without_heads(layer, saved, d_output);
+  }
+  auto back = differentiate_heads(layer, saved, d_output, d_attn_weights);
+  HEADWISE_TRY(back);
+  MultiHeadAttentionGradients& gradients = back->gradients;
+  Projected& d_projected = back->normed;
+  HEADWISE_TRY(through_norms(layer, saved.run, d_projected, gradients));
+  HEADWISE_TRY(differentiate_projections(layer, saved, d_projected.query.view(),
+                                         d_projected.key.view(),
+                                         d_projected.value.view(), gradients));
+  if (!layer.params->w_v) {
+    gradients.value = std::move(d_projected.value);
+  }
+  return std::move(gradients);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

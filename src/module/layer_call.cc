@@ -4,41 +4,7 @@
 #include "headwise/steps/head_gates.h"
 #include "module/check_config.h"
 
-namespace headwise::inline HEADWISE_ABI {
-
-Status check_inputs(const LayerState& layer, const LayerInputs& inputs) {
-  const MultiHeadAttentionConfig& config = layer.config;
-  HEADWISE_TRY(check_no_open_size(config));
-  const auto [B, Lq, query_dim] = inputs.query.extents();
-  const std::size_t Lkv = inputs.key.extent(1);
-  HEADWISE_TRY(check_shape(kLayerOperation, "query", inputs.query.extents(),
-                           "(B, Lq, query_dim)", {{B, Lq, *config.query_dim}}));
-  HEADWISE_TRY(check_shape(kLayerOperation, "key", inputs.key.extents(),
-                           "(B, Lkv, kdim)", {{B, Lkv, *config.kdim}}));
-  return check_shape(kLayerOperation, "value", inputs.value.extents(),
-                     "(B, Lkv, vdim)", {{B, Lkv, *config.vdim}});
-}
-
-Status check_output(const LayerState& layer, const AttentionOptions& options,
-                    const Extents<3>& query, const UntypedView& output) {
-  for (const auto& [name, wanted] :
-       {std::pair("attn_weights", options.attn_weights != AttnWeights::none),
-        {"scores", options.scores != ScoresStage::none}}) {
-    if (wanted) {
-      return value_error(kLayerOperation, name, "asked for",
-                         "none: only the output is written");
-    }
-  }
-  const auto [B, Lq, query_dim] = query;
-  HEADWISE_TRY(check_shape(kLayerOperation, "output", output.extents(),
-                           "(B, Lq, embed_dim)",
-                           {{B, Lq, layer.config.embed_dim}}));
-  if (output.strides()[2] != 1) {
-    return value_error(kLayerOperation, "output", "strided",
-                       "contiguous features");
-  }
-  return ok();
-}
+namespace headwise::internal::inline HEADWISE_ABI {
 
 namespace {
 
@@ -55,6 +21,19 @@ Status check_positions(const LayerState& layer, const HeadPositions& given) {
 }
 
 }  // namespace
+
+Status check_inputs(const LayerState& layer, const LayerInputs& inputs) {
+  const MultiHeadAttentionConfig& config = layer.config;
+  HEADWISE_TRY(check_no_open_size(config));
+  const auto [B, Lq, query_dim] = inputs.query.extents();
+  const std::size_t Lkv = inputs.key.extent(1);
+  HEADWISE_TRY(check_shape(kLayerOperation, "query", inputs.query.extents(),
+                           "(B, Lq, query_dim)", {{B, Lq, *config.query_dim}}));
+  HEADWISE_TRY(check_shape(kLayerOperation, "key", inputs.key.extents(),
+                           "(B, Lkv, kdim)", {{B, Lkv, *config.kdim}}));
+  return check_shape(kLayerOperation, "value", inputs.value.extents(),
+                     "(B, Lkv, vdim)", {{B, Lkv, *config.vdim}});
+}
 
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options) {
@@ -85,6 +64,31 @@ OperationOptions operation_options_of(const LayerState& layer) {
   }
   options.added_keys.zero_attn = layer.config.add_zero_attn;
   return options;
+}
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
+
+Status check_output(const LayerState& layer, const AttentionOptions& options,
+                    const Extents<3>& query, const UntypedView& output) {
+  for (const auto& [name, wanted] :
+       {std::pair("attn_weights", options.attn_weights != AttnWeights::none),
+        {"scores", options.scores != ScoresStage::none}}) {
+    if (wanted) {
+      return value_error(kLayerOperation, name, "asked for",
+                         "none: only the output is written");
+    }
+  }
+  const auto [B, Lq, query_dim] = query;
+  HEADWISE_TRY(check_shape(kLayerOperation, "output", output.extents(),
+                           "(B, Lq, embed_dim)",
+                           {{B, Lq, layer.config.embed_dim}}));
+  if (output.strides()[2] != 1) {
+    return value_error(kLayerOperation, "output", "strided",
+                       "contiguous features");
+  }
+  return ok();
 }
 
 Result<PlannedCall> plan_of(const LayerState& layer, const LayerInputs& inputs,

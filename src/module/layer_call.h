@@ -15,13 +15,14 @@ namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::string_view kLayerOperation = "multi_head_attention";
 
+}  // namespace headwise::inline HEADWISE_ABI
+
+// headwise::io calls these, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
+
 // Errors: invalid_argument while an input size is open; shape_mismatch.
 Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
-
-// For an output in the caller's memory. Errors: invalid_argument,
-// shape_mismatch.
-Status check_output(const LayerState& layer, const AttentionOptions& options,
-                    const Extents<3>& query, const UntypedView& output);
 
 // Errors: those of check_head_gates(); invalid_argument for positions that the
 // layer does not take.
@@ -34,7 +35,22 @@ AttentionOptions options_of(const LayerState& layer, const LayerCall& call);
 // The layer's score weight, groups and added keys.
 OperationOptions operation_options_of(const LayerState& layer);
 
-// The plan of the operation, with both.
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::check_inputs;
+using internal::check_layer_options;
+using internal::operation_options_of;
+using internal::options_of;
+
+// For an output in the caller's memory. Errors: invalid_argument,
+// shape_mismatch.
+Status check_output(const LayerState& layer, const AttentionOptions& options,
+                    const Extents<3>& query, const UntypedView& output);
+
+// The plan of the operation, with the options that options_of() gives.
 Result<PlannedCall> plan_of(const LayerState& layer, const LayerInputs& inputs,
                             const AttentionOptions& options);
 

@@ -267,6 +267,10 @@ Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
 
 }  // namespace
 
+}  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
 Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call) {
   HEADWISE_TRY(check_inputs(layer, call.inputs));
   HEADWISE_TRY(check_layer_options(layer, call.layer_options));
@@ -278,4 +282,4 @@ Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call) {
              : run_heads(layer, call, options_of(layer, call));
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -41,9 +41,6 @@ struct LayerRun {
   MultiHeadAttentionResult<3> result;  // empty if LayerCall::output_only()
 };
 
-// Errors: those of MultiHeadAttention::forward().
-Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call);
-
 // A forward pass that was kept for its backward pass.
 struct SavedRun {
   const LayerInputs& inputs;
@@ -51,6 +48,37 @@ struct SavedRun {
   TensorView<const float, 3> output;
   ParamTerms* terms = nullptr;  // who sums the gradients of the projections
 };
+
+// The backward pass down to the heads, of a layer with heads.
+struct HeadsBackward {
+  // By queries and keys before their rotation, after their norm if there is
+  // one, and by values.
+  Projected normed{};
+  // All others but those of the inputs, of w_q, w_k, w_v and of the norms.
+  MultiHeadAttentionGradients gradients{};
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+
+// headwise::io calls these, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
+
+// Errors: those of MultiHeadAttention::forward().
+Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call);
+
+Result<HeadsBackward> differentiate_heads(
+    const LayerState& layer, const SavedRun& saved,
+    TensorView<const float, 3> d_output,
+    TensorView<const float, 4> d_attn_weights);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::differentiate_heads;
+using internal::run_layer;
 
 Result<MultiHeadAttentionGradients> differentiate_layer(
     const LayerState& layer, const SavedRun& saved,

@@ -245,7 +245,7 @@ Status forward_to(const LayerState& layer, const LayerInputsOf<T>& in,
   const auto run = run_layer(layer, call);
   HEADWISE_TRY(run);
   if constexpr (!std::is_same_v<T, float>) {
-    narrow_into<T>(run->result.output.view(), output, executor);
+    narrow_into(run->result.output.view(), output, executor);
   }
   return ok();
 }
@@ -263,21 +263,6 @@ Status check_saved(const LayerState& layer, const detail::SavedLayer* saved) {
                        "one of this layer with its present parameters");
   }
   return ok();
-}
-
-template <class T>
-Result<MultiHeadAttentionGradientsOf<T>> narrow_gradients(
-    MultiHeadAttentionGradients gradients, const Executor& executor) {
-  auto query = narrow<T>(std::move(gradients.query), executor);
-  auto key = narrow<T>(std::move(gradients.key), executor);
-  auto value = narrow<T>(std::move(gradients.value), executor);
-  HEADWISE_TRY(query);
-  HEADWISE_TRY(key);
-  HEADWISE_TRY(value);
-  MultiHeadAttentionParamGradients& of_params = gradients;
-  return MultiHeadAttentionGradientsOf<T>{std::move(of_params),
-                                          *std::move(query), *std::move(key),
-                                          *std::move(value)};
 }
 
 }  // namespace

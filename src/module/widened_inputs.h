@@ -4,9 +4,10 @@
 
 #include <array>
 #include <cstddef>
+#include <utility>
 
-#include "base/memory_overlap.h"
 #include "headwise/base/result.h"
+#include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "module/layer_moves.h"
 #include "steps/widen.h"
@@ -25,7 +26,7 @@ class WidenedInputs {
     for (std::size_t n = 0; n < all.size(); ++n) {
       made.place_[n] = n;
       for (std::size_t earlier = n; earlier-- > 0;) {
-        if (is_same_view(all[earlier], all[n])) {
+        if (are_one(all[earlier], all[n])) {
           made.place_[n] = earlier;
         }
       }
@@ -44,8 +45,31 @@ class WidenedInputs {
   }
 
  private:
+  template <class T>
+  static bool are_one(const TensorView<const T, 3>& a,
+                      const TensorView<const T, 3>& b) {
+    return a.data() == b.data() && a.extents() == b.extents() &&
+           a.strides() == b.strides();
+  }
+
   std::array<Widened, 3> tensors_;
   std::array<std::size_t, 3> place_{};  // where each input is
 };
+
+// The gradients of the inputs in the type of the inputs.
+template <class T>
+Result<MultiHeadAttentionGradientsOf<T>> narrow_gradients(
+    MultiHeadAttentionGradients gradients, const Executor& executor) {
+  auto query = narrow<T>(std::move(gradients.query), executor);
+  auto key = narrow<T>(std::move(gradients.key), executor);
+  auto value = narrow<T>(std::move(gradients.value), executor);
+  HEADWISE_TRY(query);
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
+  MultiHeadAttentionParamGradients& of_params = gradients;
+  return MultiHeadAttentionGradientsOf<T>{std::move(of_params),
+                                          *std::move(query), *std::move(key),
+                                          *std::move(value)};
+}
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -175,8 +175,12 @@ void for_each_block(std::span<const ProjectionTerms> sequences,
   }
 }
 
-// The sequences of a batch, one after another.
-std::vector<ProjectionTerms> sequences_of(
+}  // namespace
+}  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
+std::vector<ProjectionTerms> projection_terms(
     TensorView<const float, 3> x, TensorView<const float, 3> d_y,
     TensorView<const std::int64_t, 1> offsets) {
   std::vector<ProjectionTerms> sequences;
@@ -196,11 +200,6 @@ std::vector<ProjectionTerms> sequences_of(
   }
   return sequences;
 }
-
-}  // namespace
-}  // namespace headwise::inline HEADWISE_ABI
-
-namespace headwise::internal::inline HEADWISE_ABI {
 
 Result<Tensor<float, 2>> projection_weight_gradient(
     std::span<const ProjectionTerms> sequences, std::size_t in_features,
@@ -278,7 +277,7 @@ Result<LinearGradients> Linear::backward_params(
                            "(B, L, out_features)", {{B, L, out_features()}}));
   HEADWISE_TRY(check_token_offsets("linear", B, L, offsets));
   HEADWISE_TRY(check_target());
-  const auto sequences = sequences_of(x, d_y, offsets);
+  const auto sequences = projection_terms(x, d_y, offsets);
   auto weight = projection_weight_gradient(sequences, in_features(),
                                            {0, out_features()}, executor);
   HEADWISE_TRY(weight);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -22,6 +24,12 @@ struct ProjectionTerms {
   TensorView<const float, 2> d_y;
 };
 
+// Those of the sequences of a batch, x (B, L, in_features) and d_y (B, L,
+// out_features), one after another; `offsets` as in Linear::backward_params().
+std::vector<ProjectionTerms> projection_terms(
+    TensorView<const float, 3> x, TensorView<const float, 3> d_y,
+    TensorView<const std::int64_t, 1> offsets);
+
 // (outputs.count, in_features), from whole sequences in order. Errors:
 // out_of_memory.
 Result<Tensor<float, 2>> projection_weight_gradient(
@@ -37,6 +45,7 @@ Result<Tensor<float, 1>> projection_bias_gradient(
 namespace headwise::inline HEADWISE_ABI {
 
 using internal::projection_bias_gradient;
+using internal::projection_terms;
 using internal::projection_weight_gradient;
 using internal::ProjectionTerms;
 

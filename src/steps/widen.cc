@@ -39,11 +39,9 @@ Rows<T> rows_of(const TensorView<T, 3>& x, std::size_t b, std::size_t l,
   return {&x(b, l, 0), count, x.stride(1), x.stride(2)};
 }
 
-}  // namespace
-
 template <class T>
-Result<Tensor<float, 3>> widen(TensorView<const T, 3> x,
-                               const Executor& executor) {
+Result<Tensor<float, 3>> widen_all(TensorView<const T, 3> x,
+                                   const Executor& executor) {
   auto wide = Tensor<float, 3>::create_unset(x.extents());
   HEADWISE_TRY(wide);
   const std::size_t features = x.extent(2);
@@ -56,8 +54,8 @@ Result<Tensor<float, 3>> widen(TensorView<const T, 3> x,
 }
 
 template <class T>
-void narrow_into(TensorView<const float, 3> x, TensorView<T, 3> to,
-                 const Executor& executor) {
+void narrow_all(TensorView<const float, 3> x, TensorView<T, 3> to,
+                const Executor& executor) {
   const std::size_t features = x.extent(2);
   for_rows(x.extents(), executor,
            [&](std::size_t b, std::size_t l, std::size_t count) {
@@ -66,13 +64,22 @@ void narrow_into(TensorView<const float, 3> x, TensorView<T, 3> to,
            });
 }
 
-#define HEADWISE_WIDEN(T)                                                 \
-  template Result<Tensor<float, 3>> widen(TensorView<const T, 3>,         \
-                                          const Executor&);               \
-  template void narrow_into(TensorView<const float, 3>, TensorView<T, 3>, \
-                            const Executor&);
+}  // namespace
+}  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
+#define HEADWISE_WIDEN(T)                                             \
+  Result<Tensor<float, 3>> widen(TensorView<const T, 3> x,            \
+                                 const Executor& executor) {          \
+    return widen_all(x, executor);                                    \
+  }                                                                   \
+  void narrow_into(TensorView<const float, 3> x, TensorView<T, 3> to, \
+                   const Executor& executor) {                        \
+    narrow_all(x, to, executor);                                      \
+  }
 HEADWISE_WIDEN(BFloat16)
 HEADWISE_WIDEN(Float16)
 #undef HEADWISE_WIDEN
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

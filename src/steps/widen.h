@@ -13,16 +13,28 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
 
-namespace headwise::inline HEADWISE_ABI {
+// headwise::io calls these, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
-// Errors: out_of_memory. T is BFloat16 or Float16.
-template <class T>
-Result<Tensor<float, 3>> widen(TensorView<const T, 3> x,
+// Errors: out_of_memory.
+Result<Tensor<float, 3>> widen(TensorView<const BFloat16, 3> x,
+                               const Executor& executor);
+Result<Tensor<float, 3>> widen(TensorView<const Float16, 3> x,
                                const Executor& executor);
 // x is in C order, and `to` has its extents.
-template <class T>
-void narrow_into(TensorView<const float, 3> x, TensorView<T, 3> to,
+void narrow_into(TensorView<const float, 3> x, TensorView<BFloat16, 3> to,
                  const Executor& executor);
+void narrow_into(TensorView<const float, 3> x, TensorView<Float16, 3> to,
+                 const Executor& executor);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::narrow_into;
+using internal::widen;
 
 // A tensor of any type as float32: itself, or a copy.
 class Widened {
@@ -56,7 +68,7 @@ Result<Tensor<T, 3>> narrow(Tensor<float, 3> x, const Executor& executor) {
   } else {
     auto narrowed = Tensor<T, 3>::create_unset(x.extents());
     HEADWISE_TRY(narrowed);
-    narrow_into<T>(std::as_const(x).view(), narrowed->view(), executor);
+    narrow_into(std::as_const(x).view(), narrowed->view(), executor);
     return narrowed;
   }
 }

@@ -290,7 +290,7 @@ Outcome run_on(const RunFlags& flags, Communicator* group) {
   const auto result =
       flags.is_layer()
           ? run_layer(flags, files->arrays, files->operation, options,
-                      files->rotary)
+                      files->rotary, group)
           : run_operation(flags, files->arrays, files->past, files->operation,
                           options, files->rotary, group);
   if (!result) {

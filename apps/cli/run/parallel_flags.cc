@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 
 #include "run_flags.h"
 #include "shell/args.h"
@@ -42,8 +43,7 @@ Outcome check_parallel_flags(const RunFlags& flags) {
     return flags.parallel.deadline ? usage("--deadline needs --parallel")
                                    : Outcome();
   }
-  const std::array<Row, 5> rows = {{
-      {flags.is_layer(), "--params"},
+  const std::array<Row, 4> rows = {{
       {flags.cache.given(), "--cache"},
       {!flags.past_key.empty(), "--past-key"},
       {!flags.present_dir.empty(), "--present-dir"},
@@ -55,7 +55,8 @@ Outcome check_parallel_flags(const RunFlags& flags) {
           fmt::format("{} cannot be used with --parallel", row.option));
     }
   }
-  const std::array<Row, 3> by_heads = {{
+  const std::array<Row, 4> by_heads = {{
+      {flags.is_layer(), "--params"},
       {!flags.attn_weights.empty(), "--attn-weights"},
       {!flags.scores_out.empty(), "--scores-out"},
       {!flags.d_attn_weights.empty(), "--d-attn-weights"},
@@ -65,6 +66,12 @@ Outcome check_parallel_flags(const RunFlags& flags) {
       return usage(fmt::format(
           "{} cannot be used with --parallel context; use --parallel heads",
           row.option));
+    }
+  }
+  for (const Row& row : std::span(by_heads).subspan(1)) {
+    if (row.given && flags.is_layer()) {
+      return usage(fmt::format("{} cannot be used with --params and --parallel",
+                               row.option));
     }
   }
   return {};

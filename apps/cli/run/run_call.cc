@@ -12,14 +12,17 @@
 #include "headwise/attention/forward.h"
 #include "headwise/steps/offsets.h"
 #include "headwise/steps/rotate_heads.h"
+#include "layer_result.h"
 #include "operands.h"
 #include "operation/layer_params.h"
 #include "operation/number_type.h"
 #include "operation_gradients.h"
 #include "parallel_call.h"
+#include "parallel_layer.h"
 #include "run_gradients.h"
 #include "shell/outcome.h"
 #include "shell/rank_job.h"
+#include "shell/visible_work.h"
 
 namespace headwise::cli {
 namespace {
@@ -306,33 +309,6 @@ Result<RunResult> with_keep_mask(const RunFlags& flags,
 }
 
 template <class T>
-Result<RunResult> run_result(MultiHeadAttentionResult<3, T> result,
-                             std::vector<NamedGradient> gradients = {}) {
-  auto output = widen<T>(std::move(result.output));
-  HEADWISE_TRY(output);
-  return RunResult{.output_by_heads = {},
-                   .output = *std::move(output),
-                   .attn_weights = std::move(result.attn_weights),
-                   .lse = std::move(result.lse),
-                   .gradients = std::move(gradients),
-                   .scores = std::move(result.scores)};
-}
-
-// The gradients with those of the inputs as floats.
-template <class T>
-Result<MultiHeadAttentionGradients> widen_gradients(
-    MultiHeadAttentionGradientsOf<T> gradients) {
-  auto wide = widen<T>(Operands<T, 3>{std::move(gradients.query),
-                                      std::move(gradients.key),
-                                      std::move(gradients.value)});
-  HEADWISE_TRY(wide);
-  MultiHeadAttentionParamGradients& of_params = gradients;
-  return MultiHeadAttentionGradients{
-      std::move(of_params), std::move(wide->query), std::move(wide->key),
-      std::move(wide->value)};
-}
-
-template <class T>
 Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
                                     const Operands<T, 3>& in,
                                     const AttentionOptions& options,
@@ -356,9 +332,7 @@ Result<RunResult> run_layer_both_ways(const RunFlags& flags,
   const auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
                                    saved->result().attn_weights.extents());
   HEADWISE_TRY(files);
-  auto wide_d_output = to_float<3>(files->d_output, "run", "--d-output");
-  HEADWISE_TRY(wide_d_output);
-  const auto d_output = narrow<T>(*std::move(wide_d_output));
+  const auto d_output = d_output_in<T>(*files);
   HEADWISE_TRY(d_output);
   auto gradients =
       layer.backward(*saved, *d_output, files->d_attn_weights_view());
@@ -433,10 +407,12 @@ Result<RunResult> run_operation(
       ready->whole, options, operation_options);
 }
 
-Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
-                            const OperationInputs& inputs,
-                            const AttentionOptions& options,
-                            const RotaryInputs& rotary) {
+namespace {
+
+// The layer of --params, which fits the inputs.
+Result<MultiHeadAttention> ready_layer(const RunFlags& flags,
+                                       const InputArrays& arrays,
+                                       const RotaryInputs& rotary) {
   const auto qk_norm = flags.qk_norm.norm();
   HEADWISE_TRY(qk_norm);
   auto files =
@@ -452,12 +428,33 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   auto rotation = rotary.rotary(*files->layer.config().head_dim);
   HEADWISE_TRY(rotation);
   HEADWISE_TRY(files->layer.set_rotary(*std::move(rotation)));
-  const MultiHeadAttentionConfig& config = files->layer.config();
-  if (flags.cache.given() && config.add_bias_kv) {
+  if (flags.cache.given() && files->layer.config().add_bias_kv) {
     return option_error("--params " + flags.params,
                         "has bias_k, an added key, which --cache does not take",
                         "", ErrorCode::unsupported);
   }
+  return std::move(files->layer);
+}
+
+}  // namespace
+
+Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
+                            const OperationInputs& inputs,
+                            const AttentionOptions& options,
+                            const RotaryInputs& rotary, Communicator* group) {
+  auto layer =
+      work_visibly(group, [&] { return ready_layer(flags, arrays, rotary); });
+  if (group != nullptr) {
+    HEADWISE_TRY(agreed(*group, layer ? ok() : Status(layer.error())));
+  }
+  HEADWISE_TRY(layer);
+  auto in = read_operands<3>(arrays);
+  if (group != nullptr) {
+    HEADWISE_TRY(agreed(*group, in ? ok() : Status(in.error())));
+  }
+  HEADWISE_TRY(in);
+  const LayerOptions layer_options = {.positions = rotary.positions()};
+  const MultiHeadAttentionConfig& config = layer->config();
   auto kv_groups = HeadGroups::create(config.kv_group_sizes);
   HEADWISE_TRY(kv_groups);
   const AttentionShape tensors = {.B = arrays.query.shape[0],
@@ -468,19 +465,31 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                                   .D = *config.head_dim,
                                   .Dv = *config.v_head_dim,
                                   .kv_groups = *std::move(kv_groups)};
-  auto in = read_operands<3>(arrays);
-  HEADWISE_TRY(in);
-  auto result = flags.cache.given()
-                    ? layer_through_cache(flags, files->layer, *in, inputs,
-                                          options, tensors)
-                    : with_dtype(flags.dtype, [&](auto number) {
-                        return run_layer_in<decltype(number)>(
-                            flags, files->layer, *std::move(in), arrays.batched,
-                            options, {.positions = rotary.positions()});
-                      });
-  return with_keep_mask(flags, std::move(result), tensors, options,
-                        {.kv_groups = tensors.kv_groups,
-                         .added_keys = added_keys_of(files->layer)});
+  const auto add_keep_mask = [&](Result<RunResult> result) {
+    return with_keep_mask(
+        flags, std::move(result), tensors, options,
+        {.kv_groups = tensors.kv_groups, .added_keys = added_keys_of(*layer)});
+  };
+  if (group != nullptr) {
+    // While the layer is whole.
+    auto keep_mask = add_keep_mask(RunResult());
+    HEADWISE_TRY(agreed(*group, keep_mask ? ok() : Status(keep_mask.error())));
+    auto result =
+        run_layer_together(*group, *std::move(layer), *std::move(in),
+                           {flags, arrays.batched, options, layer_options});
+    if (result) {
+      result->keep_mask = std::move(keep_mask->keep_mask);
+    }
+    return result;
+  }
+  return add_keep_mask(
+      flags.cache.given()
+          ? layer_through_cache(flags, *layer, *in, inputs, options, tensors)
+          : with_dtype(flags.dtype, [&](auto number) {
+              return run_layer_in<decltype(number)>(
+                  flags, *layer, *std::move(in), arrays.batched, options,
+                  layer_options);
+            }));
 }
 
 }  // namespace headwise::cli

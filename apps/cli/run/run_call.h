@@ -64,6 +64,7 @@ Result<RunResult> run_operation(
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const OperationInputs& inputs,
                             const AttentionOptions& options,
-                            const RotaryInputs& rotary);
+                            const RotaryInputs& rotary,
+                            Communicator* group = nullptr);
 
 }  // namespace headwise::cli

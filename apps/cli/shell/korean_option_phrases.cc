@@ -263,6 +263,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} cannot be used with --parallel context; use --parallel heads",
      "{0:은/는} --parallel context와 함께 쓸 수 없습니다. --parallel heads를 "
      "쓰십시오"},
+    {"{} cannot be used with --params and --parallel",
+     "{0:은/는} --params, --parallel과 함께 쓸 수 없습니다"},
     {"{} cannot be used with --rotary-tables, which gives the angles",
      "{0:은/는} --rotary-tables와 함께 쓸 수 없습니다. 각도는 표가 정합니다"},
     {"{} computes nothing: leave {} and {} out",

@@ -1,0 +1,348 @@
+#include "distribute/layer_parts.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "distribute/head_shards.h"
+#include "headwise/distribute/shard_plan.h"
+#include "kernels/gemm.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using internal::part_along;
+
+constexpr std::string_view kOperation = "layer_shard";
+
+// Whether the parameters are there as they were given.
+bool is_given(const Linear& linear) {
+  return linear.weight().extent(0) == linear.out_features();
+}
+bool is_given(const std::optional<Linear>& linear) {
+  return !linear || is_given(*linear);
+}
+
+Status check_params(const std::optional<MultiHeadAttentionParams>& params) {
+  if (!params) {
+    return value_error(kOperation, "layer", "one with an open input size",
+                       "one whose input sizes are known: call fix_sizes()");
+  }
+  const bool given = is_given(params->w_q) && is_given(params->w_k) &&
+                     is_given(params->w_v) && is_given(params->w_o);
+  return given
+             ? ok()
+             : Status(value_error(
+                   kOperation, "layer", "one that was kept for inference",
+                   "one with its parameters as given", ErrorCode::unsupported));
+}
+
+Status check(const MultiHeadAttention& layer, std::size_t ranks,
+             std::size_t rank) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  if (ranks == 0 || ranks > kMostRanks) {
+    return value_error(
+        kOperation, "ranks", std::to_string(ranks),
+        "a number from 1 to " + std::to_string(kMostRanks),
+        ranks == 0 ? ErrorCode::invalid_argument : ErrorCode::out_of_range);
+  }
+  if (rank >= ranks) {
+    return value_error(kOperation, "rank", std::to_string(rank),
+                       "a rank below " + std::to_string(ranks),
+                       ErrorCode::out_of_range);
+  }
+  HEADWISE_TRY(check_params(layer.params()));
+  if (config.num_heads == 0) {
+    return value_error(kOperation, "num_heads", "0", "a layer with heads");
+  }
+  return config.qk_norm && config.qk_norm->over == NormOver::projection
+             ? Status(value_error(
+                   kOperation, "qk_norm", "over the whole projection",
+                   "one of each head: a rank does not have all heads",
+                   ErrorCode::unsupported))
+             : ok();
+}
+
+// Shares of whole strips of a packed weight; the first ranks get one if there
+// are too few.
+std::vector<PartRange> feature_ranges(std::size_t features, std::size_t ranks) {
+  const std::size_t strips = kernels::count_strips(features);
+  const auto begin = [&](std::size_t rank) {
+    return std::min(features, (rank * strips + ranks - 1) / ranks *
+                                  kernels::kStripFeatures);
+  };
+  std::vector<PartRange> ranges;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    ranges.push_back({begin(r), begin(r + 1) - begin(r)});
+  }
+  return ranges;
+}
+
+LayerRanges ranges_of(const MultiHeadAttention& layer,
+                      const HeadGroups& kv_groups, std::size_t ranks) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  const std::size_t kv_heads = *config.num_kv_heads;
+  const HeadMap map(config.num_heads, kv_heads, kv_groups);
+  LayerRanges ranges;
+  for (const HeadRange& kv : head_shards({.ranks = ranks,
+                             .heads = config.num_heads,
+                             .kv_heads = kv_heads,
+                             .kv_groups = kv_groups})) {
+    const std::size_t first = map.first(kv.first);
+    ranges.kv_heads.push_back({kv.first, kv.count});
+    ranges.heads.push_back({first, map.first(kv.first + kv.count) - first});
+  }
+  ranges.outputs = feature_ranges(
+      config.out_proj ? layer.params()->w_o->out_features() : 0, ranks);
+  ranges.query = feature_ranges(*config.query_dim, ranks);
+  ranges.key = feature_ranges(*config.kdim, ranks);
+  ranges.value = feature_ranges(*config.vdim, ranks);
+  return ranges;
+}
+
+// A range of heads as features.
+PartRange times(const PartRange& heads, std::size_t size) {
+  return {heads.first * size, heads.count * size};
+}
+
+template <std::size_t Rank>
+Result<Tensor<float, Rank>> copy_of(TensorView<const float, Rank> view) {
+  auto copy = Tensor<float, Rank>::create_unset(view.extents());
+  HEADWISE_TRY(copy);
+  for (std::size_t n = 0; n < copy->size(); ++n) {
+    if constexpr (Rank == 1) {
+      (*copy)(n) = view(n);
+    } else {
+      (*copy)(n / view.extent(1), n % view.extent(1)) =
+          view(n / view.extent(1), n % view.extent(1));
+    }
+  }
+  return copy;
+}
+
+// The output features `rows`.
+Result<Linear> rows_of(const Linear& linear, const PartRange& rows) {
+  auto weight = copy_of(part_along(0, linear.weight(), rows));
+  HEADWISE_TRY(weight);
+  Tensor<float, 1> bias;
+  if (linear.has_bias()) {
+    auto copy = copy_of(part_along(0, linear.bias(), rows));
+    HEADWISE_TRY(copy);
+    bias = *std::move(copy);
+  }
+  auto part = Linear::from_params(*std::move(weight), std::move(bias));
+  HEADWISE_TRY(part);
+  return (*std::move(part)).for_inference();
+}
+
+// The input features `columns`, as the projection of the gradients.
+Result<Linear> columns_of(const Linear& linear, const PartRange& columns) {
+  const TensorView<const float, 2> some =
+      part_along(1, linear.weight(), columns);
+  auto turned = copy_of(
+      TensorView<const float, 2>(some.data(), {some.extent(1), some.extent(0)},
+                                 {some.stride(1), some.stride(0)}));
+  HEADWISE_TRY(turned);
+  auto part = Linear::from_params(*std::move(turned));
+  HEADWISE_TRY(part);
+  return (*std::move(part)).for_inference();
+}
+
+using OptionalLinear = std::optional<Linear>;
+
+Result<OptionalLinear> optional_part(const OptionalLinear& linear,
+                                     const PartRange& range,
+                                     Result<Linear> (*part)(const Linear&,
+                                                            const PartRange&)) {
+  if (!linear) {
+    return OptionalLinear();
+  }
+  auto made = part(*linear, range);
+  HEADWISE_TRY(made);
+  return OptionalLinear(*std::move(made));
+}
+
+template <std::size_t Rank>
+Result<std::optional<Tensor<float, Rank>>> optional_rows(
+    const std::optional<Tensor<float, Rank>>& tensor, const PartRange& rows) {
+  if (!tensor) {
+    return std::optional<Tensor<float, Rank>>();
+  }
+  auto copy = copy_of(part_along(0, tensor->view(), rows));
+  HEADWISE_TRY(copy);
+  return std::optional<Tensor<float, Rank>>(*std::move(copy));
+}
+
+Result<std::optional<HeadNormParams>> norm_of(
+    const std::optional<HeadNormParams>& params, const PartRange& features) {
+  if (!params) {
+    return std::optional<HeadNormParams>();
+  }
+  auto weight = copy_of(part_along(0, params->weight.view(), features));
+  HEADWISE_TRY(weight);
+  HeadNormParams copy{*std::move(weight)};
+  if (params->bias.size() != 0) {
+    auto bias = copy_of(part_along(0, params->bias.view(), features));
+    HEADWISE_TRY(bias);
+    copy.bias = *std::move(bias);
+  }
+  return std::optional(std::move(copy));
+}
+
+// What a LayerState has of the parameters that are not projections.
+Status add_small_params(const MultiHeadAttention& layer, const PartRange& heads,
+                        const PartRange& kv_heads,
+                        MultiHeadAttentionParams& to) {
+  const MultiHeadAttentionParams& from = *layer.params();
+  const std::size_t D = *layer.config().head_dim;
+  const bool shared =
+      layer.config().qk_norm && layer.config().qk_norm->over == NormOver::head;
+  auto w_score = optional_rows(from.w_score, heads);
+  auto q_norm =
+      norm_of(from.q_norm, shared ? PartRange{0, D} : times(heads, D));
+  auto k_norm =
+      norm_of(from.k_norm, shared ? PartRange{0, D} : times(kv_heads, D));
+  auto bias_k = optional_rows(from.bias_k, times(kv_heads, D));
+  auto bias_v =
+      optional_rows(from.bias_v, times(kv_heads, *layer.config().v_head_dim));
+  HEADWISE_TRY(w_score);
+  HEADWISE_TRY(q_norm);
+  HEADWISE_TRY(k_norm);
+  HEADWISE_TRY(bias_k);
+  HEADWISE_TRY(bias_v);
+  to.w_score = *std::move(w_score);
+  to.q_norm = *std::move(q_norm);
+  to.k_norm = *std::move(k_norm);
+  to.bias_k = *std::move(bias_k);
+  to.bias_v = *std::move(bias_v);
+  return ok();
+}
+
+LayerState state_of(MultiHeadAttentionConfig config, HeadGroups kv_groups,
+                    MultiHeadAttentionParams params) {
+  return {.config = std::move(config),
+          .kv_groups = std::move(kv_groups),
+          .seed = {},
+          .params = std::move(params),
+          .memory = std::make_shared<LayerMemoryShelf>()};
+}
+
+Result<LayerState> without_projections(const MultiHeadAttention& layer,
+                                       HeadGroups kv_groups) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  auto w_q = rows_of(layer.params()->w_q, {});
+  auto w_k = rows_of(layer.params()->w_k, {});
+  HEADWISE_TRY(w_q);
+  HEADWISE_TRY(w_k);
+  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
+  HEADWISE_TRY(add_small_params(layer, {0, config.num_heads},
+                                {0, *config.num_kv_heads}, params));
+  return state_of(config, std::move(kv_groups), std::move(params));
+}
+
+Result<LayerState> heads_of(const MultiHeadAttention& layer,
+                            const PartRange& heads, const PartRange& kv_heads) {
+  MultiHeadAttentionConfig config = layer.config();
+  const std::size_t D = *config.head_dim;
+  const std::size_t Dv = *config.v_head_dim;
+  config.num_heads = heads.count;
+  config.num_kv_heads = kv_heads.count;
+  if (!config.kv_group_sizes.empty()) {
+    const auto first = config.kv_group_sizes.begin() +
+                       static_cast<std::ptrdiff_t>(kv_heads.first);
+    config.kv_group_sizes = std::vector<std::size_t>(
+        first, first + static_cast<std::ptrdiff_t>(kv_heads.count));
+  }
+  config.out_proj = false;
+  config.embed_dim = heads.count * Dv;
+  config.vdim = config.value_proj ? config.vdim : kv_heads.count * Dv;
+  auto kv_groups = HeadGroups::create(config.kv_group_sizes);
+  HEADWISE_TRY(kv_groups);
+  const MultiHeadAttentionParams& from = *layer.params();
+  auto w_q = rows_of(from.w_q, times(heads, D));
+  auto w_k = rows_of(from.w_k, times(kv_heads, D));
+  auto w_v = optional_part(from.w_v, times(kv_heads, Dv), rows_of);
+  HEADWISE_TRY(w_q);
+  HEADWISE_TRY(w_k);
+  HEADWISE_TRY(w_v);
+  MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k),
+                                  *std::move(w_v)};
+  HEADWISE_TRY(add_small_params(layer, heads, kv_heads, params));
+  return state_of(std::move(config), *std::move(kv_groups), std::move(params));
+}
+
+Result<LayerColumns> columns_of_rank(const MultiHeadAttention& layer,
+                                     const LayerRanges& ranges,
+                                     std::size_t rank) {
+  const MultiHeadAttentionParams& from = *layer.params();
+  auto w_q = columns_of(from.w_q, ranges.query[rank]);
+  auto w_k = columns_of(from.w_k, ranges.key[rank]);
+  auto w_v = optional_part(from.w_v, ranges.value[rank], columns_of);
+  auto w_o = optional_part(
+      from.w_o, times(ranges.heads[rank], *layer.config().v_head_dim),
+      columns_of);
+  HEADWISE_TRY(w_q);
+  HEADWISE_TRY(w_k);
+  HEADWISE_TRY(w_v);
+  HEADWISE_TRY(w_o);
+  return LayerColumns{*std::move(w_q), *std::move(w_k), *std::move(w_v),
+                      *std::move(w_o)};
+}
+
+std::size_t numbers_of(const Linear& linear) { return linear.packed().size(); }
+std::size_t numbers_of(const std::optional<Linear>& linear) {
+  return linear ? numbers_of(*linear) : 0;
+}
+
+// What MultiHeadAttentionParams and LayerColumns both have.
+template <class Projections>
+std::size_t numbers_of_inputs(const Projections& of) {
+  return numbers_of(of.w_q) + numbers_of(of.w_k) + numbers_of(of.w_v);
+}
+
+}  // namespace
+
+std::size_t LayerParts::bytes() const {
+  const std::size_t forward = numbers_of_inputs(*own.params) + numbers_of(w_o);
+  const std::size_t backward =
+      columns ? numbers_of_inputs(*columns) + numbers_of(columns->w_o) : 0;
+  return (forward + backward) * sizeof(float);
+}
+
+Result<LayerParts> parts_of_layer(const MultiHeadAttention& layer,
+                                  std::size_t ranks, std::size_t rank,
+                                  bool training) {
+  HEADWISE_TRY(check(layer, ranks, rank));
+  auto kv_groups = HeadGroups::create(layer.config().kv_group_sizes);
+  HEADWISE_TRY(kv_groups);
+  LayerRanges ranges = ranges_of(layer, *kv_groups, ranks);
+  auto whole = without_projections(layer, *std::move(kv_groups));
+  HEADWISE_TRY(whole);
+  auto own = heads_of(layer, ranges.heads[rank], ranges.kv_heads[rank]);
+  HEADWISE_TRY(own);
+  const MultiHeadAttentionParams& params = *layer.params();
+  auto w_o = optional_part(params.w_o, ranges.outputs[rank], rows_of);
+  HEADWISE_TRY(w_o);
+  std::optional<LayerColumns> columns;
+  if (training) {
+    auto made = columns_of_rank(layer, ranges, rank);
+    HEADWISE_TRY(made);
+    columns = *std::move(made);
+  }
+  return LayerParts{.ranks = ranks,
+                    .rank = rank,
+                    .whole = *std::move(whole),
+                    .ranges = std::move(ranges),
+                    .own = *std::move(own),
+                    .w_o = *std::move(w_o),
+                    .columns = std::move(columns),
+                    .bias_q = params.w_q.has_bias(),
+                    .bias_k = params.w_k.has_bias(),
+                    .bias_v = params.w_v && params.w_v->has_bias(),
+                    .bias_o = params.w_o && params.w_o->has_bias()};
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,380 @@
+#include "headwise/distribute/layer_shard.h"
+
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "distribute/call_digest.h"
+#include "distribute/gather_parts.h"
+#include "distribute/layer_shard_run.h"
+#include "distribute/or_abort.h"
+#include "distribute/rank_tensors.h"
+#include "distribute/visible_work.h"
+#include "module/layer_call.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+void detail::DeleteSavedShard::operator()(SavedShard* saved) const {
+  delete saved;
+}
+
+LayerShard::LayerShard(std::unique_ptr<LayerShardState> state)
+    : state_(std::move(state)) {}
+LayerShard::LayerShard(LayerShard&&) noexcept = default;
+LayerShard& LayerShard::operator=(LayerShard&&) noexcept = default;
+LayerShard::~LayerShard() = default;
+
+Result<LayerShard> LayerShard::create(const MultiHeadAttention& layer,
+                                      std::size_t ranks, std::size_t rank,
+                                      const LayerShardOptions& options) try {
+  auto parts = parts_of_layer(layer, ranks, rank, options.training);
+  HEADWISE_TRY(parts);
+  return LayerShard(
+      std::make_unique<LayerShardState>(LayerShardState{*std::move(parts)}));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+const MultiHeadAttentionConfig& LayerShard::config() const {
+  return state_->parts.whole.config;
+}
+std::size_t LayerShard::parameter_bytes() const {
+  return state_->parts.bytes();
+}
+
+namespace {
+
+// Views that only have extents.
+template <class T>
+LayerInputs sizes_of(const LayerInputsOf<T>& inputs) {
+  return {{nullptr, inputs.query.extents()},
+          {nullptr, inputs.key.extents()},
+          {nullptr, inputs.value.extents()}};
+}
+
+Status check_group(const LayerParts& parts, const Communicator& group) {
+  return group.ranks() == parts.ranks && group.rank() == parts.rank
+             ? ok()
+             : Status(value_error(kShardOperation, "group",
+                                  "rank " + std::to_string(group.rank()) +
+                                      " of " + std::to_string(group.ranks()),
+                                  "rank " + std::to_string(parts.rank) +
+                                      " of " + std::to_string(parts.ranks) +
+                                      ", as in create()"));
+}
+
+// ---- The forward pass ----
+
+template <class T>
+struct ShardCall {
+  LayerInputsOf<T> inputs;
+  AttentionOptions options;  // of the whole call, with the layer's dropout
+  LayerOptions layer_options;
+  bool for_backward;
+};
+
+template <class T>
+ShardCall<T> call_of(const LayerParts& parts, const LayerInputsOf<T>& inputs,
+                     const AttentionOptions& options,
+                     const LayerOptions& layer_options, bool for_backward) {
+  return {inputs,
+          options_of(parts.whole, {.inputs = {},
+                                   .options = options,
+                                   .layer_options = layer_options}),
+          layer_options, for_backward};
+}
+
+// What a division by heads cannot do.
+Status check_divided(const LayerParts& parts, const AttentionSpec& spec,
+                     const LayerOptions& layer_options, bool for_backward) {
+  if (layer_options.cache != nullptr) {
+    return value_error(kShardOperation, "cache", "given",
+                       "none in a call of several ranks",
+                       ErrorCode::unsupported);
+  }
+  if (!for_backward) {
+    return ok();
+  }
+  if (!parts.trains()) {
+    return value_error(kShardOperation, "training", "false",
+                       "true for a backward pass");
+  }
+  return spec.bias.given() && spec.bias.extents()[1] != spec.shape.Hq
+             ? Status(value_error(kShardOperation, "bias",
+                                  "shared by the heads",
+                                  "one for each head: its gradient is a sum "
+                                  "over the heads of all ranks",
+                                  ErrorCode::unsupported))
+             : ok();
+}
+
+template <class T>
+Result<AttentionSpec> checked(const LayerParts& parts,
+                              const Communicator& group,
+                              const ShardCall<T>& call) {
+  HEADWISE_TRY(check_group(parts, group));
+  HEADWISE_TRY(check_inputs(parts.whole, sizes_of(call.inputs)));
+  HEADWISE_TRY(check_layer_options(parts.whole, call.layer_options));
+  HEADWISE_TRY(check_rank_options(kShardOperation, call.options, {}));
+  const MultiHeadAttentionConfig& config = parts.whole.config;
+  auto spec = AttentionSpec::create(
+      {.B = call.inputs.query.extent(0),
+       .Hq = config.num_heads,
+       .Hkv = *config.num_kv_heads,
+       .Lq = call.inputs.query.extent(1),
+       .Lkv = call.inputs.key.extent(1),
+       .D = *config.head_dim,
+       .Dv = *config.v_head_dim},
+      call.options, operation_options_of(parts.whole), kLayerOperation);
+  HEADWISE_TRY(spec);
+  HEADWISE_TRY(
+      check_divided(parts, *spec, call.layer_options, call.for_backward));
+  return spec;
+}
+
+template <class T>
+std::string description(const LayerParts& parts, const AttentionSpec& spec,
+                        const ShardCall<T>& call) {
+  const MultiHeadAttentionConfig& config = parts.whole.config;
+  Digest digest;
+  for (const std::size_t size :
+       {*config.query_dim, *config.kdim, *config.vdim, config.embed_dim,
+        std::size_t{config.out_proj}, std::size_t{config.value_proj},
+        std::size_t{config.qk_norm.has_value()},
+        std::size_t{config.rotary.has_value()},
+        std::size_t{call.layer_options.head_gates.data() != nullptr},
+        std::size_t{call.for_backward}}) {
+    digest.add(size);
+  }
+  return describe_call(name_of(DTypeOf<T>::value), spec, {{}, {}, spec.mask},
+                       digest);
+}
+
+// The rank's heads of a call.
+template <class T>
+struct OwnCall {
+  internal::OptionsOfPart options;
+  LayerOptions layer_options;
+  LayerInputsOf<T> inputs;
+};
+
+template <class T>
+Result<OwnCall<T>> own_call(const LayerParts& parts, const AttentionSpec& spec,
+                            const ShardCall<T>& call) {
+  const PartRange& heads = parts.ranges.heads[parts.rank];
+  const PartRange& kv_heads = parts.ranges.kv_heads[parts.rank];
+  OwnCall<T> own{{call.options, {}, {}}, call.layer_options, call.inputs};
+  if (heads.count != 0) {
+    CallPart part = internal::whole_call(spec.shape);
+    part.heads = heads;
+    part.kv_heads = kv_heads;
+    auto cut = internal::options_of_part(spec.shape, call.options,
+                                         operation_options_of(parts.whole),
+                                         part, kLayerOperation);
+    HEADWISE_TRY(cut);
+    own.options = *std::move(cut);
+  }
+  own.layer_options.head_gates =
+      part_along(0, call.layer_options.head_gates, heads);
+  if (!parts.whole.config.value_proj) {
+    const std::size_t Dv = spec.shape.Dv;
+    own.inputs.value = part_along(2, call.inputs.value,
+                                  {kv_heads.first * Dv, kv_heads.count * Dv});
+  }
+  return own;
+}
+
+template <class T>
+struct ShardRun {
+  MultiHeadAttentionResult<3, T> result;
+  std::unique_ptr<detail::SavedShard, detail::DeleteSavedShard> saved;
+};
+
+template <class T>
+class ShardForward {
+ public:
+  ShardForward(Communicator& group, const LayerShardState& shard)
+      : group_(group), shard_(shard), parts_(shard.parts) {}
+
+  Result<ShardRun<T>> run(const ShardCall<T>& call) const {
+    group_.set_step(kShardOperation, "the start");
+    const auto spec = checked(parts_, group_, call);
+    HEADWISE_TRY(group_.agree(spec ? ok() : Status(spec.error())));
+    HEADWISE_TRY(
+        group_.check_same("the call", description(parts_, *spec, call)));
+    auto own = own_call(parts_, *spec, call);
+    HEADWISE_TRY(own);
+    const Executor& executor = executor_of(call.options);
+    auto inputs = WidenedInputs::create(own->inputs, executor);
+    HEADWISE_TRY(inputs);
+    auto run = work_visibly(group_, [&] {
+      return run_layer(parts_.own, {.inputs = inputs->views(),
+                                    .options = own->options.options,
+                                    .layer_options = own->layer_options,
+                                    .for_backward = call.for_backward});
+    });
+    HEADWISE_TRY(run);
+    group_.set_step(kShardOperation, "gathering contexts");
+    auto merged = gathered(in_features(parts_.ranges.heads, spec->shape.Dv), 2,
+                           run->result.output);
+    HEADWISE_TRY(merged);
+    auto lse = gathered(parts_.ranges.heads, 1, run->result.lse);
+    HEADWISE_TRY(lse);
+    auto output = output_of(*merged, executor, call.for_backward);
+    HEADWISE_TRY(output);
+    auto narrowed = narrow<T>(*std::move(output), executor);
+    HEADWISE_TRY(narrowed);
+    ShardRun<T> done{{*std::move(narrowed), {}, *std::move(lse)}, nullptr};
+    if (call.for_backward) {
+      done.saved.reset(new detail::SavedShard{
+          &shard_, *std::move(inputs), std::move(own->options), *std::move(run),
+          *std::move(merged)});
+    }
+    return done;
+  }
+
+ private:
+  template <std::size_t Rank>
+  Result<Tensor<float, Rank>> gathered(const std::vector<PartRange>& ranges,
+                                       std::size_t axis,
+                                       const Tensor<float, Rank>& own) const {
+    return PartGathering<Rank>(group_, ranges, axis).to_all(own);
+  }
+
+  // Without a w_o `merged` itself, of which the backward pass needs a copy.
+  Result<Tensor<float, 3>> output_of(Tensor<float, 3>& merged,
+                                     const Executor& executor,
+                                     bool for_backward) const {
+    if (!parts_.w_o) {
+      return for_backward ? merged.clone()
+                          : Result<Tensor<float, 3>>(std::move(merged));
+    }
+    const auto own = work_visibly(group_, [&] {
+      return parts_.w_o->forward(std::as_const(merged).view(), "merged",
+                                 executor);
+    });
+    HEADWISE_TRY(own);
+    group_.set_step(kShardOperation, "gathering outputs");
+    return gathered(parts_.ranges.outputs, 2, *own);
+  }
+
+  Communicator& group_;
+  const LayerShardState& shard_;
+  const LayerParts& parts_;
+};
+
+// ---- Each of them for each type ----
+
+Status check_saved(const LayerShardState& shard,
+                   const detail::SavedShard* saved) {
+  if (saved == nullptr) {
+    return value_error(kShardOperation, "saved", "used already",
+                       "one of forward_for_backward() for each backward()");
+  }
+  return saved->shard == &shard
+             ? ok()
+             : Status(value_error(kShardOperation, "saved", "of another shard",
+                                  "one of this shard"));
+}
+
+template <class T>
+Result<ShardRun<T>> forward_of(Communicator& group,
+                               const LayerShardState& shard,
+                               const ShardCall<T>& call) {
+  ShardRun<T> done;
+  const Status ended = or_abort(group, [&]() -> Status {
+    auto run = ShardForward<T>(group, shard).run(call);
+    HEADWISE_TRY(run);
+    done = *std::move(run);
+    return ok();
+  });
+  HEADWISE_TRY(ended);
+  return done;
+}
+
+template <class T>
+Result<MultiHeadAttentionGradientsOf<T>> backward_of(
+    Communicator& group, const LayerShardState& shard,
+    const detail::SavedShard* saved, const Extents<3>& output,
+    TensorView<const T, 3> d_output) {
+  MultiHeadAttentionGradientsOf<T> gradients;
+  const Status ended = or_abort(group, [&]() -> Status {
+    group.set_step(kShardOperation, "the start");
+    Status own = check_group(shard.parts, group);
+    own = own ? check_saved(shard, saved) : own;
+    own = own ? check_shape(kShardOperation, "d_output", d_output.extents(),
+                            "(B, Lq, E)", output)
+              : own;
+    HEADWISE_TRY(group.agree(own));
+    const Executor& executor = executor_of(saved->run.options);
+    const auto wide = Widened::create(d_output, executor);
+    HEADWISE_TRY(wide);
+    auto found = differentiate_shard(group, *saved, wide->view());
+    HEADWISE_TRY(found);
+    auto narrowed = narrow_gradients<T>(*std::move(found), executor);
+    HEADWISE_TRY(narrowed);
+    gradients = *std::move(narrowed);
+    return ok();
+  });
+  HEADWISE_TRY(ended);
+  return gradients;
+}
+
+}  // namespace
+
+#define HEADWISE_SHARD(T)                                                      \
+  Result<MultiHeadAttentionResult<3, T>> LayerShard::forward(                  \
+      Communicator& group, TensorView<const T, 3> query,                       \
+      TensorView<const T, 3> key, TensorView<const T, 3> value,                \
+      const AttentionOptions& options, const LayerOptions& layer_options)      \
+      const {                                                                  \
+    auto run = forward_of(group, *state_,                                      \
+                          call_of<T>(state_->parts, {query, key, value},       \
+                                     options, layer_options, false));          \
+    HEADWISE_TRY(run);                                                         \
+    return std::move(run->result);                                             \
+  }                                                                            \
+  Result<LayerShardSavedOf<T>> LayerShard::forward_for_backward(               \
+      Communicator& group, TensorView<const T, 3> query,                       \
+      TensorView<const T, 3> key, TensorView<const T, 3> value,                \
+      const AttentionOptions& options, const LayerOptions& layer_options)      \
+      const {                                                                  \
+    auto run = forward_of(group, *state_,                                      \
+                          call_of<T>(state_->parts, {query, key, value},       \
+                                     options, layer_options, true));           \
+    HEADWISE_TRY(run);                                                         \
+    LayerShardSavedOf<T> saved;                                                \
+    saved.result_ = std::move(run->result);                                    \
+    saved.state_ = std::move(run->saved);                                      \
+    return saved;                                                              \
+  }                                                                            \
+  Result<MultiHeadAttentionGradientsOf<T>> LayerShard::backward(               \
+      Communicator& group, LayerShardSavedOf<T>& saved,                        \
+      TensorView<const T, 3> d_output) const {                                 \
+    auto gradients = backward_of<T>(group, *state_, saved.state_.get(),        \
+                                    saved.result_.output.extents(), d_output); \
+    HEADWISE_TRY(gradients);                                                   \
+    saved.state_.reset();                                                      \
+    return gradients;                                                          \
+  }
+HEADWISE_SHARD(float)
+HEADWISE_SHARD(BFloat16)
+HEADWISE_SHARD(Float16)
+#undef HEADWISE_SHARD
+
+Result<MultiHeadAttentionParamGradients> LayerShard::gather(
+    Communicator& group, MultiHeadAttentionParamGradients own) const {
+  MultiHeadAttentionParamGradients whole;
+  const Status ended = or_abort(group, [&]() -> Status {
+    HEADWISE_TRY(check_group(state_->parts, group));
+    auto found = gather_gradients(group, state_->parts, std::move(own));
+    HEADWISE_TRY(found);
+    whole = *std::move(found);
+    return ok();
+  });
+  HEADWISE_TRY(ended);
+  return whole;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,105 @@
+"""`headwise run --params --parallel`: several processes write the files of one.
+
+    layer_together_test.py HEADWISE [FIXTURES] [TEST...]
+
+Needs mpirun and a command that was built with MPI, as HEADWISE_MPIRUN says.
+"""
+import os
+import unittest
+
+import cli_case
+from cli_case import BAD_INPUT, USAGE
+from run_together_test import CallCase
+from together_case import MPIRUN, said_in
+
+EMBED, HEADS, KV_HEADS, D = 24, 6, 3, 8
+
+
+class LayerTogetherCase(CallCase):
+    def layer(self, *options, length=9):
+        """A call of a layer whose files are random."""
+        for name, rows, columns in (("w_q", HEADS * D, EMBED),
+                                    ("w_k", KV_HEADS * D, EMBED),
+                                    ("w_v", KV_HEADS * D, EMBED),
+                                    ("w_o", EMBED, HEADS * D)):
+            self.put_random(f"layer/{name}.weight.npy", rows, columns)
+            self.put_random(f"layer/{name}.bias.npy", rows)
+        self.put_random("x.npy", 2, length, EMBED)
+        self.put_random("do.npy", 2, length, EMBED)
+        return ("run", "--query", "x.npy", "--key", "x.npy", "--value", "x.npy",
+                "--params", "layer", "--num-heads", str(HEADS), "--num-kv-heads",
+                str(KV_HEADS), "--threads", "1", *options)
+
+
+class LayerAloneTest(LayerTogetherCase):
+    def test_one_process_is_a_job_of_one(self):
+        call = self.layer("--causal")
+        self.succeed(*call, "--out", "alone.npy")
+        self.succeed(*call, "--out", "o.npy", "--parallel", "heads")
+        self.assertEqual((self.folder / "o.npy").read_bytes(),
+                         (self.folder / "alone.npy").read_bytes())
+
+    def test_what_does_not_go_together(self):
+        call = self.layer("--out", "o.npy")
+        self.refuse(USAGE, "--params cannot be used with --parallel context", *call,
+                    "--parallel", "context")
+        self.refuse(USAGE, "--attn-weights cannot be used with --params and --parallel",
+                    *call, "--parallel", "heads", "--attn-weights", "w.npy")
+        self.put_random("bias.npy", 9, 9)
+        self.refuse(BAD_INPUT, "--bias is shared by the heads", *call, "--parallel",
+                    "heads", "--bias", "bias.npy", "--bias-axes", "Lq,Lkv",
+                    "--d-output", "do.npy", "--grad-dir", "gradients")
+
+
+@unittest.skipUnless(MPIRUN, "no mpirun, or a command without MPI")
+class LayerTogetherTest(LayerTogetherCase):
+    def assert_same_files(self, ranks, *call, scheme="heads"):
+        self.succeed(*call, "--out", "alone/o.npy", "--lse", "alone/lse.npy",
+                     "--grad-dir", "alone")
+        done = self.mpirun(ranks, *call, "--parallel", scheme, "--out", "together/o.npy",
+                           "--lse", "together/lse.npy", "--grad-dir", "together")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        names = sorted(os.listdir(self.folder / "alone"))
+        self.assertEqual(sorted(os.listdir(self.folder / "together")), names)
+        for name in names:
+            self.assertEqual((self.folder / "together" / name).read_bytes(),
+                             (self.folder / "alone" / name).read_bytes(), name)
+
+    def setUp(self):
+        super().setUp()
+        for folder in ("alone", "together"):
+            (self.folder / folder).mkdir()
+
+    def test_output_and_all_gradients(self):
+        call = self.layer("--causal", "--rotary-dim", str(D), "--d-output", "do.npy")
+        self.assert_same_files(2, *call)
+        self.assertEqual(len(os.listdir(self.folder / "alone")), 2 + 3 + 8)
+
+    def test_more_processes_than_key_heads_in_bfloat16(self):
+        call = self.layer("--alibi", "slopes.npy", "--dtype", "bfloat16",
+                          "--d-output", "do.npy")
+        self.put_random("slopes.npy", HEADS)
+        self.assert_same_files(4, *call, scheme="auto")
+
+    def test_dropout(self):
+        call = self.layer("--dropout", "0.5", "--d-output", "do.npy")
+        self.succeed(*call, "--out", "o.npy", "--keep-mask-out", "alone/keep.npy",
+                     "--grad-dir", "alone")
+        self.mpirun(2, *call, "--parallel", "heads", "--out", "o.npy",
+                    "--keep-mask-out", "together/keep.npy", "--grad-dir", "together")
+        for name in os.listdir(self.folder / "alone"):
+            self.assertEqual((self.folder / "together" / name).read_bytes(),
+                             (self.folder / "alone" / name).read_bytes(), name)
+
+    def test_a_mistake_is_said_once(self):
+        call = self.layer("--d-output", "wrong.npy", "--grad-dir", "together")
+        self.put_random("wrong.npy", 2, 9, 3)
+        done = self.mpirun(3, *call, "--parallel", "heads", "--out", "o.npy")
+        self.assertEqual(done.returncode, BAD_INPUT, done)
+        self.assertEqual(len(said_in(done)), 1, done)
+        self.assertIn("--d-output has shape (2, 9, 3)", said_in(done)[0])
+        self.assertFalse((self.folder / "o.npy").exists())
+
+
+if __name__ == "__main__":
+    cli_case.main()

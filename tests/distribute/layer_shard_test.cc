@@ -1,0 +1,441 @@
+// A layer divided by heads: the bits of one process, forward and backward.
+#include "headwise/distribute/layer_shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headwise/distribute/thread_ranks.h"
+#include "module/layer.h"
+#include "module/random_layer_call.h"
+#include "support/half_tensors.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::draw_norms;
+using testing_support::layer_of;
+using testing_support::LayerCall;
+using testing_support::narrowed_to;
+using testing_support::random_layer_call;
+using testing_support::tensor_of;
+using testing_support::uniform;
+
+// A call and what it is asked for. Views of the inputs, which are any type.
+template <class T>
+struct Whole {
+  const MultiHeadAttention& layer;
+  const Tensor<T, 3>& query;
+  const Tensor<T, 3>& key;
+  const Tensor<T, 3>& value;
+  const Tensor<T, 3>& d_output;
+  AttentionOptions options{};
+  LayerOptions layer_options{};
+};
+
+Whole<float> whole_of(const MultiHeadAttention& layer, const LayerCall& call,
+                      const AttentionOptions& options = {},
+                      const LayerOptions& layer_options = {}) {
+  return {layer,         call.query, call.key,     call.value,
+          call.d_output, options,    layer_options};
+}
+
+using Bytes = std::vector<std::byte>;
+using Results = std::map<std::string, Bytes>;
+
+template <class T, std::size_t Rank>
+Bytes bytes_of(const Tensor<T, Rank>& tensor) {
+  const auto bytes = std::as_bytes(tensor.elements());
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+Results results_of(const MultiHeadAttentionResult<3, T>& result) {
+  return {{"output", bytes_of(result.output)}, {"lse", bytes_of(result.lse)}};
+}
+
+void add_params(const MultiHeadAttentionParamGradients& gradients,
+                Results& results) {
+  gradients.for_each([&](std::string_view name, std::span<const float> g) {
+    const auto bytes = std::as_bytes(g);
+    results[std::string(name)] = {bytes.begin(), bytes.end()};
+  });
+  results["bias"] = bytes_of(gradients.bias);
+  results["t5_bias"] = bytes_of(gradients.t5_bias);
+  results["alibi"] = bytes_of(gradients.alibi);
+  results["sinks"] = bytes_of(gradients.sinks);
+  results["head_gates"] = bytes_of(gradients.head_gates);
+}
+
+template <class T>
+void add_inputs(const MultiHeadAttentionGradientsOf<T>& gradients,
+                Results& results) {
+  results["d_query"] = bytes_of(gradients.query);
+  results["d_key"] = bytes_of(gradients.key);
+  results["d_value"] = bytes_of(gradients.value);
+}
+
+template <class T>
+Results by_one_process(const Whole<T>& whole) {
+  auto saved = whole.layer
+                   .forward_for_backward(whole.query.view(), whole.key.view(),
+                                         whole.value.view(), whole.options,
+                                         whole.layer_options)
+                   .value();
+  Results results = results_of(saved.result());
+  const auto gradients =
+      whole.layer.backward(saved, whole.d_output.view()).value();
+  add_inputs(gradients, results);
+  add_params(gradients, results);
+  return results;
+}
+
+// What one rank gets; only rank 0 has the gradients of parameters.
+template <class T>
+Status run_shard(Communicator& group, const Whole<T>& whole,
+                 Results& forward_only, Results& both_ways) {
+  auto shard = LayerShard::create(whole.layer, group.ranks(), group.rank(),
+                                  {.training = true});
+  HEADWISE_TRY(shard);
+  const auto result =
+      shard->forward(group, whole.query.view(), whole.key.view(),
+                     whole.value.view(), whole.options, whole.layer_options);
+  HEADWISE_TRY(result);
+  forward_only = results_of(*result);
+  auto saved = shard->forward_for_backward(group, whole.query.view(),
+                                           whole.key.view(), whole.value.view(),
+                                           whole.options, whole.layer_options);
+  HEADWISE_TRY(saved);
+  both_ways = results_of(saved->result());
+  auto gradients = shard->backward(group, *saved, whole.d_output.view());
+  HEADWISE_TRY(gradients);
+  add_inputs(*gradients, both_ways);
+  auto params = shard->gather(group, std::move(*gradients));
+  HEADWISE_TRY(params);
+  if (group.rank() == 0) {
+    add_params(*params, both_ways);
+  }
+  return ok();
+}
+
+void expect_part(const Results& got, const Results& want,
+                 const std::string& of) {
+  for (const auto& [name, bytes] : got) {
+    EXPECT_TRUE(bytes == want.at(name)) << name << " of " << of;
+  }
+}
+
+template <class T>
+void expect_same(const Whole<T>& whole, std::size_t ranks) {
+  const Results want = by_one_process(whole);
+  std::vector<Results> forward_only(ranks);
+  std::vector<Results> both_ways(ranks);
+  const auto ended = run_ranks(ranks, [&](Communicator& group) {
+    return run_shard(group, whole, forward_only[group.rank()],
+                     both_ways[group.rank()]);
+  });
+  for (const Status& status : ended.value()) {
+    ASSERT_TRUE(status) << status.error().message();
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const std::string of =
+        "rank " + std::to_string(rank) + " of " + std::to_string(ranks);
+    expect_part(forward_only[rank], want, of);
+    expect_part(both_ways[rank], want, of);
+  }
+  EXPECT_EQ(both_ways[0].size(), want.size());
+}
+
+const MultiHeadAttentionConfig kGrouped = {.embed_dim = 48,
+                                           .num_heads = 6,
+                                           .num_kv_heads = 3,
+                                           .query_dim = 40,
+                                           .kdim = 36,
+                                           .vdim = 20,
+                                           .head_dim = 24,
+                                           .v_head_dim = 5};
+
+TEST(LayerShardTest, EveryNumberOfRanks) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  const LayerCall call = random_layer_call(layer, 2, 9, 150, 8100);
+  for (std::size_t ranks = 1; ranks <= 9; ++ranks) {
+    expect_same(whole_of(layer, call, {.mask = causal(), .query_start = 140}),
+                ranks);
+  }
+}
+
+// More than a block of 128 features is summed for the output and back.
+TEST(LayerShardTest, SumsOverSeveralBlocksOfFeatures) {
+  const MultiHeadAttention layer =
+      layer_of({.embed_dim = 264, .num_heads = 11});
+  const LayerCall call = random_layer_call(layer, 1, 5, 5, 8110);
+  for (const std::size_t ranks : {2u, 3u, 16u}) {
+    expect_same(whole_of(layer, call), ranks);
+  }
+}
+
+TEST(LayerShardTest, EveryKindOfLayer) {
+  std::vector<MultiHeadAttentionConfig> kinds(9, kGrouped);
+  kinds[0].bias = false;
+  kinds[1].out_proj = false;
+  kinds[2].value_proj = false;
+  kinds[2].vdim = 15;
+  kinds[3].scoring = Scoring::additive;
+  kinds[4].qk_norm = {.kind = NormKind::rms};
+  kinds[5].qk_norm = {
+      .kind = NormKind::layer, .over = NormOver::each_head, .bias = true};
+  kinds[5].rotary = Rotary::create({.rotary_dim = 24}).value();
+  kinds[6].add_bias_kv = kinds[6].add_zero_attn = true;
+  kinds[7].num_kv_heads = {};
+  kinds[7].kv_group_sizes = {1, 3, 2};
+  kinds[8].rotary = Rotary::create({.rotary_dim = 8}).value();
+  kinds[8].out_proj = kinds[8].bias = false;
+  for (std::size_t n = 0; n < kinds.size(); ++n) {
+    MultiHeadAttention layer = layer_of(kinds[n]);
+    draw_norms(layer);
+    const LayerCall call = random_layer_call(
+        layer, 2, 7, 11, 8200 + 10 * static_cast<std::uint32_t>(n));
+    SCOPED_TRACE("kind " + std::to_string(n));
+    for (const std::size_t ranks : {2u, 3u, 4u}) {
+      expect_same(whole_of(layer, call, {.mask = causal(), .query_start = 4}),
+                  ranks);
+    }
+  }
+}
+
+TEST(LayerShardTest, OptionsByHead) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  const LayerCall call = random_layer_call(layer, 2, 30, 30, 8300);
+  const auto bias = uniform<4>({2, 6, 30, 30}, 8310);
+  const auto slopes = uniform<1>({6}, 8311);
+  const auto sinks = uniform<1>({6}, 8312);
+  const auto table = uniform<2>({8, 6}, 8313);
+  const auto gates = uniform<1>({6}, 8314);
+  const auto lengths = tensor_of<std::int64_t, 1>({2}, {17, 30});
+  const AttentionOptions options = {
+      .mask = causal() & key_lengths(lengths),
+      .softcap = 3.0,
+      .bias = dense(bias.view(), {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}),
+      .t5_bias = {.table = table},
+      .alibi = slopes,
+      .sinks = sinks};
+  for (const std::size_t ranks : {2u, 5u}) {
+    expect_same(whole_of(layer, call, options, {.head_gates = gates}), ranks);
+  }
+}
+
+TEST(LayerShardTest, RaggedBatches) {
+  MultiHeadAttentionConfig config = kGrouped;
+  config.qk_norm = {.kind = NormKind::rms};
+  config.rotary = Rotary::create({.rotary_dim = 24}).value();
+  MultiHeadAttention layer = layer_of(config);
+  draw_norms(layer);
+  const LayerCall call = random_layer_call(layer, 1, 160, 170, 8400);
+  const auto queries = tensor_of<std::int64_t, 1>({4}, {0, 140, 140, 160});
+  const auto keys = tensor_of<std::int64_t, 1>({4}, {0, 140, 150, 170});
+  for (const std::size_t ranks : {2u, 4u}) {
+    expect_same(whole_of(layer, call,
+                         {.mask = causal(),
+                          .query_start = QueryStart::bottom_right(),
+                          .offsets = {queries, keys}}),
+                ranks);
+  }
+}
+
+TEST(LayerShardTest, Dropout) {
+  MultiHeadAttentionConfig config = kGrouped;
+  config.dropout = 0.5;
+  const MultiHeadAttention dropping = layer_of(config);
+  const LayerCall call = random_layer_call(dropping, 2, 4, 6, 8500);
+  expect_same(whole_of(dropping, call,
+                       {.dropout = {.training = true, .seed = Seed{3}}}),
+              4);
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  auto keep = Tensor<bool, 4>::create({2, 6, 4, 6}).value();
+  for (std::size_t n = 0; n < keep.size(); ++n) {
+    keep.data()[n] = n % 5 != 2;
+  }
+  expect_same(
+      whole_of(layer, call,
+               {.dropout = {.p = 0.25, .training = true, .keep_mask = keep}}),
+      2);
+}
+
+template <class T>
+void expect_bits_of_type() {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  const LayerCall call = random_layer_call(layer, 2, 6, 9, 8600);
+  const auto query = narrowed_to<T>(call.query);
+  const auto key = narrowed_to<T>(call.key);
+  const auto value = narrowed_to<T>(call.value);
+  const auto d_output = narrowed_to<T>(call.d_output);
+  expect_same<T>({layer, query, key, value, d_output}, 3);
+}
+
+TEST(LayerShardTest, SixteenBitInputs) {
+  expect_bits_of_type<BFloat16>();
+  expect_bits_of_type<Float16>();
+}
+
+// The loss depends on a token through the heads of one rank alone, and the
+// token's input is infinite: it counts in the gradients of every head.
+TEST(LayerShardTest, ATokenCountsForAllHeadsOrForNone) {
+  const MultiHeadAttention layer = layer_of(
+      {.embed_dim = 32, .num_heads = 2, .bias = false, .out_proj = false});
+  LayerCall call = random_layer_call(layer, 1, 3, 3, 8700);
+  for (std::size_t f = 0; f < 32; ++f) {
+    call.d_output(0, 1, f) = f < 16 ? 1.0f : 0.0f;
+  }
+  call.query(0, 1, 5) = std::numeric_limits<float>::infinity();
+  expect_same(whole_of(layer, call), 2);
+}
+
+TEST(LayerShardTest, EmptyBatches) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  expect_same(whole_of(layer, random_layer_call(layer, 0, 3, 3, 8800)), 2);
+  expect_same(whole_of(layer, random_layer_call(layer, 2, 0, 4, 8800)), 4);
+}
+
+TEST(LayerShardTest, ARankKeepsItsShareOfTheParameters) {
+  const MultiHeadAttention layer = layer_of({.embed_dim = 512, .num_heads = 8});
+  const auto bytes = [&](std::size_t ranks, bool training) {
+    std::size_t most = 0;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      most = std::max(
+          most, LayerShard::create(layer, ranks, rank, {.training = training})
+                    .value()
+                    .parameter_bytes());
+    }
+    return static_cast<double>(most);
+  };
+  for (const std::size_t ranks : {2u, 4u, 8u}) {
+    for (const bool training : {false, true}) {
+      EXPECT_LE(bytes(ranks, training),
+                1.01 * bytes(1, training) / static_cast<double>(ranks));
+    }
+  }
+}
+
+// ---- Errors ----
+
+template <class Work>
+std::vector<std::string> messages_of(const MultiHeadAttention& layer,
+                                     bool training, const Work& work) {
+  const LayerCall call = random_layer_call(layer, 2, 4, 4, 8900);
+  std::vector<std::string> messages(2);
+  const auto ended = run_ranks(2, [&](Communicator& group) -> Status {
+    const auto shard =
+        LayerShard::create(layer, 2, group.rank(), {.training = training})
+            .value();
+    Status s = work(group, shard, call);
+    messages[group.rank()] = s ? "no error" : s.error().message();
+    return s;
+  });
+  EXPECT_TRUE(ended);
+  return messages;
+}
+
+template <class Result>
+Status status_of(const Result& result) {
+  return result ? ok() : Status(result.error());
+}
+
+std::vector<std::string> messages_of_options(
+    const AttentionOptions& options, bool training = false,
+    const LayerOptions& layer_options = {}) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  return messages_of(
+      layer, training,
+      [&](Communicator& group, const LayerShard& shard, const LayerCall& call) {
+        return status_of(shard.forward_for_backward(
+            group, call.query.view(), call.key.view(), call.value.view(),
+            options, layer_options));
+      });
+}
+
+TEST(LayerShardErrorsTest, WhatARankCannotDoIsRefusedByName) {
+  const auto bias = uniform<3>({2, 4, 4}, 8910);
+  const std::vector<std::pair<AttentionOptions, std::string>> refused = {
+      {{.attn_weights = AttnWeights::per_head}, "attn_weights"},
+      {{.scores = ScoresStage::raw}, "scores"},
+      {{.bias = dense(bias.view(), {Axis::B, Axis::Lq, Axis::Lkv})},
+       "bias is shared by the heads"}};
+  for (const auto& [options, name] : refused) {
+    for (const std::string& message : messages_of_options(options, true)) {
+      EXPECT_THAT(message, HasSubstr(name));
+    }
+  }
+  for (const std::string& message : messages_of_options({}, false)) {
+    EXPECT_THAT(message, HasSubstr("training is false"));
+  }
+}
+
+TEST(LayerShardErrorsTest, RanksWithOtherCallsAreToldApart) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  const auto work = [&](Communicator& group, const LayerShard& shard,
+                        const LayerCall& call) {
+    return status_of(shard.forward(group, call.query.view(), call.key.view(),
+                                   call.value.view(),
+                                   {.scale = group.rank() == 0 ? 0.5 : 0.25}));
+  };
+  for (const std::string& message : messages_of(layer, false, work)) {
+    EXPECT_THAT(message, HasSubstr("on rank 1, expected"));
+  }
+}
+
+TEST(LayerShardErrorsTest, AShapeOfOneRankIsAnErrorOfAll) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  const auto wrong = uniform<3>({2, 4, 41}, 8920);
+  const auto work = [&](Communicator& group, const LayerShard& shard,
+                        const LayerCall& call) {
+    return status_of(shard.forward(
+        group, group.rank() == 1 ? wrong.view() : call.query.view(),
+        call.key.view(), call.value.view()));
+  };
+  for (const std::string& message : messages_of(layer, false, work)) {
+    EXPECT_THAT(message, HasSubstr("query has shape (2, 4, 41)"));
+  }
+}
+
+TEST(LayerShardErrorsTest, LayersThatCannotBeDivided) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  const auto message = [](const MultiHeadAttention& of, std::size_t ranks,
+                          std::size_t rank) {
+    return LayerShard::create(of, ranks, rank).error().message();
+  };
+  EXPECT_THAT(message(layer, 0, 0), HasSubstr("ranks is 0"));
+  EXPECT_THAT(message(layer, 1025, 0), HasSubstr("ranks is 1025"));
+  EXPECT_THAT(message(layer, 2, 2), HasSubstr("rank is 2"));
+  MultiHeadAttentionConfig config = kGrouped;
+  config.qk_norm = {.over = NormOver::projection};
+  EXPECT_THAT(message(layer_of(config), 2, 0),
+              HasSubstr("qk_norm is over the whole projection"));
+  config = {.embed_dim = 8, .num_heads = 2, .kdim = kOpenSize};
+  EXPECT_THAT(message(layer_of(config), 2, 0), HasSubstr("fix_sizes"));
+}
+
+TEST(LayerShardErrorsTest, SavedStatesAreUsedOnceByTheirShard) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  const auto work = [&](Communicator& group, const LayerShard& shard,
+                        const LayerCall& call) -> Status {
+    auto saved = shard.forward_for_backward(group, call.query.view(),
+                                            call.key.view(), call.value.view());
+    HEADWISE_TRY(saved);
+    HEADWISE_TRY(
+        status_of(shard.backward(group, *saved, call.d_output.view())));
+    return status_of(shard.backward(group, *saved, call.d_output.view()));
+  };
+  for (const std::string& message : messages_of(layer, true, work)) {
+    EXPECT_THAT(message, HasSubstr("saved is used already"));
+  }
+}
+
+}  // namespace
+}  // namespace headwise
