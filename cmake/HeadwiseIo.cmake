@@ -25,9 +25,11 @@ target_sources(headwise_io
     include/headwise/distribute/thread_ranks.h
     include/headwise/distribute/context_attention.h
     include/headwise/distribute/context_backward.h
+    include/headwise/distribute/context_cache.h
     include/headwise/distribute/heads_attention.h
     include/headwise/distribute/heads_backward.h
     include/headwise/distribute/layer_shard.h
+    include/headwise/distribute/sequence_decode.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
     include/headwise/inspect/step_table.h
@@ -106,6 +108,10 @@ target_sources(headwise_io
     src/distribute/call_digest.cc
     src/distribute/context_attention.cc
     src/distribute/context_backward.cc
+    src/distribute/context_cache.cc
+    src/distribute/context_links.cc
+    src/distribute/context_sequences.cc
+    src/distribute/context_step.cc
     src/distribute/gather_keys.cc
     src/distribute/backward_tensors.cc
     src/distribute/bias_relay.cc
@@ -116,6 +122,7 @@ target_sources(headwise_io
     src/distribute/layer_parts.cc
     src/distribute/layer_shard.cc
     src/distribute/layer_shard_backward.cc
+    src/distribute/sequence_decode.cc
     src/distribute/chunks.cc
     src/distribute/checked_context.cc
     src/distribute/forward_rows.cc

@@ -2,6 +2,7 @@
 // already.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "attention/call_views.h"
@@ -16,6 +17,7 @@ struct DecodeCall {
   std::span<const SequenceId> ids;  // (B)
   const CallInputs& inputs;         // only the query has a view
   const CallOutputs& outputs;
+  std::size_t first_head = 0;  // of the cache, where key head 0 is
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

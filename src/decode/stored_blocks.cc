@@ -7,6 +7,7 @@ namespace headwise::inline HEADWISE_ABI {
 StoredBlocks::StoredBlocks(const DecodeCall& call)
     : cache_(call.cache),
       ids_(call.ids),
+      first_head_(call.first_head),
       loops_(kernels::stored_tile(call.cache.cells.layout().type)),
       reads_ahead_(call.cache.cells.layout().type !=
                    kernels::StoredType::float32) {}
@@ -23,7 +24,7 @@ bool StoredBlocks::serve(const DecodeCall& call) {
 
 void StoredBlocks::begin(std::size_t b, std::size_t g) {
   slot_ = ids_[b].slot;
-  g_ = g;
+  g_ = first_head_ + g;
 }
 
 RowBlock StoredBlocks::block(std::size_t first, std::size_t count) {

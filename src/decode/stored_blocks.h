@@ -35,6 +35,7 @@ class StoredBlocks final : public RowBlocks {
 
   const CacheState& cache_;
   std::span<const SequenceId> ids_;
+  std::size_t first_head_;
   const kernels::StoredTile& loops_;
   const bool reads_ahead_;  // the loops ask for what comes one block later
   std::uint32_t slot_ = 0;

@@ -30,7 +30,8 @@ struct TileWorker {
   template <class Body>
   void with_head(const DecodeCall& call, std::size_t b, std::size_t g,
                  const Body& body) const {
-    const StoredHead rows(call.cache, call.ids[b].slot, g, values);
+    const StoredHead rows(call.cache, call.ids[b].slot, call.first_head + g,
+                          values);
     heads.front().pack_blocks_of(call.spec, rows, b);
     body(heads.front());
   }

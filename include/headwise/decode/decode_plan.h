@@ -41,6 +41,10 @@
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
+class DecodePart;
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
 namespace headwise::inline HEADWISE_ABI {
 
 struct DecodePlanState;
@@ -93,7 +97,9 @@ class DecodePlan {
 #undef HEADWISE_RUN
 
  private:
+  friend class internal::DecodePart;
   explicit DecodePlan(std::unique_ptr<DecodePlanState> state);
+  static CacheState& state_of(KvCache& cache) { return *cache.state_; }
 
   std::unique_ptr<DecodePlanState> state_;
 };

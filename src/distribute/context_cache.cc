@@ -1,0 +1,158 @@
+#include "headwise/distribute/context_cache.h"
+
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "distribute/context_step.h"
+#include "distribute/or_abort.h"
+#include "headwise/distribute/shard_plan.h"
+#include "kernels/attention_tile.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+Status check_stored(const KvCacheOptions& options) {
+  for (const auto& [argument, given] :
+       {std::pair("rank.window", options.window.has_value()),
+        std::pair("rank.received_heads", options.received_heads != 0),
+        std::pair("rank.value_is_key_prefix", options.value_is_key_prefix)}) {
+    if (given) {
+      return value_error(kContextCache, argument, "given",
+                         "none in a cache of several ranks",
+                         ErrorCode::unsupported);
+    }
+  }
+  return options.page_size != 0
+             ? ok()
+             : Status(value_error(kContextCache, "rank.page_size", "0",
+                                  "a size of pages", ErrorCode::unsupported));
+}
+
+Status check(const ContextCacheOptions& options, std::size_t ranks,
+             std::size_t rank) {
+  if (ranks == 0 || ranks > kMostRanks) {
+    return value_error(
+        kContextCache, "ranks", std::to_string(ranks),
+        "a number from 1 to " + std::to_string(kMostRanks),
+        ranks == 0 ? ErrorCode::invalid_argument : ErrorCode::out_of_range);
+  }
+  if (rank >= ranks) {
+    return value_error(kContextCache, "rank", std::to_string(rank),
+                       "a rank below " + std::to_string(ranks),
+                       ErrorCode::out_of_range);
+  }
+  HEADWISE_TRY(check_stored(options.rank));
+  const std::size_t share = options.share_tokens;
+  if (share == 0 || share % kernels::kKeyBlock != 0 ||
+      share % options.rank.page_size != 0) {
+    return value_error(kContextCache, "share_tokens", std::to_string(share),
+                       "a multiple of " + std::to_string(kernels::kKeyBlock) +
+                           " and of the page size, " +
+                           std::to_string(options.rank.page_size));
+  }
+  return ok();
+}
+
+// A share is a sequence of the rank's cache. All but the last of each sequence
+// are full.
+KvCacheOptions stored_options(const ContextCacheOptions& options) {
+  KvCacheOptions stored = options.rank;
+  stored.max_sequences += options.rank.max_tokens / options.share_tokens + 1;
+  return stored;
+}
+
+}  // namespace
+
+ContextCache::ContextCache(std::unique_ptr<ContextCacheState> state)
+    : state_(std::move(state)) {}
+ContextCache::ContextCache(ContextCache&&) noexcept = default;
+ContextCache& ContextCache::operator=(ContextCache&&) noexcept = default;
+ContextCache::~ContextCache() = default;
+
+Result<ContextCache> ContextCache::create(const ContextCacheOptions& options,
+                                          std::size_t ranks,
+                                          std::size_t rank) try {
+  HEADWISE_TRY(check_at_least_one(kContextCache, "rank.max_sequences",
+                                  options.rank.max_sequences));
+  HEADWISE_TRY(check(options, ranks, rank));
+  auto cache = KvCache::create(stored_options(options));
+  HEADWISE_TRY(cache);
+  ContextCacheOptions filled = options;
+  filled.rank.v_head_dim = cache->options().v_head_dim;
+  return ContextCache(std::make_unique<ContextCacheState>(ContextCacheState{
+      filled, ranks, rank,
+      ContextSequences(ranks, options.share_tokens, options.rank.max_sequences),
+      *std::move(cache)}));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<SequenceId> ContextCache::add() try {
+  return state_->sequences.add();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status ContextCache::truncate(SequenceId id, std::size_t length) {
+  ContextSequences& sequences = state_->sequences;
+  HEADWISE_TRY(sequences.check(id, kContextCache, "id"));
+  ContextSequence& sequence = sequences[id];
+  if (length > sequence.length) {
+    return value_error(
+        kContextCache, "length", std::to_string(length),
+        "at most the sequence's " + std::to_string(sequence.length),
+        ErrorCode::out_of_range);
+  }
+  const std::size_t kept = sequences.shares_of(length);
+  for (std::size_t share = length / state_->options.share_tokens;
+       share < sequence.shares.size(); ++share) {
+    if (sequences.rank_of(sequence, share) != state_->rank) {
+      continue;
+    }
+    HEADWISE_TRY(share < kept ? state_->cache.truncate(
+                                    sequence.shares[share],
+                                    sequences.tokens_of(share, length).count)
+                              : state_->cache.erase(sequence.shares[share]));
+  }
+  sequence.shares.resize(kept);
+  sequence.length = length;
+  return ok();
+}
+
+Status ContextCache::erase(SequenceId id) {
+  HEADWISE_TRY(truncate(id, 0));
+  state_->sequences[id].exists = false;
+  return ok();
+}
+
+Result<std::size_t> ContextCache::length(SequenceId id) const {
+  HEADWISE_TRY(state_->sequences.check(id, kContextCache, "id"));
+  return std::as_const(state_->sequences)[id].length;
+}
+
+std::size_t ContextCache::own_tokens() const {
+  return state_->sequences.tokens_on(state_->rank);
+}
+
+#define HEADWISE_STEP(T)                                           \
+  Status ContextCache::step(                                       \
+      Communicator& group, std::span<const SequenceId> ids,        \
+      TensorView<const T, 4> query, TensorView<const T, 4> key,    \
+      TensorView<const T, 4> value, TensorView<T, 4> output,       \
+      const AttentionOptions& options,                             \
+      const OperationOptions& operation_options,                   \
+      TensorView<const std::int64_t, 1> offsets) {                 \
+    return or_abort(group, [&] {                                   \
+      return run_step<T>(group, *state_,                           \
+                         {ids, query, key, value, output, options, \
+                          operation_options, offsets});            \
+    });                                                            \
+  }
+HEADWISE_STEP(float)
+HEADWISE_STEP(BFloat16)
+HEADWISE_STEP(Float16)
+#undef HEADWISE_STEP
+
+}  // namespace headwise::inline HEADWISE_ABI
