@@ -355,8 +355,8 @@ TEST(ContextCacheErrorsTest, WhatNeedsAllKeysIsRefusedByName) {
       {{.empty_rows = EmptyRow::uniform}, "empty_rows"},
       {{.query_start = 3}, "query_start"}};
   for (const auto& [options, name] : refused) {
-    for (const std::string& message :
-         messages_of_options([&](std::size_t) { return options; })) {
+    for (const std::string& message : messages_of_options(
+             [&given = options](std::size_t) { return given; })) {
       EXPECT_THAT(message, HasSubstr(name));
     }
   }

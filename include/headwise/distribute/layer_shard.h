@@ -21,7 +21,8 @@
 // Errors of a call, on every rank: those of MultiHeadAttention;
 // invalid_argument for a group of another size, or ranks that were given
 // different calls; unsupported for attention weights, scores, caches, and in
-// training for a bias that heads share; rank_failure. After an error the group cannot be used.
+// training for a bias that heads share; rank_failure. After an error the group
+// cannot be used.
 //
 // Source: Shoeybi et al. 2019, arXiv:1909.08053, section 3 (heads divided; w_o
 // is divided otherwise there).
