@@ -283,27 +283,26 @@ Outcome run_on(const RunFlags& flags, Communicator* group) {
     return group == nullptr ? own : agreed(*group, own);
   };
   HEADWISE_TRY(agree(files_of(flags).check()));
-  const auto files = work_visibly(group, [&] { return read_files(flags); });
+  auto files = work_visibly(group, [&] { return read_files(flags); });
   HEADWISE_TRY(agree(files ? Outcome() : Outcome(files.error())));
   const AttentionOptions options =
       options_of(flags, files->past, files->operation);
+  const bool batched = files->arrays.batched;
   const auto result =
       flags.is_layer()
           ? run_layer(flags, files->arrays, files->operation, options,
                       files->rotary, group)
-          : run_operation(flags, files->arrays, files->past, files->operation,
-                          options, files->rotary, group);
+          : run_operation(flags, std::move(files->arrays), files->past,
+                          files->operation, options, files->rotary, group);
   if (!result) {
     return in_option_words(in_rotary_words(result.error()), flags.operation);
   }
   const bool writes = group == nullptr || group->rank() == 0;
-  return agree(writes ? written(work_visibly(group,
-                                             [&] {
-                                               return write_results(
-                                                   flags, *result,
-                                                   files->arrays.batched);
-                                             }))
-                      : Outcome());
+  return agree(
+      writes
+          ? written(work_visibly(
+                group, [&] { return write_results(flags, *result, batched); }))
+          : Outcome());
 }
 
 Outcome run_run(const RunFlags& flags, const Streams&) {

@@ -256,7 +256,8 @@ struct ReadyCall {
   Rotation rotation;
 };
 
-Result<ReadyCall> make_ready(const RunFlags& flags, const InputArrays& arrays,
+// Frees the arrays, which are as large as the tensors.
+Result<ReadyCall> make_ready(const RunFlags& flags, InputArrays arrays,
                              const PastInputs& past,
                              const AttentionOptions& options,
                              const OperationOptions& operation_options,
@@ -374,13 +375,16 @@ Result<RunResult> run_layer_in(const RunFlags& flags,
 
 }  // namespace
 
-Result<RunResult> run_operation(
-    const RunFlags& flags, const InputArrays& arrays, const PastInputs& past,
-    const OperationInputs& inputs, const AttentionOptions& options,
-    const RotaryInputs& rotary, Communicator* group) {
+Result<RunResult> run_operation(const RunFlags& flags, InputArrays arrays,
+                                const PastInputs& past,
+                                const OperationInputs& inputs,
+                                const AttentionOptions& options,
+                                const RotaryInputs& rotary,
+                                Communicator* group) {
   const OperationOptions operation_options = inputs.operation_options();
-  auto ready =
-      make_ready(flags, arrays, past, options, operation_options, rotary);
+  const bool batched = arrays.batched;
+  auto ready = make_ready(flags, std::move(arrays), past, options,
+                          operation_options, rotary);
   if (group != nullptr) {
     HEADWISE_TRY(agreed(*group, ready ? ok() : Status(ready.error())));
   }
@@ -388,7 +392,7 @@ Result<RunResult> run_operation(
   if (group != nullptr) {
     auto result = attend_together(
         *group, std::move(ready->in),
-        {flags, arrays.batched, options, operation_options, ready->spec,
+        {flags, batched, options, operation_options, ready->spec,
          inputs.key_band(), [&ready](const QueriesAndKeys& gradients) {
            return ready->rotation.rotate_back(gradients);
          }});
@@ -402,7 +406,7 @@ Result<RunResult> run_operation(
       flags,
       flags.cache.given() ? attend_through_cache(flags, ready->in, inputs,
                                                  options, operation_options)
-                          : attend(flags, std::move(ready->in), arrays.batched,
+                          : attend(flags, std::move(ready->in), batched,
                                    options, operation_options, ready->rotation),
       ready->whole, options, operation_options);
 }

@@ -57,10 +57,12 @@ inline std::size_t score_heads(const AttentionOptions& options,
 // `options`: those of `inputs`, with what is asked of the call; `group`: of
 // --parallel, whose rank 0 gets the result. Errors: those of the library;
 // shape_mismatch for files that do not fit.
-Result<RunResult> run_operation(
-    const RunFlags& flags, const InputArrays& arrays, const PastInputs& past,
-    const OperationInputs& inputs, const AttentionOptions& options,
-    const RotaryInputs& rotary, Communicator* group = nullptr);
+Result<RunResult> run_operation(const RunFlags& flags, InputArrays arrays,
+                                const PastInputs& past,
+                                const OperationInputs& inputs,
+                                const AttentionOptions& options,
+                                const RotaryInputs& rotary,
+                                Communicator* group = nullptr);
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                             const OperationInputs& inputs,
                             const AttentionOptions& options,
