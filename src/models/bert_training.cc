@@ -93,10 +93,11 @@ Status run_feed_forward(const BertLayer& layer, const Executor& executor,
 struct Pass {
   TensorView<const std::int64_t, 1> offsets;
   const Executor& executor;
-  bool wants_params;
-  BertFamily family;
+  bool wants_params = false;
+  BertFamily family = BertFamily::bert;
   BertGradients& gradients;
-  ParamTerms* terms;  // who sums the gradients of parameters; null: this pass
+  // Who sums the gradients of parameters; null: this pass.
+  ParamTerms* terms = nullptr;
 
   bool sums_params() const { return wants_params && terms == nullptr; }
   template <std::size_t Rank>

@@ -40,7 +40,7 @@ Result<Tensor<float, 2>> embedding_gradient(
   const FloatEnvironment environment;
   for_each_token_block(B, L, offsets, [&, E = E](const TokenBlock& block) {
     // The sum for an id is at the first token that has it.
-    std::array<std::size_t, kTokenBlock> place;
+    std::array<std::size_t, kTokenBlock> place{};
     const auto id_of = [&](std::size_t t) {
       return static_cast<std::size_t>(ids(block.b, block.first + t));
     };
