@@ -45,7 +45,8 @@ int report(const Outcome& outcome) {
   return static_cast<int>(outcome.error().exit);
 }
 
-// Other threads may still run, and MPI waits for a process that does not come.
+// Exits at once: other threads may still run, and MPI would wait for the
+// missing process.
 void give_up(const Error& error) { std::_Exit(report(Outcome(error))); }
 
 int end(const Outcome& outcome) {

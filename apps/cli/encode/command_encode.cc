@@ -40,10 +40,10 @@ constexpr CommandHelp kHelp = {
   echo "Heads matter." | headwise encode --model all-MiniLM-L6-v2 --json
   mpirun -n 8 headwise encode --model all-MiniLM-L6-v2 sentences.txt --out e.npy)",
     .footer =
-        R"(Under mpirun the processes divide the sentences; the file is the same. They all
-need the input files and the folder of --out.
-To resume an interrupted run, run the same command again. Until the end its
-embeddings are in the folder FILE.npy.partial.)"};
+        R"(Under mpirun the processes divide the sentences; the file is the same. Each
+needs the input files and the folder of --out.
+To resume an interrupted run, run the same command again. Until the run ends,
+finished embeddings are in the folder FILE.npy.partial.)"};
 
 struct EncodeFlags {
   std::string model;

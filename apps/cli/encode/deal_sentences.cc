@@ -5,7 +5,7 @@
 namespace headwise::cli {
 namespace {
 
-// So many ranges per rank that their lengths hardly differ in sum.
+// Enough ranges per rank to give all ranks nearly the same amount of text.
 constexpr std::size_t kRangesOfARank = 64;
 constexpr std::size_t kLongest = 1024;
 

@@ -11,9 +11,9 @@
 namespace headwise::cli {
 
 // Deals the sentences that are not in `done` to the ranks: short ranges, one
-// after another, each to the rank with the least text so far. `most_bytes` is
-// the length from which a longer sentence takes no more time. The same on every
-// rank; the ranges of a rank are in order.
+// after another, each to the rank with the least text so far. A sentence of
+// more than `most_bytes` takes no more time than one of that length. The same
+// on every rank; the ranges of a rank are in order.
 std::vector<std::vector<RowInterval>> deal_sentences(
     std::span<const std::string_view> sentences,
     const std::vector<RowInterval>& done, std::size_t most_bytes,

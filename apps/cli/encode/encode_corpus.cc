@@ -106,8 +106,8 @@ class EncodeJob {
   bool alone() const { return group_.ranks() == 1; }
   std::string folder() const { return RowParts::folder_of_parts(corpus_.out); }
 
-  // Nothing is saved of short work, so the model is not read once more for its
-  // digest.
+  // Short runs save nothing, so they need no digest, for which the model is
+  // read again.
   Status identify() {
     if (parts_.has_work()) {
       return ok();

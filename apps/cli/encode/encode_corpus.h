@@ -30,7 +30,7 @@ struct CorpusCounts {
   std::size_t encoded = 0;   // sentences of this run; the others were saved
   double seconds = 0;        // for those
   std::size_t cut = 0;       // sentences that were longer than the model takes
-  std::size_t most_cut = 0;  // the most tokens that one lost, and its number
+  std::size_t most_cut = 0;  // the most tokens cut from one, and its number
   std::size_t most_cut_sentence = 0;
 };
 

@@ -15,9 +15,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "탭으로\n구분하며 FILE의 순서와 같습니다. DIR은 이렇게 "
      "학습합니다:\nheadwise train --model MODEL --data examples.tsv --out DIR"},
     {"Under mpirun the processes divide the sentences; the file is the same. "
-     "They all\nneed the input files and the folder of --out.\nTo resume an "
-     "interrupted run, run the same command again. Until the end its\n"
-     "embeddings are in the folder FILE.npy.partial.",
+     "Each\nneeds the input files and the folder of --out.\nTo resume an "
+     "interrupted run, run the same command again. Until the run ends,\n"
+     "finished embeddings are in the folder FILE.npy.partial.",
      "mpirun으로 실행하면 프로세스들이 문장을 나누며, 파일은 같습니다. 모든 "
      "프로세스가\n입력 파일과 --out의 폴더를 볼 수 있어야 합니다.\n중단된 "
      "실행은 "

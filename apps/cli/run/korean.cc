@@ -71,8 +71,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "mpirun으로 실행할 때, 계산을 토큰이나 헤드로, 또는 둘 중 알맞은 "
      "쪽으로(auto) 프로세스에 나눕니다. 저장되는 파일은 프로세스가 하나일 때와 "
      "같습니다"},
-    {"with --parallel: longest silence of a process in seconds; one that "
-     "computes or reads and writes files is not silent (default 600)",
+    {"with --parallel: seconds that a process may stay silent before the job "
+     "ends; one that computes, or reads or writes files, is not silent "
+     "(default "
+     "600)",
      "--parallel에서: 프로세스가 응답하지 않아도 되는 가장 긴 시간(초). "
      "계산하거나 "
      "파일을 읽고 쓰는 프로세스는 응답합니다(기본값 600)"},

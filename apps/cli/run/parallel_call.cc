@@ -165,8 +165,8 @@ class TogetherCall {
   Extents<4> pair_extents(std::size_t heads) const {
     return {shape_.B, heads, shape_.Lq, of_.spec.pair_columns()};
   }
-  // What the rank has of attention weights or scores with so many heads. They
-  // are only asked for in calls by heads.
+  // The rank's attention weights or scores, of `heads` heads in the whole call.
+  // Only calls by heads can ask for them.
   Result<Tensor<float, 4>> pairs_of_own(std::size_t heads) const {
     return heads == 0 ? Tensor<float, 4>()
                       : Tensor<float, 4>::create(pair_extents(

@@ -33,8 +33,10 @@ void add_parallel_options(const Arguments& ranks, ParallelFlags& flags) {
   ranks
       .add_count(
           "--deadline", flags.deadline,
-          "with --parallel: longest silence of a process in seconds; one that "
-          "computes or reads and writes files is not silent (default 600)")
+          "with --parallel: seconds that a process may stay silent before the "
+          "job ends; one that computes, or reads or writes files, is not "
+          "silent "
+          "(default 600)")
       .advanced();
 }
 

@@ -20,8 +20,9 @@ void add_deadline_option(const Arguments& command,
                          std::optional<std::size_t>& deadline) {
   command
       .add_count("--deadline", deadline,
-                 "under mpirun: longest silence of a process in seconds; one "
-                 "that works is not silent (default 600)")
+                 "under mpirun: seconds that a process may stay silent "
+                 "before the job ends; one that works is not silent (default "
+                 "600)")
       .advanced();
 }
 

@@ -40,8 +40,9 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"seconds after which finished work is saved to resume from (default 30)",
      "이어서 실행할 수 있도록 끝난 작업을 저장하는 간격(초, 기본값 30)"},
     {"show the help of a command", "명령의 도움말을 보여 줍니다"},
-    {"under mpirun: longest silence of a process in seconds; one that works is "
-     "not silent (default 600)",
+    {"under mpirun: seconds that a process may stay silent before the job "
+     "ends; "
+     "one that works is not silent (default 600)",
      "mpirun으로 실행할 때: 프로세스가 응답하지 않아도 되는 가장 긴 시간(초). "
      "일하는 프로세스는 응답합니다(기본값 600)"},
     {"watch a batch go through attention",

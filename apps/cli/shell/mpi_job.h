@@ -10,9 +10,9 @@
 
 namespace headwise::cli {
 
-// MPI begins and ends when all processes do, and has no deadline for that. If
-// one does not come in time, this is called, on another thread; it ends the
-// process.
+// MPI begins and ends when all processes do, and has no deadline for that. If a
+// process is late, this function is called on another thread and ends the
+// calling process.
 using GiveUp = void (*)(const Error& error);
 
 // The processes of the job, which all call this. Errors: those of mpi_ranks();

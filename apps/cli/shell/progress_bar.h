@@ -3,9 +3,9 @@
 //   padding:  40%|████      | 4/10 sequences [00:00<00:01, 5.21it/s]
 //   train:    40%|████      | 4/10 steps [00:00<00:01, 5.21it/s, loss=0.693]
 //
-// Nothing is drawn when standard error is no terminal. In a job of several
-// processes rank 0 alone shows its work: mpirun's standard error is no
-// terminal, so it prints a line every few seconds.
+// The bar is drawn only if standard error is a terminal. In a job of several
+// processes only rank 0 shows progress. Under mpirun standard error is not a
+// terminal, so rank 0 prints a line every few seconds.
 #pragma once
 
 #include <chrono>

@@ -35,7 +35,7 @@ constexpr CommandHelp kHelp = {
   mpirun -n 4 headwise train --model minilm --data train.tsv --train all --out t)",
     .footer =
         R"(Under mpirun the processes divide the texts and the parameters of --model; the
-files are the same. They all need the model and the data; rank 0 writes --out.)"};
+files are the same. Each needs the model and the data; rank 0 writes --out.)"};
 
 // Of which form, --task or --model, a run is.
 struct Flags {

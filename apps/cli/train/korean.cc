@@ -10,7 +10,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"On generated sequences", "생성한 시퀀스로 학습"},
     {"On your own sentences", "내 문장으로 학습"},
     {"Under mpirun the processes divide the texts and the parameters of "
-     "--model; the\nfiles are the same. They all need the model and the data; "
+     "--model; the\nfiles are the same. Each needs the model and the data; "
      "rank 0 writes --out.",
      "mpirun으로 실행하면 프로세스들이 --model의 텍스트와 파라미터를 나눠 "
      "맡습니다.\n결과 파일은 같습니다. 모든 프로세스에 모델과 데이터가 "

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kCounts = 3;  // tokens, empty, cut
 
-// Sentences that go through the layers together, at most this many tokens:
-// what they become stays in the caches.
+// The most tokens of the sentences that go through the layers together: their
+// hidden states then stay in the caches.
 constexpr std::size_t kMostTokens = 512;
 
 std::vector<RaggedTokens> parts_of(RaggedTokens ids) {

@@ -12,14 +12,13 @@
 // busy_with(); all other work is silent. Its partners end the wait
 //
 // - when it has not answered for the deadline, or
-// - when it answers, but neither it nor any rank that it waits for has got on
-//   with its work for one and a half deadlines: ranks that wait for each other.
+// - when it answers, but it and all ranks that it waits for have made no
+//   progress for one and a half deadlines: they wait for each other.
 //
-// So a rank that computes for hours is waited for, by any number of ranks in a
-// chain, and a rank that was stopped is named by the one that waits for it. The
-// first failure that a rank notices ends the group: all ranks are told, every
-// wait ends, and every later call fails. A rank that fails by itself calls
-// abort().
+// So any chain of ranks can wait for a rank that computes for hours. If a rank
+// was stopped, the rank that waits for it names it. The first failure that a
+// rank notices ends the group: all ranks are told, every wait ends, and every
+// later call fails. A rank that fails by itself calls abort().
 //
 // Errors of every function: rank_failure for a rank that failed, ended or did
 // not answer within the deadline. The message names that rank, the operation
@@ -137,8 +136,8 @@ class Communicator {
   // What is known of another rank.
   struct SignsOfLife {
     using Time = std::chrono::steady_clock::time_point;
-    Time answered;  // when it was last there
-    Time moved;     // when it, or a rank that it waits for, last got on
+    Time answered;  // the last answer
+    Time moved;     // the last progress of it or of a rank that it waits for
   };
 
  protected:
@@ -169,7 +168,7 @@ class Communicator {
   Status wait(Pending& pending, std::size_t other);
   Status send_text(std::string_view text, std::size_t to);
   Result<std::string> receive_text(std::size_t from);
-  // Rank 0 makes one text of those of all ranks, which every rank gets.
+  // Rank 0 joins the texts of all ranks into one, which every rank gets.
   Result<std::string> decide(
       std::string_view own,
       FunctionRef<std::string(std::span<const std::string>)> decision);
@@ -178,8 +177,8 @@ class Communicator {
   // Ends the group, if it has not ended, with what the others are told.
   void end(const Error& own, const Error& told) noexcept;
   Error fail(const Error& error) noexcept;
-  // What `work` returns. After an error that a transfer could outlive, the
-  // group ends: its bytes are the caller's.
+  // Returns the result of `work`. If it fails while a transfer may still be on
+  // its way, the group ends, because the caller may free the transfer's bytes.
   Status together(FunctionRef<Status()> work);
 
   std::size_t rank_;

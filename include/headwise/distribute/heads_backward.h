@@ -15,9 +15,9 @@
 // Each rank receives all tokens of its heads, makes one call of
 // attention_backward() and sends the gradients back. A rank may leave out
 // gradients that others want. Those of the options are sums over all tokens of
-// a head, so they have no part of a rank's rows: every rank that passes a view
-// gets all of them. Only a bias that the heads share needs more: its gradient
-// passes through the ranks, which compute it one after another.
+// a head, so they are not split by rows: every rank that passes a view gets all
+// of them. A bias that the heads share is an exception: its gradient passes
+// through the ranks, which add to it one after another.
 //
 // During the call a rank holds its heads of the whole tensors.
 //

@@ -16,11 +16,11 @@
 //              others, it receives them before it computes.
 //   gathered   Every rank receives all keys and values, then computes.
 //   by heads   Tokens are exchanged for heads, the rank computes, and outputs
-//              are exchanged for tokens. Backward once more, with the outputs,
-//              their gradients and two numbers per query and head; gradients
-//              are exchanged for tokens.
+//              are exchanged for tokens. The backward pass does this
+//              again, also with the outputs, their gradients and two numbers
+//              per query and head; gradients are exchanged for tokens.
 //
-// Backward, by context, there are two passes more: the gradient of the queries,
+// By context, the backward pass adds two passes: the gradient of the queries,
 // with keys and values as above, and that of keys and values at their owner,
 // with queries, outputs, their gradients and two numbers per query and head in
 // the order of the queries. Both compute the scores again, so a call by

@@ -181,10 +181,10 @@ class BertEncoder {
   // inference.
   Result<BertSaved> forward_for_backward(const RaggedTokens& ids,
                                          const BertOptions& options = {}) const;
-  // From d_hidden (rows, hidden_size). `terms`, if given, receives those of all
-  // parameters, by their names in files, and BertGradients::params is empty.
-  // Errors: shape_mismatch, out_of_memory; invalid_argument for a state that
-  // was already used.
+  // From d_hidden (rows, hidden_size). If `terms` is given, it receives the
+  // terms of all parameters under their names in files, and
+  // BertGradients::params is empty. Errors: shape_mismatch, out_of_memory;
+  // invalid_argument for a state that was already used.
   Result<BertGradients> backward(
       BertSaved& saved, TensorView<const float, 2> d_hidden,
       BertWanted wanted = BertWanted::params_and_gates,

@@ -346,8 +346,8 @@ class MultiHeadAttention {
   // sum of the three. Errors: invalid_argument for a state that was already
   // used, or that comes from another layer or from before an update();
   // shape_mismatch, out_of_memory. After an error the state can still be used.
-  // `terms`, if given, receives those of w_q, w_k, w_v and w_o, by these names,
-  // and their gradients are empty.
+  // If `terms` is given, it receives the terms of w_q, w_k, w_v and w_o under
+  // these names, and their gradients are empty.
   Result<MultiHeadAttentionGradients> backward(
       MultiHeadAttentionSaved& saved, TensorView<const float, 3> d_output,
       TensorView<const float, 4> d_attn_weights = {},

@@ -28,9 +28,9 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// Where a part of a call is in the whole call (attention/state.h), whose
-// weights are dropped: head h of the part is head first_head + h * head_step,
-// and key j is key first_key + j.
+// The place of a part in the whole call (attention/state.h), so that the part
+// drops the same weights: head h of the part is head first_head + h *
+// head_step, and key j is key first_key + j.
 struct DropoutPlace {
   std::size_t first_head = 0;
   std::size_t head_step = 1;
@@ -54,7 +54,7 @@ struct Dropout {
   // (B, Hq, Lq, Lkv), true = kept: used instead of the generator; p then only
   // gives the factor 1 / (1 - p). Added keys have columns, too.
   TensorView<const bool, 4> keep_mask{};
-  // For the generator; a keep mask is the part's.
+  // Used by the generator only; a keep mask has the shape of the part.
   DropoutPlace place{};
 };
 

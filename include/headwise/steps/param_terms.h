@@ -1,7 +1,7 @@
-// What the gradients of parameters are sums of. A backward pass that is given a
-// ParamTerms hands over these tensors instead of adding them up, so that
-// someone else can: several machines that share a batch sum each gradient over
-// the sequences of all of them, in order.
+// The terms of the parameters' gradients. A backward pass that is given a
+// ParamTerms hands over these tensors instead of adding them up, so that the
+// caller can: machines that share a batch sum each gradient over all sequences,
+// in order.
 //
 //   projection  weight: sum over the tokens of d_y[o] * x[i], bias: of d_y[o]
 //   norm        of d_y[e] * z[e] with z the normalised x, and of d_y[e]

@@ -101,11 +101,11 @@ class ClassifierRun {
   // finite; the message has the step and the first such value; rank_failure.
   Status step(const Executor& executor = Executor::default_executor());
 
-  // Of several ranks, which all call this, rank 0 writes. Errors: those of
+  // With several ranks, all call this and rank 0 writes. Errors: those of
   // write_checkpoint(); rank_failure.
   Status write_checkpoint_to(const std::string& path) const;
-  // For write_model(); valid until the next step. Of several ranks as
-  // encoder().
+  // For write_model(); valid until the next step. With several ranks, the note
+  // at encoder() applies.
   ModelChanges changes() const;
 
   std::uint64_t steps() const { return losses().size(); }
@@ -115,7 +115,7 @@ class ClassifierRun {
   // The mean loss of each epoch's steps.
   std::vector<double> epoch_losses() const;
   const ClassifierSettings& settings() const;
-  // Of several ranks, each has all of its word embeddings only after the last
+  // With several ranks, the word embeddings are complete only after the last
   // step and after write_checkpoint_to().
   const SentenceEncoder& encoder() const;
   const LabelProbe& probe() const;
