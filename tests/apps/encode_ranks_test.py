@@ -133,6 +133,13 @@ class RanksTest(CorpusCase):
                 self.assertIn("o.npy: embeddings of shape (2500, 8)", done.stdout)
                 self.assert_same_file()
 
+    def test_a_job_of_one(self):
+        self.encode_alone(5)
+        done = self.mpirun(1, *self.call("o.npy", "--json"))
+        self.assertEqual((done.status, done.stderr), (0, ""))
+        self.assertEqual(len(done.stdout.splitlines()), 5)
+        self.assert_same_file()
+
     def test_fewer_sentences_than_processes(self):
         self.encode_alone(2)
         done = self.mpirun(3, *self.call("o.npy"))

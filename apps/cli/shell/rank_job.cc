@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace headwise::cli {
@@ -22,12 +23,18 @@ Job& job() {
 }
 
 // By what launchers leave in the environment of their processes: Open MPI,
-// PMIx (also Slurm), and MPICH with its kin.
-bool started_by_launcher() {
-  constexpr std::array kNames = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK",
-                                 "PMI_RANK"};
+// PMIx (also Slurm), and MPICH with its kin. A job of one needs no MPI, which a
+// build may lack.
+bool started_with_others() {
+  constexpr std::array kSizes = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+  constexpr std::array kRanks = {"PMIX_RANK", "PMI_RANK"};
+  for (const char* const name : kSizes) {
+    if (const char* const size = std::getenv(name); size != nullptr) {
+      return std::string_view(size) != "1";
+    }
+  }
   return std::ranges::any_of(
-      kNames, [](const char* name) { return std::getenv(name) != nullptr; });
+      kRanks, [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
 }  // namespace
@@ -35,7 +42,7 @@ bool started_by_launcher() {
 void set_give_up(GiveUp give_up) { job().give_up = give_up; }
 
 Result<Communicator*> join_job(std::chrono::milliseconds deadline) {
-  if (!started_by_launcher()) {
+  if (!started_with_others()) {
     job().group = Communicator::self();
     return job().group.get();
   }
