@@ -14,7 +14,8 @@ namespace {
 // The first piece is small: most transfers are checks and sizes, which MPI
 // sends without asking the other side.
 constexpr std::size_t kInFirst = 2048;
-constexpr std::size_t kInPiece = std::size_t{4} << 20;
+// Larger pieces would leave the caches between their copies.
+constexpr std::size_t kInPiece = std::size_t{512} << 10;
 constexpr std::size_t kOnTheirWay = 4;
 
 using Size = std::uint64_t;

@@ -34,7 +34,7 @@ namespace headwise::inline HEADWISE_ABI {
 // this, and all must destroy the group. The group talks over a duplicate of the
 // communicator, apart from whatever the caller sends.
 //
-// A transfer goes through buffers of the group, 16 MiB at most for each. So the
+// A transfer goes through buffers of the group, 2 MiB at most for each. So the
 // memory of the caller is free again as soon as a call has failed, and any size
 // can be sent.
 //
