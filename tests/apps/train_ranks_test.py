@@ -4,6 +4,7 @@
 
 Needs mpirun and a command that was built with MPI, as HEADWISE_MPIRUN says.
 """
+import itertools
 import json
 import random
 import unittest
@@ -11,7 +12,7 @@ import unittest
 import cli_case
 import tiny_model
 from cli_case import BAD_INPUT, USAGE
-from together_case import MPIRUN, TogetherCase, said_in
+from together_case import MPIRUN, Job, TogetherCase, said_in
 
 # Of the command on any number of processes; times differ.
 FILES = ("model.safetensors", "classifier.safetensors", "checkpoint.npz")
@@ -94,6 +95,33 @@ class TrainRanksTest(TogetherCase):
         wrong[wrong.index("0.005")] = "1e30"
         self.fail_together(BAD_INPUT, "train: step ", *wrong)
         self.assertFalse((self.folder / "out").exists())
+
+    def test_all_processes_read_the_same(self):
+        self.train(2, "--epochs", "1", out="half")
+        self.train(2, "--epochs", "1", "--seed", "5", out="other_half")
+        text = (self.folder / "data.tsv").read_text(encoding="utf-8")
+        self.put_text(text.replace("matter", "mutter"), "other.tsv")
+        tiny_model.write(self.folder / "other_tiny")
+        params = self.folder / "other_tiny/model.safetensors"
+        changed = bytearray(params.read_bytes())
+        changed[-4] ^= 1
+        params.write_bytes(changed)
+        same = {"--model": "tiny", "--data": "data.tsv", "--test": "data.tsv",
+                "--resume": "half"}
+        for option, other in (("--model", "other_tiny"), ("--data", "other.tsv"),
+                              ("--test", "other.tsv"), ("--resume", "other_half")):
+            def call(options):
+                return (cli_case.HEADWISE, "train", "--train", "all", "--out", "out",
+                        "--epochs", "2", *itertools.chain(*options.items()))
+            job = Job(self.folder, ["-n", 1, *call(same), ":", "-n", 1,
+                                    *call({**same, option: other})])
+            job.finish(cli_case.SECONDS)
+            self.assertEqual((job.ended, job.left, job.status),
+                             (True, [], BAD_INPUT), job.stderr)
+            said = said_in(job)
+            self.assertEqual(len(said), 1, job.stderr)
+            self.assertRegex(said[0], f"SHA-256 of {option} is .* on rank 1")
+            self.assertFalse((self.folder / "out").exists())
 
 
 if __name__ == "__main__":

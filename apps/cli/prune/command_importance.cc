@@ -25,6 +25,7 @@
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "shell/threads.h"
+#include "shell/visible_work.h"
 
 namespace headwise::cli {
 namespace {
@@ -94,8 +95,8 @@ Result<SentenceImportance> start(const ImportanceFlags& flags,
   return run;
 }
 
-Outcome take_steps(SentenceImportance& run, Journal& journal,
-                   std::chrono::seconds save_every) {
+Outcome take_steps(Communicator& group, SentenceImportance& run,
+                   Journal& journal, std::chrono::seconds save_every) {
   HEADWISE_TRY(run.resume(journal));
   ProgressBar bar{"importance", "batches"};
   const Progress progress = bar.progress();
@@ -105,7 +106,8 @@ Outcome take_steps(SentenceImportance& run, Journal& journal,
       progress(run.done(), run.steps());
     }
     if (journal.due(save_every)) {
-      HEADWISE_TRY(written(run.keep_in(journal)));
+      HEADWISE_TRY(
+          written(work_visibly(&group, [&] { return run.keep_in(journal); })));
     }
   }
   return {};
@@ -205,7 +207,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   HEADWISE_TRY(agreed(group, files.check()));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
-  const auto text = read_data(flags);
+  const auto text = work_visibly(&group, [&] { return read_data(flags); });
   HEADWISE_TRY(agreed(group, text ? ok() : Status(text.error())));
   auto run = start(flags, *text, *executor, group);
   if (!run && run.error().details().file == text->file) {
@@ -213,12 +215,14 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   }
   HEADWISE_TRY(run);
   Journal journal = run->journal(flags.out);
-  HEADWISE_TRY(take_steps(*run, journal, flags.save_every.interval()));
+  HEADWISE_TRY(take_steps(group, *run, journal, flags.save_every.interval()));
   if (group.rank() != 0) {
     return agreed(group, Outcome());
   }
-  HEADWISE_TRY(
-      agreed(group, write_results(flags, run->result(), files, streams)));
+  HEADWISE_TRY(agreed(group, work_visibly(&group, [&] {
+                        return write_results(flags, run->result(), files,
+                                             streams);
+                      })));
   journal.remove();
   return {};
 }

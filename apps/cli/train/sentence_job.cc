@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "headwise/interop/sha256.h"
+#include "headwise/models/model_digest.h"
 #include "headwise/models/write_model.h"
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/sentence_classifier.h"
@@ -20,8 +22,10 @@
 #include "shell/progress_bar.h"
 #include "shell/rank_job.h"
 #include "shell/read_model.h"
+#include "shell/same_file.h"
 #include "shell/say.h"
 #include "shell/threads.h"
+#include "shell/visible_work.h"
 
 namespace headwise::cli {
 namespace {
@@ -77,6 +81,21 @@ Result<T> agreed_on(Communicator& group, Result<T> own) {
   return s ? std::move(own) : s.error();
 }
 
+// Whether all ranks have read the same. `digest` gives the SHA-256 of what an
+// option names; one process alone needs none.
+template <class Digest>
+Outcome check_same_digest(Communicator& group, std::string_view option,
+                          const Digest& digest) {
+  if (group.ranks() == 1) {
+    return {};
+  }
+  const auto sha256 = agreed_on(
+      group,
+      work_visibly(&group, [&]() -> Result<std::string> { return digest(); }));
+  HEADWISE_TRY(sha256);
+  return check_same_file(group, option, *sha256);
+}
+
 class SentenceJob {
  public:
   SentenceJob(const SentenceFlags& flags, const Streams& streams,
@@ -97,6 +116,8 @@ class SentenceJob {
             .max_tokens = report_.max_tokens,
             .executor = &executor_};
   }
+  Result<SentenceEncoder> read_encoder(BertUse use) const;
+  Outcome check_same_model(const SentenceEncoder& encoder) const;
   Status count_cut(const SentenceEncoder& encoder);
   Result<LabelProbe> classifier_of(const SentenceEncoder& encoder);
   Result<Answers> measure(const SentenceEncoder& encoder,
@@ -116,6 +137,18 @@ class SentenceJob {
   SentenceReport report_;
   bool has_checkpoint_ = false;  // of this run, in --out
 };
+
+Result<SentenceEncoder> SentenceJob::read_encoder(BertUse use) const {
+  return agreed_on(group_, work_visibly(&group_, [&] {
+                     return read_model(flags_.model, use);
+                   }));
+}
+
+Outcome SentenceJob::check_same_model(const SentenceEncoder& encoder) const {
+  return check_same_digest(group_, "--model", [&] {
+    return digest_of_model(flags_.model, encoder);
+  });
+}
 
 Status SentenceJob::count_cut(const SentenceEncoder& encoder) {
   const auto tokens = encoder.tokenize(data_.text.texts, options());
@@ -142,11 +175,13 @@ Result<Answers> SentenceJob::measure(const SentenceEncoder& encoder,
 // ---- The classifier alone. ----
 
 Outcome SentenceJob::train_classifier() {
-  const auto encoder = agreed_on(group_, read_model(flags_.model));
+  const auto encoder = read_encoder(BertUse::inference);
   HEADWISE_TRY(encoder);
+  HEADWISE_TRY(check_same_model(*encoder));
   report_.max_tokens =
       settings_of(flags_, {}, encoder->settings().max_tokens).max_tokens;
-  HEADWISE_TRY(agreed(group_, count_cut(*encoder)));
+  HEADWISE_TRY(agreed(
+      group_, work_visibly(&group_, [&] { return count_cut(*encoder); })));
   const auto probe = classifier_of(*encoder);
   HEADWISE_TRY(probe);
   auto after = measure(*encoder, *probe);
@@ -167,17 +202,19 @@ Result<ClassifierRun> SentenceJob::start(SentenceEncoder encoder,
   report_.max_tokens = settings.max_tokens;
   auto probe = classifier_of(encoder);
   HEADWISE_TRY(probe);
-  auto examples = agreed_on(
-      group_, ClassifierExamples::of(data_.text, encoder, *probe, options()));
+  auto examples = agreed_on(group_, work_visibly(&group_, [&] {
+                              return ClassifierExamples::of(data_.text, encoder,
+                                                            *probe, options());
+                            }));
   HEADWISE_TRY(examples);
   report_.cut = examples->cut;
   auto before = measure(encoder, *probe);
   HEADWISE_TRY(before);
   report_.compared_with = "classifier only, encoder unchanged";
   report_.before = *std::move(before);
-  return agreed_on(group_, ClassifierRun::create(
-                               settings, std::move(encoder), *std::move(probe),
-                               *std::move(examples), &group_));
+  return of_all(ClassifierRun::create(settings, std::move(encoder),
+                                      *std::move(probe), *std::move(examples),
+                                      &group_));
 }
 
 Outcome SentenceJob::save(const ClassifierRun& run) {
@@ -214,12 +251,16 @@ Outcome SentenceJob::train_all() {
   Checkpoint checkpoint;
   const std::string path = checkpoint_path(flags_.resume);
   if (!flags_.resume.empty()) {
-    auto read = agreed_on(group_, read_checkpoint(path));
+    auto read = agreed_on(
+        group_, work_visibly(&group_, [&] { return read_checkpoint(path); }));
     HEADWISE_TRY(read);
+    HEADWISE_TRY(check_same_digest(group_, "--resume",
+                                   [&] { return sha256_of_file(path); }));
     checkpoint = *std::move(read);
   }
-  auto encoder = agreed_on(group_, read_model(flags_.model, BertUse::training));
+  auto encoder = read_encoder(BertUse::training);
   HEADWISE_TRY(encoder);
+  HEADWISE_TRY(check_same_model(*encoder));
   auto run = start(*std::move(encoder), checkpoint);
   HEADWISE_TRY(run);
   if (!flags_.resume.empty()) {
@@ -246,7 +287,12 @@ Outcome SentenceJob::train_all() {
 Outcome SentenceJob::finish(ModelChanges changes) {
   changes.keep_other_files = flags_.force;
   HEADWISE_TRY(agreed(
-      group_, writes() ? written(write_model(flags_.model, flags_.out, changes))
+      group_, writes() ? written(work_visibly(&group_,
+                                              [&] {
+                                                return write_model(flags_.model,
+                                                                   flags_.out,
+                                                                   changes);
+                                              }))
                        : Outcome()));
   if (!writes()) {
     return {};
@@ -321,8 +367,14 @@ Outcome run_sentences(const SentenceFlags& flags, const Streams& streams,
       agreed(group, group.rank() == 0 ? check_files(flags) : Outcome()));
   const auto executor = agreed_on(group, executor_with(flags.threads));
   HEADWISE_TRY(executor);
-  auto data = agreed_on(group, read_sentence_data(flags));
+  auto data = agreed_on(
+      group, work_visibly(&group, [&] { return read_sentence_data(flags); }));
   HEADWISE_TRY(data);
+  HEADWISE_TRY(
+      check_same_digest(group, "--data", [&] { return data->text.sha256(); }));
+  HEADWISE_TRY(check_same_digest(group, "--test", [&] {
+    return data->test ? data->test->sha256() : std::string("no file");
+  }));
   SentenceJob job(flags, streams, group, *executor, *std::move(data));
   return flags.trains_all() ? job.train_all() : job.train_classifier();
 }

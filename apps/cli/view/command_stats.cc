@@ -16,6 +16,7 @@
 #include "shell/rank_job.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
+#include "shell/visible_work.h"
 #include "statistic_names.h"
 #include "stats_lines.h"
 #include "stats_text.h"
@@ -139,8 +140,10 @@ Outcome run_on_corpus(const StatsFlags& flags, const Streams& streams) {
   if (!flags.sort.empty()) {
     sort_by(flags.sort, stats.heads.lines);
   }
-  HEADWISE_TRY(
-      agreed(group, print_or_write(flags, streams, corpus_text(flags, stats))));
+  HEADWISE_TRY(agreed(group, work_visibly(&group, [&] {
+                        return print_or_write(flags, streams,
+                                              corpus_text(flags, stats));
+                      })));
   remove_journal(flags.corpus);
   return {};
 }

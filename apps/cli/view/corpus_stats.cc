@@ -202,7 +202,7 @@ class CorpusJob {
       sums_.add(sums);
     }
     done_ = std::min(done_ + group_.ranks(), groups());
-    kept_ = written(keep());
+    kept_ = written(work_visibly(&group_, [this] { return keep(); }));
     return {};
   }
 
