@@ -39,7 +39,7 @@ std::size_t decode_rows_bytes(const AttentionSpec& spec,
   // A task is some blocks only where there are few heads.
   for (few.shape.B = 1;
        few.shape.B <= options.max_sequences &&
-       few.shape.B * options.num_kv_heads < kTasksOfAWorker * workers;
+       few.shape.B * spec.shape.Hkv < kTasksOfAWorker * workers;
        ++few.shape.B) {
     most = std::max(most,
                     bytes_taken<Memory>(few, schedule_of_blocks(few, workers)));

@@ -106,7 +106,7 @@ std::vector<ContextTask> tasks_of(
       const bool last = depth + 1 == of.size();
       const std::size_t rank = of[depth].rank;
       for (std::size_t group = 0; group < groups; ++group) {
-        tasks.push_back({n, group, of[depth], key_part(first, last),
+        tasks.push_back({depth, n, group, of[depth], key_part(first, last),
                          first ? rank : of[depth - 1].rank,
                          last ? rank : of[depth + 1].rank});
       }

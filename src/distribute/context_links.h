@@ -50,6 +50,7 @@ std::vector<HeadsOfStep> head_groups(const AttentionShape& shape,
 
 // One link of one sequence and group of heads.
 struct ContextTask {
+  std::size_t depth;  // of the link among those of the sequence
   std::size_t n;
   std::size_t group;
   ContextLink link;
@@ -58,9 +59,10 @@ struct ContextTask {
   std::size_t next;
 };
 
-// Those of all ranks. Each comes after the one whose rows it goes on with, so
-// ranks that take them in this order never wait for one another in a circle;
-// and what can be done at the same time comes together.
+// Those of all ranks, by depth: each comes after the one whose rows it goes on
+// with, and what can be done at the same time comes together. Ranks that take
+// them in this order never wait for one another in a circle, as long as none
+// waits for the next rank to take rows of its own depth or of the one before.
 std::vector<ContextTask> tasks_of(
     const std::vector<std::vector<ContextLink>>& links, std::size_t groups);
 

@@ -12,6 +12,7 @@
 #include "distribute/call_digest.h"
 #include "distribute/context_links.h"
 #include "distribute/copy_rows.h"
+#include "distribute/or_abort.h"
 #include "distribute/rank_tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -302,7 +303,8 @@ class StepRun {
         jobs.push_back({task});
       }
     }
-    HEADWISE_TRY(work(jobs));
+    // After an error nothing arrives in the jobs any more when they end.
+    HEADWISE_TRY(or_abort(group_, [&] { return work(jobs); }));
     return exchange_outputs(tasks, jobs);
   }
 
@@ -315,6 +317,7 @@ class StepRun {
     Tensor<T, 4> output{};  // where it has the last keys
   };
   struct Sent {
+    std::size_t depth;
     TravellingRows rows;
     Communicator::Transfer leaving;
   };
@@ -419,10 +422,12 @@ class StepRun {
       next->rows = std::move(job.rows);
       return ok();
     }
-    if (sent_.size() == kMostOnTheirWay) {
+    // The next rank may need these before it takes others of this depth or of
+    // the one before.
+    while (!sent_.empty() && sent_.front().depth + 2 <= job.task.depth) {
       HEADWISE_TRY(finish_send());
     }
-    sent_.push_back({*std::move(job.rows), {}});
+    sent_.push_back({job.task.depth, *std::move(job.rows), {}});
     auto started = group_.start_send(sent_.back().rows.bytes(), job.task.next);
     HEADWISE_TRY(started);
     sent_.back().leaving = *started;
@@ -476,8 +481,6 @@ class StepRun {
         heads_[task.group].query);
   }
 
-  static constexpr std::size_t kMostOnTheirWay = 4;
-
   Communicator& group_;
   ContextCacheState& state_;
   const ContextStep<T>& step_;
@@ -496,7 +499,7 @@ std::string description(const ContextCacheState& state,
     digest.add(std::uint64_t{id.slot});
     digest.add(state.sequences[id].first_rank);
   }
-  return describe_call(name_of(DTypeOf<T>::value), spec, {{}, {}, spec.mask},
+  return describe_call(name_of(DTypeOf<T>::value), spec, undivided(spec.mask),
                        digest);
 }
 

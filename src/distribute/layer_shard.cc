@@ -147,7 +147,7 @@ std::string description(const LayerParts& parts, const AttentionSpec& spec,
         std::size_t{call.for_backward}}) {
     digest.add(size);
   }
-  return describe_call(name_of(DTypeOf<T>::value), spec, {{}, {}, spec.mask},
+  return describe_call(name_of(DTypeOf<T>::value), spec, undivided(spec.mask),
                        digest);
 }
 

@@ -126,6 +126,18 @@ std::vector<PartRange> seen_keys(const BoundMask& mask, const Shard& queries) {
   return ranges;
 }
 
+Shards undivided(const BoundMask& mask) {
+  Shards shards{{}, {}, mask};
+  const AttentionShape& shape = mask.shape();
+  for (std::size_t b = 0; b < sequences_with_tokens(shape); ++b) {
+    const Shard queries = {.sequence = b, .tokens = {0, shape.sequence(b).Lq}};
+    if (queries.tokens.count != 0) {
+      shards.queries.push_back({queries, seen_keys(mask, queries)});
+    }
+  }
+  return shards;
+}
+
 std::size_t sequences_with_tokens(const AttentionShape& shape) {
   return shape.query_rows() == 0 && shape.key_rows() == 0 ? 0 : shape.B;
 }

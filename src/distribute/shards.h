@@ -48,6 +48,10 @@ Result<Shards> shards_of(const ShardPlan& plan, std::size_t ranks,
 // The keys that some of these queries may see.
 std::vector<PartRange> seen_keys(const BoundMask& mask, const Shard& queries);
 
+// The queries of each sequence as one shard: of a call whose tokens every rank
+// has.
+Shards undivided(const BoundMask& mask);
+
 // The number of sequences to look at: none if all are empty, for such a batch
 // may have more of them than memory.
 std::size_t sequences_with_tokens(const AttentionShape& shape);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -22,6 +23,8 @@ using testing_support::narrowed_to;
 using testing_support::tensor_of;
 using testing_support::uniform;
 
+using std::chrono::milliseconds;
+
 constexpr std::size_t kShare = 128;
 
 struct Sizes {
@@ -38,6 +41,7 @@ struct Script {
   Sizes sizes{};
   DType dtype = DType::float32;
   std::size_t page_size = 64;
+  std::size_t share_tokens = kShare;
 
   std::size_t sequences() const { return steps[0].size(); }
   KvCacheOptions cache() const {
@@ -112,9 +116,9 @@ Outputs<T> by_one_process(const Script& script) {
 template <class T>
 Status run_rank(Communicator& group, const Script& script,
                 Outputs<T>& outputs) {
-  auto cache =
-      ContextCache::create({.rank = script.cache(), .share_tokens = kShare},
-                           group.ranks(), group.rank());
+  auto cache = ContextCache::create(
+      {.rank = script.cache(), .share_tokens = script.share_tokens},
+      group.ranks(), group.rank());
   HEADWISE_TRY(cache);
   std::vector<SequenceId> ids;
   for (std::size_t s = 0; s < script.sequences(); ++s) {
@@ -131,13 +135,17 @@ Status run_rank(Communicator& group, const Script& script,
 }
 
 template <class T = float>
-void expect_same(const Script& script, const std::vector<std::size_t>& groups) {
+void expect_same(const Script& script, const std::vector<std::size_t>& groups,
+                 milliseconds deadline = Communicator::kDefaultDeadline) {
   const Outputs<T> want = by_one_process<T>(script);
   for (const std::size_t ranks : groups) {
     std::vector<Outputs<T>> got(ranks);
-    const auto ended = run_ranks(ranks, [&](Communicator& group) {
-      return run_rank<T>(group, script, got[group.rank()]);
-    });
+    const auto ended =
+        run_ranks(ranks,
+                  [&](Communicator& group) {
+                    return run_rank<T>(group, script, got[group.rank()]);
+                  },
+                  {.deadline = deadline});
     for (const Status& status : ended.value()) {
       ASSERT_TRUE(status) << status.error().message();
     }
@@ -166,6 +174,25 @@ TEST(ContextCacheTest, OneSequenceIsHandedOnInGroupsOfHeads) {
                .options = {.mask = causal()},
                .sizes = {.Hq = 16, .Hkv = 8}},
               {2, 3, 8});
+}
+
+// Ranks hand on more rows than the next ones have begun to receive.
+TEST(ContextCacheTest, ManySequences) {
+  const std::vector<std::size_t> prompts = {300, 300, 300, 270, 300, 129, 300,
+                                            300, 400, 300, 300, 300, 290, 300};
+  expect_same({.steps = {prompts, std::vector<std::size_t>(14, 1)},
+               .options = {.mask = causal()}},
+              {2, 3, 4}, milliseconds(10000));
+}
+
+// The keys of few heads are divided among the threads of a rank.
+TEST(ContextCacheTest, GroupsOfFewHeadsOnSeveralThreads) {
+  const Executor executor = Executor::with_threads(2).value();
+  expect_same({.steps = {{1000}, {16}},
+               .options = {.mask = causal(), .executor = &executor},
+               .sizes = {.Hq = 64, .Hkv = 16, .D = 4, .Dv = 4},
+               .share_tokens = 1024},
+              {4});
 }
 
 TEST(ContextCacheTest, Windows) {
@@ -365,6 +392,14 @@ TEST(ContextCacheErrorsTest, WhatNeedsAllKeysIsRefusedByName) {
 TEST(ContextCacheErrorsTest, RanksWithOtherCallsAreToldApart) {
   for (const std::string& message : messages_of_options([](std::size_t rank) {
          return AttentionOptions{.scale = rank == 0 ? 0.5 : 0.25};
+       })) {
+    EXPECT_THAT(message, HasSubstr("on rank 1, expected"));
+  }
+}
+
+TEST(ContextCacheErrorsTest, RanksWithOtherNumbersInAMaskAreToldApart) {
+  for (const std::string& message : messages_of_options([](std::size_t rank) {
+         return AttentionOptions{.mask = window(rank == 0 ? 10 : 5, 0)};
        })) {
     EXPECT_THAT(message, HasSubstr("on rank 1, expected"));
   }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -379,14 +380,18 @@ TEST(LayerShardErrorsTest, WhatARankCannotDoIsRefusedByName) {
 
 TEST(LayerShardErrorsTest, RanksWithOtherCallsAreToldApart) {
   const MultiHeadAttention layer = layer_of(kGrouped);
-  const auto work = [&](Communicator& group, const LayerShard& shard,
-                        const LayerCall& call) {
-    return status_of(shard.forward(group, call.query.view(), call.key.view(),
-                                   call.value.view(),
-                                   {.scale = group.rank() == 0 ? 0.5 : 0.25}));
-  };
-  for (const std::string& message : messages_of(layer, false, work)) {
-    EXPECT_THAT(message, HasSubstr("on rank 1, expected"));
+  const std::vector<std::array<AttentionOptions, 2>> of_ranks = {
+      {{{.scale = 0.5}, {.scale = 0.25}}},
+      {{{.mask = window(2, 0)}, {.mask = window(1, 0)}}}};
+  for (const auto& options : of_ranks) {
+    const auto work = [&](Communicator& group, const LayerShard& shard,
+                          const LayerCall& call) {
+      return status_of(shard.forward(group, call.query.view(), call.key.view(),
+                                     call.value.view(), options[group.rank()]));
+    };
+    for (const std::string& message : messages_of(layer, false, work)) {
+      EXPECT_THAT(message, HasSubstr("on rank 1, expected"));
+    }
   }
 }
 
