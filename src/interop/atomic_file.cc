@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "base/out_of_memory.h"
+#include "interop/atomic_file_among_others.h"
 #include "interop/descriptor.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
@@ -21,6 +22,8 @@ namespace {
 constexpr std::string_view kOperation = "write_file_atomically";
 
 using Pieces = std::span<const std::span<const std::byte>>;
+
+enum class Leftovers { removed, kept };
 
 // Holds back, in this thread, the signals that a write may raise: write()
 // then says EFBIG or EPIPE. One that came meanwhile is taken away; one that
@@ -129,9 +132,11 @@ int fill(Descriptor& file, const struct stat* old, Pieces pieces) {
 }
 
 // `old` is the file that is replaced, null when there is none.
-int replace_file(const std::string& path, const struct stat* old,
-                 Pieces pieces) {
-  remove_leftovers(folder_of(path));
+int replace_file(const std::string& path, const struct stat* old, Pieces pieces,
+                 Leftovers leftovers) {
+  if (leftovers == Leftovers::removed) {
+    remove_leftovers(folder_of(path));
+  }
   std::string temporary;
   // Nobody else may open the copy, because the file may be private.
   Descriptor file(
@@ -151,7 +156,7 @@ int replace_file(const std::string& path, const struct stat* old,
   return failed;
 }
 
-int write_target(const std::string& given, Pieces pieces) {
+int write_target(const std::string& given, Pieces pieces, Leftovers leftovers) {
   const auto target = follow_links(given);
   if (!target) {
     return ELOOP;
@@ -164,7 +169,8 @@ int write_target(const std::string& given, Pieces pieces) {
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (!exists) {
-    return errno == ENOENT ? replace_file(path, nullptr, pieces) : errno;
+    return errno == ENOENT ? replace_file(path, nullptr, pieces, leftovers)
+                           : errno;
   }
   if (S_ISDIR(status.st_mode)) {
     return EISDIR;
@@ -176,7 +182,19 @@ int write_target(const std::string& given, Pieces pieces) {
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
     return errno;
   }
-  return replace_file(path, &status, pieces);
+  return replace_file(path, &status, pieces, leftovers);
+}
+
+Status write_file(const std::string& path, Pieces pieces, Leftovers leftovers) {
+  return catching_out_of_memory([&]() -> Status {
+    HEADWISE_TRY(check_path(kOperation, path));
+    const HeldBackSignals signals;
+    const int failed = write_target(path, pieces, leftovers);
+    if (failed != 0) {
+      return io_error({std::string(kOperation), path}, failed);
+    }
+    return ok();
+  });
 }
 
 }  // namespace
@@ -189,15 +207,13 @@ Status write_file_atomically(const std::string& path,
 Status write_file_atomically(
     const std::string& path,
     std::span<const std::span<const std::byte>> pieces) {
-  return catching_out_of_memory([&]() -> Status {
-    HEADWISE_TRY(check_path(kOperation, path));
-    const HeldBackSignals signals;
-    const int failed = write_target(path, pieces);
-    if (failed != 0) {
-      return io_error({std::string(kOperation), path}, failed);
-    }
-    return ok();
-  });
+  return write_file(path, pieces, Leftovers::removed);
+}
+
+Status write_file_among_others(
+    const std::string& path,
+    std::span<const std::span<const std::byte>> pieces) {
+  return write_file(path, pieces, Leftovers::kept);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -136,13 +136,12 @@ Result<std::optional<RowPartFile>> RowPartFile::open(
   return catching_out_of_memory([&]() -> Result<std::optional<RowPartFile>> {
     std::optional<RowPartFile> none;
     auto file = InputFile::open_if_there("row_parts", path);
-    if (!file || !*file) {
+    HEADWISE_TRY(file);
+    if (!*file || !(*file)->size()) {  // an empty one cannot be mapped
       return none;
     }
     auto mapped = MappedFile::map(**std::move(file));
-    if (!mapped) {
-      return none;
-    }
+    HEADWISE_TRY(mapped);
     auto header = parse_row_part(mapped->bytes(), work, extents);
     return header ? std::optional(
                         RowPartFile(*std::move(mapped), *std::move(header)))

@@ -35,8 +35,8 @@ std::size_t rows_of(const RowPiece& piece);
 
 class RowPartFile {
  public:
-  // Nothing where the file is no part of this work and array. Errors:
-  // out_of_memory.
+  // Nothing where the file is not there, or no part of this work and array.
+  // Errors: io_error; out_of_memory.
   static Result<std::optional<RowPartFile>> open(const std::string& path,
                                                  const std::string& work,
                                                  const Extents<2>& extents);

@@ -14,6 +14,7 @@
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/journal.h"
 #include "headwise/interop/sha256.h"
+#include "interop/atomic_file_among_others.h"
 #include "interop/folder.h"
 #include "interop/leftovers.h"
 #include "interop/npy_header.h"
@@ -58,34 +59,38 @@ class SeenRows {
   std::vector<bool> seen_;
 };
 
-std::vector<std::string> parts_in(const std::string& folder) {
+bool is_part_name(std::string_view name) { return name.starts_with(kName); }
+
+// Also the name of a part that was never finished.
+bool is_own_name(std::string_view name) {
+  return is_part_name(name) || is_temporary_name(name);
+}
+
+std::vector<std::string> files_in(const std::string& folder,
+                                  bool (*named)(std::string_view)) {
   std::vector<std::string> paths;
   const auto names = names_in_folder(kOperation, folder);
   for (const std::string& name : names ? *names : std::set<std::string>{}) {
     const std::string path = path_in(folder, name);
-    if (name.starts_with(kName) && kind_of_entry(path) == EntryKind::file) {
+    if (named(name) && kind_of_entry(path) == EntryKind::file) {
       paths.push_back(path);
     }
   }
   return paths;
 }
 
-// The parts of the same work; of two with the same row, the first.
-Result<std::vector<RowPartFile>> open_parts(const std::string& folder,
-                                            const std::string& work,
-                                            const Extents<2>& extents,
-                                            bool check_rows) {
-  std::vector<RowPartFile> parts;
-  SeenRows seen(extents[0]);
-  for (const std::string& path : parts_in(folder)) {
+// visit(path, part) for the parts of the same work.
+template <class Visit>
+Status visit_parts(const std::string& folder, const std::string& work,
+                   const Extents<2>& extents, const Visit& visit) {
+  for (const std::string& path : files_in(folder, is_part_name)) {
     auto part = RowPartFile::open(path, work, extents);
     HEADWISE_TRY(part);
-    if (*part && (!check_rows || (*part)->is_undamaged()) &&
-        seen.add((*part)->pieces())) {
-      parts.push_back(**std::move(part));
+    if (*part) {
+      visit(path, **std::move(part));
     }
   }
-  return parts;
+  return ok();
 }
 
 // Where the rows of a range are.
@@ -150,12 +155,18 @@ std::string RowParts::folder_of_parts(const std::string& output) {
 
 Result<std::vector<RowPiece>> RowParts::read() const {
   return catching_out_of_memory([&]() -> Result<std::vector<RowPiece>> {
-    const auto parts = open_parts(folder_, work_, extents_, true);
-    HEADWISE_TRY(parts);
     std::vector<RowPiece> pieces;
-    for (const RowPartFile& part : *parts) {
-      pieces.insert(pieces.end(), part.pieces().begin(), part.pieces().end());
-    }
+    SeenRows seen(extents_[0]);
+    HEADWISE_TRY(visit_parts(
+        folder_, work_, extents_,
+        [&](const std::string& path, const RowPartFile& part) {
+          if (part.is_undamaged() && seen.add(part.pieces())) {
+            pieces.insert(pieces.end(), part.pieces().begin(),
+                          part.pieces().end());
+          } else {
+            ::unlink(path.c_str());  // join() would take it for a good one
+          }
+        }));
     return pieces;
   });
 }
@@ -191,7 +202,7 @@ Status RowParts::save() {
     const std::string header = row_part_header(work_, pieces, sha256_of(bytes));
     bytes.insert(bytes.begin(), std::as_bytes(std::span(header)));
     HEADWISE_TRY(make_folder(kOperation, folder_));
-    HEADWISE_TRY(write_file_atomically(
+    HEADWISE_TRY(write_file_among_others(
         path_in(folder_,
                 std::string(kName) + std::to_string(pieces[0].ranges[0].first)),
         bytes));
@@ -203,38 +214,49 @@ Status RowParts::save() {
 
 Result<std::vector<RowPiece>> RowParts::join() {
   return catching_out_of_memory([&]() -> Result<std::vector<RowPiece>> {
-    const auto parts = open_parts(folder_, work_, extents_, false);
-    HEADWISE_TRY(parts);
-    const std::size_t row_bytes = extents_[1] * sizeof(float);
-    std::vector<RowPiece> pieces;
-    std::vector<Source> sources;
-    const auto take = [&](const RowPiece& piece,
-                          std::span<const std::byte>& bytes) {
-      add_sources(piece, bytes, row_bytes, sources);
-      pieces.push_back(piece);
-    };
-    for (const RowPartFile& part : *parts) {
-      std::span<const std::byte> bytes = part.rows();
-      for (const RowPiece& piece : part.pieces()) {
-        take(piece, bytes);
-      }
-    }
-    for (const Held& held : held_) {
-      std::span<const std::byte> bytes = bytes_of(held.rows);
-      take(held.piece, bytes);
-    }
-    HEADWISE_TRY(write_rows(output_, extents_, sources));
-    remove();
+    auto pieces = write_output();
+    HEADWISE_TRY(pieces);
+    remove();  // while no part is open: NFS would keep it under another name
     return pieces;
   });
+}
+
+Result<std::vector<RowPiece>> RowParts::write_output() const {
+  std::vector<RowPartFile> parts;
+  SeenRows seen(extents_[0]);
+  HEADWISE_TRY(visit_parts(folder_, work_, extents_,
+                           [&](const std::string&, RowPartFile part) {
+                             if (seen.add(part.pieces())) {
+                               parts.push_back(std::move(part));
+                             }
+                           }));
+  const std::size_t row_bytes = extents_[1] * sizeof(float);
+  std::vector<RowPiece> pieces;
+  std::vector<Source> sources;
+  const auto take = [&](const RowPiece& piece,
+                        std::span<const std::byte>& bytes) {
+    add_sources(piece, bytes, row_bytes, sources);
+    pieces.push_back(piece);
+  };
+  for (const RowPartFile& part : parts) {
+    std::span<const std::byte> bytes = part.rows();
+    for (const RowPiece& piece : part.pieces()) {
+      take(piece, bytes);
+    }
+  }
+  for (const Held& held : held_) {
+    std::span<const std::byte> bytes = bytes_of(held.rows);
+    take(held.piece, bytes);
+  }
+  HEADWISE_TRY(write_rows(output_, extents_, sources));
+  return pieces;
 }
 
 void RowParts::remove() const {
   if (folder_.empty() || kind_of_entry(folder_) != EntryKind::folder) {
     return;
   }
-  remove_leftovers(folder_);
-  for (const std::string& path : parts_in(folder_)) {
+  for (const std::string& path : files_in(folder_, is_own_name)) {
     ::unlink(path.c_str());
   }
   ::rmdir(folder_.c_str());  // fails if it holds something else

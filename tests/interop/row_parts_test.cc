@@ -123,6 +123,31 @@ TEST_F(RowPartsTest, OfTwoPartsWithTheSameRowOneCounts) {
   EXPECT_EQ(parts().read()->size(), 1u);
 }
 
+TEST_F(RowPartsTest, RowsOfADamagedPartAreComputedAgain) {
+  const Bytes whole = expected();
+  save({{0, 4}});
+  save({{4, 6}});
+  Bytes damaged = file_bytes(part(0));
+  damaged.back() ^= std::byte{1};
+  put_file(part(0), damaged);
+  RowParts resumed = parts();
+  EXPECT_EQ(resumed.read()->size(), 1u);
+  ASSERT_TRUE(resumed.add({{{0, 4}}, "{}"}, rows_of({{0, 4}})));
+  const auto pieces = resumed.join();
+  ASSERT_TRUE(pieces) << pieces.error().message();
+  EXPECT_EQ(file_bytes(out_), whole);
+}
+
+TEST_F(RowPartsTest, UnfinishedPartsOfOthersStayUntilAllAreJoined) {
+  fs::create_directories(out_ + ".partial");
+  const std::string unfinished = out_ + ".partial/.headwise-7";
+  put_file(unfinished, bytes_of("half a part"));
+  save({{0, kRows}});
+  EXPECT_TRUE(fs::exists(unfinished));
+  ASSERT_TRUE(parts().join());
+  EXPECT_FALSE(fs::exists(out_ + ".partial"));
+}
+
 TEST_F(RowPartsTest, AMissingRowIsAnErrorAndNothingIsWritten) {
   save({{0, 7}, {8, 2}});
   const auto pieces = parts().join();

@@ -61,7 +61,8 @@ class RowParts {
   void set_work(std::string work) { work_ = std::move(work); }
   bool has_work() const { return !work_.empty(); }
 
-  // The saved pieces of the same work whose rows are undamaged.
+  // The saved pieces of the same work. Removes its parts whose rows are damaged
+  // or saved twice, so no other process may save yet.
   Result<std::vector<RowPiece>> read() const;
   // Holds the rows (rows of the piece, columns) in memory. Errors:
   // shape_mismatch.
@@ -72,7 +73,8 @@ class RowParts {
   // Moves the held pieces to a part. Makes the folder if it is missing.
   Status save();
   // Writes OUTPUT from all saved and held pieces, then removes the parts.
-  // Returns the pieces. Errors: bad_data if a row is missing.
+  // Returns the pieces. No other process may save any more. Errors: bad_data if
+  // a row is missing.
   Result<std::vector<RowPiece>> join();
 
  private:
@@ -82,6 +84,7 @@ class RowParts {
     Tensor<float, 2> rows;
   };
 
+  Result<std::vector<RowPiece>> write_output() const;
   void remove() const;
 
   std::string output_;
