@@ -13,6 +13,7 @@
 #include "headwise/prune/sentence_losses.h"
 #include "headwise/prune/share_examples.h"
 #include "headwise/train/sentence_classifier.h"
+#include "headwise/version.h"
 #include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -183,7 +184,8 @@ ImportanceFile SentenceImportance::State::result() const {
 
 std::string SentenceImportance::State::work() const {
   const ImportanceOptions& importance = options_.importance;
-  return Json{{"model", subject_->model_digest},
+  return Json{{"headwise", version()},
+              {"model", subject_->model_digest},
               {"data", subject_->text.sha256()},
               {"method", name_of(importance.method)},
               {"iterative", importance.share_a_round.value_or(0)},
