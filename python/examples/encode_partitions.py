@@ -12,7 +12,6 @@ import concurrent.futures
 import functools
 import itertools
 import multiprocessing
-import pathlib
 
 import numpy as np
 
@@ -37,6 +36,12 @@ def encode_rows(lines, folder):
     """A partition as one array, which takes less to send than its rows."""
     rows = list(encode_partition(lines, folder))
     return np.stack(rows) if rows else np.empty((0, encoder(folder).embedding_size), np.float32)
+
+
+def read_lines(path):
+    """The lines that `headwise encode` sees: splitlines() knows other ends of lines."""
+    with open(path, encoding="utf-8-sig", newline="\n") as text:
+        return [line.removesuffix("\n").removesuffix("\r") for line in text]
 
 
 def partitions(lines, count):
@@ -75,11 +80,11 @@ def with_spark(session, lines, folder, count):
 def main():
     parser = argparse.ArgumentParser(description="embeddings of the lines of a text")
     parser.add_argument("model")
-    parser.add_argument("sentences", type=pathlib.Path)
+    parser.add_argument("sentences")
     parser.add_argument("out")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    lines = options.sentences.read_text(encoding="utf-8").splitlines()
+    lines = read_lines(options.sentences)
     np.save(options.out, with_processes(lines, options.model, options.processes))
 
 

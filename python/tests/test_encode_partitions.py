@@ -49,6 +49,19 @@ def test_partitions_are_the_lines_in_order(count):
     assert [line for part in parts for line in part] == LINES
 
 
+@pytest.mark.parametrize(
+    "text, lines",
+    [
+        ("", []),
+        ("\n", [""]),
+        ("\ufeffa\r\n\n b\u2028c\fd\re\x85\r\r\nf\r", ["a", "", " b\u2028c\fd\re\x85\r", "f"]),
+    ],
+)
+def test_lines_are_those_of_the_command(text, lines, tmp_path):
+    (tmp_path / "lines.txt").write_bytes(text.encode())
+    assert encode_partitions.read_lines(tmp_path / "lines.txt") == lines
+
+
 def test_processes_have_the_bits_of_one(folder, whole, tmp_path):
     (tmp_path / "lines.txt").write_text("".join(line + "\n" for line in LINES))
     subprocess.run(
