@@ -76,10 +76,29 @@ class AloneTest(CorpusCase):
 
     def test_a_short_run_saves_no_parts(self):
         self.encode_alone(3000)
-        blocked = self.folder / "o.npy.partial"
-        blocked.write_bytes(b"")  # a folder could not be made
+        blocked = self.folder / "o.npy.partial" / "rows-0"
+        blocked.mkdir(parents=True)  # a part could not be written
         self.succeed(*self.call("o.npy"))
-        blocked.unlink()
+        blocked.rmdir()
+        blocked.parent.rmdir()
+        self.assert_same_file()
+
+    def test_parts_that_would_have_no_folder(self):
+        self.encode_alone(5)
+        self.put_text(b"the journal of another command", "o.npy.partial")
+        self.fail_with(OUT_OF_RESOURCES,
+                       "the parts of --out o.npy.partial: Not a directory",
+                       *self.call("o.npy"))
+        self.assertFalse((self.folder / "o.npy").exists())
+
+    def test_a_damaged_part_is_encoded_again(self):
+        parts = self.interrupted()
+        path = self.parts()[0]
+        rows = bytearray(path.read_bytes())
+        rows[-1] ^= 1
+        path.write_bytes(rows)
+        _, saved = self.counts_of(self.succeed(*self.call("o.npy")))
+        self.assertGreaterEqual(saved, (parts - 1) * 1024)
         self.assert_same_file()
 
     def test_a_killed_run_resumes(self):
@@ -186,6 +205,26 @@ class RanksTest(CorpusCase):
         self.assertEqual(encoded + saved, 3000)
         self.assert_same_file()
 
+    def test_a_folder_that_a_process_sees_late(self):
+        self.encode_alone(5)
+        for name in "ab":
+            (self.folder / name).mkdir()
+        call = self.call("o.npy", text=self.folder / "lines.txt",
+                         model=self.folder / "tiny")
+        one, two = (["-n", 1, "-wdir", self.folder / name, cli_case.HEADWISE, *call]
+                    for name in "ab")
+        job = Job(self.folder, [*one, ":", *two])
+        parts = self.folder / "a" / "o.npy.partial"
+        while not parts.exists():
+            self.assertIsNone(job.process.poll(), "it ended too early")
+            time.sleep(0.001)
+        time.sleep(0.3)  # process 1 has looked by then
+        (self.folder / "b" / "o.npy.partial").symlink_to(parts)
+        job.finish(cli_case.SECONDS)
+        self.assertEqual((job.status, job.stderr, job.left), (0, "", []))
+        self.assertEqual((self.folder / "a" / "o.npy").read_bytes(),
+                         (self.folder / "alone.npy").read_bytes())
+
     def test_processes_that_see_other_files(self):
         for name, text in (("a", "heads"), ("b", "so")):
             (self.folder / name).mkdir()
@@ -207,7 +246,8 @@ class RanksTest(CorpusCase):
         fail("SHA-256 of FILE is ", self.call(self.folder / "o.npy"))
         fail("--out has its parts in o.npy.partial, where this process does not "
              "see the files of rank 0, expected a folder that all processes share; "
-             "on rank 1", self.call("o.npy", text=self.folder / "lines.txt"))
+             "on rank 1", self.call("o.npy", "--deadline", "2",
+                                 text=self.folder / "lines.txt"))
 
     def test_mistakes_are_said_once(self):
         self.encode_alone(5)

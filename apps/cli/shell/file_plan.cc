@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "headwise/interop/paths.h"
@@ -22,8 +23,11 @@ std::string named(std::string_view option, const std::string& given,
 
 // Of a folder that may have to be made.
 int why_not_made(const FilePlace& folder, bool parents) {
-  if (folder.error != 0 || folder.status) {
+  if (folder.error != 0 || folder.is_folder()) {
     return folder.error;
+  }
+  if (folder.status) {
+    return ENOTDIR;
   }
   return parents ? why_no_folder(folder.path) : why_not_writable(folder);
 }
@@ -238,14 +242,6 @@ Outcome FilePlan::check_folders() const {
 // ---- Outputs that cannot be written. ----
 
 Outcome FilePlan::check_writable() const {
-  for (const auto* const folders : {&folders_, &replaced_}) {
-    for (const Entry& folder : *folders) {
-      if (const int error = why_not_made(folder.place, folder.parents);
-          error != 0) {
-        return cannot_write(folder.option, folder.given, error);
-      }
-    }
-  }
   for (const Entry& output : outputs_) {
     const bool waits_for_folder =
         std::ranges::any_of(folders_, [&](const Entry& folder) {
@@ -258,6 +254,14 @@ Outcome FilePlan::check_writable() const {
                           : why_not_writable(output.place);
     if (error != 0) {
       return cannot_write(output.option, output.given, error);
+    }
+  }
+  for (const auto* const folders : {&folders_, &replaced_}) {
+    for (const Entry& folder : *folders) {
+      if (const int error = why_not_made(folder.place, folder.parents);
+          error != 0) {
+        return cannot_write(folder.option, folder.given, error);
+      }
     }
   }
   for (const Entry& folder : replaced_) {
