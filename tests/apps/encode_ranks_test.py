@@ -194,15 +194,14 @@ class RanksTest(CorpusCase):
         # 3000 / (64 * 2) sentences a range: the second is rank 1's.
         (self.folder / "o.npy.partial" / "rows-23").mkdir(parents=True)
         done = self.mpirun(2, *self.call("o.npy"))
-        self.assertEqual(done.status, OUT_OF_RESOURCES, done.stderr)
-        self.assertEqual(len(said_in(done)), 1, done.stderr)
-        self.assertIn("rows-23: Is a directory", said_in(done)[0])
+        # Rank 0 may hear of it before it is stopped, and end with its own status.
+        self.assertIn(done.status, (BAD_INPUT, OUT_OF_RESOURCES), done.stderr)
+        self.assertIn("headwise: rank 1: cannot write o.npy.partial/rows-23: "
+                      "Is a directory", said_in(done))
         self.assertFalse((self.folder / "o.npy").exists())
         (self.folder / "o.npy.partial" / "rows-23").rmdir()
         done = self.mpirun(2, *self.call("o.npy"))
-        encoded, saved = self.counts_of(done.stdout)
-        self.assertGreater(saved, 1000)
-        self.assertEqual(encoded + saved, 3000)
+        self.assertEqual(sum(self.counts_of(done.stdout)), 3000)
         self.assert_same_file()
 
     def test_a_folder_that_a_process_sees_late(self):

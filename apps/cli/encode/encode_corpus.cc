@@ -89,9 +89,10 @@ class EncodeJob {
   Outcome run(CorpusCounts& counts) {
     HEADWISE_TRY(resume());
     const auto begin = std::chrono::steady_clock::now();
-    HEADWISE_TRY(
-        agreed(group_, group_.busy_with([this] { return encode_own(); })));
-    HEADWISE_TRY(written(agreed(group_, saved_)));
+    // After an error this process ends the job: the others may need hours more.
+    HEADWISE_TRY(group_.busy_with([this] { return encode_own(); }));
+    HEADWISE_TRY(written(saved_));
+    HEADWISE_TRY(agreed(group_, ok()));
     counts.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
             .count();
