@@ -94,7 +94,7 @@ THIRD_PARTIES = {
     "unistd.h": ["src/interop/", "apps/"],
     "dlfcn.h": ["apps/"],
     "dirent.h": ["src/interop/"],
-    "fcntl.h": ["src/interop/"],
+    "fcntl.h": ["src/interop/", "apps/cli/shell/shared_folder.cc"],
     "sys/": ["src/interop/", "src/run/", "apps/"],
     "signal.h": ["apps/"],
     "spawn.h": ["apps/"],
