@@ -219,13 +219,15 @@ Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
                                       .weight_decay = training.weight_decay});
     HEADWISE_TRY(probe);
     HEADWISE_TRY(optimizer);
+    const Executor& executor =
+        training.executor ? *training.executor : Executor::default_executor();
     for (std::size_t step = 0; step < training.steps; ++step) {
-      const auto logits = probe->logits(embeddings);
+      const auto logits = probe->logits(embeddings, executor);
       HEADWISE_TRY(logits);
       const auto loss = cross_entropy(*logits, targets);
       HEADWISE_TRY(loss);
       const auto gradients = probe->linear_.backward_params(
-          as_one_batch(embeddings), as_one_batch(loss->d_logits));
+          as_one_batch(embeddings), as_one_batch(loss->d_logits), {}, executor);
       HEADWISE_TRY(gradients);
       optimizer->begin_step();
       Status s = ok();
@@ -268,8 +270,9 @@ Status LabelProbe::write(const std::string& folder) const {
 }
 
 Result<Tensor<float, 2>> LabelProbe::logits(
-    TensorView<const float, 2> embeddings) const try {
-  auto logits = linear_.forward(as_one_batch(embeddings), "embeddings");
+    TensorView<const float, 2> embeddings, const Executor& executor) const try {
+  auto logits =
+      linear_.forward(as_one_batch(embeddings), "embeddings", executor);
   return logits ? Result<Tensor<float, 2>>(std::move(*logits).without_batch())
                 : logits.error();
 } catch (...) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/out_of_memory.h"
-#include "headwise/base/function_ref.h"
+#include "distribute/or_tell.h"
 #include "headwise/distribute/share_text.h"
 #include "headwise/models/model_digest.h"
 #include "headwise/prune/sentence_losses.h"
@@ -120,10 +120,6 @@ GatedModel gated_model(const Subject& subject, Seed seed,
              : embedding_losses(model.encoder, subject.ids, seed, executor);
 }
 
-Status busy_with(Communicator* group, FunctionRef<Status()> work) {
-  return group == nullptr ? work() : group->busy_with(work);
-}
-
 // The error of the lowest rank that has one; rank 0's in its own words.
 Status agreed(Communicator* group, const Status& own) {
   if (group == nullptr) {
@@ -206,29 +202,31 @@ SentenceImportance::~SentenceImportance() = default;
 
 Result<SentenceImportance> SentenceImportance::create(
     const std::string& folder, const LabelledText& text,
-    const SentenceImportanceOptions& options) try {
-  const Executor& executor =
-      options.executor ? *options.executor : Executor::default_executor();
-  std::unique_ptr<Subject> subject;
-  const Status done = busy_with(options.group, [&]() -> Status {
-    auto read = read_subject(folder, text, options, executor);
-    HEADWISE_TRY(read);
-    subject = *std::move(read);
-    return ok();
+    const SentenceImportanceOptions& options) {
+  return or_tell(options.group, [&]() -> Result<SentenceImportance> {
+    const Executor& executor =
+        options.executor ? *options.executor : Executor::default_executor();
+    std::unique_ptr<Subject> subject;
+    const Status done = busy_with(options.group, [&]() -> Status {
+      auto read = read_subject(folder, text, options, executor);
+      HEADWISE_TRY(read);
+      subject = *std::move(read);
+      return ok();
+    });
+    HEADWISE_TRY(agreed(options.group, done));
+    HEADWISE_TRY(check_subject(options.group, *subject));
+    GatedModel model = gated_model(*subject, options.importance.seed, executor);
+    if (options.group != nullptr) {
+      auto shared = share_examples(std::move(model), *options.group);
+      HEADWISE_TRY(shared);
+      model = *std::move(shared);
+    }
+    std::vector<std::vector<std::size_t>> heads = model.heads;
+    auto run = ImportanceRun::create(std::move(model), options.importance);
+    HEADWISE_TRY(run);
+    return SentenceImportance(std::make_unique<State>(
+        std::move(subject), options, std::move(heads), *std::move(run)));
   });
-  HEADWISE_TRY(agreed(options.group, done));
-  HEADWISE_TRY(check_subject(options.group, *subject));
-  GatedModel model = gated_model(*subject, options.importance.seed, executor);
-  if (options.group != nullptr) {
-    model = share_examples(std::move(model), *options.group);
-  }
-  std::vector<std::vector<std::size_t>> heads = model.heads;
-  auto run = ImportanceRun::create(std::move(model), options.importance);
-  HEADWISE_TRY(run);
-  return SentenceImportance(std::make_unique<State>(
-      std::move(subject), options, std::move(heads), *std::move(run)));
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 std::size_t SentenceImportance::steps() const { return state_->run().steps(); }

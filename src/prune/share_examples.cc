@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/out_of_memory.h"
+#include "distribute/or_tell.h"
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
@@ -41,17 +44,19 @@ Result<std::vector<T>> values_of_all(Communicator& group, std::size_t begin,
     return ok();
   });
   HEADWISE_TRY(group.agree(done));
-  std::vector<T> all((end - begin) * width);
-  std::vector<std::span<const std::byte>> out;
-  std::vector<std::span<std::byte>> in;
-  for (std::size_t r = 0; r < group.ranks(); ++r) {
-    const auto [first, last] = part_of(begin, end, r, group.ranks());
-    out.push_back(std::as_bytes(std::span(own)));
-    in.push_back(std::as_writable_bytes(std::span(all).subspan(
-        (first - begin) * width, (last - first) * width)));
-  }
-  HEADWISE_TRY(group.exchange(out, in));
-  return all;
+  return or_tell(&group, [&]() -> Result<std::vector<T>> {
+    std::vector<T> all((end - begin) * width);
+    std::vector<std::span<const std::byte>> out;
+    std::vector<std::span<std::byte>> in;
+    for (std::size_t r = 0; r < group.ranks(); ++r) {
+      const auto [first, last] = part_of(begin, end, r, group.ranks());
+      out.push_back(std::as_bytes(std::span(own)));
+      in.push_back(std::as_writable_bytes(std::span(all).subspan(
+          (first - begin) * width, (last - first) * width)));
+    }
+    HEADWISE_TRY(group.exchange(out, in));
+    return all;
+  });
 }
 
 // By example, then by list, layer and head.
@@ -125,7 +130,7 @@ Result<std::vector<ByLayer>> lists_of_all(const GatedModel& model,
 
 }  // namespace
 
-GatedModel share_examples(GatedModel model, Communicator& group) {
+Result<GatedModel> share_examples(GatedModel model, Communicator& group) try {
   const auto of = std::make_shared<const GatedModel>(std::move(model));
   Communicator* const ranks = &group;
   GatedModel shared{.heads = of->heads, .examples = of->examples};
@@ -167,6 +172,8 @@ GatedModel share_examples(GatedModel model, Communicator& group) {
     };
   }
   return shared;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

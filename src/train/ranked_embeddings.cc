@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "distribute/exchange_all.h"
+#include "distribute/or_tell.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -31,18 +32,20 @@ Result<Tensor<float, 2>> ranked_embeddings(
     return ok();
   });
   HEADWISE_TRY(group->agree(encoded));
-  const std::size_t size = encoder.embedding_size();
-  auto all = Tensor<float, 2>::create_unset({texts.size(), size});
-  HEADWISE_TRY(all);
-  std::vector<std::span<float>> parts;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    parts.push_back(all->elements().subspan(
-        first_of(rank) * size, (first_of(rank + 1) - first_of(rank)) * size));
-  }
-  std::ranges::copy(std::as_const(own.embeddings).elements(),
-                    parts[group->rank()].begin());
-  HEADWISE_TRY(exchange_all(*group, parts));
-  return all;
+  return or_tell(group, [&]() -> Result<Tensor<float, 2>> {
+    const std::size_t size = encoder.embedding_size();
+    auto all = Tensor<float, 2>::create_unset({texts.size(), size});
+    HEADWISE_TRY(all);
+    std::vector<std::span<float>> parts;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      parts.push_back(all->elements().subspan(
+          first_of(rank) * size, (first_of(rank + 1) - first_of(rank)) * size));
+    }
+    std::ranges::copy(std::as_const(own.embeddings).elements(),
+                      parts[group->rank()].begin());
+    HEADWISE_TRY(exchange_all(*group, parts));
+    return all;
+  });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

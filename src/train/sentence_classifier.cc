@@ -2,13 +2,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"
+#include "distribute/or_tell.h"
 #include "train/ranked_embeddings.h"
 
 namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+const Executor& executor_of(const SentenceOptions& options) {
+  return options.executor ? *options.executor : Executor::default_executor();
+}
+
+}  // namespace
 
 Result<SentenceClassifier> SentenceClassifier::read(
     const std::string& folder) try {
@@ -24,40 +33,48 @@ Result<SentenceClassifier> SentenceClassifier::read(
 Result<LabelProbe> train_probe(const SentenceEncoder& encoder,
                                const LabelledText& text,
                                const SentenceOptions& options,
-                               Communicator* group) try {
-  std::vector<std::string> labels = distinct_labels(text);
-  const auto targets = targets_of(text, labels);
-  HEADWISE_TRY(targets);
-  const auto embeddings =
-      ranked_embeddings(group, encoder, text.texts, options);
-  HEADWISE_TRY(embeddings);
-  return LabelProbe::train(
-      embeddings->view(),
-      TensorView<const std::int64_t, 1>(targets->data(), {targets->size()}),
-      std::move(labels));
-} catch (...) {
-  return caught_out_of_memory();
+                               Communicator* group) {
+  return or_tell(group, [&]() -> Result<LabelProbe> {
+    std::vector<std::string> labels = distinct_labels(text);
+    const auto targets = targets_of(text, labels);
+    HEADWISE_TRY(targets);
+    const auto embeddings =
+        ranked_embeddings(group, encoder, text.texts, options);
+    HEADWISE_TRY(embeddings);
+    std::optional<LabelProbe> probe;
+    const Status done = busy_with(group, [&]() -> Status {
+      auto trained = LabelProbe::train(
+          embeddings->view(),
+          TensorView<const std::int64_t, 1>(targets->data(), {targets->size()}),
+          std::move(labels), {.executor = &executor_of(options)});
+      HEADWISE_TRY(trained);
+      probe = *std::move(trained);
+      return ok();
+    });
+    HEADWISE_TRY(done);
+    return *std::move(probe);
+  });
 }
 
 Result<Answers> answers_of(const SentenceEncoder& encoder,
                            const LabelProbe& probe, const LabelledText& text,
                            const SentenceOptions& options,
-                           Communicator* group) try {
-  const auto targets = targets_of(text, probe.labels());
-  HEADWISE_TRY(targets);
-  const auto embeddings =
-      ranked_embeddings(group, encoder, text.texts, options);
-  HEADWISE_TRY(embeddings);
-  const auto logits = probe.logits(embeddings->view());
-  HEADWISE_TRY(logits);
-  Answers answers;
-  for (std::size_t n = 0; n < targets->size(); ++n) {
-    answers.right.push_back(predicted_label(logits->view(), n) ==
-                            static_cast<std::size_t>((*targets)[n]));
-  }
-  return answers;
-} catch (...) {
-  return caught_out_of_memory();
+                           Communicator* group) {
+  return or_tell(group, [&]() -> Result<Answers> {
+    const auto targets = targets_of(text, probe.labels());
+    HEADWISE_TRY(targets);
+    const auto embeddings =
+        ranked_embeddings(group, encoder, text.texts, options);
+    HEADWISE_TRY(embeddings);
+    const auto logits = probe.logits(embeddings->view(), executor_of(options));
+    HEADWISE_TRY(logits);
+    Answers answers;
+    for (std::size_t n = 0; n < targets->size(); ++n) {
+      answers.right.push_back(predicted_label(logits->view(), n) ==
+                              static_cast<std::size_t>((*targets)[n]));
+    }
+    return answers;
+  });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -51,8 +51,8 @@ TEST(ShareExamplesTest, AnyNumberOfRanksHasTheBitsOfOne) {
       const HeadImportance whole = of_one_process(known.gated(), options);
       for (const std::size_t ranks : {1u, 2u, 3u, 5u}) {
         expect_no_errors(run_ranks(ranks, [&](Communicator& group) -> Status {
-          auto run = ImportanceRun::create(share_examples(known.gated(), group),
-                                           options);
+          auto run = ImportanceRun::create(
+              share_examples(known.gated(), group).value(), options);
           HEADWISE_TRY(run);
           HEADWISE_TRY(finish(*run));
           EXPECT_EQ(run->result().scores, whole.scores)
@@ -72,8 +72,8 @@ TEST(ShareExamplesTest, ARunContinuesOnAnotherNumberOfRanks) {
   const HeadImportance whole = of_one_process(known.gated(), options);
   ImportanceState state;
   expect_no_errors(run_ranks(2, [&](Communicator& group) -> Status {
-    auto run =
-        ImportanceRun::create(share_examples(known.gated(), group), options);
+    auto run = ImportanceRun::create(
+        share_examples(known.gated(), group).value(), options);
     HEADWISE_TRY(run);
     HEADWISE_TRY(run->step());
     HEADWISE_TRY(run->step());
@@ -83,8 +83,8 @@ TEST(ShareExamplesTest, ARunContinuesOnAnotherNumberOfRanks) {
     return ok();
   }));
   expect_no_errors(run_ranks(3, [&](Communicator& group) -> Status {
-    auto run =
-        ImportanceRun::create(share_examples(known.gated(), group), options);
+    auto run = ImportanceRun::create(
+        share_examples(known.gated(), group).value(), options);
     HEADWISE_TRY(run);
     HEADWISE_TRY(run->set_state(state));
     HEADWISE_TRY(finish(*run));
@@ -108,7 +108,7 @@ TEST(ShareExamplesTest, EachRankComputesItsPartAndEachExampleOnce) {
     };
     const std::vector<Tensor<float, 1>> gates;
     const auto losses =
-        share_examples(std::move(model), group).losses(1, 7, gates);
+        share_examples(std::move(model), group).value().losses(1, 7, gates);
     HEADWISE_TRY(losses);
     EXPECT_EQ(losses->size(), 6u);
     return ok();
@@ -130,7 +130,7 @@ TEST(ShareExamplesTest, AllRanksHaveTheErrorOfOne) {
     };
     const std::vector<Tensor<float, 1>> gates;
     const auto losses =
-        share_examples(std::move(model), group).losses(0, 7, gates);
+        share_examples(std::move(model), group).value().losses(0, 7, gates);
     return losses ? ok() : Status(losses.error());
   });
   ASSERT_TRUE(done);

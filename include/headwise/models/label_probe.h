@@ -33,6 +33,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/run/executor.h"
 #include "headwise/run/progress.h"
 #include "headwise/steps/projection.h"
 #include "headwise/version.h"
@@ -46,7 +47,8 @@ struct ProbeTraining {
   std::size_t steps = 300;
   double learning_rate = 0.05;
   double weight_decay = 0.01;
-  Progress progress{};  // counts steps
+  Progress progress{};                 // counts steps
+  const Executor* executor = nullptr;  // null: the default one
 };
 
 class LabelProbe {
@@ -76,7 +78,9 @@ class LabelProbe {
 
   // Logits (N, labels) for embeddings (N, embedding_size). Errors:
   // shape_mismatch.
-  Result<Tensor<float, 2>> logits(TensorView<const float, 2> embeddings) const;
+  Result<Tensor<float, 2>> logits(
+      TensorView<const float, 2> embeddings,
+      const Executor& executor = Executor::default_executor()) const;
 
   // The probability of each label, (N, labels): the softmax of each row of
   // logits, computed in binary64 and rounded once. A row's bits depend only on

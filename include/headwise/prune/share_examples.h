@@ -10,10 +10,11 @@
 //
 // Example:
 //   GatedModel model = share_examples(
-//       classification_losses(encoder, probe, ids, targets), *group);
+//       classification_losses(encoder, probe, ids, targets), *group).value();
 //   auto run = ImportanceRun::create(std::move(model), {}).value();
 #pragma once
 
+#include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
 #include "headwise/prune/importance.h"
 #include "headwise/version.h"
@@ -22,8 +23,8 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // All ranks make the same calls of a model that is the same everywhere. The
-// group must outlive the result.
-GatedModel share_examples(GatedModel model, Communicator& group);
+// group must outlive the result. Errors: out_of_memory.
+Result<GatedModel> share_examples(GatedModel model, Communicator& group);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop
