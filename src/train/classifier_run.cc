@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "distribute/or_tell.h"
 #include "headwise/base/any_view.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/tensor.h"
@@ -64,6 +65,46 @@ std::string sha256_of_params(const std::map<std::string, AnyView>& params) {
         std::span(static_cast<const float*>(view.data()), count)));
   }
   return sha256_of(pieces);
+}
+
+// Of tokens and targets; data of one digest may be cut at different lengths.
+std::string sha256_of_examples(const ClassifierExamples& examples) {
+  std::vector<std::span<const std::byte>> pieces;
+  for (const auto& ids : examples.ids) {
+    pieces.push_back(std::as_bytes(std::span(ids)));
+  }
+  pieces.push_back(std::as_bytes(std::span(examples.targets)));
+  return sha256_of(pieces);
+}
+
+// What has to be the same on all ranks.
+std::string description(const ClassifierSettings& settings,
+                        const std::string& model, const LabelProbe& probe,
+                        const ClassifierExamples& examples) {
+  const std::string classifier =
+      sha256_of_params({{kClassifierWeight, probe.linear().weight()},
+                        {kClassifierBias, probe.linear().bias()}});
+  return "model " + model + ", classifier " + classifier + ", data " +
+         examples.sha256 + ", " + std::to_string(examples.ids.size()) +
+         " examples " + sha256_of_examples(examples) + ", batch " +
+         std::to_string(settings.batch) + ", epochs " +
+         std::to_string(settings.epochs) + ", learning_rate " +
+         number_text(settings.learning_rate, 17) + ", max_tokens " +
+         std::to_string(settings.max_tokens) + ", seed " +
+         std::to_string(settings.seed.value);
+}
+
+// Of the numbers that a run takes from it.
+std::string description(const Checkpoint& checkpoint) {
+  std::map<std::string, AnyView> numbers;
+  for (const auto& [name, values] : checkpoint.optimizer.values) {
+    numbers.emplace("optimizer/" + name, values.view());
+  }
+  for (const auto& [name, array] : checkpoint.params) {
+    numbers.emplace("param/" + name, array.view());
+  }
+  return "step " + std::to_string(checkpoint.step) + ", numbers " +
+         sha256_of_params(numbers);
 }
 
 Status check_hash(const Checkpoint& checkpoint, const std::string& path,
@@ -148,13 +189,13 @@ Result<ClassifierExamples> ClassifierExamples::of(
 class ClassifierRun::State {
  public:
   State(const ClassifierSettings& settings, SentenceEncoder encoder,
-        LabelProbe probe, ClassifierExamples examples, Optimizer optimizer,
-        Communicator* group)
+        LabelProbe probe, ClassifierExamples examples,
+        std::string source_sha256, Optimizer optimizer, Communicator* group)
       : settings_(settings),
         encoder_(std::move(encoder)),
         probe_(std::move(probe)),
         examples_(std::move(examples)),
-        source_sha256_(sha256_of_params(encoder_.encoder().params())),
+        source_sha256_(std::move(source_sha256)),
         optimizer_(std::move(optimizer)),
         group_(group) {
     if (group_ != nullptr && group_->ranks() > 1) {
@@ -166,17 +207,7 @@ class ClassifierRun::State {
   Status step(const Executor& executor);
   Status write_checkpoint_to(const std::string& path);
 
-  // What `work` returns. A rank that runs out of memory is alone with that, and
-  // the others may be waiting for it.
-  template <class Work>
-  Status or_tell(const Work& work) const {
-    Status status = catching_out_of_memory(work);
-    if (group_ != nullptr && !status &&
-        status.error().code() == ErrorCode::out_of_memory) {
-      group_->abort(status.error());
-    }
-    return status;
-  }
+  Communicator* group() const { return group_; }
 
   std::uint64_t steps_per_epoch() const {
     return (examples_.ids.size() - 1) / settings_.batch + 1;
@@ -406,16 +437,26 @@ Status ClassifierRun::State::write_checkpoint_to(const std::string& path) {
   if (ranked_ && group_->rank() != 0) {
     return ok();
   }
-  return write_checkpoint(path, {.step = losses_.size(),
-                                 .seed = settings_.seed,
-                                 .config = config(),
-                                 .params = params(),
-                                 .optimizer = &*state,
-                                 .records = {{std::string(kLoss), losses_}}});
+  return busy_with(group_, [&] {
+    return write_checkpoint(path, {.step = losses_.size(),
+                                   .seed = settings_.seed,
+                                   .config = config(),
+                                   .params = params(),
+                                   .optimizer = &*state,
+                                   .records = {{std::string(kLoss), losses_}}});
+  });
 }
 
 Status ClassifierRun::State::resume(const Checkpoint& checkpoint,
                                     const std::string& path) {
+  if (ranked_) {
+    std::string numbers;
+    HEADWISE_TRY(group_->busy_with([&] {
+      numbers = description(checkpoint);
+      return ok();
+    }));
+    HEADWISE_TRY(group_->check_same("the checkpoint", numbers));
+  }
   HEADWISE_TRY(check_hash(checkpoint, path, kDataHash, "other training data",
                           examples_.sha256));
   HEADWISE_TRY(check_hash(checkpoint, path, kModelHash, "another model",
@@ -469,30 +510,41 @@ Result<ClassifierRun> ClassifierRun::create(const ClassifierSettings& settings,
                                             SentenceEncoder encoder,
                                             LabelProbe probe,
                                             ClassifierExamples examples,
-                                            Communicator* group) try {
-  HEADWISE_TRY(check(settings, examples));
-  auto optimizer = Optimizer::create(AdamWConfig{
-      .learning_rate = settings.learning_rate, .weight_decay = kWeightDecay});
-  HEADWISE_TRY(optimizer);
-  return ClassifierRun(std::make_unique<State>(
-      settings, std::move(encoder), std::move(probe), std::move(examples),
-      *std::move(optimizer), group));
-} catch (...) {
-  return caught_out_of_memory();
+                                            Communicator* group) {
+  return or_tell(group, [&]() -> Result<ClassifierRun> {
+    std::string model;
+    std::string run;
+    HEADWISE_TRY(busy_with(group, [&] {
+      model = sha256_of_params(encoder.encoder().params());
+      run = description(settings, model, probe, examples);
+      return ok();
+    }));
+    if (group != nullptr) {
+      HEADWISE_TRY(group->check_same("the run", run));
+    }
+    HEADWISE_TRY(check(settings, examples));
+    auto optimizer = Optimizer::create(AdamWConfig{
+        .learning_rate = settings.learning_rate, .weight_decay = kWeightDecay});
+    HEADWISE_TRY(optimizer);
+    return ClassifierRun(std::make_unique<State>(
+        settings, std::move(encoder), std::move(probe), std::move(examples),
+        std::move(model), *std::move(optimizer), group));
+  });
 }
 
 Status ClassifierRun::resume(const Checkpoint& checkpoint,
                              const std::string& path) {
-  return catching_out_of_memory(
-      [&] { return state_->resume(checkpoint, path); });
+  return or_tell(state_->group(),
+                 [&] { return state_->resume(checkpoint, path); });
 }
 
 Status ClassifierRun::step(const Executor& executor) {
-  return state_->or_tell([&] { return state_->step(executor); });
+  return or_tell(state_->group(), [&] { return state_->step(executor); });
 }
 
 Status ClassifierRun::write_checkpoint_to(const std::string& path) const {
-  return state_->or_tell([&] { return state_->write_checkpoint_to(path); });
+  return or_tell(state_->group(),
+                 [&] { return state_->write_checkpoint_to(path); });
 }
 
 ModelChanges ClassifierRun::changes() const {

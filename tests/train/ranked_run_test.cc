@@ -169,6 +169,46 @@ TEST_F(RankedRunTest, ALossThatIsNotFiniteEndsAllWithTheSameMessage) {
   }
 }
 
+TEST_F(RankedRunTest, AllRanksHaveTheSameRunAndCheckpoint) {
+  const auto expect_error = [](const std::string& what,
+                               FunctionRef<Status(Communicator&)> work) {
+    const auto ended = run_ranks(2, work);
+    ASSERT_TRUE(ended);
+    for (const Status& status : *ended) {
+      ASSERT_FALSE(status) << what;
+      const std::string message = status.error().message();
+      EXPECT_EQ(status.error().code(), ErrorCode::invalid_argument) << message;
+      EXPECT_NE(message.find(what), std::string::npos) << message;
+      EXPECT_NE(message.find("on rank 1"), std::string::npos) << message;
+    }
+  };
+  for (int differs = 0; differs < 3; ++differs) {
+    expect_error("the run", [&](Communicator& group) -> Status {
+      ClassifierExamples own = examples();
+      ClassifierSettings settings = kSettings;
+      if (group.rank() == 1) {
+        own.sha256 = differs == 0 ? "other data" : own.sha256;
+        own.targets[0] = differs == 1 ? 2 : own.targets[0];
+        settings.epochs = differs == 2 ? 9 : settings.epochs;
+      }
+      const auto run = ClassifierRun::create(settings, encoder(), probe(),
+                                             std::move(own), &group);
+      return run ? ok() : Status(run.error());
+    });
+  }
+  ClassifierRun alone = run(nullptr);
+  std::vector<Checkpoint> checkpoints;
+  for (const std::uint64_t steps : {1u, 2u}) {
+    take_steps(alone, steps);
+    checkpoint_of(alone, *Communicator::self());
+    checkpoints.push_back(read_checkpoint(folder_ / "checkpoint.npz").value());
+  }
+  expect_error("the checkpoint", [&](Communicator& group) {
+    ClassifierRun run = this->run(&group);
+    return run.resume(checkpoints[group.rank()], "half.npz");
+  });
+}
+
 TEST_F(RankedRunTest, AClassifierTrainedTogetherHasTheBitsOfOne) {
   const SentenceEncoder encoder = this->encoder();
   const LabelledText text = small_texts();

@@ -82,7 +82,8 @@ class ClassifierRun {
   // embeddings. Errors: invalid_argument if there are no examples or not one
   // target per text, for a batch of 0, and for a learning rate that AdamW
   // refuses. `group`: the ranks that train together, which outlives the run;
-  // null: this process alone.
+  // null: this process alone. Errors with several ranks: also invalid_argument
+  // if they were given different runs; rank_failure.
   static Result<ClassifierRun> create(const ClassifierSettings& settings,
                                       SentenceEncoder encoder, LabelProbe probe,
                                       ClassifierExamples examples,
@@ -94,7 +95,8 @@ class ClassifierRun {
   // Continues from `checkpoint`, which was read from the file `path`. The run
   // may have more epochs than the one that wrote it. Errors: bad_data for a
   // checkpoint of another model, other data or settings; invalid_argument for
-  // one with more steps than this run.
+  // one with more steps than this run, and if ranks were given different
+  // checkpoints; rank_failure.
   Status resume(const Checkpoint& checkpoint, const std::string& path);
 
   // One batch. Errors: those of the encoder; out_of_range if a number is not
