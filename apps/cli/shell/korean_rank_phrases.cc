@@ -74,6 +74,11 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"is {} on rank {}", "{s:이/가} 랭크 {1}에서 {0}입니다"},
     {"keys {}", "키 {*0}"},
     {"lacks row {}", "{s}에 행 {0:이/가} 없습니다"},
+    {"model {}, classifier {}, data {}, {} examples {}, batch {}, "
+     "epochs {}, learning_rate {}, max_tokens {}, seed {}",
+     "모델 {0}, 분류기 {1}, 데이터 {2}, 예제 {3}개 {4}, 배치 {5}, 에포크 {6}, "
+     "학습률 {7}, 최대 토큰 {8}, 시드 {9}"},
+    {"no file", "파일 없음"},
     {"no mask", "마스크 없음"},
     {"none in a cache of several ranks",
      "여러 랭크가 나누어 갖는 캐시에서는 줄 수 없습니다."},
@@ -99,6 +104,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "create()에서처럼 랭크 {1}개 중 랭크 {0}"},
     {"rank {} sent {} bytes", "랭크 {0:이/가} {1}바이트를 보냈습니다"},
     {"rank {} waits for itself", "랭크 {0:이/가} 자기 자신을 기다립니다"},
+    {"step {}, numbers {}", "스텝 {0}, 값 {1}"},
     {"the call", "호출"},
     {"the checkpoint", "체크포인트"},
     {"the gradients of query, key and value", "쿼리, 키, 밸류의 그래디언트"},
