@@ -1,5 +1,7 @@
 #include "headwise/distribute/context_cache.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -59,7 +61,11 @@ Status check(const ContextCacheOptions& options, std::size_t ranks,
 // are full.
 KvCacheOptions stored_options(const ContextCacheOptions& options) {
   KvCacheOptions stored = options.rank;
-  stored.max_sequences += options.rank.max_tokens / options.share_tokens + 1;
+  // At the largest number KvCache finds that memory has run out.
+  const std::size_t left =
+      std::numeric_limits<std::size_t>::max() - stored.max_sequences;
+  stored.max_sequences +=
+      std::min(options.rank.max_tokens / options.share_tokens + 1, left);
   return stored;
 }
 
@@ -95,7 +101,7 @@ Result<SequenceId> ContextCache::add() try {
   return caught_out_of_memory();
 }
 
-Status ContextCache::truncate(SequenceId id, std::size_t length) {
+Status ContextCache::truncate(SequenceId id, std::size_t length) try {
   ContextSequences& sequences = state_->sequences;
   HEADWISE_TRY(sequences.check(id, kContextCache, "id"));
   ContextSequence& sequence = sequences[id];
@@ -119,6 +125,8 @@ Status ContextCache::truncate(SequenceId id, std::size_t length) {
   sequence.shares.resize(kept);
   sequence.length = length;
   return ok();
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 Status ContextCache::erase(SequenceId id) {
@@ -127,9 +135,11 @@ Status ContextCache::erase(SequenceId id) {
   return ok();
 }
 
-Result<std::size_t> ContextCache::length(SequenceId id) const {
+Result<std::size_t> ContextCache::length(SequenceId id) const try {
   HEADWISE_TRY(state_->sequences.check(id, kContextCache, "id"));
   return std::as_const(state_->sequences)[id].length;
+} catch (...) {
+  return caught_out_of_memory();
 }
 
 std::size_t ContextCache::own_tokens() const {

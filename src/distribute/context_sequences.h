@@ -48,7 +48,7 @@ class ContextSequences {
   }
   // The shares that the first `tokens` tokens take.
   std::size_t shares_of(std::size_t tokens) const {
-    return (tokens + share_tokens_ - 1) / share_tokens_;
+    return tokens / share_tokens_ + (tokens % share_tokens_ != 0 ? 1 : 0);
   }
   // The tokens of a share, of a sequence of this length.
   PartRange tokens_of(std::size_t share, std::size_t length) const;

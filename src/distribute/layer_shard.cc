@@ -214,7 +214,8 @@ class ShardForward {
                                     .layer_options = own->layer_options,
                                     .for_backward = call.for_backward});
     });
-    HEADWISE_TRY(run);
+    // Such as one of positions, of which checked() knows nothing.
+    HEADWISE_TRY(group_.agree(run ? ok() : Status(run.error())));
     group_.set_step(kShardOperation, "gathering contexts");
     auto merged = gathered(in_features(parts_.ranges.heads, spec->shape.Dv), 2,
                            run->result.output);
@@ -281,10 +282,15 @@ Status check_saved(const LayerShardState& shard,
 template <class T>
 Result<ShardRun<T>> forward_of(Communicator& group,
                                const LayerShardState& shard,
-                               const ShardCall<T>& call) {
+                               const LayerInputsOf<T>& inputs,
+                               const AttentionOptions& options,
+                               const LayerOptions& layer_options,
+                               bool for_backward) {
   ShardRun<T> done;
   const Status ended = or_abort(group, [&]() -> Status {
-    auto run = ShardForward<T>(group, shard).run(call);
+    auto run = ShardForward<T>(group, shard)
+                   .run(call_of<T>(shard.parts, inputs, options, layer_options,
+                                   for_backward));
     HEADWISE_TRY(run);
     done = *std::move(run);
     return ok();
@@ -329,9 +335,8 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
       TensorView<const T, 3> key, TensorView<const T, 3> value,                \
       const AttentionOptions& options, const LayerOptions& layer_options)      \
       const {                                                                  \
-    auto run = forward_of(group, *state_,                                      \
-                          call_of<T>(state_->parts, {query, key, value},       \
-                                     options, layer_options, false));          \
+    auto run = forward_of<T>(group, *state_, {query, key, value}, options,     \
+                             layer_options, false);                            \
     HEADWISE_TRY(run);                                                         \
     return std::move(run->result);                                             \
   }                                                                            \
@@ -340,9 +345,8 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
       TensorView<const T, 3> key, TensorView<const T, 3> value,                \
       const AttentionOptions& options, const LayerOptions& layer_options)      \
       const {                                                                  \
-    auto run = forward_of(group, *state_,                                      \
-                          call_of<T>(state_->parts, {query, key, value},       \
-                                     options, layer_options, true));           \
+    auto run = forward_of<T>(group, *state_, {query, key, value}, options,     \
+                             layer_options, true);                             \
     HEADWISE_TRY(run);                                                         \
     LayerShardSavedOf<T> saved;                                                \
     saved.result_ = std::move(run->result);                                    \

@@ -19,6 +19,18 @@ using std::chrono::steady_clock;
 
 constexpr const char* kOperation = "mpi_ranks";
 
+// While it lives, the others may hear that this rank computes.
+class Busy {
+ public:
+  explicit Busy(MpiSigns& signs) : signs_(signs) { signs_.set_busy(true); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  ~Busy() { signs_.set_busy(false); }
+
+ private:
+  MpiSigns& signs_;
+};
+
 class MpiCommunicator final : public Communicator {
  public:
   explicit MpiCommunicator(std::shared_ptr<MpiChannel> channel)
@@ -51,9 +63,8 @@ class MpiCommunicator final : public Communicator {
       return work();
     }
     Status status;
-    channel_->signs().set_busy(true);
+    const Busy busy(channel_->signs());
     worker_.run([&] { status = work(); }, [&] { return channel_->advance(); });
-    channel_->signs().set_busy(false);
     return status;
   }
 

@@ -29,11 +29,20 @@ void MpiWorker::run(FunctionRef<void()> work,
   std::unique_lock lock(mutex_);
   work_ = &work;
   changed_.notify_all();
-  while (work_ != nullptr) {
+  const auto is_done = [this] { return work_ == nullptr; };
+  while (!is_done()) {
     lock.unlock();
-    const auto pause = meanwhile();
+    std::chrono::microseconds pause{};
+    try {
+      pause = meanwhile();
+    } catch (...) {
+      lock.lock();
+      changed_.wait(lock, is_done);
+      thrown_ = nullptr;
+      throw;
+    }
     lock.lock();
-    changed_.wait_for(lock, pause, [&] { return work_ == nullptr; });
+    changed_.wait_for(lock, pause, is_done);
   }
   if (thrown_) {
     std::rethrow_exception(std::exchange(thrown_, nullptr));

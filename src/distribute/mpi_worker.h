@@ -19,9 +19,9 @@ class MpiWorker {
   MpiWorker& operator=(const MpiWorker&) = delete;
   ~MpiWorker();
 
-  // Does the work and returns when it is done; an exception thrown by it
-  // reaches the caller. Until then calls meanwhile(), which throws nothing, on
-  // the caller's thread, each time after the pause that it returned. If the
+  // Does the work and returns when it is done. Until then calls meanwhile() on
+  // the caller's thread, each time after the pause that it returned. An
+  // exception of either reaches the caller, once the work is done. If the
   // system has no more threads, it only does the work.
   void run(FunctionRef<void()> work,
            FunctionRef<std::chrono::microseconds()> meanwhile);

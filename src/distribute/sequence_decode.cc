@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "distribute/call_digest.h"
 #include "distribute/copy_rows.h"
 #include "distribute/or_abort.h"
 #include "distribute/visible_work.h"
@@ -143,6 +144,27 @@ Status check(const DealtSequences& sequences, const DecodeTensors<T>& of,
                      {{batches, rows, heads, of.output.extent(3)}});
 }
 
+// What all ranks must have been given alike.
+template <class T>
+std::string description(std::span<const std::size_t> owners,
+                        const DecodeTensors<T>& of) {
+  Digest digest;
+  for (const std::size_t owner : owners) {
+    digest.add(owner);
+  }
+  for (const Extents<4>& extents : {of.query.extents(), of.key.extents(),
+                                    of.value.extents(), of.output.extents()}) {
+    for (const std::size_t size : extents) {
+      digest.add(size);
+    }
+  }
+  for (std::size_t n = 0; n < of.offsets.extent(0); ++n) {
+    digest.add(static_cast<std::uint64_t>(of.offsets(n)));
+  }
+  return std::string(name_of(DTypeOf<T>::value)) +
+         ", B = " + std::to_string(owners.size()) + ", digest " + digest.text();
+}
+
 // The rank's own step.
 template <class T>
 Result<Tensor<T, 4>> own_step(const DecodePlan& plan,
@@ -175,6 +197,7 @@ Status decode(Communicator& group, const DecodePlan& plan,
               Workspace& workspace) {
   group.set_step(kOperation, "the start");
   HEADWISE_TRY(group.agree(check(sequences, of, group)));
+  HEADWISE_TRY(group.check_same("the call", description(sequences.owners, of)));
   std::vector<RankBatch<T>> batches;
   std::vector<Tensor<T, 4>> received;
   std::vector<std::span<std::byte>> in;

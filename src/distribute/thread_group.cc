@@ -83,6 +83,25 @@ Communicator::SignsOfLife ThreadGroup::signs_of(std::size_t rank) {
 
 // ---- A rank of it. ----
 
+namespace {
+
+// While it lives, the rank computes, as the others see it.
+class Busy {
+ public:
+  Busy(ThreadGroup& group, std::size_t rank) : group_(group), rank_(rank) {
+    group_.set_activity(rank_, {.kind = RankActivity::Kind::busy});
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  ~Busy() { group_.set_activity(rank_, {}); }
+
+ private:
+  ThreadGroup& group_;
+  std::size_t rank_;
+};
+
+}  // namespace
+
 Result<ThreadCommunicator::Outcome> ThreadCommunicator::next_operation(
     std::size_t other) {
   const std::size_t operation = operation_++;
@@ -157,10 +176,8 @@ Communicator::SignsOfLife ThreadCommunicator::signs_of(std::size_t other) {
 
 // Links need nobody to advance them.
 Status ThreadCommunicator::work_visibly(FunctionRef<Status()> work) {
-  group_.set_activity(rank(), {.kind = RankActivity::Kind::busy});
-  Status status = work();
-  group_.set_activity(rank(), {});
-  return status;
+  const Busy busy(group_, rank());
+  return work();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -342,6 +342,13 @@ TEST(ContextCacheTest, TokensThatAreTakenBack) {
   }
 }
 
+TEST(ContextCacheTest, OneShareOfAnySize) {
+  expect_same({.steps = {{300}, {1}},
+               .options = {.mask = causal()},
+               .share_tokens = ~std::size_t{127}},
+              {2});
+}
+
 // ---- Errors ----
 
 std::vector<std::string> messages_of(
@@ -433,6 +440,9 @@ TEST(ContextCacheErrorsTest, CachesThatCannotBeDivided) {
   EXPECT_THAT(message(options, 100, 2, 0), HasSubstr("share_tokens is 100"));
   EXPECT_THAT(message(options, 128, 2, 2), HasSubstr("rank is 2"));
   EXPECT_THAT(message(options, 128, 0, 0), HasSubstr("ranks is 0"));
+  options.max_sequences = ~std::size_t{0};
+  EXPECT_THAT(message(options, 128, 2, 0), HasSubstr("memory"));
+  options = script.cache();
   options.window = RollingWindow{.left = 3};
   EXPECT_THAT(message(options, 128, 2, 0), HasSubstr("rank.window is given"));
   options = script.cache();

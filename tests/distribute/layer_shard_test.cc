@@ -409,6 +409,28 @@ TEST(LayerShardErrorsTest, AShapeOfOneRankIsAnErrorOfAll) {
   }
 }
 
+TEST(LayerShardErrorsTest, PositionsOfOneRankAreAnErrorOfAll) {
+  MultiHeadAttentionConfig config = kGrouped;
+  config.rotary = Rotary::create({.rotary_dim = 24}).value();
+  const MultiHeadAttention layer = layer_of(config);
+  const LayerCall call = random_layer_call(layer, 2, 4, 4, 8930);
+  const auto wrong = Tensor<std::int64_t, 2>::create({2, 3}).value();
+  const auto ended = run_ranks(2, [&](Communicator& group) {
+    const auto shard = LayerShard::create(layer, 2, group.rank()).value();
+    LayerOptions options;
+    if (group.rank() == 1) {
+      options.positions.query_positions = wrong;
+    }
+    return status_of(shard.forward(group, call.query.view(), call.key.view(),
+                                   call.value.view(), {}, options));
+  });
+  for (const Status& status : ended.value()) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::shape_mismatch);
+    EXPECT_THAT(status.error().message(), HasSubstr("on rank 1"));
+  }
+}
+
 TEST(LayerShardErrorsTest, LayersThatCannotBeDivided) {
   const MultiHeadAttention layer = layer_of(kGrouped);
   const auto message = [](const MultiHeadAttention& of, std::size_t ranks,

@@ -181,6 +181,27 @@ TEST(SequenceDecodeTest, ABatchWithoutOffsets) {
   }
 }
 
+TEST(SequenceDecodeTest, RanksWithOtherCallsAreToldApart) {
+  const auto q = uniform<4>({2, 1, kHq, kD}, 9700);
+  const auto k = uniform<4>({2, 1, kHkv, kD}, 9701);
+  const auto v = uniform<4>({2, 1, kHkv, kDv}, 9702);
+  const auto ended = run_ranks(2, [&](Communicator& group) {
+    const std::vector<std::size_t> owners = {group.rank(), 1 - group.rank()};
+    KvCache cache = make_cache(DType::float32);
+    const std::vector<SequenceId> own = {cache.add().value()};
+    const DecodePlan plan = DecodePlan::create(cache, kHq, 6, {}).value();
+    Workspace workspace = Workspace::create(plan.workspace_bytes()).value();
+    auto output = Tensor<float, 4>::create({2, 1, kHq, kDv}).value();
+    return decode_sequences(group, plan, {owners, own}, q.view(), k.view(),
+                            v.view(), output.view(), workspace);
+  });
+  for (const Status& status : ended.value()) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(status.error().message(), HasSubstr("on rank 1, expected"));
+  }
+}
+
 TEST(SequenceDecodeTest, AnErrorOfOneRankIsOneOfAll) {
   const std::vector<std::size_t> owners = {0, 1};
   const auto q = uniform<4>({2, 1, kHq, kD}, 9700);

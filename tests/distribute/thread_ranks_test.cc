@@ -261,6 +261,21 @@ TEST(ThreadRanksTest, ARankThatFallsSilentAfterItsWorkIsNamed) {
   EXPECT_LT(ended.after, 3 * kShortDeadline + 2 * kDeadline);
 }
 
+TEST(ThreadRanksTest, ARankThatFallsSilentAfterAnExceptionIsNamed) {
+  const Ended ended =
+      chain(3, kShortDeadline, [](Communicator& group) -> Status {
+        EXPECT_THROW((void)group.busy_with(
+                         []() -> Status { throw std::runtime_error("no"); }),
+                     std::runtime_error);
+        std::this_thread::sleep_for(kShortDeadline * 3);
+        return group.barrier();
+      });
+  for (const Status& status : ended.statuses) {
+    ASSERT_FALSE(status);
+    EXPECT_THAT(status.error().message(), HasSubstr("rank 2 did not answer"));
+  }
+}
+
 TEST(ThreadRanksTest, RanksThatWaitForEachOtherEnd) {
   const Ended ended =
       run_with(3,

@@ -15,6 +15,7 @@
 #include "rank_rows.h"
 #include "run_gradients.h"
 #include "shell/rank_job.h"
+#include "shell/visible_work.h"
 
 namespace headwise::cli {
 namespace {
@@ -72,7 +73,8 @@ class TogetherCall {
         rows_(group_, shape_, tokens_) {}
 
   Result<RunResult> run(Operands<T, 4> in) const {
-    auto upstream = read_upstream_files();
+    auto upstream =
+        work_visibly(&group_, [this] { return read_upstream_files(); });
     HEADWISE_TRY(agreed(group_, upstream ? ok() : Status(upstream.error())));
     const AttentionShape tensors = shape_of(in);
     auto own = operands_of(own_rows_of(Side::queries, in.query),

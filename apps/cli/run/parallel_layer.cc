@@ -9,6 +9,7 @@
 #include "operation/number_type.h"
 #include "run_gradients.h"
 #include "shell/rank_job.h"
+#include "shell/visible_work.h"
 
 namespace headwise::cli {
 namespace {
@@ -48,9 +49,11 @@ template <class T>
 Result<RunResult> both_ways(Communicator& group, const LayerShard& shard,
                             const Operands<T, 3>& in, const LayerTogether& of) {
   const MultiHeadAttentionConfig& config = shard.config();
-  const auto files = read_upstream(
-      of.flags, of.batched,
-      {in.query.extent(0), in.query.extent(1), config.embed_dim}, {});
+  const auto files = work_visibly(&group, [&] {
+    return read_upstream(
+        of.flags, of.batched,
+        {in.query.extent(0), in.query.extent(1), config.embed_dim}, {});
+  });
   HEADWISE_TRY(agreed(group, status_of(files)));
   const auto d_output = d_output_in<T>(*files);
   HEADWISE_TRY(agreed(group, status_of(d_output)));

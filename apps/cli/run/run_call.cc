@@ -383,8 +383,10 @@ Result<RunResult> run_operation(const RunFlags& flags, InputArrays arrays,
                                 Communicator* group) {
   const OperationOptions operation_options = inputs.operation_options();
   const bool batched = arrays.batched;
-  auto ready = make_ready(flags, std::move(arrays), past, options,
-                          operation_options, rotary);
+  auto ready = work_visibly(group, [&] {
+    return make_ready(flags, std::move(arrays), past, options,
+                      operation_options, rotary);
+  });
   if (group != nullptr) {
     HEADWISE_TRY(agreed(*group, ready ? ok() : Status(ready.error())));
   }
@@ -452,7 +454,7 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
     HEADWISE_TRY(agreed(*group, layer ? ok() : Status(layer.error())));
   }
   HEADWISE_TRY(layer);
-  auto in = read_operands<3>(arrays);
+  auto in = work_visibly(group, [&] { return read_operands<3>(arrays); });
   if (group != nullptr) {
     HEADWISE_TRY(agreed(*group, in ? ok() : Status(in.error())));
   }

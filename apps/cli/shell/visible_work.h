@@ -18,7 +18,7 @@ auto work_visibly(Communicator* group, const Work& work) -> decltype(work()) {
   }
   std::optional<decltype(work())> done;
   HEADWISE_TRY(group->busy_with([&] {
-    done = work();
+    done.emplace(work());
     return ok();
   }));
   return *std::move(done);

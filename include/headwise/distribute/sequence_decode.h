@@ -40,8 +40,9 @@ struct DealtSequences {
 // DecodePlan::run() on the tensors of all sequences, which are the same on
 // every rank, as is the output. Errors, on every rank: those of
 // DecodePlan::run(); shape_mismatch, out_of_range for owners that do not fit;
-// rank_failure. After an error the group cannot be used, and outputs may be
-// partly written.
+// invalid_argument for ranks that were given different calls; rank_failure.
+// After an error the group and the caches of all ranks cannot be used, and
+// outputs may be partly written.
 Status decode_sequences(Communicator& group, const DecodePlan& plan,
                         const DealtSequences& sequences,
                         TensorView<const float, 4> query,
