@@ -1,20 +1,25 @@
-// Each allocation of one rank in a collective function fails once: its error
-// ends the group, and no transfer keeps the bytes of a rank.
+// Each allocation of one rank in a call of all ranks fails once: its error ends
+// the group, and no transfer keeps the bytes of a rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headwise/distribute/communicator.h"
+#include "headwise/distribute/context_cache.h"
 #include "headwise/distribute/thread_ranks.h"
+#include "headwise/run/executor.h"
 #include "support/allocations.h"
+#include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 using testing_support::failing_allocation;
+using testing_support::uniform;
 
 constexpr std::size_t kRanks = 3;
 
@@ -78,6 +83,38 @@ TEST(DistributeOutOfMemoryTest, ARankWithoutMemoryEndsTheGroup) {
               return group.check_same("a text that is long", "the same text");
             }),
             0);
+}
+
+// While the rows of others are on their way to the rank.
+TEST(DistributeOutOfMemoryTest, ARankWithoutMemoryEndsAStepOfACache) {
+  constexpr std::size_t kTokens = 260;
+  const Executor executor = Executor::with_threads(1).value();
+  // oneTBB does not survive that memory runs out while it begins.
+  (void)Executor::default_executor().threads();
+  const auto query = uniform<4>({2, kTokens, 2, 4}, 9900);
+  const auto key = uniform<4>({2, kTokens, 2, 4}, 9901);
+  const auto value = uniform<4>({2, kTokens, 2, 4}, 9902);
+  const auto work = [&](Communicator& group, Ready&) {
+    const std::int64_t failing = std::exchange(failing_allocation(), 0);
+    ContextCache cache = ContextCache::create({.rank = {.num_kv_heads = 2,
+                                                        .head_dim = 4,
+                                                        .page_size = 64,
+                                                        .max_tokens = 1024,
+                                                        .max_sequences = 2},
+                                               .share_tokens = 128},
+                                              group.ranks(), group.rank())
+                             .value();
+    const std::vector<SequenceId> ids = {cache.add().value(),
+                                         cache.add().value()};
+    auto output = Tensor<float, 4>::create({2, kTokens, 2, 4}).value();
+    failing_allocation() = failing;
+    Status status =
+        cache.step(group, ids, query.view(), key.view(), value.view(),
+                   output.view(), {.executor = &executor});
+    failing_allocation() = 0;
+    return status;
+  };
+  EXPECT_GT(failures_of(work), 0);
 }
 
 }  // namespace
