@@ -297,6 +297,9 @@ Outcome run_on(const RunFlags& flags, Communicator* group) {
   if (!result) {
     return in_option_words(in_rotary_words(result.error()), flags.operation);
   }
+  if (group != nullptr) {
+    group->set_step("run", "writing files");
+  }
   const bool writes = group == nullptr || group->rank() == 0;
   return agree(
       writes
