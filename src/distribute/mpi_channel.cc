@@ -39,7 +39,7 @@ class Pause {
 };
 
 // While this rank computes: a piece of a message may take that long.
-constexpr std::chrono::microseconds kPauseOfTransfers{200};
+constexpr std::chrono::microseconds kPauseOfTransfers{1000};
 constexpr std::chrono::microseconds kPauseOfSigns{2000};
 
 // In the time that is left. The first question is early: what is then heard for
