@@ -17,12 +17,14 @@ def percent(share):
 
 
 def check_table(checks):
-    lines = ["| ranks | | one rank alone | measured | predicted | error | allowed |",
-             "| ---: | --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines = ["| ranks | tokens | | one rank alone | measured | predicted | error "
+             "| allowed |",
+             "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |"]
     for each in checks:
         alone = sorted(each["alone"])[len(each["alone"]) // 2]
         lines.append(
-            f"| {each['ranks']} | {NAMES[each['pass']]} | {time_text(alone)} "
+            f"| {each['ranks']} | {each['length']:,} | {NAMES[each['pass']]} "
+            f"| {time_text(alone)} "
             f"| {time_text(each['measured_seconds'])} "
             f"| {time_text(each['predicted_seconds'])} "
             f"| {100 * each['error']:+.1f}% | {percent(each['most_error'])} |")
@@ -67,9 +69,8 @@ def markdown(data):
         f"{told['load_average'][0]:.1f} before and {told['load_average'][1]:.1f} after. "
         "Causal attention by context; times are medians.", "",
         "## The model and this machine", "",
-        f"{data['checks'][0]['length']:,} tokens, {data['checks'][0]['heads']} heads of "
-        f"{data['checks'][0]['head_dim']}, one thread per rank; of 4 ranks each has half "
-        "a processor.", "", *check_table(data["checks"]), "",
+        f"{data['checks'][0]['heads']} heads of {data['checks'][0]['head_dim']}, one "
+        "thread per rank; of 4 ranks each has half a processor.", "", *check_table(data["checks"]), "",
         "## More ranks, by the model", "",
         f"{call['heads']} query heads and {call['kv_heads']} key heads of "
         f"{call['head_dim']}. A rank is a machine of {machine['cores']} processors as "
@@ -83,8 +84,8 @@ def markdown(data):
     return "\n".join([
         *lines, "", "## Beside published figures, 8 ranks", "",
         "Those were measured on 8 H800, by the README of ring-flash-attention. They "
-        "are of other processors and another length; sums of several ranks are added "
-        "there in the order of arrival.", "", *published_table(data["strong"]), ""])
+        "are of other processors and another length, and partial results of ranks are "
+        "joined there, so the bits depend on the number of ranks.", "", *published_table(data["strong"]), ""])
 
 
 def write(data, file):

@@ -55,7 +55,7 @@ class ScalingTest(unittest.TestCase):
             "checks": checks,
             "strong": [prediction, {**prediction, "pass": "backward"}],
             "weak": [prediction]})
-        self.assertIn("| 2 | forward | 1 s | 500 ms |", text)
+        self.assertIn("| 2 | 8,192 | forward | 1 s | 500 ms |", text)
         self.assertEqual(text.count("| 8 | 65,536 |"), 3)
         self.assertIn("| zig-zag, published | 85.0% | 90.0% |", text)
 
