@@ -3,7 +3,9 @@
 
     bench/scaling_report.py RESULTS.json      writes RESULTS.md anew
 """
-from report import save, time_text, write_anew
+import json
+
+from report import time_text, write_anew
 
 NAMES = {"forward": "forward", "backward": "forward and backward"}
 # Of 8 H800 with NVLink, causal: forward, forward and backward. From the README of
@@ -89,7 +91,8 @@ def markdown(data):
 
 
 def write(data, file):
-    save(data, file, {".md": markdown(data)})
+    file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    file.with_suffix(".md").write_text(markdown(data), encoding="utf-8")
 
 
 if __name__ == "__main__":

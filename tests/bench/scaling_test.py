@@ -3,8 +3,10 @@
     scaling_test.py HEADWISE
 """
 import argparse
+import json
 import pathlib
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,14 +49,19 @@ class ScalingTest(unittest.TestCase):
                                      latency=10.0)
         prediction = scaling_model.predict(options, 50.0, 8, 65536, "forward")
         checks = [self.check(which, 2, 1.0, 0.5) for which in ("forward", "backward")]
-        text = scaling_report.markdown({
+        data = {
             "conditions": {"cpu": "a CPU", "date": "2026-01-02", "headwise": "abc",
                            "rounds": 3, "load_average": [0.1, 0.2]},
             "call": scaling_model.CALL,
             "machine": {"cores": 64, "gb_s": 12.5, "latency_us": 10},
             "checks": checks,
             "strong": [prediction, {**prediction, "pass": "backward"}],
-            "weak": [prediction]})
+            "weak": [prediction]}
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "scaling.json"
+            scaling_report.write(data, file)
+            self.assertEqual(json.loads(file.read_text(encoding="utf-8")), data)
+            text = file.with_suffix(".md").read_text(encoding="utf-8")
         self.assertIn("| 2 | 8,192 | forward | 1 s | 500 ms |", text)
         self.assertEqual(text.count("| 8 | 65,536 |"), 3)
         self.assertIn("| zig-zag, published | 85.0% | 90.0% |", text)
