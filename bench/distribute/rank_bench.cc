@@ -11,8 +11,6 @@
 // bench/scaling.py predicts `together`. Rank 0 prints one line of JSON with the
 // seconds of every round and the rates of the links (link_rates.h), or an
 // error.
-#include <mpi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -23,10 +21,8 @@
 #include <vector>
 
 #include "link_rates.h"
+#include "mpi_main.h"
 #include "rank_call.h"
-
-// After io.h: of a library of its own.
-#include "headwise/distribute/mpi.h"
 
 namespace headwise {
 namespace {
@@ -139,15 +135,7 @@ int main(int argc, char** argv) {
                .pieces = number(4, 0),
                .chunk_keys = number(5, 3072)},
       .rounds = std::max<std::size_t>(number(2, 1), 1)};
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  auto group = headwise::mpi_ranks();
-  const headwise::Status status = group ? headwise::run(**group, settings)
-                                        : headwise::Status(group.error());
-  if (!status) {
-    std::fprintf(stderr, "%s\n", status.error().message().c_str());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  group = std::unique_ptr<headwise::Communicator>();
-  MPI_Finalize();
+  return headwise::mpi_main(argc, argv, [&](headwise::Communicator& group) {
+    return headwise::run(group, settings);
+  });
 }

@@ -6,7 +6,6 @@
 // process that computes the whole call, and the size of two chunks of keys and
 // values, in bytes. What a process had before its tensors is left out.
 #include <malloc.h>
-#include <mpi.h>
 
 #include <algorithm>
 #include <array>
@@ -18,10 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "mpi_main.h"
 #include "rank_call.h"
-
-// After io.h: of a library of its own.
-#include "headwise/distribute/mpi.h"
 
 namespace headwise {
 namespace {
@@ -113,15 +110,7 @@ int main(int argc, char** argv) {
       .backward = std::string_view(argv[2]) == "backward",
       .pieces = number(3, 0),
       .chunk_keys = number(4, 3072)};
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  auto group = headwise::mpi_ranks();
-  const headwise::Status status = group ? headwise::measure(**group, settings)
-                                        : headwise::Status(group.error());
-  if (!status) {
-    std::fprintf(stderr, "%s\n", status.error().message().c_str());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  group = std::unique_ptr<headwise::Communicator>();
-  MPI_Finalize();
+  return headwise::mpi_main(argc, argv, [&](headwise::Communicator& group) {
+    return headwise::measure(group, settings);
+  });
 }

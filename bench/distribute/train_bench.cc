@@ -8,8 +8,6 @@
 // while the others wait, then all take the same steps together. Rank 0 prints
 // one line of JSON with the seconds of every round, or an error; losses that
 // differ are an error.
-#include <mpi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,9 +22,7 @@
 
 #include "headwise/headwise.h"
 #include "headwise/io.h"
-
-// After io.h: of a library of its own.
-#include "headwise/distribute/mpi.h"
+#include "mpi_main.h"
 
 namespace headwise {
 namespace {
@@ -206,15 +202,7 @@ int main(int argc, char** argv) {
   };
   const headwise::Settings settings = {argv[1], number(2, 1), number(3, 1),
                                        number(4, 32)};
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  auto group = headwise::mpi_ranks();
-  const headwise::Status status = group ? headwise::measure(**group, settings)
-                                        : headwise::Status(group.error());
-  if (!status) {
-    std::fprintf(stderr, "%s\n", status.error().message().c_str());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  group = std::unique_ptr<headwise::Communicator>();
-  MPI_Finalize();
+  return headwise::mpi_main(argc, argv, [&](headwise::Communicator& group) {
+    return headwise::measure(group, settings);
+  });
 }

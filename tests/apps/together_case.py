@@ -87,7 +87,7 @@ class Job:
         return None
 
     def finish(self, seconds):
-        """Waits for its end; kills what is left, and says what that was."""
+        """Waits until mpirun ends, then kills the processes it left, listed in `left`."""
         try:
             self.stdout, self.stderr = self.process.communicate(timeout=seconds)
             self.ended = True
