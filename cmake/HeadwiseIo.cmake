@@ -26,6 +26,7 @@ target_sources(headwise_io
     include/headwise/distribute/context_attention.h
     include/headwise/distribute/context_backward.h
     include/headwise/distribute/context_cache.h
+    include/headwise/distribute/context_layer.h
     include/headwise/distribute/heads_attention.h
     include/headwise/distribute/heads_backward.h
     include/headwise/distribute/layer_shard.h
@@ -109,6 +110,8 @@ target_sources(headwise_io
     src/distribute/context_attention.cc
     src/distribute/context_backward.cc
     src/distribute/context_cache.cc
+    src/distribute/context_layer.cc
+    src/distribute/context_layer_backward.cc
     src/distribute/context_links.cc
     src/distribute/context_sequences.cc
     src/distribute/context_step.cc
@@ -116,6 +119,7 @@ target_sources(headwise_io
     src/distribute/backward_tensors.cc
     src/distribute/bias_relay.cc
     src/distribute/checked_heads.cc
+    src/distribute/checked_layer.cc
     src/distribute/gradients_by_heads.cc
     src/distribute/heads_attention.cc
     src/distribute/heads_backward.cc
@@ -125,6 +129,7 @@ target_sources(headwise_io
     src/distribute/sequence_decode.cc
     src/distribute/chunks.cc
     src/distribute/checked_context.cc
+    src/distribute/feature_shares.cc
     src/distribute/forward_rows.cc
     src/distribute/gradient_rows.cc
     src/distribute/rank_heads.cc

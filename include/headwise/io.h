@@ -8,6 +8,7 @@
 #include "headwise/distribute/context_attention.h"
 #include "headwise/distribute/context_backward.h"
 #include "headwise/distribute/context_cache.h"
+#include "headwise/distribute/context_layer.h"
 #include "headwise/distribute/heads_attention.h"
 #include "headwise/distribute/heads_backward.h"
 #include "headwise/distribute/key_band.h"

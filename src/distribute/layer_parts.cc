@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "distribute/feature_shares.h"
 #include "distribute/head_shards.h"
 #include "headwise/distribute/shard_plan.h"
-#include "kernels/gemm.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -64,21 +64,6 @@ Status check(const MultiHeadAttention& layer, std::size_t ranks,
                    "one of each head: a rank does not have all heads",
                    ErrorCode::unsupported))
              : ok();
-}
-
-// Shares of whole strips of a packed weight; the first ranks get one if there
-// are too few.
-std::vector<PartRange> feature_ranges(std::size_t features, std::size_t ranks) {
-  const std::size_t strips = kernels::count_strips(features);
-  const auto begin = [&](std::size_t rank) {
-    return std::min(features, (rank * strips + ranks - 1) / ranks *
-                                  kernels::kStripFeatures);
-  };
-  std::vector<PartRange> ranges;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    ranges.push_back({begin(r), begin(r + 1) - begin(r)});
-  }
-  return ranges;
 }
 
 LayerRanges ranges_of(const MultiHeadAttention& layer,

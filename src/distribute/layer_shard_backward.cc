@@ -3,32 +3,16 @@
 #include <optional>
 #include <utility>
 
+#include "distribute/feature_shares.h"
 #include "distribute/gather_parts.h"
 #include "distribute/layer_shard_run.h"
 #include "distribute/visible_work.h"
 #include "headwise/steps/norm_heads.h"
-#include "steps/projection_gradient.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using internal::part_along;
-
-// Those of some output features. `d_y` has all of them, as a token counts if
-// one of its d_y does.
-Result<LinearGradients> gradients_of_features(
-    TensorView<const float, 3> x, TensorView<const float, 3> d_y,
-    const PartRange& features, bool with_bias,
-    TensorView<const std::int64_t, 1> offsets, const Executor& executor) {
-  const auto sequences = projection_terms(x, d_y, offsets);
-  auto weight = projection_weight_gradient(
-      sequences, x.extent(2), {features.first, features.count}, executor);
-  HEADWISE_TRY(weight);
-  auto bias = projection_bias_gradient(
-      sequences, {features.first, with_bias ? features.count : 0});
-  HEADWISE_TRY(bias);
-  return LinearGradients{*std::move(weight), *std::move(bias)};
-}
 
 class ShardBackward {
  public:

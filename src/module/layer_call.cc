@@ -50,20 +50,26 @@ AttentionOptions options_of(const LayerState& layer, const LayerCall& call) {
   return options;
 }
 
-OperationOptions operation_options_of(const LayerState& layer) {
-  OperationOptions options{.kv_groups = layer.kv_groups};
-  if (layer.params->w_score) {
-    options.score_weight = layer.params->w_score->view();
+OperationOptions operation_options_of(const MultiHeadAttentionConfig& config,
+                                      const MultiHeadAttentionParams& params,
+                                      const HeadGroups& kv_groups) {
+  OperationOptions options{.kv_groups = kv_groups};
+  if (params.w_score) {
+    options.score_weight = params.w_score->view();
   }
-  if (layer.params->bias_k) {
-    const std::size_t heads = *layer.config.num_kv_heads;
-    options.added_keys.bias_k = {layer.params->bias_k->data(),
-                                 {heads, *layer.config.head_dim}};
-    options.added_keys.bias_v = {layer.params->bias_v->data(),
-                                 {heads, *layer.config.v_head_dim}};
+  if (params.bias_k) {
+    const std::size_t heads = *config.num_kv_heads;
+    options.added_keys.bias_k = {params.bias_k->data(),
+                                 {heads, *config.head_dim}};
+    options.added_keys.bias_v = {params.bias_v->data(),
+                                 {heads, *config.v_head_dim}};
   }
-  options.added_keys.zero_attn = layer.config.add_zero_attn;
+  options.added_keys.zero_attn = config.add_zero_attn;
   return options;
+}
+
+OperationOptions operation_options_of(const LayerState& layer) {
+  return operation_options_of(layer.config, *layer.params, layer.kv_groups);
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -33,6 +33,9 @@ Status check_layer_options(const LayerState& layer,
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call);
 
 // The layer's score weight, groups and added keys.
+OperationOptions operation_options_of(const MultiHeadAttentionConfig& config,
+                                      const MultiHeadAttentionParams& params,
+                                      const HeadGroups& kv_groups);
 OperationOptions operation_options_of(const LayerState& layer);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/out_of_memory.h"
+#include "steps/check_rotation.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -129,6 +130,25 @@ Status check_keys(const Rotary& rotary, const TensorView<float, 4>& key,
   return ok();
 }
 
+}  // namespace
+}  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
+Status check_rotation(const Rotary& rotary, const QueriesAndKeys& heads,
+                      const AttentionShape& shape,
+                      const QueryStart& query_start,
+                      const HeadPositions& positions) {
+  HEADWISE_TRY(check_queries(rotary, heads.query, shape, query_start,
+                             positions.query_positions));
+  return check_keys(rotary, heads.key, shape, positions.key_positions);
+}
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
 Status rotate(const Rotary& rotary, bool back, const QueriesAndKeys& heads,
               const AttentionShape& shape, const QueryStart& query_start,
               const HeadPositions& given, const Executor& executor) {
@@ -136,9 +156,8 @@ Status rotate(const Rotary& rotary, bool back, const QueriesAndKeys& heads,
     return back ? rotary.rotate_back(x, x, positions.at, executor)
                 : rotary.rotate(x, x, positions.at, executor);
   };
-  HEADWISE_TRY(check_queries(rotary, heads.query, shape, query_start,
-                             given.query_positions));
-  HEADWISE_TRY(check_keys(rotary, heads.key, shape, given.key_positions));
+  HEADWISE_TRY(
+      internal::check_rotation(rotary, heads, shape, query_start, given));
   HEADWISE_TRY(turn(
       heads.query, query_positions(shape, query_start, given.query_positions)));
   return turn(heads.key, key_positions(shape, given.key_positions));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "distribute/ranked_layer.h"
 #include "headwise/distribute/thread_ranks.h"
 #include "module/layer.h"
 #include "module/random_layer_call.h"
@@ -21,82 +22,22 @@ namespace headwise {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::add_inputs;
+using testing_support::add_params;
+using testing_support::by_one_process;
 using testing_support::draw_norms;
+using testing_support::expect_part;
+using testing_support::kGrouped;
 using testing_support::layer_of;
 using testing_support::LayerCall;
 using testing_support::narrowed_to;
 using testing_support::random_layer_call;
+using testing_support::Results;
+using testing_support::results_of;
 using testing_support::tensor_of;
 using testing_support::uniform;
-
-// A call and what it is asked for. Views of the inputs, which are any type.
-template <class T>
-struct Whole {
-  const MultiHeadAttention& layer;
-  const Tensor<T, 3>& query;
-  const Tensor<T, 3>& key;
-  const Tensor<T, 3>& value;
-  const Tensor<T, 3>& d_output;
-  AttentionOptions options{};
-  LayerOptions layer_options{};
-};
-
-Whole<float> whole_of(const MultiHeadAttention& layer, const LayerCall& call,
-                      const AttentionOptions& options = {},
-                      const LayerOptions& layer_options = {}) {
-  return {layer,         call.query, call.key,     call.value,
-          call.d_output, options,    layer_options};
-}
-
-using Bytes = std::vector<std::byte>;
-using Results = std::map<std::string, Bytes>;
-
-template <class T, std::size_t Rank>
-Bytes bytes_of(const Tensor<T, Rank>& tensor) {
-  const auto bytes = std::as_bytes(tensor.elements());
-  return {bytes.begin(), bytes.end()};
-}
-
-template <class T>
-Results results_of(const MultiHeadAttentionResult<3, T>& result) {
-  return {{"output", bytes_of(result.output)}, {"lse", bytes_of(result.lse)}};
-}
-
-void add_params(const MultiHeadAttentionParamGradients& gradients,
-                Results& results) {
-  gradients.for_each([&](std::string_view name, std::span<const float> g) {
-    const auto bytes = std::as_bytes(g);
-    results[std::string(name)] = {bytes.begin(), bytes.end()};
-  });
-  results["bias"] = bytes_of(gradients.bias);
-  results["t5_bias"] = bytes_of(gradients.t5_bias);
-  results["alibi"] = bytes_of(gradients.alibi);
-  results["sinks"] = bytes_of(gradients.sinks);
-  results["head_gates"] = bytes_of(gradients.head_gates);
-}
-
-template <class T>
-void add_inputs(const MultiHeadAttentionGradientsOf<T>& gradients,
-                Results& results) {
-  results["d_query"] = bytes_of(gradients.query);
-  results["d_key"] = bytes_of(gradients.key);
-  results["d_value"] = bytes_of(gradients.value);
-}
-
-template <class T>
-Results by_one_process(const Whole<T>& whole) {
-  auto saved = whole.layer
-                   .forward_for_backward(whole.query.view(), whole.key.view(),
-                                         whole.value.view(), whole.options,
-                                         whole.layer_options)
-                   .value();
-  Results results = results_of(saved.result());
-  const auto gradients =
-      whole.layer.backward(saved, whole.d_output.view()).value();
-  add_inputs(gradients, results);
-  add_params(gradients, results);
-  return results;
-}
+using testing_support::Whole;
+using testing_support::whole_of;
 
 // What one rank gets; only rank 0 has the gradients of parameters.
 template <class T>
@@ -126,13 +67,6 @@ Status run_shard(Communicator& group, const Whole<T>& whole,
   return ok();
 }
 
-void expect_part(const Results& got, const Results& want,
-                 const std::string& of) {
-  for (const auto& [name, bytes] : got) {
-    EXPECT_TRUE(bytes == want.at(name)) << name << " of " << of;
-  }
-}
-
 template <class T>
 void expect_same(const Whole<T>& whole, std::size_t ranks) {
   const Results want = by_one_process(whole);
@@ -153,15 +87,6 @@ void expect_same(const Whole<T>& whole, std::size_t ranks) {
   }
   EXPECT_EQ(both_ways[0].size(), want.size());
 }
-
-const MultiHeadAttentionConfig kGrouped = {.embed_dim = 48,
-                                           .num_heads = 6,
-                                           .num_kv_heads = 3,
-                                           .query_dim = 40,
-                                           .kdim = 36,
-                                           .vdim = 20,
-                                           .head_dim = 24,
-                                           .v_head_dim = 5};
 
 TEST(LayerShardTest, EveryNumberOfRanks) {
   const MultiHeadAttention layer = layer_of(kGrouped);

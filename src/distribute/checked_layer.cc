@@ -1,0 +1,213 @@
+#include "distribute/checked_layer.h"
+
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "distribute/call_digest.h"
+#include "module/layer_call.h"
+#include "module/layer_moves.h"
+#include "steps/check_rotation.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+Status check_layer(std::string_view operation,
+                   const MultiHeadAttention& layer) {
+  if (!layer.params()) {
+    return value_error(operation, "layer", "one with an open input size",
+                       "one whose input sizes are known: call fix_sizes()");
+  }
+  return layer.config().num_heads == 0
+             ? Status(value_error(operation, "num_heads", "0",
+                                  "a layer with heads"))
+             : ok();
+}
+
+Result<ContextCall> operation_of(const MultiHeadAttention& layer,
+                                 const ContextLayerCall& call) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  const auto kv_groups = HeadGroups::create(config.kv_group_sizes);
+  HEADWISE_TRY(kv_groups);
+  ContextCall operation = {.tensors = {.B = call.B,
+                                       .Hq = config.num_heads,
+                                       .Hkv = *config.num_kv_heads,
+                                       .Lq = call.Lq,
+                                       .Lkv = call.Lkv,
+                                       .D = *config.head_dim,
+                                       .Dv = *config.v_head_dim},
+                           .plan = call.plan,
+                           .options = call.options,
+                           .operation_options = internal::operation_options_of(
+                               config, *layer.params(), *kv_groups),
+                           .keys = call.keys,
+                           .chunk_keys = call.chunk_keys};
+  auto& p = operation.options.dropout.p;
+  p = p.value_or(config.dropout);
+  return operation;
+}
+
+// Views that only have extents.
+TensorView<float, 4> sized(std::size_t B, std::size_t L, std::size_t H,
+                           std::size_t D) {
+  return {nullptr, {B, L, H, D}};
+}
+
+Status check_positions(std::string_view operation,
+                       const MultiHeadAttentionConfig& config,
+                       const CheckedLayer& all,
+                       const HeadPositions& positions) {
+  if (!config.rotary) {
+    for (const auto& [argument, data] :
+         {std::pair("query_positions", positions.query_positions.data()),
+          std::pair("key_positions", positions.key_positions.data())}) {
+      if (data != nullptr) {
+        return value_error(operation, argument, "given",
+                           "a layer with rotary positions");
+      }
+    }
+    return ok();
+  }
+  const AttentionShape& s = all.shape();
+  return internal::check_rotation(
+      *config.rotary,
+      {sized(s.batches(), s.query_rows(), s.Hq, s.D),
+       sized(s.batches(), s.key_rows(), s.Hkv, s.D)},
+      s, all.operation.options.query_start, positions);
+}
+
+Status check_own(std::string_view operation,
+                 const MultiHeadAttentionConfig& config,
+                 const CheckedLayer& all, std::size_t rank,
+                 const ContextLayerInputs& own) {
+  const std::size_t queries = rows_of_rank(all.context.shards.queries, rank);
+  const std::size_t keys = rows_of_rank(all.context.shards.keys, rank);
+  HEADWISE_TRY(check_shape(operation, "query", own.query.extents(),
+                           "(1, queries, query_dim)",
+                           {{1, queries, *config.query_dim}}));
+  HEADWISE_TRY(check_shape(operation, "key", own.key.extents(),
+                           "(1, keys, kdim)", {{1, keys, *config.kdim}}));
+  return check_shape(operation, "value", own.value.extents(), "(1, keys, vdim)",
+                     {{1, keys, *config.vdim}});
+}
+
+Result<CheckedLayer> checked_alone(std::string_view operation,
+                                   const Communicator& group,
+                                   const MultiHeadAttention& layer,
+                                   const ContextLayerCall& call,
+                                   const ContextLayerInputs& own) {
+  HEADWISE_TRY(check_layer(operation, layer));
+  auto of_heads = operation_of(layer, call);
+  HEADWISE_TRY(of_heads);
+  auto context =
+      checked_context(operation, *of_heads, group.ranks(),
+                      call.keys != KeyTransport::gathered || call.for_backward);
+  HEADWISE_TRY(context);
+  CheckedLayer all{*std::move(of_heads), *std::move(context)};
+  const MultiHeadAttentionConfig& config = layer.config();
+  HEADWISE_TRY(check_own(operation, config, all, group.rank(), own));
+  HEADWISE_TRY(check_positions(operation, config, all, call.positions));
+  return all;
+}
+
+std::string digest_of(const MultiHeadAttentionConfig& config,
+                      const ContextLayerCall& call) {
+  Digest digest;
+  for (const std::size_t size :
+       {*config.query_dim, *config.kdim, *config.vdim, config.embed_dim,
+        std::size_t{config.out_proj}, std::size_t{config.value_proj},
+        std::size_t{config.qk_norm.has_value()},
+        std::size_t{config.rotary.has_value()},
+        std::size_t{call.for_backward}}) {
+    digest.add(size);
+  }
+  return digest.text();
+}
+
+// The rows of a rank, each where place_of(shard, token of its sequence) says.
+template <class SomeShards, class PlaceOf>
+Result<Tensor<std::int64_t, 2>> places(const SomeShards& shards,
+                                       std::size_t rank,
+                                       const PlaceOf& place_of) {
+  auto made =
+      Tensor<std::int64_t, 2>::create_unset({1, rows_of_rank(shards, rank)});
+  HEADWISE_TRY(made);
+  for (const Shard& shard : shards) {
+    for (std::size_t n = 0; shard.rank == rank && n < shard.tokens.count; ++n) {
+      (*made)(0, shard.row + n) = place_of(shard, shard.tokens.first + n);
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<CheckedLayer> checked_layer(std::string_view operation,
+                                   Communicator& group,
+                                   const MultiHeadAttention& layer,
+                                   const ContextLayerCall& call,
+                                   const ContextLayerInputs& own,
+                                   const Status& more) {
+  auto all = checked_alone(operation, group, layer, call, own);
+  HEADWISE_TRY(group.agree(all ? more : Status(all.error())));
+  HEADWISE_TRY(group.check_same("the layer", digest_of(layer.config(), call)));
+  return all;
+}
+
+Result<OwnPositions> own_positions(const CheckedLayer& all, std::size_t rank,
+                                   const HeadPositions& positions) {
+  const AttentionShape& shape = all.shape();
+  const auto given_or = [&](TensorView<const std::int64_t, 2> given,
+                            std::size_t batch, std::size_t row,
+                            std::int64_t place) {
+    return given.data() == nullptr ? place : given(batch, row);
+  };
+  auto queries = places(
+      all.context.shards.queries, rank,
+      [&](const Shard& shard, std::size_t token) {
+        const SequencePlace place = shape.sequence(shard.sequence);
+        return given_or(
+            positions.query_positions, place.batch, place.first_query + token,
+            all.operation.options.query_start.of(shard.sequence, shape) +
+                static_cast<std::int64_t>(token));
+      });
+  auto keys = places(all.context.shards.keys, rank,
+                     [&](const Shard& shard, std::size_t token) {
+                       const SequencePlace place =
+                           shape.sequence(shard.sequence);
+                       return given_or(positions.key_positions, place.batch,
+                                       place.first_key + token,
+                                       static_cast<std::int64_t>(token));
+                     });
+  HEADWISE_TRY(queries);
+  HEADWISE_TRY(keys);
+  return OwnPositions{*std::move(queries), *std::move(keys)};
+}
+
+AttentionShape own_shape(const CheckedLayer& all, std::size_t rank) {
+  const AttentionShape& shape = all.shape();
+  return {.B = 1,
+          .Hq = shape.Hq,
+          .Hkv = shape.Hkv,
+          .Lq = rows_of_rank(all.context.shards.queries, rank),
+          .Lkv = rows_of_rank(all.context.shards.keys, rank),
+          .D = shape.D,
+          .Dv = shape.Dv,
+          .kv_groups = shape.kv_groups};
+}
+
+AttentionInputsOf<float> compared_heads(const AttentionShape& own_shape,
+                                        const ContextLayerInputs& own,
+                                        const ContextLayerRun& run) {
+  const auto or_projected = [](const Tensor<float, 3>& normed,
+                               const Tensor<float, 3>& projected) {
+    return normed.extent(2) != 0 ? normed.view() : projected.view();
+  };
+  const TensorView<const float, 3> value =
+      run.value.extent(2) != 0 ? run.value.view() : own.value;
+  return {in_heads(or_projected(run.normed_query, run.query), own_shape.Hq),
+          in_heads(or_projected(run.normed_key, run.key), own_shape.Hkv),
+          in_heads(value, own_shape.Hkv)};
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

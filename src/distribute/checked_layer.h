@@ -1,0 +1,54 @@
+// A call of a layer by context, checked: the call of its operation, and what a
+// rank has of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "distribute/checked_context.h"
+#include "headwise/attention/tensors.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/distribute/communicator.h"
+#include "headwise/distribute/context_layer.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+struct CheckedLayer {
+  ContextCall operation;
+  CheckedContext context;
+
+  const AttentionShape& shape() const { return context.spec.shape; }
+  const Executor& executor() const { return *context.spec.executor; }
+};
+
+// All ranks call it. Errors, on every rank: those of a call that one rank finds
+// alone, and invalid_argument for different layers.
+Result<CheckedLayer> checked_layer(std::string_view operation,
+                                   Communicator& group,
+                                   const MultiHeadAttention& layer,
+                                   const ContextLayerCall& call,
+                                   const ContextLayerInputs& own,
+                                   const Status& more);
+
+// Where the rank's tokens are in their sequences, (1, rows).
+struct OwnPositions {
+  Tensor<std::int64_t, 2> queries;
+  Tensor<std::int64_t, 2> keys;
+
+  HeadPositions views() const { return {queries.view(), keys.view()}; }
+};
+// Errors: out_of_memory.
+Result<OwnPositions> own_positions(const CheckedLayer& all, std::size_t rank,
+                                   const HeadPositions& positions);
+
+// The sizes of the rank's rows as of a call of their own.
+AttentionShape own_shape(const CheckedLayer& all, std::size_t rank);
+
+// The rank's queries, keys and values as the operation reads them.
+AttentionInputsOf<float> compared_heads(const AttentionShape& own_shape,
+                                        const ContextLayerInputs& own,
+                                        const ContextLayerRun& run);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,147 @@
+#include "headwise/distribute/context_layer.h"
+
+#include <utility>
+
+#include "distribute/checked_layer.h"
+#include "distribute/or_abort.h"
+#include "distribute/visible_work.h"
+#include "headwise/steps/norm_heads.h"
+#include "module/layer_moves.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "context_layer";
+
+// One rank's forward pass of a call that all have checked.
+class LayerRows {
+ public:
+  LayerRows(Communicator& group, const MultiHeadAttention& layer,
+            const ContextLayerCall& call, const CheckedLayer& all)
+      : group_(group),
+        layer_(layer),
+        params_(*layer.params()),
+        call_(call),
+        all_(all) {}
+
+  Result<ContextLayerRun> run(const ContextLayerInputs& own) const {
+    group_.set_step(kOperation, "projections");
+    auto run = work_visibly(group_, [&] { return projected(own); });
+    HEADWISE_TRY(run);
+    HEADWISE_TRY(attend(own, *run));
+    group_.set_step(kOperation, "the output projection");
+    auto output = work_visibly(group_, [&] { return output_of(run->merged); });
+    HEADWISE_TRY(output);
+    run->result.output = *std::move(output);
+    return call_.for_backward ? std::move(run)
+                              : Result<ContextLayerRun>(ContextLayerRun{
+                                    .result = std::move(run->result)});
+  }
+
+ private:
+  // Queries, keys and values, normalised and rotated where the layer does so.
+  Result<ContextLayerRun> projected(const ContextLayerInputs& own) const {
+    const Executor& executor = all_.executor();
+    auto query = params_.w_q.forward(own.query, "query", executor);
+    auto key = params_.w_k.forward(own.key, "key", executor);
+    HEADWISE_TRY(query);
+    HEADWISE_TRY(key);
+    ContextLayerRun run{
+        .result = {}, .query = *std::move(query), .key = *std::move(key)};
+    if (params_.w_v) {
+      auto value = params_.w_v->forward(own.value, "value", executor);
+      HEADWISE_TRY(value);
+      run.value = *std::move(value);
+    }
+    const MultiHeadAttentionConfig& config = layer_.config();
+    const std::size_t Hq = config.num_heads;
+    const std::size_t Hkv = *config.num_kv_heads;
+    QueriesAndKeys compared = {in_heads(run.query.view(), Hq),
+                               in_heads(run.key.view(), Hkv)};
+    if (config.qk_norm) {
+      HEADWISE_TRY(
+          normalize(*params_.q_norm, compared.query, run.normed_query));
+      HEADWISE_TRY(normalize(*params_.k_norm, compared.key, run.normed_key));
+      compared = {in_heads(run.normed_query.view(), Hq),
+                  in_heads(run.normed_key.view(), Hkv)};
+    }
+    if (config.rotary) {
+      const auto positions =
+          own_positions(all_, group_.rank(), call_.positions);
+      HEADWISE_TRY(positions);
+      HEADWISE_TRY(rotate_heads(*config.rotary, compared,
+                                own_shape(all_, group_.rank()), {},
+                                positions->views(), executor));
+    }
+    return run;
+  }
+
+  Status normalize(const HeadNormParams& params, TensorView<float, 4> x,
+                   Tensor<float, 3>& normed) const {
+    const auto [B, L, H, D] = x.extents();
+    auto made = Tensor<float, 3>::create_unset({B, L, H * D});
+    HEADWISE_TRY(made);
+    normed = *std::move(made);
+    return norm_heads(*layer_.config().qk_norm, params, x,
+                      in_heads(normed.view(), H), all_.executor());
+  }
+
+  Status attend(const ContextLayerInputs& own, ContextLayerRun& run) const {
+    const AttentionShape shape = own_shape(all_, group_.rank());
+    auto merged =
+        Tensor<float, 3>::create_unset({1, shape.Lq, shape.Hq * shape.Dv});
+    auto lse = Tensor<float, 3>::create_unset({1, shape.Hq, shape.Lq});
+    auto rows = Tensor<float, 4>::create_unset(
+        {1, shape.Hq, shape.Lq, call_.for_backward ? std::size_t{2} : 0});
+    HEADWISE_TRY(merged);
+    HEADWISE_TRY(lse);
+    HEADWISE_TRY(rows);
+    HEADWISE_TRY(context_attention(
+        group_, all_.operation, compared_heads(shape, own, run),
+        {.output = in_heads(merged->view(), shape.Hq),
+         .lse = *lse,
+         .softmax_rows =
+             call_.for_backward ? rows->view() : TensorView<float, 4>()}));
+    run.merged = *std::move(merged);
+    run.result.lse = *std::move(lse);
+    run.softmax_rows = *std::move(rows);
+    return ok();
+  }
+
+  // Without a w_o `merged` itself, of which the backward pass needs a copy.
+  Result<Tensor<float, 3>> output_of(Tensor<float, 3>& merged) const {
+    if (params_.w_o) {
+      return params_.w_o->forward(std::as_const(merged).view(), "merged",
+                                  all_.executor());
+    }
+    return std::exchange(merged, {});
+  }
+
+  Communicator& group_;
+  const MultiHeadAttention& layer_;
+  const MultiHeadAttentionParams& params_;
+  const ContextLayerCall& call_;
+  const CheckedLayer& all_;
+};
+
+}  // namespace
+
+Result<ContextLayerRun> context_layer(Communicator& group,
+                                      const MultiHeadAttention& layer,
+                                      const ContextLayerCall& call,
+                                      const ContextLayerInputs& own) {
+  ContextLayerRun done;
+  const Status ended = or_abort(group, [&]() -> Status {
+    group.set_step(kOperation, "the start");
+    const auto all = checked_layer(kOperation, group, layer, call, own, ok());
+    HEADWISE_TRY(all);
+    auto run = LayerRows(group, layer, call, *all).run(own);
+    HEADWISE_TRY(run);
+    done = *std::move(run);
+    return ok();
+  });
+  HEADWISE_TRY(ended);
+  return done;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
