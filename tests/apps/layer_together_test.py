@@ -41,8 +41,6 @@ class LayerAloneTest(LayerTogetherCase):
 
     def test_what_does_not_go_together(self):
         call = self.layer("--out", "o.npy")
-        self.refuse(USAGE, "--params cannot be used with --parallel context", *call,
-                    "--parallel", "context")
         self.refuse(USAGE, "--attn-weights cannot be used with --params and --parallel",
                     *call, "--parallel", "heads", "--attn-weights", "w.npy")
         self.put_random("bias.npy", 9, 9)
@@ -82,23 +80,61 @@ class LayerTogetherTest(LayerTogetherCase):
         self.assert_same_files(4, *call, scheme="auto")
 
     def test_dropout(self):
-        call = self.layer("--dropout", "0.5", "--d-output", "do.npy")
+        call = self.layer("--dropout", "0.5", "--d-output", "do.npy", length=390)
         self.succeed(*call, "--out", "o.npy", "--keep-mask-out", "alone/keep.npy",
                      "--grad-dir", "alone")
-        self.mpirun(2, *call, "--parallel", "heads", "--out", "o.npy",
-                    "--keep-mask-out", "together/keep.npy", "--grad-dir", "together")
-        for name in os.listdir(self.folder / "alone"):
-            self.assertEqual((self.folder / "together" / name).read_bytes(),
-                             (self.folder / "alone" / name).read_bytes(), name)
+        for scheme in ("heads", "context"):
+            self.mpirun(2, *call, "--parallel", scheme, "--out", "o.npy",
+                        "--keep-mask-out", "together/keep.npy", "--grad-dir", "together")
+            for name in os.listdir(self.folder / "alone"):
+                self.assertEqual((self.folder / "together" / name).read_bytes(),
+                                 (self.folder / "alone" / name).read_bytes(), name)
+
+    def test_by_context(self):
+        call = self.layer("--causal", "--rotary-dim", str(D), "--d-output", "do.npy",
+                          length=820)
+        for ranks in (2, 3):
+            with self.subTest(ranks=ranks):
+                self.assert_same_files(ranks, *call, scheme="context")
+
+    def test_by_context_in_bfloat16_with_fewer_tokens_than_processes(self):
+        call = self.layer("--sinks", "sinks.npy", "--dtype", "bfloat16", "--zero-attn",
+                          "--d-output", "do.npy", length=2)
+        self.put_random("sinks.npy", HEADS)
+        self.assert_same_files(4, *call, scheme="context")
+
+    def test_a_ragged_batch_by_context(self):
+        call = self.layer("--offsets", "offsets.npy", "--causal", "--d-output", "do.npy")
+        self.put("offsets.npy", 4, descr="<i8", values=(0, 20, 20, 900))
+        for name in ("x.npy", "do.npy"):
+            self.put_random(name, 900, EMBED)
+        self.assert_same_files(2, *call, scheme="context")
+
+    def test_auto_takes_what_can_do_the_call(self):
+        bias = self.layer("--bias", "bias.npy", "--bias-axes", "Lq,Lkv", "--d-output",
+                          "do.npy")
+        self.put_random("bias.npy", 9, 9)
+        self.assert_same_files(2, *bias, scheme="auto")
+        norm = self.layer("--qk-norm", "rms", "--qk-norm-over", "projection",
+                          "--d-output", "do.npy")
+        self.put_random("layer/q_norm.weight.npy", HEADS * D)
+        self.put_random("layer/k_norm.weight.npy", KV_HEADS * D)
+        self.assert_same_files(2, *norm, scheme="auto")
+        for name in ("q_norm", "k_norm"):
+            (self.folder / f"layer/{name}.weight.npy").unlink()
+        means = self.layer("--causal", "--query-start", "-4", "--empty-rows", "uniform",
+                           "--d-output", "do.npy")
+        self.assert_same_files(2, *means, scheme="auto")
 
     def test_a_mistake_is_said_once(self):
         call = self.layer("--d-output", "wrong.npy", "--grad-dir", "together")
         self.put_random("wrong.npy", 2, 9, 3)
-        done = self.mpirun(3, *call, "--parallel", "heads", "--out", "o.npy")
-        self.assertEqual(done.returncode, BAD_INPUT, done)
-        self.assertEqual(len(said_in(done)), 1, done)
-        self.assertIn("--d-output has shape (2, 9, 3)", said_in(done)[0])
-        self.assertFalse((self.folder / "o.npy").exists())
+        for scheme in ("heads", "context"):
+            done = self.mpirun(3, *call, "--parallel", scheme, "--out", "o.npy")
+            self.assertEqual(done.returncode, BAD_INPUT, done)
+            self.assertEqual(len(said_in(done)), 1, done)
+            self.assertIn("--d-output has shape (2, 9, 3)", said_in(done)[0])
+            self.assertFalse((self.folder / "o.npy").exists())
 
 
 if __name__ == "__main__":

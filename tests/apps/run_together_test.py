@@ -170,6 +170,13 @@ class TogetherTest(CallCase):
                              (self.folder / alone).read_bytes(), name)
         self.assert_same_gradients("auto", ["d_key.npy", "d_query.npy", "d_value.npy"])
 
+    def test_what_needs_all_keys_in_one_place(self):
+        for options in (("--empty-rows", "uniform", "--causal", "--query-start", "-30"),
+                        ("--key-starts", "starts.npy")):
+            call = self.call(*options)
+            self.put("starts.npy", 1, descr="<i8", values=(77,))
+            self.assert_same_files(2, *call)
+
     def test_a_mistake_is_said_once_and_nothing_is_written(self):
         call = self.call("--key-lengths", "lengths.npy")
         self.put("lengths.npy", 1, descr="<i8", values=(901,))
@@ -187,8 +194,10 @@ class TogetherTest(CallCase):
         self.assertEqual(self.left_over(), [])
 
     def test_what_the_ranks_cannot_do_is_said_once(self):
-        done = self.mpirun(2, *self.call("--empty-rows", "uniform"), "--parallel",
-                           "context", "--out", "o.npy")
+        call = self.call("--empty-rows", "uniform", "--d-output", "do.npy", "--grad-dir",
+                         "gradients")
+        self.put_random("do.npy", 1, H, 900, DV)
+        done = self.mpirun(2, *call, "--parallel", "context", "--out", "o.npy")
         self.assertEqual(done.returncode, BAD_INPUT, done)
         self.assertEqual(len(said_in(done)), 1, done)
         self.assertIn("--empty-rows is uniform", said_in(done)[0])

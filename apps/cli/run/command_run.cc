@@ -3,12 +3,10 @@
 // --params the layer on (B, L, E); with --offsets on a ragged batch of rows.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <map>
 #include <string_view>
 #include <utility>
 
-#include "headwise/interop/npy.h"
 #include "operation/number_type.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
@@ -17,6 +15,7 @@
 #include "run_flags.h"
 #include "run_gradients.h"
 #include "run_inputs.h"
+#include "run_results.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/rank_job.h"
@@ -55,157 +54,6 @@ const std::map<std::string, ScoresStage> kStages = {
     {"softcap", ScoresStage::softcap},
     {"bias", ScoresStage::bias},
     {"softmax", ScoresStage::softmax}};
-
-// Writes without the axes of extent 1 that the input did not have.
-template <class T, std::size_t Rank>
-Status write(const std::string& path, const Tensor<T, Rank>& tensor,
-             bool with_batch, bool with_heads = true) {
-  std::vector<std::size_t> extents(tensor.extents().begin(),
-                                   tensor.extents().end());
-  if (!with_heads) {
-    extents.erase(extents.begin() + 1);
-  }
-  if (!with_batch) {
-    extents.erase(extents.begin());
-  }
-  return write_npy(path, AnyView(tensor.data(), DTypeOf<T>::value, extents));
-}
-
-constexpr const char* kPresentKey = "key.npy";
-constexpr const char* kPresentValue = "value.npy";
-
-Status write_present(const std::string& folder, const RunResult& result,
-                     bool batched) {
-  HEADWISE_TRY(make_folder("--present-dir", folder));
-  for (const auto& [name, tensor] :
-       {std::pair(kPresentKey, &result.present_key),
-        {kPresentValue, &result.present_value}}) {
-    HEADWISE_TRY(write((std::filesystem::path(folder) / name).string(), *tensor,
-                       batched));
-  }
-  return ok();
-}
-
-Status write_results(const RunFlags& flags, const RunResult& result,
-                     bool batched) {
-  HEADWISE_TRY(flags.is_layer()
-                   ? write(flags.out, result.output, batched)
-                   : write(flags.out, result.output_by_heads, batched));
-  if (!flags.attn_weights.empty()) {
-    HEADWISE_TRY(write(flags.attn_weights, result.attn_weights,
-                       batched || flags.ragged(), flags.form != "mean"));
-  }
-  if (!flags.lse.empty()) {
-    HEADWISE_TRY(write(flags.lse, result.lse, batched));
-  }
-  if (!flags.scores_out.empty()) {
-    HEADWISE_TRY(
-        write(flags.scores_out, result.scores, batched || flags.ragged()));
-  }
-  if (!flags.keep_mask_out.empty()) {
-    HEADWISE_TRY(write(flags.keep_mask_out, result.keep_mask,
-                       batched || flags.ragged()));
-  }
-  if (!flags.present_dir.empty()) {
-    HEADWISE_TRY(write_present(flags.present_dir, result, batched));
-  }
-  return flags.grad_dir.empty()
-             ? ok()
-             : write_gradients(flags.grad_dir, result.gradients);
-}
-
-Outcome check_layer_flags(const RunFlags& flags) {
-  if (flags.is_layer() && !flags.num_heads) {
-    return usage("--params needs --num-heads");
-  }
-  if (!flags.is_layer() && flags.num_heads) {
-    return usage(
-        "--num-heads needs --params; otherwise the tensor shapes give the "
-        "number of heads");
-  }
-  if (!flags.is_layer() && flags.num_kv_heads) {
-    return usage(
-        "--num-kv-heads needs --params; otherwise the tensor shapes give the "
-        "number of heads");
-  }
-  for (const std::string& given :
-       {flags.layer.given(), flags.qk_norm.given()}) {
-    if (!flags.is_layer() && !given.empty()) {
-      return usage(given + " needs --params");
-    }
-  }
-  if (flags.num_kv_heads && *flags.num_heads % *flags.num_kv_heads != 0) {
-    return usage(
-        "--num-kv-heads", fmt::format("is {}", *flags.num_kv_heads),
-        fmt::format("a divisor of --num-heads, which is {}", *flags.num_heads));
-  }
-  if (flags.is_layer() && !flags.layout.empty()) {
-    return usage(
-        "--layout is for tensors with heads; with --params they are (B, L, E)");
-  }
-  return {};
-}
-
-Outcome check_scoring_flags(const RunFlags& flags) {
-  if (flags.is_layer() && !flags.operation.score_weight.empty()) {
-    return usage(
-        "--score-weight is for tensors with heads; with --params the layer's "
-        "is w_score.weight");
-  }
-  if (!flags.operation.score_weight.empty() && !flags.operation.additive()) {
-    return usage("--score-weight needs --scoring additive");
-  }
-  if (!flags.is_layer() && flags.operation.additive() &&
-      flags.operation.score_weight.empty()) {
-    return usage("--scoring additive needs --score-weight or --params");
-  }
-  if (flags.operation.additive() && flags.operation.scale) {
-    return usage("--scale is for --scoring dot; additive scores have none");
-  }
-  return {};
-}
-
-Outcome check_added_key_flags(const RunFlags& flags) {
-  const std::string& bias_k = flags.operation.bias_k;
-  const std::string& bias_v = flags.operation.bias_v;
-  if (flags.is_layer() && !(bias_k.empty() && bias_v.empty())) {
-    return usage(
-        "--bias-k and --bias-v are for tensors with heads; with --params the "
-        "layer's are bias_k and bias_v");
-  }
-  return {};
-}
-
-Outcome check_output_flags(const RunFlags& flags) {
-  if (flags.form != "per-head" && flags.attn_weights.empty() &&
-      flags.d_attn_weights.empty()) {
-    return usage("--attn-weights-form needs --attn-weights FILE");
-  }
-  if (!flags.scores_stage.empty() && flags.scores_out.empty()) {
-    return usage("--scores-stage needs --scores-out FILE");
-  }
-  if (flags.d_output.empty() != flags.grad_dir.empty()) {
-    return usage(flags.grad_dir.empty() ? "--d-output needs --grad-dir"
-                                        : "--grad-dir needs --d-output");
-  }
-  if (!flags.d_attn_weights.empty() && flags.d_output.empty()) {
-    return usage("--d-attn-weights needs --d-output and --grad-dir");
-  }
-  if (!flags.keep_mask_out.empty() && !flags.operation.dropout) {
-    return usage("--keep-mask-out needs --dropout");
-  }
-  return {};
-}
-
-Outcome check_flags(const RunFlags& flags) {
-  for (const auto check :
-       {check_layer_flags, check_scoring_flags, check_added_key_flags,
-        check_output_flags, PastInputs::check_flags, check_cache_flags,
-        check_parallel_flags}) {
-    HEADWISE_TRY(check(flags));
-  }
-  return {};
-}
 
 FilePlan files_of(const RunFlags& flags) {
   FilePlan plan;

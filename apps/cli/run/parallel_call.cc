@@ -1,6 +1,5 @@
 #include "parallel_call.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,10 +7,10 @@
 #include "headwise/distribute/context_backward.h"
 #include "headwise/distribute/heads_attention.h"
 #include "headwise/distribute/heads_backward.h"
-#include "headwise/distribute/shard_plan.h"
 #include "operation/number_type.h"
-#include "operation/parallel_scheme.h"
 #include "operation_gradients.h"
+#include "parallel_plan.h"
+#include "rank_results.h"
 #include "rank_rows.h"
 #include "run_gradients.h"
 #include "shell/rank_job.h"
@@ -20,57 +19,18 @@
 namespace headwise::cli {
 namespace {
 
-// A plan takes numbers up to this one; for the balance it is far enough.
-constexpr std::int64_t kFar = KeyBand::kMost;
-
-KeyBand near_band(KeyBand band) {
-  for (auto* const side : {&band.left, &band.right}) {
-    if (side->has_value()) {
-      *side = std::min(**side, kFar);
-    }
-  }
-  band.keep_first = std::min(band.keep_first, kFar);
-  return band;
-}
-
-ShardRequest request_of(const AttentionSpec& spec, std::size_t ranks,
-                        Parallel parallel, const KeyBand& band) {
-  const AttentionShape& shape = spec.shape;
-  ShardRequest request = {.ranks = ranks,
-                          .parallel = parallel,
-                          .heads = shape.Hq,
-                          .kv_heads = shape.Hkv,
-                          .kv_groups = shape.kv_groups,
-                          .band = near_band(band)};
-  for (std::size_t b = 0; b < shape.B; ++b) {
-    const SequencePlace place = shape.sequence(b);
-    request.sequences.push_back(
-        {place.Lq, place.Lkv,
-         std::clamp(spec.mask.query_start(b), -kFar, kFar)});
-  }
-  return request;
-}
-
-// Attention weights and scores are those of heads.
-Parallel scheme_of(const TogetherOptions& options) {
-  const bool pairs = options.options.attn_weights != AttnWeights::none ||
-                     options.options.scores != ScoresStage::none;
-  return pairs ? Parallel::heads : parallel_of(options.flags.parallel.scheme);
-}
-
 // One call: the plan, and what this rank has of the tensors.
 template <class T>
 class TogetherCall {
  public:
   TogetherCall(Communicator& group, const TogetherOptions& options,
-               ShardPlan tokens, ShardPlan heads)
+               const Division& division)
       : group_(group),
         of_(options),
         shape_(options.spec.shape),
         heads_first_(options.flags.heads_first()),
-        tokens_(std::move(tokens)),
-        heads_(std::move(heads)),
-        rows_(group_, shape_, tokens_) {}
+        division_(division),
+        rows_(group_, shape_, division.tokens) {}
 
   Result<RunResult> run(Operands<T, 4> in) const {
     auto upstream =
@@ -87,7 +47,7 @@ class TogetherCall {
     upstream->d_output = {};
     const std::size_t rows = rows_.count(Side::queries, group_.rank());
     auto output = Tensor<T, 4>::create_unset({1, rows, shape_.Hq, shape_.Dv});
-    auto lse = Tensor<float, 4>::create_unset({1, shape_.Hq, rows, 1});
+    auto lse = Tensor<float, 3>::create_unset({1, shape_.Hq, rows});
     auto softmax_rows = Tensor<float, 4>::create_unset({1, shape_.Hq, rows, 2});
     HEADWISE_TRY(output);
     HEADWISE_TRY(lse);
@@ -99,7 +59,7 @@ class TogetherCall {
     HEADWISE_TRY(attend(tensors, *own,
                         {.output = *output,
                          .attn_weights = *attn_weights,
-                         .lse = {lse->data(), {1, shape_.Hq, rows}},
+                         .lse = *lse,
                          .softmax_rows = *softmax_rows,
                          .scores = *scores}));
     RunResult result;
@@ -114,15 +74,15 @@ class TogetherCall {
     auto whole = whole_of(Side::queries, *std::move(output));
     HEADWISE_TRY(whole);
     result.output_by_heads = *std::move(whole);
-    auto whole_lse = collect_lse(*lse);
+    auto whole_lse = collect_lse(group_, shape_, rows_, *std::move(lse));
     HEADWISE_TRY(whole_lse);
     result.lse = *std::move(whole_lse);
     auto whole_weights =
-        collect_heads(*attn_weights, weight_heads(of_.options, shape_.Hq));
+        collect_pairs(*attn_weights, weight_heads(of_.options, shape_.Hq));
     HEADWISE_TRY(whole_weights);
     result.attn_weights = *std::move(whole_weights);
     auto whole_scores =
-        collect_heads(*scores, score_heads(of_.options, shape_.Hq));
+        collect_pairs(*scores, score_heads(of_.options, shape_.Hq));
     HEADWISE_TRY(whole_scores);
     result.scores = *std::move(whole_scores);
     return result;
@@ -172,39 +132,22 @@ class TogetherCall {
   Result<Tensor<float, 4>> pairs_of_own(std::size_t heads) const {
     return heads == 0 ? Tensor<float, 4>()
                       : Tensor<float, 4>::create(pair_extents(
-                            heads_.ranks[group_.rank()].heads.count));
+                            division_.heads.ranks[group_.rank()].heads.count));
   }
   TensorView<const float, 4> own_heads(const Tensor<float, 4>& whole) const {
     if (whole.size() == 0) {
       return {};
     }
-    const HeadRange& own = heads_.ranks[group_.rank()].heads;
+    const HeadRange& own = division_.heads.ranks[group_.rank()].heads;
     return {whole.data() + own.first * shape_.Lq * of_.spec.pair_columns(),
             pair_extents(own.count), whole.view().strides()};
   }
-  // (B, heads of the rank, Lq, Lkv) of all ranks as one tensor, on rank 0.
-  // 0 heads: not asked for.
-  Result<Tensor<float, 4>> collect_heads(Tensor<float, 4>& own,
+  // The same of all heads, on rank 0.
+  Result<Tensor<float, 4>> collect_pairs(Tensor<float, 4>& own,
                                          std::size_t heads) const {
-    if (heads == 0) {
-      return Tensor<float, 4>();
-    }
-    const auto parts = gathered(group_, own, [this](std::size_t rank) {
-      return pair_extents(heads_.ranks[rank].heads.count);
-    });
-    HEADWISE_TRY(parts);
-    auto whole = on_rank_0<float>(pair_extents(heads));
-    HEADWISE_TRY(whole);
-    const std::size_t head = shape_.Lq * of_.spec.pair_columns();
-    for (std::size_t r = 0; r < parts->size(); ++r) {
-      const auto [first, count] = heads_.ranks[r].heads;
-      const float* from = (*parts)[r].data();
-      for (std::size_t b = 0; b < shape_.B; ++b) {
-        std::copy_n(from + b * count * head, count * head,
-                    whole->data() + (b * heads + first) * head);
-      }
-    }
-    return whole;
+    return heads == 0 ? Tensor<float, 4>()
+                      : collect_heads(group_, division_.heads.ranks,
+                                      pair_extents(heads), own);
   }
 
   Extents<4> whole_extents(Side side, std::size_t heads,
@@ -215,26 +158,26 @@ class TogetherCall {
                         : Extents<4>{shape_.batches(), rows, heads, size};
   }
 
-  bool by_heads() const { return !heads_.ranks.empty(); }
   HeadsCall heads_call(const AttentionShape& tensors) const {
     return {.tensors = tensors,
-            .tokens = tokens_,
-            .heads = heads_,
+            .tokens = division_.tokens,
+            .heads = division_.heads,
             .options = of_.options,
             .operation_options = of_.operation_options};
   }
   ContextCall context_call(const AttentionShape& tensors) const {
     return {.tensors = tensors,
-            .plan = tokens_,
+            .plan = division_.tokens,
             .options = of_.options,
-            .operation_options = of_.operation_options};
+            .operation_options = of_.operation_options,
+            .keys = division_.keys};
   }
 
   Status attend(const AttentionShape& tensors, const Operands<T, 4>& own,
                 const AttentionOutputsOf<T>& outputs) const {
     const AttentionInputsOf<T> inputs = {own.query, own.key, own.value};
     return of_all_ranks(
-        by_heads()
+        division_.by_heads()
             ? heads_attention(group_, heads_call(tensors), inputs, outputs)
             : context_attention(group_, context_call(tensors), inputs,
                                 outputs));
@@ -250,11 +193,12 @@ class TogetherCall {
     if (group_.rank() != 0) {
       views = {.query = views.query, .key = views.key, .value = views.value};
     }
-    HEADWISE_TRY(of_all_ranks(
-        by_heads() ? heads_attention_backward(group_, heads_call(tensors),
-                                              inputs, views)
-                   : context_attention_backward(group_, context_call(tensors),
-                                                inputs, views)));
+    HEADWISE_TRY(
+        of_all_ranks(division_.by_heads()
+                         ? heads_attention_backward(group_, heads_call(tensors),
+                                                    inputs, views)
+                         : context_attention_backward(
+                               group_, context_call(tensors), inputs, views)));
     Operands<T, 4>& of_own = found->operands;
     auto whole = operands_of(whole_of(Side::queries, std::move(of_own.query)),
                              whole_of(Side::keys, std::move(of_own.key)),
@@ -279,7 +223,7 @@ class TogetherCall {
   Result<Tensor<float, 4>> whole_of(Side side, Tensor<T, 4> own) const {
     const std::size_t heads = own.extent(2);
     const std::size_t size = own.extent(3);
-    auto whole = on_rank_0<T>(whole_extents(side, heads, size));
+    auto whole = on_rank_0<T>(group_, whole_extents(side, heads, size));
     HEADWISE_TRY(whole);
     HEADWISE_TRY(rows_.collect(
         side, own,
@@ -291,36 +235,11 @@ class TogetherCall {
     return widen<T>(*std::move(whole));
   }
 
-  // (1, Hq, rows, 1) of all ranks as (B, Hq, Lq), on rank 0.
-  Result<Tensor<float, 3>> collect_lse(Tensor<float, 4>& own) const {
-    const Extents<3> extents = {shape_.batches(), shape_.Hq,
-                                shape_.query_rows()};
-    auto whole = on_rank_0<float>({extents[0], extents[1], extents[2], 1});
-    HEADWISE_TRY(whole);
-    HEADWISE_TRY(rows_.collect(
-        Side::queries, own,
-        [this](std::size_t rank) {
-          return Extents<4>{1, shape_.Hq, rows_.count(Side::queries, rank), 1};
-        },
-        [](TensorView<const float, 4> view) { return as_blhd(view); },
-        as_blhd(whole->view())));
-    return group_.rank() == 0 ? (*std::move(whole)).with_extents(extents)
-                              : Tensor<float, 3>();
-  }
-
-  // Without elements on other ranks. Errors: out_of_memory.
-  template <class U>
-  Result<Tensor<U, 4>> on_rank_0(const Extents<4>& extents) const {
-    return group_.rank() == 0 ? Tensor<U, 4>::create_unset(extents)
-                              : Tensor<U, 4>();
-  }
-
   Communicator& group_;
   const TogetherOptions& of_;
   const AttentionShape& shape_;
   bool heads_first_;
-  ShardPlan tokens_;
-  ShardPlan heads_;  // no ranks: by context
+  const Division& division_;
   RankRows rows_;
 };
 
@@ -328,24 +247,15 @@ class TogetherCall {
 
 Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
                                   const TogetherOptions& options) {
-  const ShardRequest request =
-      request_of(options.spec, group.ranks(), scheme_of(options), options.band);
-  auto plan = plan_shards(request);
-  HEADWISE_TRY(of_all_ranks(plan ? ok() : Status(plan.error())));
-  ShardPlan heads;
-  if (plan->parallel == Parallel::heads) {
-    heads = *std::move(plan);
-    ShardRequest by_context = request;
-    by_context.parallel = Parallel::context;
-    plan = plan_shards(by_context);
-    HEADWISE_TRY(plan);
-  }
+  const auto division =
+      divide(options.flags, {options.spec, options.band, options.keys_in_parts},
+             group.ranks());
+  HEADWISE_TRY(of_all_ranks(division ? ok() : Status(division.error())));
   return with_dtype(options.flags.dtype, [&](auto number) -> Result<RunResult> {
     using T = decltype(number);
     auto in_type = narrow<T>(std::move(in));
     HEADWISE_TRY(in_type);
-    return TogetherCall<T>(group, options, *std::move(plan), std::move(heads))
-        .run(*std::move(in_type));
+    return TogetherCall<T>(group, options, *division).run(*std::move(in_type));
   });
 }
 

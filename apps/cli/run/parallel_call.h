@@ -22,6 +22,7 @@ struct TogetherOptions {
   const OperationOptions& operation_options;
   const AttentionSpec& spec;  // of the whole call
   KeyBand band;
+  bool keys_in_parts;  // whether keys may come in parts
   std::function<Status(const QueriesAndKeys& gradients)> rotate_back;
 };
 

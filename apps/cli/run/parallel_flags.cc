@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <span>
 
 #include "run_flags.h"
 #include "shell/args.h"
@@ -57,8 +56,7 @@ Outcome check_parallel_flags(const RunFlags& flags) {
           fmt::format("{} cannot be used with --parallel", row.option));
     }
   }
-  const std::array<Row, 4> by_heads = {{
-      {flags.is_layer(), "--params"},
+  const std::array<Row, 3> by_heads = {{
       {!flags.attn_weights.empty(), "--attn-weights"},
       {!flags.scores_out.empty(), "--scores-out"},
       {!flags.d_attn_weights.empty(), "--d-attn-weights"},
@@ -70,7 +68,7 @@ Outcome check_parallel_flags(const RunFlags& flags) {
           row.option));
     }
   }
-  for (const Row& row : std::span(by_heads).subspan(1)) {
+  for (const Row& row : by_heads) {
     if (row.given && flags.is_layer()) {
       return usage(fmt::format("{} cannot be used with --params and --parallel",
                                row.option));

@@ -1,10 +1,11 @@
-// `headwise run --params --parallel heads`: a layer by several processes, each
-// of which has some of the heads.
+// `headwise run --params --parallel`: a layer by several processes, each of
+// which has some of the heads or tokens.
 #pragma once
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
+#include "headwise/distribute/key_band.h"
 #include "headwise/module/multi_head_attention.h"
 #include "operands.h"
 #include "run_call.h"
@@ -17,10 +18,16 @@ struct LayerTogether {
   bool batched;  // whether the files have an axis B
   const AttentionOptions& options;
   const LayerOptions& layer_options;
+  const AttentionSpec& spec;  // of the heads of the whole call
+  KeyBand band;
+  bool keys_in_parts;  // whether keys may come in parts
+
+  bool training() const { return !flags.d_output.empty(); }
 };
 
 // All ranks call it with the same layer and inputs. Rank 0 gets the results,
-// the others no gradients. Errors: those of LayerShard; those of --d-output.
+// the others empty ones or parts. Errors: those of LayerShard and of
+// context_layer(); those of --d-output.
 Result<RunResult> run_layer_together(Communicator& group,
                                      MultiHeadAttention layer,
                                      Operands<float, 3> in,

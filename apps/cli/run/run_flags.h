@@ -12,6 +12,7 @@
 #include "operation/qk_norm_flags.h"
 #include "operation/rotary_flags.h"
 #include "parallel_flags.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 
@@ -52,5 +53,8 @@ struct RunFlags {
     return layout.empty() ? !ragged() : layout == "bhld";
   }
 };
+
+// Errors: usage, for options that do not go together.
+Outcome check_flags(const RunFlags& flags);
 
 }  // namespace headwise::cli

@@ -1,0 +1,169 @@
+#include "layer_by_context.h"
+
+#include <utility>
+#include <vector>
+
+#include "headwise/distribute/context_layer.h"
+#include "operation/number_type.h"
+#include "rank_results.h"
+#include "rank_rows.h"
+#include "run_gradients.h"
+#include "shell/rank_job.h"
+#include "shell/visible_work.h"
+
+namespace headwise::cli {
+namespace {
+
+template <class T>
+Status status_of(const Result<T>& result) {
+  return result ? ok() : Status(result.error());
+}
+
+// (B, L, E) as (B, L, 1, E).
+template <class T>
+TensorView<T, 4> as_one_head(const TensorView<T, 3>& tokens) {
+  const auto [B, L, E] = tokens.extents();
+  return {tokens.data(), {B, L, 1, E}};
+}
+
+// One call: what this rank has of the tokens.
+class LayerTokens {
+ public:
+  LayerTokens(Communicator& group, const MultiHeadAttention& layer,
+              const LayerTogether& of, const Division& division)
+      : group_(group),
+        layer_(layer),
+        of_(of),
+        shape_(of.spec.shape),
+        rows_(group, shape_, division.tokens),
+        call_{.B = shape_.batches(),
+              .Lq = shape_.query_rows(),
+              .Lkv = shape_.key_rows(),
+              .plan = division.tokens,
+              .options = of.options,
+              .positions = of.layer_options.positions,
+              .for_backward = of.training(),
+              .keys = division.keys} {}
+
+  Result<RunResult> run(Operands<float, 3> in) const {
+    auto d_output = read_d_output();
+    HEADWISE_TRY(agreed(group_, status_of(d_output)));
+    const auto own = operands_of(own_rows(Side::queries, in.query),
+                                 own_rows(Side::keys, in.key),
+                                 own_rows(Side::keys, in.value));
+    HEADWISE_TRY(own);
+    in = {};
+    const ContextLayerInputs inputs = {own->query, own->key, own->value};
+    auto run = context_layer(group_, layer_, call_, inputs);
+    HEADWISE_TRY(of_all_ranks(status_of(run)));
+    RunResult result;
+    if (of_.training()) {
+      auto gradients = differentiate(inputs, *run, *std::move(d_output));
+      HEADWISE_TRY(gradients);
+      result.gradients = *std::move(gradients);
+    }
+    auto output = whole_of(Side::queries, std::move(run->result.output));
+    HEADWISE_TRY(output);
+    result.output = *std::move(output);
+    auto lse = collect_lse(group_, shape_, rows_, std::move(run->result.lse));
+    HEADWISE_TRY(lse);
+    result.lse = *std::move(lse);
+    return result;
+  }
+
+ private:
+  // --d-output, whole; empty without it.
+  Result<Tensor<float, 3>> read_d_output() const {
+    if (!of_.training()) {
+      return Tensor<float, 3>();
+    }
+    return work_visibly(&group_, [&]() -> Result<Tensor<float, 3>> {
+      const auto files = read_upstream(
+          of_.flags, of_.batched,
+          {shape_.batches(), shape_.query_rows(), output_size()}, {});
+      HEADWISE_TRY(files);
+      return to_float<3>(files->d_output, "run", "--d-output");
+    });
+  }
+  std::size_t output_size() const {
+    return layer_.config().out_proj ? layer_.config().embed_dim
+                                    : shape_.Hq * shape_.Dv;
+  }
+
+  // In the type of --dtype: (1, rows, E).
+  Result<Tensor<float, 3>> own_rows(Side side,
+                                    const Tensor<float, 3>& whole) const {
+    auto own = rows_.own<float>(side, as_one_head(whole.view()));
+    HEADWISE_TRY(own);
+    round_to(of_.flags.dtype, own->elements());
+    const Extents<3> extents = {1, own->extent(1), own->extent(3)};
+    return (*std::move(own)).with_extents(extents);
+  }
+
+  // The rows of all ranks in the type of --dtype: (B, L, E), on rank 0.
+  Result<Tensor<float, 3>> whole_of(Side side, Tensor<float, 3> own) const {
+    const std::size_t E = own.extent(2);
+    const bool queries = side == Side::queries;
+    const Extents<3> extents = {
+        shape_.batches(), queries ? shape_.query_rows() : shape_.key_rows(), E};
+    auto whole =
+        on_rank_0<float>(group_, {extents[0], extents[1], 1, extents[2]});
+    HEADWISE_TRY(whole);
+    const auto of_rank = [&](std::size_t rank) {
+      return Extents<4>{1, rows_.count(side, rank), 1, E};
+    };
+    Tensor<float, 4> rows = std::move(own).with_extents(of_rank(group_.rank()));
+    HEADWISE_TRY(rows_.collect(
+        side, rows, of_rank,
+        [](TensorView<const float, 4> view) { return view; }, whole->view()));
+    if (group_.rank() != 0) {
+      return Tensor<float, 3>();
+    }
+    round_to(of_.flags.dtype, whole->elements());
+    return (*std::move(whole)).with_extents(extents);
+  }
+
+  // The whole gradients by name, on rank 0.
+  Result<std::vector<NamedGradient>> differentiate(
+      const ContextLayerInputs& inputs, const ContextLayerRun& run,
+      Tensor<float, 3> whole_d_output) const {
+    const auto d_output = own_rows(Side::queries, whole_d_output);
+    HEADWISE_TRY(d_output);
+    whole_d_output = {};
+    auto gradients = context_layer_backward(group_, layer_, call_, inputs, run,
+                                            d_output->view());
+    HEADWISE_TRY(of_all_ranks(status_of(gradients)));
+    auto whole =
+        operands_of(whole_of(Side::queries, std::move(gradients->query)),
+                    whole_of(Side::keys, std::move(gradients->key)),
+                    whole_of(Side::keys, std::move(gradients->value)));
+    HEADWISE_TRY(whole);
+    if (group_.rank() != 0) {
+      return std::vector<NamedGradient>();
+    }
+    gradients->query = std::move(whole->query);
+    gradients->key = std::move(whole->key);
+    gradients->value = std::move(whole->value);
+    return named_gradients(*std::move(gradients), of_.options.bias,
+                           of_.batched);
+  }
+
+  Communicator& group_;
+  const MultiHeadAttention& layer_;
+  const LayerTogether& of_;
+  const AttentionShape& shape_;
+  RankRows rows_;
+  ContextLayerCall call_;
+};
+
+}  // namespace
+
+Result<RunResult> run_layer_by_context(Communicator& group,
+                                       const MultiHeadAttention& layer,
+                                       Operands<float, 3> in,
+                                       const LayerTogether& of,
+                                       const Division& division) {
+  return LayerTokens(group, layer, of, division).run(std::move(in));
+}
+
+}  // namespace headwise::cli

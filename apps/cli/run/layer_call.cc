@@ -1,0 +1,172 @@
+// run_layer(): the layer by one process, or by those of --parallel.
+#include <utility>
+#include <vector>
+
+#include "cached_layer.h"
+#include "keep_mask.h"
+#include "layer_result.h"
+#include "operands.h"
+#include "operation/layer_params.h"
+#include "operation/number_type.h"
+#include "parallel_layer.h"
+#include "parallel_plan.h"
+#include "run_call.h"
+#include "run_gradients.h"
+#include "shell/outcome.h"
+#include "shell/rank_job.h"
+#include "shell/visible_work.h"
+
+namespace headwise::cli {
+namespace {
+
+template <class T>
+Result<RunResult> run_layer_forward(const MultiHeadAttention& layer,
+                                    const Operands<T, 3>& in,
+                                    const AttentionOptions& options,
+                                    const LayerOptions& layer_options) {
+  auto result =
+      layer.forward(in.query, in.key, in.value, options, layer_options);
+  HEADWISE_TRY(result);
+  return run_result<T>(*std::move(result));
+}
+
+template <class T>
+Result<RunResult> run_layer_both_ways(const RunFlags& flags,
+                                      const MultiHeadAttention& layer,
+                                      const Operands<T, 3>& in, bool batched,
+                                      const AttentionOptions& options,
+                                      const LayerOptions& layer_options) {
+  auto saved = layer.forward_for_backward(in.query, in.key, in.value, options,
+                                          layer_options);
+  HEADWISE_TRY(saved);
+  const auto& shape = saved->result().output.extents();
+  const auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
+                                   saved->result().attn_weights.extents());
+  HEADWISE_TRY(files);
+  const auto d_output = d_output_in<T>(*files);
+  HEADWISE_TRY(d_output);
+  auto gradients =
+      layer.backward(*saved, *d_output, files->d_attn_weights_view());
+  HEADWISE_TRY(gradients);
+  auto wide = widen_gradients<T>(*std::move(gradients));
+  HEADWISE_TRY(wide);
+  auto named_ones = named_gradients(*std::move(wide), options.bias, batched);
+  HEADWISE_TRY(named_ones);
+  return run_result<T>(std::move(*saved).take_result(), *std::move(named_ones));
+}
+
+// As far as a spec of the call needs them.
+AddedKeys added_keys_of(const MultiHeadAttention& layer) {
+  const MultiHeadAttentionConfig& config = layer.config();
+  AddedKeys added = {.zero_attn = config.add_zero_attn};
+  if (config.add_bias_kv) {
+    const MultiHeadAttentionParams& params = *layer.params();
+    added.bias_k = {params.bias_k->data(),
+                    {*config.num_kv_heads, *config.head_dim}};
+    added.bias_v = {params.bias_v->data(),
+                    {*config.num_kv_heads, *config.v_head_dim}};
+  }
+  return added;
+}
+
+template <class T>
+Result<RunResult> run_layer_in(const RunFlags& flags,
+                               const MultiHeadAttention& layer,
+                               Operands<float, 3> floats, bool batched,
+                               const AttentionOptions& options,
+                               const LayerOptions& layer_options) {
+  const auto in = narrow<T>(std::move(floats));
+  HEADWISE_TRY(in);
+  return flags.d_output.empty()
+             ? run_layer_forward<T>(layer, *in, options, layer_options)
+             : run_layer_both_ways<T>(flags, layer, *in, batched, options,
+                                      layer_options);
+}
+
+// The layer of --params, which fits the inputs.
+Result<MultiHeadAttention> ready_layer(const RunFlags& flags,
+                                       const InputArrays& arrays,
+                                       const RotaryInputs& rotary) {
+  const auto qk_norm = flags.qk_norm.norm();
+  HEADWISE_TRY(qk_norm);
+  auto files =
+      read_layer(flags.params, {.num_heads = flags.num_heads,
+                                .num_kv_heads = flags.num_kv_heads,
+                                .scoring = flags.operation.scoring,
+                                .vdim = arrays.value.shape.back(),
+                                .qk_norm = *qk_norm,
+                                .add_zero_attn = flags.operation.zero_attn,
+                                .choice = flags.layer.choice()});
+  HEADWISE_TRY(files);
+  HEADWISE_TRY(check_layer_inputs(flags, arrays, files->layer.config()));
+  auto rotation = rotary.rotary(*files->layer.config().head_dim);
+  HEADWISE_TRY(rotation);
+  HEADWISE_TRY(files->layer.set_rotary(*std::move(rotation)));
+  if (flags.cache.given() && files->layer.config().add_bias_kv) {
+    return option_error("--params " + flags.params,
+                        "has bias_k, an added key, which --cache does not take",
+                        "", ErrorCode::unsupported);
+  }
+  return std::move(files->layer);
+}
+
+}  // namespace
+
+Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
+                            const OperationInputs& inputs,
+                            const AttentionOptions& options,
+                            const RotaryInputs& rotary, Communicator* group) {
+  auto layer =
+      work_visibly(group, [&] { return ready_layer(flags, arrays, rotary); });
+  if (group != nullptr) {
+    HEADWISE_TRY(agreed(*group, layer ? ok() : Status(layer.error())));
+  }
+  HEADWISE_TRY(layer);
+  auto in = work_visibly(group, [&] { return read_operands<3>(arrays); });
+  if (group != nullptr) {
+    HEADWISE_TRY(agreed(*group, in ? ok() : Status(in.error())));
+  }
+  HEADWISE_TRY(in);
+  const LayerOptions layer_options = {.positions = rotary.positions()};
+  const MultiHeadAttentionConfig& config = layer->config();
+  auto kv_groups = HeadGroups::create(config.kv_group_sizes);
+  HEADWISE_TRY(kv_groups);
+  const AttentionShape tensors = {.B = arrays.query.shape[0],
+                                  .Hq = config.num_heads,
+                                  .Hkv = *config.num_kv_heads,
+                                  .Lq = arrays.query.shape[1],
+                                  .Lkv = arrays.key.shape[1],
+                                  .D = *config.head_dim,
+                                  .Dv = *config.v_head_dim,
+                                  .kv_groups = *std::move(kv_groups)};
+  const OperationOptions of_heads = {.kv_groups = tensors.kv_groups,
+                                     .added_keys = added_keys_of(*layer)};
+  const auto add_keep_mask = [&](Result<RunResult> result) {
+    return with_keep_mask(flags, std::move(result), tensors, options, of_heads);
+  };
+  if (group != nullptr) {
+    // While the layer is whole.
+    auto keep_mask = add_keep_mask(RunResult());
+    HEADWISE_TRY(agreed(*group, keep_mask ? ok() : Status(keep_mask.error())));
+    const auto spec = AttentionSpec::create(tensors, options, of_heads, "run");
+    HEADWISE_TRY(agreed(*group, spec ? ok() : Status(spec.error())));
+    auto result = run_layer_together(
+        *group, *std::move(layer), *std::move(in),
+        {flags, arrays.batched, options, layer_options, *spec,
+         inputs.key_band(), keys_in_parts(tensors, options, of_heads)});
+    if (result) {
+      result->keep_mask = std::move(keep_mask->keep_mask);
+    }
+    return result;
+  }
+  return add_keep_mask(
+      flags.cache.given()
+          ? layer_through_cache(flags, *layer, *in, inputs, options, tensors)
+          : with_dtype(flags.dtype, [&](auto number) {
+              return run_layer_in<decltype(number)>(
+                  flags, *layer, *std::move(in), arrays.batched, options,
+                  layer_options);
+            }));
+}
+
+}  // namespace headwise::cli

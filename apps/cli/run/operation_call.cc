@@ -1,0 +1,163 @@
+#include "operation_call.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "headwise/attention/backward.h"
+#include "headwise/attention/forward.h"
+#include "headwise/steps/offsets.h"
+#include "operation/number_type.h"
+#include "operation_gradients.h"
+#include "run_gradients.h"
+
+namespace headwise::cli {
+namespace {
+
+// All pairs of tensors with these sizes, for this number of heads; 0: not
+// wanted.
+Extents<4> pairs_of(const AttentionOptions& options, const Extents<4>& q,
+                    const Extents<4>& k, const AddedKeys& added_keys,
+                    std::size_t heads) {
+  if (heads == 0) {
+    return {};
+  }
+  const std::size_t added = (added_keys.bias_k.data() != nullptr ? 1U : 0U) +
+                            (added_keys.zero_attn ? 1U : 0U);
+  const Offsets& offsets = options.offsets;
+  return offsets.ragged()
+             ? Extents<4>{offsets.sequences(), heads, longest(offsets.query),
+                          longest(offsets.key) + added}
+             : Extents<4>{q[0], heads, q[1], k[1] + added};
+}
+
+// What the backward pass reads of the forward pass in T.
+template <class T>
+struct ForwardOf {
+  Operands<T, 4> in;      // in the layout of the files
+  Tensor<T, 4> output{};  // likewise
+  Tensor<float, 4> attn_weights{};
+  Tensor<float, 4> softmax_rows{};
+};
+
+template <class T>
+Result<std::vector<NamedGradient>> operation_gradients(
+    const RunFlags& flags, const ForwardOf<T>& forward, bool batched,
+    const AttentionOptions& options, const OperationOptions& operation_options,
+    const Rotation& rotation) {
+  const auto& shape = forward.output.extents();
+  auto files = read_upstream(flags, batched, {shape.begin(), shape.end()},
+                             forward.attn_weights.extents());
+  HEADWISE_TRY(files);
+  auto wide_d_output = to_float<4>(files->d_output, "run", "--d-output");
+  HEADWISE_TRY(wide_d_output);
+  const auto d_output = narrow<T>(*std::move(wide_d_output));
+  HEADWISE_TRY(d_output);
+  auto gradients =
+      OperationGradients<T>::create(forward.in, options, operation_options);
+  HEADWISE_TRY(gradients);
+  const bool heads_first = flags.heads_first();
+  HEADWISE_TRY(attention_backward(
+      BackwardInputsOf<T>{as_extents(forward.in.query.view(), heads_first),
+                          as_extents(forward.in.key.view(), heads_first),
+                          as_extents(forward.in.value.view(), heads_first),
+                          as_extents(forward.output.view(), heads_first),
+                          forward.softmax_rows,
+                          as_extents(d_output->view(), heads_first),
+                          files->d_attn_weights_view()},
+      gradients->views(heads_first), options, operation_options));
+  auto wide = widen<T>(std::move(gradients->operands));
+  HEADWISE_TRY(wide);
+  HEADWISE_TRY(
+      rotation.rotate_back({as_extents(wide->query.view(), heads_first),
+                            as_extents(wide->key.view(), heads_first)}));
+  std::vector<NamedGradient> by_name;
+  by_name.push_back(named("d_query", std::move(wide->query), batched));
+  by_name.push_back(named("d_key", std::move(wide->key), batched));
+  by_name.push_back(named("d_value", std::move(wide->value), batched));
+  std::move(*gradients).name_options(by_name);
+  return by_name;
+}
+
+// The operation on tensors in T; the result is float32 again.
+template <class T>
+Result<RunResult> attend_in(const RunFlags& flags, Operands<float, 4> floats,
+                            bool batched, const AttentionOptions& options,
+                            const OperationOptions& operation_options,
+                            const Rotation& rotation) {
+  auto in = narrow<T>(std::move(floats));
+  HEADWISE_TRY(in);
+  const bool heads_first = flags.heads_first();
+  const auto q = as_extents(std::as_const(in->query).view(), heads_first);
+  const auto k = as_extents(std::as_const(in->key).view(), heads_first);
+  const auto v = as_extents(std::as_const(in->value).view(), heads_first);
+  const auto [B, Lq, H, D] = q.extents();
+  const std::size_t Dv = v.extent(3);
+  auto output = Tensor<T, 4>::create(heads_first ? Extents<4>{B, H, Lq, Dv}
+                                                 : Extents<4>{B, Lq, H, Dv});
+  const auto pairs = [&](std::size_t heads) {
+    return Tensor<float, 4>::create(pairs_of(options, q.extents(), k.extents(),
+                                             operation_options.added_keys,
+                                             heads));
+  };
+  auto attn_weights = pairs(weight_heads(options, H));
+  auto scores = pairs(score_heads(options, H));
+  auto lse = Tensor<float, 3>::create({B, H, Lq});
+  auto rows = Tensor<float, 4>::create({B, H, Lq, 2});
+  HEADWISE_TRY(output);
+  HEADWISE_TRY(attn_weights);
+  HEADWISE_TRY(lse);
+  HEADWISE_TRY(rows);
+  HEADWISE_TRY(scores);
+  HEADWISE_TRY(attention(
+      q, k, v,
+      AttentionOutputsOf<T>{.output = as_extents(output->view(), heads_first),
+                            .attn_weights = *attn_weights,
+                            .lse = *lse,
+                            .softmax_rows = *rows,
+                            .scores = *scores},
+      options, operation_options));
+  ForwardOf<T> forward{*std::move(in), *std::move(output),
+                       *std::move(attn_weights), *std::move(rows)};
+  std::vector<NamedGradient> gradients;
+  if (!flags.d_output.empty()) {
+    auto found = operation_gradients<T>(flags, forward, batched, options,
+                                        operation_options, rotation);
+    HEADWISE_TRY(found);
+    gradients = *std::move(found);
+  }
+  auto wide_output = widen<T>(std::move(forward.output));
+  HEADWISE_TRY(wide_output);
+  return RunResult{.output_by_heads = *std::move(wide_output),
+                   .output = {},
+                   .attn_weights = std::move(forward.attn_weights),
+                   .lse = *std::move(lse),
+                   .gradients = std::move(gradients),
+                   .scores = *std::move(scores)};
+}
+
+}  // namespace
+
+Result<RunResult> attend(const RunFlags& flags, Operands<float, 4> in,
+                         bool batched, const AttentionOptions& options,
+                         const OperationOptions& operation_options,
+                         const Rotation& rotation) {
+  std::optional<Operands<float, 4>> present;
+  if (!flags.present_dir.empty()) {
+    auto copy = operands_of(Result<Tensor<float, 4>>(Tensor<float, 4>()),
+                            in.key.clone(), in.value.clone());
+    HEADWISE_TRY(copy);
+    present = *std::move(copy);
+  }
+  auto result = with_dtype(flags.dtype, [&](auto number) {
+    return attend_in<decltype(number)>(flags, std::move(in), batched, options,
+                                       operation_options, rotation);
+  });
+  if (result && present) {
+    result->present_key = std::move(present->key);
+    result->present_value = std::move(present->value);
+  }
+  return result;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,42 @@
+// How --parallel divides a call among the ranks.
+#pragma once
+
+#include <cstddef>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/result.h"
+#include "headwise/distribute/context_attention.h"
+#include "headwise/distribute/key_band.h"
+#include "headwise/distribute/shard_plan.h"
+#include "run_flags.h"
+
+namespace headwise::cli {
+
+struct DividedCall {
+  const AttentionSpec& spec;  // of the whole call
+  KeyBand band{};
+  // Whether keys may come in parts (keys_in_parts()).
+  bool keys_in_parts = true;
+  // A layer whose heads must be in one place.
+  bool needs_all_heads = false;
+};
+
+struct Division {
+  ShardPlan tokens{};  // who has which rows of the tensors
+  ShardPlan heads{};   // no ranks: by context
+  KeyTransport keys = KeyTransport::automatic;
+
+  bool by_heads() const { return !heads.ranks.empty(); }
+};
+
+// With `auto`, a way that can do the call; of two, that of plan_shards().
+// Errors: those of plan_shards(), the same on every rank.
+Result<Division> divide(const RunFlags& flags, const DividedCall& call,
+                        std::size_t ranks);
+
+// Whether a row may see its keys one part after another: the mean of all values
+// and blocks that begin elsewhere need all keys at once.
+bool keys_in_parts(const AttentionShape& tensors, AttentionOptions options,
+                   OperationOptions operation_options);
+
+}  // namespace headwise::cli

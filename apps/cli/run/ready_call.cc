@@ -1,0 +1,103 @@
+#include "ready_call.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "operation/number_type.h"
+#include "shell/outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+// (B, L), each row counting from `start`.
+Result<Tensor<std::int64_t, 2>> positions_from(std::size_t B, std::size_t L,
+                                               std::size_t start) {
+  auto positions = Tensor<std::int64_t, 2>::create({B, L});
+  HEADWISE_TRY(positions);
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t n = 0; n < L; ++n) {
+      (*positions)(b, n) = static_cast<std::int64_t>(start + n);
+    }
+  }
+  return positions;
+}
+
+// `spec`: of the whole call, past keys included; `tensors`: without them.
+Result<Rotation> rotation_of(const RotaryInputs& inputs,
+                             const AttentionSpec& spec,
+                             const AttentionShape& tensors,
+                             const QueryStart& query_start,
+                             const PastInputs& past) {
+  auto rotary = inputs.rotary(tensors.D);
+  HEADWISE_TRY(rotary);
+  Rotation rotation{*std::move(rotary), spec.shape, query_start,
+                    inputs.positions(), *spec.executor};
+  if (!rotation.rotary || !past.given()) {
+    return rotation;
+  }
+  // The whole call knows what bottom-right is.
+  if (!query_start.differs_by_sequence() && tensors.B != 0) {
+    rotation.query_start = query_start.of(0, spec.shape);
+  }
+  rotation.shape = tensors;
+  HeadPositions& positions = rotation.positions;
+  if (positions.key_positions.data() != nullptr) {
+    return rotation;
+  }
+  if (rotation.rotary->positions() < spec.shape.Lkv) {
+    return option_error(
+        "--rotary-tables",
+        fmt::format("has {} positions", rotation.rotary->positions()),
+        fmt::format("at least {}", spec.shape.Lkv), ErrorCode::out_of_range);
+  }
+  auto of_keys = positions_from(tensors.B, tensors.Lkv, past.length());
+  HEADWISE_TRY(of_keys);
+  rotation.key_positions = *std::move(of_keys);
+  positions.key_positions = rotation.key_positions;
+  return rotation;
+}
+
+void round_all(const std::string& dtype, Operands<float, 4>& operands) {
+  for (auto* tensor : {&operands.query, &operands.key, &operands.value}) {
+    round_to(dtype, tensor->elements());
+  }
+}
+
+}  // namespace
+
+Result<ReadyCall> make_ready(const RunFlags& flags, InputArrays arrays,
+                             const PastInputs& past,
+                             const AttentionOptions& options,
+                             const OperationOptions& operation_options,
+                             const RotaryInputs& rotary) {
+  HEADWISE_TRY(check_inputs(flags, arrays));
+  auto in = read_operands<4>(arrays);
+  HEADWISE_TRY(in);
+  round_all(flags.dtype, *in);
+  const bool heads_first = flags.heads_first();
+  const auto q = as_extents(in->query.view(), heads_first);
+  const auto k = as_extents(in->key.view(), heads_first);
+  const auto v = as_extents(in->value.view(), heads_first);
+  if (options.offsets.ragged()) {
+    HEADWISE_TRY(options.offsets.check(q.extent(1), k.extent(1), "run"));
+  }
+  const auto tensors = attention_shape(q.extents(), k.extents(), v.extents());
+  HEADWISE_TRY(tensors);
+  AttentionShape whole = *tensors;
+  whole.Lkv += past.length();
+  const auto spec =
+      AttentionSpec::create(whole, options, operation_options, "run");
+  HEADWISE_TRY(spec);
+  auto rotation =
+      rotation_of(rotary, *spec, *tensors, options.query_start, past);
+  HEADWISE_TRY(rotation);
+  HEADWISE_TRY(rotation->rotate({q, k}));
+  round_all(flags.dtype, *in);  // what was rotated
+  auto joined = past.joined(flags, *std::move(in));
+  HEADWISE_TRY(joined);
+  return ReadyCall{*std::move(joined), whole, *spec, *std::move(rotation)};
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,71 @@
+#include "run_results.h"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/interop/npy.h"
+#include "run_gradients.h"
+
+namespace headwise::cli {
+namespace {
+
+// Writes without the axes of extent 1 that the input did not have.
+template <class T, std::size_t Rank>
+Status write(const std::string& path, const Tensor<T, Rank>& tensor,
+             bool with_batch, bool with_heads = true) {
+  std::vector<std::size_t> extents(tensor.extents().begin(),
+                                   tensor.extents().end());
+  if (!with_heads) {
+    extents.erase(extents.begin() + 1);
+  }
+  if (!with_batch) {
+    extents.erase(extents.begin());
+  }
+  return write_npy(path, AnyView(tensor.data(), DTypeOf<T>::value, extents));
+}
+
+Status write_present(const std::string& folder, const RunResult& result,
+                     bool batched) {
+  HEADWISE_TRY(make_folder("--present-dir", folder));
+  for (const auto& [name, tensor] :
+       {std::pair(kPresentKey, &result.present_key),
+        {kPresentValue, &result.present_value}}) {
+    HEADWISE_TRY(write((std::filesystem::path(folder) / name).string(), *tensor,
+                       batched));
+  }
+  return ok();
+}
+
+}  // namespace
+
+Status write_results(const RunFlags& flags, const RunResult& result,
+                     bool batched) {
+  HEADWISE_TRY(flags.is_layer()
+                   ? write(flags.out, result.output, batched)
+                   : write(flags.out, result.output_by_heads, batched));
+  if (!flags.attn_weights.empty()) {
+    HEADWISE_TRY(write(flags.attn_weights, result.attn_weights,
+                       batched || flags.ragged(), flags.form != "mean"));
+  }
+  if (!flags.lse.empty()) {
+    HEADWISE_TRY(write(flags.lse, result.lse, batched));
+  }
+  if (!flags.scores_out.empty()) {
+    HEADWISE_TRY(
+        write(flags.scores_out, result.scores, batched || flags.ragged()));
+  }
+  if (!flags.keep_mask_out.empty()) {
+    HEADWISE_TRY(write(flags.keep_mask_out, result.keep_mask,
+                       batched || flags.ragged()));
+  }
+  if (!flags.present_dir.empty()) {
+    HEADWISE_TRY(write_present(flags.present_dir, result, batched));
+  }
+  return flags.grad_dir.empty()
+             ? ok()
+             : write_gradients(flags.grad_dir, result.gradients);
+}
+
+}  // namespace headwise::cli
