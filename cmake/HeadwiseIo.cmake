@@ -30,6 +30,7 @@ target_sources(headwise_io
     include/headwise/distribute/heads_attention.h
     include/headwise/distribute/heads_backward.h
     include/headwise/distribute/layer_shard.h
+    include/headwise/distribute/mean_of_heads.h
     include/headwise/distribute/sequence_decode.h
     include/headwise/inspect/language.h
     include/headwise/inspect/trace.h
@@ -124,6 +125,7 @@ target_sources(headwise_io
     src/distribute/heads_attention.cc
     src/distribute/heads_backward.cc
     src/distribute/layer_parts.cc
+    src/distribute/mean_of_heads.cc
     src/distribute/layer_shard.cc
     src/distribute/layer_shard_backward.cc
     src/distribute/sequence_decode.cc

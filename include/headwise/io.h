@@ -13,6 +13,7 @@
 #include "headwise/distribute/heads_backward.h"
 #include "headwise/distribute/key_band.h"
 #include "headwise/distribute/layer_shard.h"
+#include "headwise/distribute/mean_of_heads.h"
 #include "headwise/distribute/plan_forecast.h"
 #include "headwise/distribute/sequence_decode.h"
 #include "headwise/distribute/shard_plan.h"

@@ -9,12 +9,9 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-namespace {
-
-// What no rank has of its heads alone.
-Status check_options(std::string_view operation,
-                     const AttentionOptions& options,
-                     const OperationOptions& operation_options) {
+Status check_options_by_heads(std::string_view operation,
+                              const AttentionOptions& options,
+                              const OperationOptions& operation_options) {
   if (options.attn_weights == AttnWeights::mean) {
     return value_error(operation, "attn_weights", "mean",
                        "none, per_head or after_dropout by heads",
@@ -26,11 +23,10 @@ Status check_options(std::string_view operation,
   return check_rank_options(operation, others, operation_options);
 }
 
-}  // namespace
-
 Result<CheckedHeads> checked_heads(std::string_view operation,
                                    const HeadsCall& call, std::size_t ranks) {
-  HEADWISE_TRY(check_options(operation, call.options, call.operation_options));
+  HEADWISE_TRY(
+      check_options_by_heads(operation, call.options, call.operation_options));
   auto spec = AttentionSpec::create(call.tensors, call.options,
                                     call.operation_options, operation);
   HEADWISE_TRY(spec);

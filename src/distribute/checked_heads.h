@@ -20,6 +20,11 @@ struct CheckedHeads {
   RankHeads heads;
 };
 
+// What no rank has of its heads alone. Errors: unsupported.
+Status check_options_by_heads(std::string_view operation,
+                              const AttentionOptions& options,
+                              const OperationOptions& operation_options);
+
 // Errors: those of heads_attention() that one rank finds alone.
 Result<CheckedHeads> checked_heads(std::string_view operation,
                                    const HeadsCall& call, std::size_t ranks);

@@ -6,10 +6,10 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "distribute/call_digest.h"
+#include "distribute/checked_heads.h"
 #include "distribute/gather_parts.h"
 #include "distribute/layer_shard_run.h"
 #include "distribute/or_abort.h"
-#include "distribute/rank_tensors.h"
 #include "distribute/visible_work.h"
 #include "module/layer_call.h"
 
@@ -116,7 +116,7 @@ Result<AttentionSpec> checked(const LayerParts& parts,
   HEADWISE_TRY(check_group(parts, group));
   HEADWISE_TRY(check_inputs(parts.whole, sizes_of(call.inputs)));
   HEADWISE_TRY(check_layer_options(parts.whole, call.layer_options));
-  HEADWISE_TRY(check_rank_options(kShardOperation, call.options, {}));
+  HEADWISE_TRY(check_options_by_heads(kShardOperation, call.options, {}));
   const MultiHeadAttentionConfig& config = parts.whole.config;
   auto spec = AttentionSpec::create(
       {.B = call.inputs.query.extent(0),
@@ -144,6 +144,8 @@ std::string description(const LayerParts& parts, const AttentionSpec& spec,
         std::size_t{config.qk_norm.has_value()},
         std::size_t{config.rotary.has_value()},
         std::size_t{call.layer_options.head_gates.data() != nullptr},
+        static_cast<std::size_t>(spec.attn_weights),
+        static_cast<std::size_t>(spec.scores),
         std::size_t{call.for_backward}}) {
     digest.add(size);
   }
@@ -191,6 +193,17 @@ struct ShardRun {
   std::unique_ptr<detail::SavedShard, detail::DeleteSavedShard> saved;
 };
 
+// Attention weights or scores of a rank. The layer of a rank without heads does
+// not know that the others have added keys.
+Tensor<float, 4> of_own_heads(Tensor<float, 4>& pairs,
+                              const AttentionSpec& spec) {
+  Extents<4> extents = pairs.extents();
+  if (extents[1] == 0 && extents[2] != 0) {
+    extents[3] = spec.pair_columns();
+  }
+  return std::move(pairs).with_extents(extents);
+}
+
 template <class T>
 class ShardForward {
  public:
@@ -226,7 +239,10 @@ class ShardForward {
     HEADWISE_TRY(output);
     auto narrowed = narrow<T>(*std::move(output), executor);
     HEADWISE_TRY(narrowed);
-    ShardRun<T> done{{*std::move(narrowed), {}, *std::move(lse)}, nullptr};
+    ShardRun<T> done{
+        {*std::move(narrowed), of_own_heads(run->result.attn_weights, *spec),
+         *std::move(lse), of_own_heads(run->result.scores, *spec)},
+        nullptr};
     if (call.for_backward) {
       done.saved.reset(new detail::SavedShard{
           &shard_, *std::move(inputs), std::move(own->options), *std::move(run),
@@ -302,21 +318,30 @@ Result<ShardRun<T>> forward_of(Communicator& group,
 template <class T>
 Result<MultiHeadAttentionGradientsOf<T>> backward_of(
     Communicator& group, const LayerShardState& shard,
-    const detail::SavedShard* saved, const Extents<3>& output,
-    TensorView<const T, 3> d_output) {
+    const detail::SavedShard* saved,
+    const MultiHeadAttentionResult<3, T>& result,
+    TensorView<const T, 3> d_output,
+    TensorView<const float, 4> d_attn_weights) {
   MultiHeadAttentionGradientsOf<T> gradients;
   const Status ended = or_abort(group, [&]() -> Status {
     group.set_step(kShardOperation, "the start");
     Status own = check_group(shard.parts, group);
     own = own ? check_saved(shard, saved) : own;
     own = own ? check_shape(kShardOperation, "d_output", d_output.extents(),
-                            "(B, Lq, E)", output)
+                            "(B, Lq, E)", result.output.extents())
+              : own;
+    own = own && d_attn_weights.data() != nullptr
+              ? check_shape(kShardOperation, "d_attn_weights",
+                            d_attn_weights.extents(),
+                            "(B, heads of the rank, Lq, Lkv)",
+                            result.attn_weights.extents())
               : own;
     HEADWISE_TRY(group.agree(own));
     const Executor& executor = executor_of(saved->run.options);
     const auto wide = Widened::create(d_output, executor);
     HEADWISE_TRY(wide);
-    auto found = differentiate_shard(group, *saved, wide->view());
+    auto found =
+        differentiate_shard(group, *saved, wide->view(), d_attn_weights);
     HEADWISE_TRY(found);
     auto narrowed = narrow_gradients<T>(*std::move(found), executor);
     HEADWISE_TRY(narrowed);
@@ -329,38 +354,39 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
 
 }  // namespace
 
-#define HEADWISE_SHARD(T)                                                      \
-  Result<MultiHeadAttentionResult<3, T>> LayerShard::forward(                  \
-      Communicator& group, TensorView<const T, 3> query,                       \
-      TensorView<const T, 3> key, TensorView<const T, 3> value,                \
-      const AttentionOptions& options, const LayerOptions& layer_options)      \
-      const {                                                                  \
-    auto run = forward_of<T>(group, *state_, {query, key, value}, options,     \
-                             layer_options, false);                            \
-    HEADWISE_TRY(run);                                                         \
-    return std::move(run->result);                                             \
-  }                                                                            \
-  Result<LayerShardSavedOf<T>> LayerShard::forward_for_backward(               \
-      Communicator& group, TensorView<const T, 3> query,                       \
-      TensorView<const T, 3> key, TensorView<const T, 3> value,                \
-      const AttentionOptions& options, const LayerOptions& layer_options)      \
-      const {                                                                  \
-    auto run = forward_of<T>(group, *state_, {query, key, value}, options,     \
-                             layer_options, true);                             \
-    HEADWISE_TRY(run);                                                         \
-    LayerShardSavedOf<T> saved;                                                \
-    saved.result_ = std::move(run->result);                                    \
-    saved.state_ = std::move(run->saved);                                      \
-    return saved;                                                              \
-  }                                                                            \
-  Result<MultiHeadAttentionGradientsOf<T>> LayerShard::backward(               \
-      Communicator& group, LayerShardSavedOf<T>& saved,                        \
-      TensorView<const T, 3> d_output) const {                                 \
-    auto gradients = backward_of<T>(group, *state_, saved.state_.get(),        \
-                                    saved.result_.output.extents(), d_output); \
-    HEADWISE_TRY(gradients);                                                   \
-    saved.state_.reset();                                                      \
-    return gradients;                                                          \
+#define HEADWISE_SHARD(T)                                                     \
+  Result<MultiHeadAttentionResult<3, T>> LayerShard::forward(                 \
+      Communicator& group, TensorView<const T, 3> query,                      \
+      TensorView<const T, 3> key, TensorView<const T, 3> value,               \
+      const AttentionOptions& options, const LayerOptions& layer_options)     \
+      const {                                                                 \
+    auto run = forward_of<T>(group, *state_, {query, key, value}, options,    \
+                             layer_options, false);                           \
+    HEADWISE_TRY(run);                                                        \
+    return std::move(run->result);                                            \
+  }                                                                           \
+  Result<LayerShardSavedOf<T>> LayerShard::forward_for_backward(              \
+      Communicator& group, TensorView<const T, 3> query,                      \
+      TensorView<const T, 3> key, TensorView<const T, 3> value,               \
+      const AttentionOptions& options, const LayerOptions& layer_options)     \
+      const {                                                                 \
+    auto run = forward_of<T>(group, *state_, {query, key, value}, options,    \
+                             layer_options, true);                            \
+    HEADWISE_TRY(run);                                                        \
+    LayerShardSavedOf<T> saved;                                               \
+    saved.result_ = std::move(run->result);                                   \
+    saved.state_ = std::move(run->saved);                                     \
+    return saved;                                                             \
+  }                                                                           \
+  Result<MultiHeadAttentionGradientsOf<T>> LayerShard::backward(              \
+      Communicator& group, LayerShardSavedOf<T>& saved,                       \
+      TensorView<const T, 3> d_output,                                        \
+      TensorView<const float, 4> d_attn_weights) const {                      \
+    auto gradients = backward_of<T>(group, *state_, saved.state_.get(),       \
+                                    saved.result_, d_output, d_attn_weights); \
+    HEADWISE_TRY(gradients);                                                  \
+    saved.state_.reset();                                                     \
+    return gradients;                                                         \
   }
 HEADWISE_SHARD(float)
 HEADWISE_SHARD(BFloat16)

@@ -16,11 +16,13 @@ using internal::part_along;
 
 class ShardBackward {
  public:
-  ShardBackward(Communicator& group, const detail::SavedShard& saved)
+  ShardBackward(Communicator& group, const detail::SavedShard& saved,
+                TensorView<const float, 4> d_attn_weights)
       : group_(group),
         parts_(saved.shard->parts),
         config_(parts_.whole.config),
         saved_(saved),
+        d_attn_weights_(d_attn_weights),
         executor_(executor_of(saved.run.options)) {}
 
   Result<MultiHeadAttentionGradients> run(
@@ -57,12 +59,14 @@ class ShardBackward {
     const SavedRun saved = {saved_.inputs.views(), run, run.result.output};
     if (!parts_.columns->w_o) {
       return differentiate_heads(parts_.own, saved,
-                                 part_along(2, d_output, features), {});
+                                 part_along(2, d_output, features),
+                                 d_attn_weights_);
     }
     const auto d_merged =
         parts_.columns->w_o->forward(d_output, "d_output", executor_);
     HEADWISE_TRY(d_merged);
-    return differentiate_heads(parts_.own, saved, d_merged->view(), {});
+    return differentiate_heads(parts_.own, saved, d_merged->view(),
+                               d_attn_weights_);
   }
 
   Result<HeadsBackward> no_heads() const {
@@ -207,6 +211,7 @@ class ShardBackward {
   const LayerParts& parts_;
   const MultiHeadAttentionConfig& config_;
   const detail::SavedShard& saved_;
+  TensorView<const float, 4> d_attn_weights_;
   const Executor& executor_;
 };
 
@@ -214,8 +219,9 @@ class ShardBackward {
 
 Result<MultiHeadAttentionGradients> differentiate_shard(
     Communicator& group, const detail::SavedShard& saved,
-    TensorView<const float, 3> d_output) {
-  return ShardBackward(group, saved).run(d_output);
+    TensorView<const float, 3> d_output,
+    TensorView<const float, 4> d_attn_weights) {
+  return ShardBackward(group, saved, d_attn_weights).run(d_output);
 }
 
 Result<MultiHeadAttentionParamGradients> gather_gradients(

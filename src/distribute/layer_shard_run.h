@@ -46,7 +46,8 @@ inline std::vector<PartRange> in_features(std::vector<PartRange> heads,
 // LayerShard::backward(), in float.
 Result<MultiHeadAttentionGradients> differentiate_shard(
     Communicator& group, const detail::SavedShard& saved,
-    TensorView<const float, 3> d_output);
+    TensorView<const float, 3> d_output,
+    TensorView<const float, 4> d_attn_weights);
 
 // LayerShard::gather().
 Result<MultiHeadAttentionParamGradients> gather_gradients(

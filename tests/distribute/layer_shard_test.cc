@@ -12,15 +12,18 @@
 #include <vector>
 
 #include "distribute/ranked_layer.h"
+#include "headwise/distribute/shard_plan.h"
 #include "headwise/distribute/thread_ranks.h"
 #include "module/layer.h"
 #include "module/random_layer_call.h"
+#include "steps/call_part.h"
 #include "support/half_tensors.h"
 #include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
+using internal::part_along;
 using testing::HasSubstr;
 using testing_support::add_inputs;
 using testing_support::add_params;
@@ -34,6 +37,7 @@ using testing_support::narrowed_to;
 using testing_support::random_layer_call;
 using testing_support::Results;
 using testing_support::results_of;
+using testing_support::same_bits;
 using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::Whole;
@@ -223,6 +227,69 @@ TEST(LayerShardTest, ATokenCountsForAllHeadsOrForNone) {
   expect_same(whole_of(layer, call), 2);
 }
 
+// Each rank has those of its heads.
+TEST(LayerShardTest, AttentionWeightsScoresAndTheirGradients) {
+  MultiHeadAttentionConfig config = kGrouped;
+  config.add_zero_attn = true;
+  const MultiHeadAttention layer = layer_of(config);
+  LayerCall call = random_layer_call(layer, 2, 7, 9, 8750);
+  call.d_attn_weights = uniform<4>({2, 6, 7, 10}, 8760);
+  const AttentionOptions options = {
+      .mask = causal(),
+      .dropout = {.p = 0.25, .training = true, .seed = Seed{3}},
+      .attn_weights = AttnWeights::after_dropout,
+      .scores = ScoresStage::bias};
+  auto saved =
+      layer.forward_for_backward(call.query, call.key, call.value, options)
+          .value();
+  const auto gradients =
+      layer.backward(saved, call.d_output, call.d_weights_view()).value();
+  const auto of_rank = [](const Tensor<float, 4>& whole,
+                          const HeadRange& heads) {
+    return part_along(1, whole.view(), {heads.first, heads.count});
+  };
+  for (const std::size_t ranks : {2u, 3u, 4u}) {
+    const ShardPlan plan = plan_shards({.ranks = ranks,
+                                        .parallel = Parallel::heads,
+                                        .sequences = {{7, 9}},
+                                        .heads = 6,
+                                        .kv_heads = 3})
+                               .value();
+    const auto ended = run_ranks(ranks, [&](Communicator& group) -> Status {
+      const HeadRange& heads = plan.ranks[group.rank()].heads;
+      const auto shard =
+          LayerShard::create(layer, ranks, group.rank(), {.training = true})
+              .value();
+      auto own =
+          shard.forward_for_backward(group, call.query.view(), call.key.view(),
+                                     call.value.view(), options);
+      HEADWISE_TRY(own);
+      for (const auto& [got, want] :
+           {std::pair(&own->result().attn_weights,
+                      &saved.result().attn_weights),
+            {&own->result().scores, &saved.result().scores}}) {
+        for (std::size_t h = 0; h < heads.count; ++h) {
+          const auto a = part_along(1, got->view(), {h, 1});
+          const auto b = part_along(1, of_rank(*want, heads), {h, 1});
+          for (std::size_t n = 0; n < std::size_t{2} * 7 * 10; ++n) {
+            EXPECT_EQ(a(n / 70, 0, n / 10 % 7, n % 10),
+                      b(n / 70, 0, n / 10 % 7, n % 10));
+          }
+        }
+      }
+      auto back = shard.backward(group, *own, call.d_output.view(),
+                                 of_rank(call.d_attn_weights, heads));
+      HEADWISE_TRY(back);
+      EXPECT_TRUE(same_bits(back->query, gradients.query));
+      EXPECT_TRUE(same_bits(back->key, gradients.key));
+      return ok();
+    });
+    for (const Status& status : ended.value()) {
+      ASSERT_TRUE(status) << status.error().message();
+    }
+  }
+}
+
 TEST(LayerShardTest, EmptyBatches) {
   const MultiHeadAttention layer = layer_of(kGrouped);
   expect_same(whole_of(layer, random_layer_call(layer, 0, 3, 3, 8800)), 2);
@@ -289,8 +356,7 @@ std::vector<std::string> messages_of_options(
 TEST(LayerShardErrorsTest, WhatARankCannotDoIsRefusedByName) {
   const auto bias = uniform<3>({2, 4, 4}, 8910);
   const std::vector<std::pair<AttentionOptions, std::string>> refused = {
-      {{.attn_weights = AttnWeights::per_head}, "attn_weights"},
-      {{.scores = ScoresStage::raw}, "scores"},
+      {{.attn_weights = AttnWeights::mean}, "attn_weights"},
       {{.bias = dense(bias.view(), {Axis::B, Axis::Lq, Axis::Lkv})},
        "bias is shared by the heads"}};
   for (const auto& [options, name] : refused) {

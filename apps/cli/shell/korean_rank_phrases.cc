@@ -36,6 +36,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a regular file: every process writes a part of it",
      "일반 파일이어야 합니다. 프로세스마다 일부를 저장합니다."},
     {"a size of pages", "페이지의 크기"},
+    {"adding up heads", "헤드 더하기"},
     {"adding up the gradient of the bias", "바이어스 그래디언트 합산"},
     {"at {}", "위치: {*0}"},
     {"cuts at multiples of {}", "{0}의 배수에서 나뉘어야 합니다."},
@@ -122,6 +123,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} cannot be used by several processes",
      "{0:은/는} 여러 프로세스로 실행할 때 쓸 수 없습니다"},
     {"{}, as on rank 0", "랭크 0과 같은 {0}"},
+    {"{}, as the group has", "그룹과 같은 {0}"},
     {"{}, {}, digest {}", "{0}, {*1}, 요약값 {2}"},
 });
 static_assert(is_sorted(kPhrases));

@@ -15,10 +15,10 @@
 //
 // Errors, on every rank: those of attention() for the whole call;
 // invalid_argument for ranks that were given different calls, and for plans
-// that do not fit the call; unsupported for the mean of attention weights and
-// for statistics; rank_failure. After an error the group cannot be used, and
-// outputs may be partly written.
-// Source: Jacobs et al. 2023, arXiv:2309.14509.
+// that do not fit the call; unsupported for the mean of attention weights
+// (distribute/mean_of_heads.h) and for statistics; rank_failure. After an error
+// the group cannot be used, and outputs may be partly written. Source: Jacobs
+// et al. 2023, arXiv:2309.14509.
 #pragma once
 
 #include "headwise/attention/spec.h"

@@ -20,9 +20,9 @@
 //
 // Errors of a call, on every rank: those of MultiHeadAttention;
 // invalid_argument for a group of another size, or ranks that were given
-// different calls; unsupported for attention weights, scores, caches, and in
-// training for a bias that heads share; rank_failure. After an error the group
-// cannot be used.
+// different calls; unsupported for the mean of attention weights
+// (distribute/mean_of_heads.h), caches, and in training for a bias that heads
+// share; rank_failure. After an error the group cannot be used.
 //
 // Source: Shoeybi et al. 2019, arXiv:1909.08053, section 3 (heads divided; w_o
 // is divided otherwise there).
@@ -96,9 +96,11 @@ class LayerShard {
   // The bytes of the parameters that the rank keeps.
   std::size_t parameter_bytes() const;
 
-  // As those of MultiHeadAttention. backward() gives the whole gradients of
-  // query, key, value and of the norms, and of all others the rank's part,
-  // which gather() puts together.
+  // As those of MultiHeadAttention. Attention weights and scores are those of
+  // the rank's heads, (B, heads of the rank, Lq, Lkv), and so is
+  // d_attn_weights. backward() gives the whole gradients of query, key, value
+  // and of the norms, and of all others the rank's part, which gather() puts
+  // together.
   Result<MultiHeadAttentionResult<3>> forward(
       Communicator& group, TensorView<const float, 3> query,
       TensorView<const float, 3> key, TensorView<const float, 3> value,
@@ -111,7 +113,8 @@ class LayerShard {
       const LayerOptions& layer_options = {}) const;
   Result<MultiHeadAttentionGradients> backward(
       Communicator& group, LayerShardSaved& saved,
-      TensorView<const float, 3> d_output) const;
+      TensorView<const float, 3> d_output,
+      TensorView<const float, 4> d_attn_weights = {}) const;
 
   // The same for inputs of 16 bits.
 #define HEADWISE_SHARD(T)                                       \
@@ -127,7 +130,8 @@ class LayerShard {
       const LayerOptions& layer_options = {}) const;            \
   Result<MultiHeadAttentionGradientsOf<T>> backward(            \
       Communicator& group, LayerShardSavedOf<T>& saved,         \
-      TensorView<const T, 3> d_output) const;
+      TensorView<const T, 3> d_output,                          \
+      TensorView<const float, 4> d_attn_weights = {}) const;
   HEADWISE_SHARD(BFloat16)
   HEADWISE_SHARD(Float16)
 #undef HEADWISE_SHARD
