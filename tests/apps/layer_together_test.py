@@ -41,8 +41,10 @@ class LayerAloneTest(LayerTogetherCase):
 
     def test_what_does_not_go_together(self):
         call = self.layer("--out", "o.npy")
-        self.refuse(USAGE, "--attn-weights cannot be used with --params and --parallel",
-                    *call, "--parallel", "heads", "--attn-weights", "w.npy")
+        self.refuse(USAGE, "--attn-weights cannot be used with --parallel context",
+                    *call, "--parallel", "context", "--attn-weights", "w.npy")
+        self.refuse(USAGE, "--cache cannot be used with --params and --parallel",
+                    *call, "--parallel", "auto", "--cache", "paged")
         self.put_random("bias.npy", 9, 9)
         self.refuse(BAD_INPUT, "--bias is shared by the heads", *call, "--parallel",
                     "heads", "--bias", "bias.npy", "--bias-axes", "Lq,Lkv",
@@ -89,6 +91,27 @@ class LayerTogetherTest(LayerTogetherCase):
             for name in os.listdir(self.folder / "alone"):
                 self.assertEqual((self.folder / "together" / name).read_bytes(),
                                  (self.folder / "alone" / name).read_bytes(), name)
+
+    def test_weights_scores_and_their_gradients(self):
+        for form, shape in (("after-dropout", (2, HEADS, 9, 10)), ("mean", (2, 9, 10))):
+            call = self.layer("--causal", "--zero-attn", "--dropout", "0.1",
+                              "--attn-weights-form", form, "--scores-stage", "softmax",
+                              "--d-output", "do.npy", "--d-attn-weights", "da.npy")
+            self.put_random("da.npy", *shape)
+            for ranks in (2, 4):
+                with self.subTest(form=form, ranks=ranks):
+                    self.succeed(*call, "--out", "alone/o.npy", "--attn-weights",
+                                 "alone/a.npy", "--scores-out", "alone/s.npy",
+                                 "--grad-dir", "alone")
+                    done = self.mpirun(ranks, *call, "--parallel", "auto", "--out",
+                                       "together/o.npy", "--attn-weights",
+                                       "together/a.npy", "--scores-out",
+                                       "together/s.npy", "--grad-dir", "together")
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    for name in os.listdir(self.folder / "alone"):
+                        self.assertEqual(
+                            (self.folder / "together" / name).read_bytes(),
+                            (self.folder / "alone" / name).read_bytes(), name)
 
     def test_by_context(self):
         call = self.layer("--causal", "--rotary-dim", str(D), "--d-output", "do.npy",

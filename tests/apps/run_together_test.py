@@ -57,13 +57,14 @@ class AloneTest(CallCase):
     def test_options_that_do_not_go_together(self):
         call = self.inputs()
         self.refuse(USAGE, "--deadline needs --parallel", *call, "--deadline", "5")
-        self.refuse(USAGE, "--cache cannot be used with --parallel", *call,
-                    "--parallel", "context", "--cache", "paged")
         self.refuse(USAGE, "--attn-weights cannot be used with --parallel context", *call,
                     "--parallel", "context", "--attn-weights", "a.npy")
-        self.refuse(USAGE, "--attn-weights-form mean cannot be used with --parallel", *call,
-                    "--parallel", "heads", "--attn-weights", "a.npy",
-                    "--attn-weights-form", "mean")
+        cached = (*call, "--cache", "paged", "--parallel")
+        self.refuse(USAGE, "--cache cannot be used with --parallel heads", *cached, "heads")
+        self.refuse(USAGE, "--cache contiguous cannot be used with --parallel", *call,
+                    "--cache", "contiguous", "--parallel", "auto")
+        self.refuse(USAGE, "--lse cannot be used with --cache and --parallel", *cached,
+                    "auto", "--lse", "l.npy")
 
 
 @unittest.skipUnless(MPIRUN, "no mpirun, or a command without MPI")
@@ -169,6 +170,77 @@ class TogetherTest(CallCase):
             self.assertEqual((self.folder / name).read_bytes(),
                              (self.folder / alone).read_bytes(), name)
         self.assert_same_gradients("auto", ["d_key.npy", "d_query.npy", "d_value.npy"])
+
+    def test_the_mean_of_weights_and_its_gradients(self):
+        call = self.call(
+            "--causal", "--zero-attn", "--dropout", "0.1", "--attn-weights-form", "mean",
+            "--d-output", "do.npy", "--d-attn-weights", "da.npy", query=(2, H, 40, D),
+            keys=40)
+        self.put_random("do.npy", 2, H, 40, DV)
+        self.put_random("da.npy", 2, 40, 41)
+        self.succeed(*call, "--out", "alone.npy", "--attn-weights", "a_alone.npy",
+                     "--grad-dir", "alone")
+        for ranks in (2, 3):
+            with self.subTest(ranks=ranks):
+                done = self.mpirun(ranks, *call, "--parallel", "auto", "--out", "o.npy",
+                                   "--attn-weights", "a.npy", "--grad-dir", "auto")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual((self.folder / "a.npy").read_bytes(),
+                                 (self.folder / "a_alone.npy").read_bytes())
+                self.assert_same_gradients("auto", ["d_key.npy", "d_query.npy",
+                                                    "d_value.npy"])
+
+    def test_keys_and_values_of_earlier_tokens(self):
+        call = self.call("--causal", "--past-key", "pk.npy", "--past-value", "pv.npy",
+                         "--rotary-dim", "4", query=(2, H, 150, D), keys=150)
+        self.put_random("pk.npy", 2, HKV, 300, D)
+        self.put_random("pv.npy", 2, HKV, 300, DV)
+        for scheme in ("context", "heads"):
+            with self.subTest(scheme=scheme):
+                self.succeed(*call, "--out", "o.npy", "--present-dir", "alone")
+                self.assert_same_files(2, *call, "--present-dir", "present", scheme=scheme)
+                for name in ("key.npy", "value.npy"):
+                    self.assertEqual((self.folder / "present" / name).read_bytes(),
+                                     (self.folder / "alone" / name).read_bytes(), name)
+
+    def test_a_cache(self):
+        for ranks, query, options in (
+                (2, (1, H, 500, D), ("--causal", "--chunk", "70", "--page-size", "16")),
+                (3, (1, H, 1, D), ("--softcap", "2", "--cache-dtype", "int8")),
+                (4, (2, H, 30, D), ("--window", "200,0", "--chunk", "1", "--alibi",
+                                    "slopes.npy", "--dtype", "bfloat16")),
+                (2, (5, H, 3, D), ("--key-lengths", "lengths.npy", "--cache-dtype",
+                                   "bfloat16"))):
+            with self.subTest(ranks=ranks, options=options):
+                call = self.call("--cache", "paged", *options, query=query, keys=530)
+                self.put_random("slopes.npy", H)
+                self.put("lengths.npy", 5, descr="<i8", values=(530, 3, 0, 200, 129))
+                self.succeed(*call, "--out", "alone.npy")
+                done = self.mpirun(ranks, *call, "--parallel", "auto", "--out", "o.npy")
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+                self.assertEqual((self.folder / "o.npy").read_bytes(),
+                                 (self.folder / "alone.npy").read_bytes())
+
+    def test_a_ragged_batch_through_a_cache(self):
+        self.put("offsets.npy", 4, descr="<i8", values=(0, 20, 20, 400))
+        for name, heads, size in (("q", H, D), ("k", HKV, D), ("v", HKV, DV)):
+            self.put_random(f"{name}.npy", 400, heads, size)
+        call = ("run", "--query", "q.npy", "--key", "k.npy", "--value", "v.npy",
+                "--offsets", "offsets.npy", "--causal", "--cache", "paged", "--chunk",
+                "150", "--threads", "1")
+        self.succeed(*call, "--out", "alone.npy")
+        done = self.mpirun(2, *call, "--parallel", "context", "--out", "o.npy")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((self.folder / "o.npy").read_bytes(),
+                         (self.folder / "alone.npy").read_bytes())
+
+    def test_a_mistake_with_a_cache_is_said_once(self):
+        call = self.call("--cache", "paged", "--causal", query=(1, H, 40, D), keys=30)
+        done = self.mpirun(3, *call, "--parallel", "context", "--out", "o.npy")
+        self.assertEqual(done.returncode, BAD_INPUT, done)
+        self.assertEqual(len(said_in(done)), 1, done)
+        self.assertIn("--query has 40 queries", said_in(done)[0])
+        self.assertFalse((self.folder / "o.npy").exists())
 
     def test_what_needs_all_keys_in_one_place(self):
         for options in (("--empty-rows", "uniform", "--causal", "--query-start", "-30"),

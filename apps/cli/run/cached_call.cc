@@ -7,18 +7,12 @@
 #include <vector>
 
 #include "cached_run.h"
+#include "cached_tensors.h"
 #include "headwise/decode/decode_plan.h"
 #include "headwise/run/workspace.h"
 
 namespace headwise::cli {
 namespace {
-
-// The tensors of the whole call, (B, L, H, D).
-struct Views {
-  TensorView<const float, 4> query;
-  TensorView<const float, 4> key;
-  TensorView<const float, 4> value;
-};
 
 // Outputs of a chunk, not yet written. Errors: out_of_memory.
 Result<ChunkOutputs> make_outputs(const AttentionShape& shape,
@@ -44,25 +38,25 @@ Result<ChunkOutputs> make_outputs(const AttentionShape& shape,
 }
 
 // Appends the keys before those of the queries.
-Status append_past(const Views& views, const AttentionShape& shape,
-                   CachedRun& run) {
+Status append_past(const CallTensors& views, const AttentionShape& shape,
+                   CachedSequences& cached) {
   const std::vector<Rows> past = past_of(shape);
   const auto key = gather(views.key, past);
   HEADWISE_TRY(key);
   const auto value = gather(views.value, past);
   HEADWISE_TRY(value);
   const std::vector<std::int64_t> offsets = offsets_of(past);
-  return run.cache().append(run.ids(), *key, *value, offsets);
+  return cached.cache.append(cached.ids, *key, *value, offsets);
 }
 
-Result<ChunkOutputs> attend_to_chunk(const Views& views,
+Result<ChunkOutputs> attend_to_chunk(const CallTensors& views,
                                      const AttentionShape& shape,
                                      const Chunk& chunk,
                                      const AttentionOptions& options,
                                      const OperationOptions& operation_options,
-                                     CachedRun& run) {
+                                     CachedSequences& cached) {
   const std::vector<std::int64_t> offsets = offsets_of(chunk.queries);
-  const auto plan = DecodePlan::create(run.cache(), shape.Hq,
+  const auto plan = DecodePlan::create(cached.cache, shape.Hq,
                                        static_cast<std::size_t>(offsets.back()),
                                        options, operation_options);
   HEADWISE_TRY(plan);
@@ -74,7 +68,7 @@ Result<ChunkOutputs> attend_to_chunk(const Views& views,
   HEADWISE_TRY(in);
   auto outputs = make_outputs(shape, options, chunk);
   HEADWISE_TRY(outputs);
-  HEADWISE_TRY(plan->run(run.ids(), in->query, in->key, in->value,
+  HEADWISE_TRY(plan->run(cached.ids, in->query, in->key, in->value,
                          {.output = outputs->output,
                           .attn_weights = outputs->attn_weights,
                           .lse = outputs->lse,
@@ -93,41 +87,18 @@ TensorView<float, 3> sequence_of(const TensorView<float, 4>& all,
 
 // What the cache holds, in the layout of the files.
 Status read_present(const AttentionShape& shape, bool heads_first,
-                    CachedRun& run, RunResult& result) {
-  const std::span<const SequenceId> ids = run.ids();
+                    CachedSequences& cached, RunResult& result) {
+  const std::span<const SequenceId> ids = cached.ids;
   const auto key = as_extents(result.present_key.view(), heads_first);
   const auto value = as_extents(result.present_value.view(), heads_first);
   for (std::size_t b = 0; b < ids.size(); ++b) {
     const SequencePlace place = shape.sequence(b);
     if (place.Lkv != 0) {
-      HEADWISE_TRY(run.cache().read(ids[b], 0, sequence_of(key, place),
-                                    sequence_of(value, place)));
+      HEADWISE_TRY(cached.cache.read(ids[b], 0, sequence_of(key, place),
+                                     sequence_of(value, place)));
     }
   }
   return ok();
-}
-
-// Zeros. Errors: out_of_memory.
-Result<RunResult> empty_result(const RunFlags& flags,
-                               const Operands<float, 4>& in,
-                               const AttentionOptions& options,
-                               const AttentionShape& shape) {
-  auto result = cached_result(options, shape);
-  HEADWISE_TRY(result);
-  Extents<4> extents = in.query.extents();
-  extents[3] = shape.Dv;
-  auto output = Tensor<float, 4>::create(extents);
-  HEADWISE_TRY(output);
-  result->output_by_heads = *std::move(output);
-  if (!flags.present_dir.empty()) {
-    auto key = Tensor<float, 4>::create(in.key.extents());
-    auto value = Tensor<float, 4>::create(in.value.extents());
-    HEADWISE_TRY(key);
-    HEADWISE_TRY(value);
-    result->present_key = *std::move(key);
-    result->present_value = *std::move(value);
-  }
-  return result;
 }
 
 }  // namespace
@@ -137,30 +108,26 @@ Result<RunResult> attend_through_cache(
     const OperationInputs& inputs, const AttentionOptions& options,
     const OperationOptions& operation_options) {
   const bool heads_first = flags.heads_first();
-  const Views views = {as_extents(in.query.view(), heads_first),
-                       as_extents(in.key.view(), heads_first),
-                       as_extents(in.value.view(), heads_first)};
-  const auto tensors = attention_shape(
-      views.query.extents(), views.key.extents(), views.value.extents());
-  HEADWISE_TRY(tensors);
-  const auto spec =
-      AttentionSpec::create(*tensors, options, operation_options, "run");
-  HEADWISE_TRY(spec);
-  const AttentionShape& shape = spec->shape;
-  auto run = CachedRun::create(flags, inputs, options, shape);
+  const CallTensors views(in, heads_first);
+  const auto shape = views.shape(options, operation_options);
+  HEADWISE_TRY(shape);
+  const auto run = CachedRun::create(flags, inputs, options, *shape);
   HEADWISE_TRY(run);
-  auto result = empty_result(flags, in, options, shape);
+  auto cached = CachedSequences::create(flags.cache, *shape);
+  HEADWISE_TRY(cached);
+  auto result = empty_result(flags, in, options, *shape);
   HEADWISE_TRY(result);
-  HEADWISE_TRY(append_past(views, shape, *run));
+  HEADWISE_TRY(append_past(views, *shape, *cached));
   const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {
-    return attend_to_chunk(views, shape, chunk, part, operation_options, *run);
+    return attend_to_chunk(views, *shape, chunk, part, operation_options,
+                           *cached);
   };
   HEADWISE_TRY(
       run->run(attend, *result,
                as_extents(result->output_by_heads.view(), heads_first)));
   round_to(flags.dtype, result->output_by_heads.elements());
   if (!flags.present_dir.empty()) {
-    HEADWISE_TRY(read_present(shape, heads_first, *run, *result));
+    HEADWISE_TRY(read_present(*shape, heads_first, *cached, *result));
   }
   return result;
 }

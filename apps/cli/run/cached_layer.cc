@@ -27,7 +27,8 @@ Result<Tensor<T, 3>> gather_tokens(const Tensor<float, 3>& from,
 template <class T>
 Result<ChunkOutputs> run_chunk(const MultiHeadAttention& layer,
                                const Operands<float, 3>& in, const Chunk& chunk,
-                               AttentionOptions options, CachedRun& run) {
+                               AttentionOptions options,
+                               CachedSequences& cached) {
   const auto tokens = operands_of(gather_tokens<T>(in.query, chunk.queries),
                                   gather_tokens<T>(in.key, chunk.keys),
                                   gather_tokens<T>(in.value, chunk.keys));
@@ -35,8 +36,8 @@ Result<ChunkOutputs> run_chunk(const MultiHeadAttention& layer,
   const std::vector<std::int64_t> offsets = offsets_of(chunk.queries);
   options.offsets = offsets;
   LayerOptions layer_options;
-  layer_options.cache = &run.cache();
-  layer_options.sequences = run.ids();
+  layer_options.cache = &cached.cache;
+  layer_options.sequences = cached.ids;
   auto result = layer.forward(tokens->query, tokens->key, tokens->value,
                               options, layer_options);
   HEADWISE_TRY(result);
@@ -76,8 +77,10 @@ Result<RunResult> layer_through_cache(const RunFlags& flags,
   HEADWISE_TRY(spec);
   const AttentionShape& shape = spec->shape;
   HEADWISE_TRY(check_same_tokens(shape));
-  auto run = CachedRun::create(flags, inputs, options, shape);
+  const auto run = CachedRun::create(flags, inputs, options, shape);
   HEADWISE_TRY(run);
+  auto cached = CachedSequences::create(flags.cache, shape);
+  HEADWISE_TRY(cached);
   auto result = cached_result(options, shape);
   HEADWISE_TRY(result);
   const MultiHeadAttentionConfig& config = layer.config();
@@ -88,7 +91,7 @@ Result<RunResult> layer_through_cache(const RunFlags& flags,
   HEADWISE_TRY(output);
   const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {
     return with_dtype(flags.dtype, [&](auto number) {
-      return run_chunk<decltype(number)>(layer, in, chunk, part, *run);
+      return run_chunk<decltype(number)>(layer, in, chunk, part, *cached);
     });
   };
   HEADWISE_TRY(run->run(attend, *result,

@@ -80,26 +80,38 @@ std::optional<std::size_t> tokens_of(const AttentionShape& shape,
   return tokens;
 }
 
-Result<KvCache> make_cache(const CacheFlags& flags,
-                           const AttentionShape& shape) {
-  const std::size_t page_size =
-      flags.kind == "paged"
-          ? flags.page_size.value_or(KvCacheOptions{}.page_size)
-          : 0;
-  const auto tokens = tokens_of(shape, page_size);
+}  // namespace
+
+KvCacheOptions cache_options(const CacheFlags& flags,
+                             const AttentionShape& shape) {
+  return {.num_kv_heads = shape.Hkv,
+          .head_dim = shape.D,
+          .v_head_dim = shape.Dv,
+          .dtype = dtype_of(flags),
+          .page_size = flags.kind == "paged" ? flags.page_size.value_or(
+                                                   KvCacheOptions{}.page_size)
+                                             : 0,
+          .max_sequences = std::max<std::size_t>(shape.B, 1)};
+}
+
+Result<CachedSequences> CachedSequences::create(const CacheFlags& flags,
+                                                const AttentionShape& shape) {
+  KvCacheOptions options = cache_options(flags, shape);
+  const auto tokens = tokens_of(shape, options.page_size);
   if (!tokens) {
     return Error::no_memory_for(~std::uint64_t{0});
   }
-  return KvCache::create({.num_kv_heads = shape.Hkv,
-                          .head_dim = shape.D,
-                          .v_head_dim = shape.Dv,
-                          .dtype = dtype_of(flags),
-                          .page_size = page_size,
-                          .max_tokens = std::max<std::size_t>(*tokens, 1),
-                          .max_sequences = std::max<std::size_t>(shape.B, 1)});
+  options.max_tokens = std::max<std::size_t>(*tokens, 1);
+  auto cache = KvCache::create(options);
+  HEADWISE_TRY(cache);
+  CachedSequences made{*std::move(cache)};
+  for (std::size_t b = 0; b < shape.B; ++b) {
+    const auto id = made.cache.add();
+    HEADWISE_TRY(id);
+    made.ids.push_back(*id);
+  }
+  return made;
 }
-
-}  // namespace
 
 Result<CachedRun> CachedRun::create(const RunFlags& flags,
                                     const OperationInputs& inputs,
@@ -107,19 +119,11 @@ Result<CachedRun> CachedRun::create(const RunFlags& flags,
                                     const AttentionShape& shape) {
   HEADWISE_TRY(check_positions(options, shape));
   HEADWISE_TRY(check_chunk(flags, inputs, options.scores));
-  auto cache = make_cache(flags.cache, shape);
-  HEADWISE_TRY(cache);
-  CachedRun run(flags, inputs, options, shape, *std::move(cache));
-  for (std::size_t b = 0; b < shape.B; ++b) {
-    const auto id = run.cache_.add();
-    HEADWISE_TRY(id);
-    run.ids_.push_back(*id);
-  }
-  return run;
+  return CachedRun(flags, inputs, options, shape);
 }
 
 Status CachedRun::run(const Attend& attend, RunResult& result,
-                      const TensorView<float, 4>& output) {
+                      const TensorView<float, 4>& output) const {
   const std::size_t most = flags_.cache.chunk.value_or(shape_.Lq);
   for (std::size_t first = 0; shape_.B != 0 && first < shape_.Lq;) {
     const Chunk chunk(shape_, first, most);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "chunk.h"
@@ -16,6 +15,20 @@
 
 namespace headwise::cli {
 
+// Without max_tokens.
+KvCacheOptions cache_options(const CacheFlags& flags,
+                             const AttentionShape& shape);
+
+// A cache of one process, with room for all tokens of the call.
+struct CachedSequences {
+  KvCache cache;
+  std::vector<SequenceId> ids{};
+
+  // Errors: out_of_memory.
+  static Result<CachedSequences> create(const CacheFlags& flags,
+                                        const AttentionShape& shape);
+};
+
 class CachedRun {
  public:
   // Attends to a chunk after its keys were appended. The options are those of
@@ -25,35 +38,25 @@ class CachedRun {
 
   // `shape`: of the whole call. Everything must outlive this object. Errors:
   // out_of_range for queries that are not the last tokens of their sequence;
-  // usage for chunks whose queries look ahead; out_of_memory.
+  // usage for chunks whose queries look ahead.
   static Result<CachedRun> create(const RunFlags& flags,
                                   const OperationInputs& inputs,
                                   const AttentionOptions& options,
                                   const AttentionShape& shape);
 
-  KvCache& cache() { return cache_; }
-  std::span<const SequenceId> ids() const { return ids_; }
-
   // All chunks, into `result` and its output (B, L, H, Dv).
   Status run(const Attend& attend, RunResult& result,
-             const TensorView<float, 4>& output);
+             const TensorView<float, 4>& output) const;
 
  private:
   CachedRun(const RunFlags& flags, const OperationInputs& inputs,
-            const AttentionOptions& options, const AttentionShape& shape,
-            KvCache cache)
-      : flags_(flags),
-        inputs_(inputs),
-        options_(options),
-        shape_(shape),
-        cache_(std::move(cache)) {}
+            const AttentionOptions& options, const AttentionShape& shape)
+      : flags_(flags), inputs_(inputs), options_(options), shape_(shape) {}
 
   const RunFlags& flags_;
   const OperationInputs& inputs_;
   const AttentionOptions& options_;
   AttentionShape shape_;
-  KvCache cache_;
-  std::vector<SequenceId> ids_;
 };
 
 // The attention weights (B, Hq | 1, Lq, Lkv) and scores (B, Hq, Lq, Lkv) that

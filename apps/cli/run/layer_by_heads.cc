@@ -7,6 +7,7 @@
 #include "headwise/distribute/layer_shard.h"
 #include "layer_result.h"
 #include "operation/number_type.h"
+#include "rank_pairs.h"
 #include "run_gradients.h"
 #include "shell/rank_job.h"
 #include "shell/visible_work.h"
@@ -19,61 +20,94 @@ Status status_of(const Result<T>& result) {
   return result ? ok() : Status(result.error());
 }
 
+// One call in T: what this rank has of the layer.
 template <class T>
-Result<RunResult> forward(Communicator& group, const LayerShard& shard,
-                          const Operands<T, 3>& in, const LayerTogether& of) {
-  auto result = shard.forward(group, in.query.view(), in.key.view(),
-                              in.value.view(), of.options, of.layer_options);
-  HEADWISE_TRY(of_all_ranks(status_of(result)));
-  return run_result<T>(*std::move(result));
-}
+class LayerHeads {
+ public:
+  LayerHeads(Communicator& group, const LayerShard& shard,
+             const LayerTogether& of, const Division& division)
+      : group_(group),
+        shard_(shard),
+        of_(of),
+        options_(options_of_heads(of.options)),
+        pairs_(group, of.spec, division.heads) {}
 
-// The whole gradients by name, on rank 0.
-template <class T>
-Result<std::vector<NamedGradient>> named_on_first(
-    Communicator& group, const LayerShard& shard,
-    MultiHeadAttentionGradientsOf<T> own, const LayerTogether& of) {
-  MultiHeadAttentionParamGradients& of_params = own;
-  auto params = shard.gather(group, std::move(of_params));
-  HEADWISE_TRY(of_all_ranks(status_of(params)));
-  if (group.rank() != 0) {
-    return std::vector<NamedGradient>();
+  Result<RunResult> forward(const Operands<T, 3>& in) const {
+    auto result = shard_.forward(group_, in.query.view(), in.key.view(),
+                                 in.value.view(), options_, of_.layer_options);
+    HEADWISE_TRY(of_all_ranks(status_of(result)));
+    return collected(*std::move(result), {});
   }
-  of_params = *std::move(params);
-  auto wide = widen_gradients<T>(std::move(own));
-  HEADWISE_TRY(wide);
-  return named_gradients(*std::move(wide), of.options.bias, of.batched);
-}
 
-template <class T>
-Result<RunResult> both_ways(Communicator& group, const LayerShard& shard,
-                            const Operands<T, 3>& in, const LayerTogether& of) {
-  const MultiHeadAttentionConfig& config = shard.config();
-  const auto files = work_visibly(&group, [&] {
-    return read_upstream(
-        of.flags, of.batched,
-        {in.query.extent(0), in.query.extent(1), config.embed_dim}, {});
-  });
-  HEADWISE_TRY(agreed(group, status_of(files)));
-  const auto d_output = d_output_in<T>(*files);
-  HEADWISE_TRY(agreed(group, status_of(d_output)));
-  auto saved =
-      shard.forward_for_backward(group, in.query.view(), in.key.view(),
-                                 in.value.view(), of.options, of.layer_options);
-  HEADWISE_TRY(of_all_ranks(status_of(saved)));
-  auto gradients = shard.backward(group, *saved, d_output->view());
-  HEADWISE_TRY(of_all_ranks(status_of(gradients)));
-  auto by_name = named_on_first<T>(group, shard, *std::move(gradients), of);
-  HEADWISE_TRY(by_name);
-  return run_result<T>(std::move(*saved).take_result(), *std::move(by_name));
-}
+  Result<RunResult> both_ways(const Operands<T, 3>& in) const {
+    const MultiHeadAttentionConfig& config = shard_.config();
+    const AttentionShape& shape = of_.spec.shape;
+    const auto files = work_visibly(&group_, [&] {
+      return read_upstream(
+          of_.flags, of_.batched,
+          {in.query.extent(0), in.query.extent(1),
+           config.out_proj ? config.embed_dim : shape.Hq * shape.Dv},
+          pairs_.extents(shape.Hq));
+    });
+    HEADWISE_TRY(agreed(group_, status_of(files)));
+    const auto d_output = d_output_in<T>(*files);
+    HEADWISE_TRY(agreed(group_, status_of(d_output)));
+    const auto d_attn_weights = pairs_.own_gradient(files->d_attn_weights);
+    HEADWISE_TRY(d_attn_weights);
+    auto saved = shard_.forward_for_backward(group_, in.query.view(),
+                                             in.key.view(), in.value.view(),
+                                             options_, of_.layer_options);
+    HEADWISE_TRY(of_all_ranks(status_of(saved)));
+    auto gradients =
+        shard_.backward(group_, *saved, d_output->view(), d_attn_weights->view);
+    HEADWISE_TRY(of_all_ranks(status_of(gradients)));
+    auto by_name = named_on_first(*std::move(gradients));
+    HEADWISE_TRY(by_name);
+    return collected(std::move(*saved).take_result(), *std::move(by_name));
+  }
+
+ private:
+  // The whole result, on rank 0.
+  Result<RunResult> collected(MultiHeadAttentionResult<3, T> own,
+                              std::vector<NamedGradient> gradients) const {
+    auto attn_weights = pairs_.collect_weights(own.attn_weights);
+    HEADWISE_TRY(attn_weights);
+    auto scores = pairs_.collect_scores(own.scores);
+    HEADWISE_TRY(scores);
+    own.attn_weights = *std::move(attn_weights);
+    own.scores = *std::move(scores);
+    return run_result<T>(std::move(own), std::move(gradients));
+  }
+
+  // The whole gradients by name, on rank 0.
+  Result<std::vector<NamedGradient>> named_on_first(
+      MultiHeadAttentionGradientsOf<T> own) const {
+    MultiHeadAttentionParamGradients& of_params = own;
+    auto params = shard_.gather(group_, std::move(of_params));
+    HEADWISE_TRY(of_all_ranks(status_of(params)));
+    if (group_.rank() != 0) {
+      return std::vector<NamedGradient>();
+    }
+    of_params = *std::move(params);
+    auto wide = widen_gradients<T>(std::move(own));
+    HEADWISE_TRY(wide);
+    return named_gradients(*std::move(wide), of_.options.bias, of_.batched);
+  }
+
+  Communicator& group_;
+  const LayerShard& shard_;
+  const LayerTogether& of_;
+  AttentionOptions options_;  // of a rank
+  RankPairs pairs_;
+};
 
 }  // namespace
 
 Result<RunResult> run_layer_by_heads(Communicator& group,
                                      MultiHeadAttention layer,
                                      Operands<float, 3> in,
-                                     const LayerTogether& of) {
+                                     const LayerTogether& of,
+                                     const Division& division) {
   std::optional<MultiHeadAttention> whole = std::move(layer);
   const auto shard = LayerShard::create(*whole, group.ranks(), group.rank(),
                                         {.training = of.training()});
@@ -83,8 +117,8 @@ Result<RunResult> run_layer_by_heads(Communicator& group,
     using T = decltype(number);
     const auto in_type = narrow<T>(std::move(in));
     HEADWISE_TRY(in_type);
-    return of.training() ? both_ways<T>(group, *shard, *in_type, of)
-                         : forward<T>(group, *shard, *in_type, of);
+    const LayerHeads<T> heads(group, *shard, of, division);
+    return of.training() ? heads.both_ways(*in_type) : heads.forward(*in_type);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "headwise/module/multi_head_attention.h"
 #include "operands.h"
 #include "parallel_layer.h"
+#include "parallel_plan.h"
 #include "run_call.h"
 
 namespace headwise::cli {
@@ -14,6 +15,7 @@ namespace headwise::cli {
 Result<RunResult> run_layer_by_heads(Communicator& group,
                                      MultiHeadAttention layer,
                                      Operands<float, 3> in,
-                                     const LayerTogether& of);
+                                     const LayerTogether& of,
+                                     const Division& division);
 
 }  // namespace headwise::cli

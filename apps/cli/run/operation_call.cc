@@ -1,6 +1,5 @@
 #include "operation_call.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -142,22 +141,10 @@ Result<RunResult> attend(const RunFlags& flags, Operands<float, 4> in,
                          bool batched, const AttentionOptions& options,
                          const OperationOptions& operation_options,
                          const Rotation& rotation) {
-  std::optional<Operands<float, 4>> present;
-  if (!flags.present_dir.empty()) {
-    auto copy = operands_of(Result<Tensor<float, 4>>(Tensor<float, 4>()),
-                            in.key.clone(), in.value.clone());
-    HEADWISE_TRY(copy);
-    present = *std::move(copy);
-  }
-  auto result = with_dtype(flags.dtype, [&](auto number) {
+  return with_dtype(flags.dtype, [&](auto number) {
     return attend_in<decltype(number)>(flags, std::move(in), batched, options,
                                        operation_options, rotation);
   });
-  if (result && present) {
-    result->present_key = std::move(present->key);
-    result->present_value = std::move(present->value);
-  }
-  return result;
 }
 
 }  // namespace headwise::cli

@@ -10,6 +10,7 @@
 #include "operation/number_type.h"
 #include "operation_gradients.h"
 #include "parallel_plan.h"
+#include "rank_pairs.h"
 #include "rank_results.h"
 #include "rank_rows.h"
 #include "run_gradients.h"
@@ -27,10 +28,12 @@ class TogetherCall {
                const Division& division)
       : group_(group),
         of_(options),
+        options_(options_of_heads(options.options)),
         shape_(options.spec.shape),
         heads_first_(options.flags.heads_first()),
         division_(division),
-        rows_(group_, shape_, division.tokens) {}
+        rows_(group_, shape_, division.tokens),
+        pairs_(group_, options.spec, division.heads) {}
 
   Result<RunResult> run(Operands<T, 4> in) const {
     auto upstream =
@@ -52,8 +55,9 @@ class TogetherCall {
     HEADWISE_TRY(output);
     HEADWISE_TRY(lse);
     HEADWISE_TRY(softmax_rows);
-    auto attn_weights = pairs_of_own(weight_heads(of_.options, shape_.Hq));
-    auto scores = pairs_of_own(score_heads(of_.options, shape_.Hq));
+    auto attn_weights =
+        pairs_.make_own(of_.options.attn_weights != AttnWeights::none);
+    auto scores = pairs_.make_own(of_.options.scores != ScoresStage::none);
     HEADWISE_TRY(attn_weights);
     HEADWISE_TRY(scores);
     HEADWISE_TRY(attend(tensors, *own,
@@ -64,10 +68,11 @@ class TogetherCall {
                          .scores = *scores}));
     RunResult result;
     if (!of_.flags.d_output.empty()) {
-      auto found =
-          gradients(tensors, *own,
-                    {own->query, own->key, own->value, *output, *softmax_rows,
-                     *d_output, own_heads(upstream->d_attn_weights)});
+      const auto d_attn_weights = pairs_.own_gradient(upstream->d_attn_weights);
+      HEADWISE_TRY(d_attn_weights);
+      auto found = gradients(tensors, *own,
+                             {own->query, own->key, own->value, *output,
+                              *softmax_rows, *d_output, d_attn_weights->view});
       HEADWISE_TRY(found);
       result.gradients = *std::move(found);
     }
@@ -77,12 +82,10 @@ class TogetherCall {
     auto whole_lse = collect_lse(group_, shape_, rows_, *std::move(lse));
     HEADWISE_TRY(whole_lse);
     result.lse = *std::move(whole_lse);
-    auto whole_weights =
-        collect_pairs(*attn_weights, weight_heads(of_.options, shape_.Hq));
+    auto whole_weights = pairs_.collect_weights(*attn_weights);
     HEADWISE_TRY(whole_weights);
     result.attn_weights = *std::move(whole_weights);
-    auto whole_scores =
-        collect_pairs(*scores, score_heads(of_.options, shape_.Hq));
+    auto whole_scores = pairs_.collect_scores(*scores);
     HEADWISE_TRY(whole_scores);
     result.scores = *std::move(whole_scores);
     return result;
@@ -114,40 +117,13 @@ class TogetherCall {
         whole_extents(Side::queries, shape_.Hq, shape_.Dv);
     auto files =
         read_upstream(of_.flags, of_.batched, {extents.begin(), extents.end()},
-                      pair_extents(shape_.Hq));
+                      pairs_.extents(shape_.Hq));
     HEADWISE_TRY(files);
     auto wide = to_float<4>(files->d_output, "run", "--d-output");
     HEADWISE_TRY(wide);
     auto d_output = narrow<T>(*std::move(wide));
     HEADWISE_TRY(d_output);
     return Upstream{*std::move(d_output), std::move(files->d_attn_weights)};
-  }
-
-  // (B, heads, Lq, Lkv), with the columns of added keys.
-  Extents<4> pair_extents(std::size_t heads) const {
-    return {shape_.B, heads, shape_.Lq, of_.spec.pair_columns()};
-  }
-  // The rank's attention weights or scores, of `heads` heads in the whole call.
-  // Only calls by heads can ask for them.
-  Result<Tensor<float, 4>> pairs_of_own(std::size_t heads) const {
-    return heads == 0 ? Tensor<float, 4>()
-                      : Tensor<float, 4>::create(pair_extents(
-                            division_.heads.ranks[group_.rank()].heads.count));
-  }
-  TensorView<const float, 4> own_heads(const Tensor<float, 4>& whole) const {
-    if (whole.size() == 0) {
-      return {};
-    }
-    const HeadRange& own = division_.heads.ranks[group_.rank()].heads;
-    return {whole.data() + own.first * shape_.Lq * of_.spec.pair_columns(),
-            pair_extents(own.count), whole.view().strides()};
-  }
-  // The same of all heads, on rank 0.
-  Result<Tensor<float, 4>> collect_pairs(Tensor<float, 4>& own,
-                                         std::size_t heads) const {
-    return heads == 0 ? Tensor<float, 4>()
-                      : collect_heads(group_, division_.heads.ranks,
-                                      pair_extents(heads), own);
   }
 
   Extents<4> whole_extents(Side side, std::size_t heads,
@@ -162,13 +138,13 @@ class TogetherCall {
     return {.tensors = tensors,
             .tokens = division_.tokens,
             .heads = division_.heads,
-            .options = of_.options,
+            .options = options_,
             .operation_options = of_.operation_options};
   }
   ContextCall context_call(const AttentionShape& tensors) const {
     return {.tensors = tensors,
             .plan = division_.tokens,
-            .options = of_.options,
+            .options = options_,
             .operation_options = of_.operation_options,
             .keys = division_.keys};
   }
@@ -237,10 +213,12 @@ class TogetherCall {
 
   Communicator& group_;
   const TogetherOptions& of_;
+  AttentionOptions options_;  // of a rank
   const AttentionShape& shape_;
   bool heads_first_;
   const Division& division_;
   RankRows rows_;
+  RankPairs pairs_;
 };
 
 }  // namespace

@@ -16,6 +16,57 @@ struct Row {
   const char* option;
 };
 
+// What a cache of several processes cannot do: its steps give the output
+// alone.
+Outcome check_cache(const RunFlags& flags) {
+  if (flags.is_layer()) {
+    return usage(
+        "--cache cannot be used with --params and --parallel: processes that "
+        "share a layer keep no cache");
+  }
+  if (flags.parallel.scheme == "heads") {
+    return usage(
+        "--cache cannot be used with --parallel heads: a cache is divided by "
+        "tokens; use --parallel context");
+  }
+  if (flags.cache.kind == "contiguous") {
+    return usage(
+        "--cache contiguous cannot be used with --parallel; use --cache paged");
+  }
+  const std::array<Row, 4> rows = {{
+      {!flags.lse.empty(), "--lse"},
+      {!flags.attn_weights.empty(), "--attn-weights"},
+      {!flags.scores_out.empty(), "--scores-out"},
+      {!flags.present_dir.empty(), "--present-dir"},
+  }};
+  for (const Row& row : rows) {
+    if (row.given) {
+      return usage(
+          fmt::format("{} cannot be used with --cache and --parallel: a shared "
+                      "cache gives the output alone",
+                      row.option));
+    }
+  }
+  return {};
+}
+
+// Each process has some rows of all heads.
+Outcome check_context(const RunFlags& flags) {
+  const std::array<Row, 3> by_heads = {{
+      {!flags.attn_weights.empty(), "--attn-weights"},
+      {!flags.scores_out.empty(), "--scores-out"},
+      {!flags.d_attn_weights.empty(), "--d-attn-weights"},
+  }};
+  for (const Row& row : by_heads) {
+    if (row.given) {
+      return usage(fmt::format(
+          "{} cannot be used with --parallel context; use --parallel heads",
+          row.option));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::chrono::milliseconds ParallelFlags::longest_wait() const {
@@ -44,37 +95,9 @@ Outcome check_parallel_flags(const RunFlags& flags) {
     return flags.parallel.deadline ? usage("--deadline needs --parallel")
                                    : Outcome();
   }
-  const std::array<Row, 4> rows = {{
-      {flags.cache.given(), "--cache"},
-      {!flags.past_key.empty(), "--past-key"},
-      {!flags.present_dir.empty(), "--present-dir"},
-      {flags.form == "mean", "--attn-weights-form mean"},
-  }};
-  for (const Row& row : rows) {
-    if (row.given) {
-      return usage(
-          fmt::format("{} cannot be used with --parallel", row.option));
-    }
-  }
-  const std::array<Row, 3> by_heads = {{
-      {!flags.attn_weights.empty(), "--attn-weights"},
-      {!flags.scores_out.empty(), "--scores-out"},
-      {!flags.d_attn_weights.empty(), "--d-attn-weights"},
-  }};
-  for (const Row& row : by_heads) {
-    if (row.given && flags.parallel.scheme == "context") {
-      return usage(fmt::format(
-          "{} cannot be used with --parallel context; use --parallel heads",
-          row.option));
-    }
-  }
-  for (const Row& row : by_heads) {
-    if (row.given && flags.is_layer()) {
-      return usage(fmt::format("{} cannot be used with --params and --parallel",
-                               row.option));
-    }
-  }
-  return {};
+  return flags.cache.given()                  ? check_cache(flags)
+         : flags.parallel.scheme == "context" ? check_context(flags)
+                                              : Outcome();
 }
 
 }  // namespace headwise::cli

@@ -33,7 +33,8 @@ Result<RunResult> run_layer_together(Communicator& group,
       group.ranks());
   HEADWISE_TRY(of_all_ranks(division ? ok() : Status(division.error())));
   return division->by_heads()
-             ? run_layer_by_heads(group, std::move(layer), std::move(in), of)
+             ? run_layer_by_heads(group, std::move(layer), std::move(in), of,
+                                  *division)
              : run_layer_by_context(group, layer, std::move(in), of, *division);
 }
 

@@ -1,6 +1,5 @@
 #include "rank_results.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace headwise::cli {
@@ -23,29 +22,6 @@ Result<Tensor<float, 3>> collect_lse(Communicator& group,
       as_blhd(whole->view())));
   return group.rank() == 0 ? (*std::move(whole)).with_extents(extents)
                            : Tensor<float, 3>();
-}
-
-Result<Tensor<float, 4>> collect_heads(Communicator& group,
-                                       std::span<const RankShare> ranks,
-                                       const Extents<4>& whole,
-                                       Tensor<float, 4>& own) {
-  const auto [B, heads, Lq, Lkv] = whole;
-  const auto parts = gathered(group, own, [&](std::size_t rank) {
-    return Extents<4>{B, ranks[rank].heads.count, Lq, Lkv};
-  });
-  HEADWISE_TRY(parts);
-  auto all = on_rank_0<float>(group, whole);
-  HEADWISE_TRY(all);
-  const std::size_t head = Lq * Lkv;
-  for (std::size_t r = 0; r < parts->size(); ++r) {
-    const auto [first, count] = ranks[r].heads;
-    const float* from = (*parts)[r].data();
-    for (std::size_t b = 0; b < B; ++b) {
-      std::copy_n(from + b * count * head, count * head,
-                  all->data() + (b * heads + first) * head);
-    }
-  }
-  return all;
 }
 
 }  // namespace headwise::cli

@@ -1,13 +1,9 @@
 // What ranks have of the results, put together on rank 0.
 #pragma once
 
-#include <cstddef>
-#include <span>
-
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/distribute/communicator.h"
-#include "headwise/distribute/shard_plan.h"
 #include "headwise/steps/shape.h"
 #include "rank_rows.h"
 
@@ -27,12 +23,5 @@ Result<Tensor<float, 3>> collect_lse(Communicator& group,
                                      const AttentionShape& shape,
                                      const RankRows& rows,
                                      Tensor<float, 3> own);
-
-// (B, heads of the rank, Lq, Lkv) of each rank as one tensor. Errors:
-// out_of_memory, rank_failure.
-Result<Tensor<float, 4>> collect_heads(Communicator& group,
-                                       std::span<const RankShare> ranks,
-                                       const Extents<4>& whole,
-                                       Tensor<float, 4>& own);
 
 }  // namespace headwise::cli

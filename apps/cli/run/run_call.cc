@@ -5,6 +5,7 @@
 #include "cached_call.h"
 #include "keep_mask.h"
 #include "operation_call.h"
+#include "parallel_cache.h"
 #include "parallel_call.h"
 #include "parallel_plan.h"
 #include "ready_call.h"
@@ -12,6 +13,70 @@
 #include "shell/visible_work.h"
 
 namespace headwise::cli {
+namespace {
+
+// attend(tensors), with copies of key and value for --present-dir.
+template <class Attend>
+Result<RunResult> with_present(const RunFlags& flags, Operands<float, 4> in,
+                               const Attend& attend) {
+  if (flags.present_dir.empty()) {
+    return attend(std::move(in));
+  }
+  auto key = in.key.clone();
+  auto value = in.value.clone();
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
+  auto result = attend(std::move(in));
+  if (result) {
+    result->present_key = *std::move(key);
+    result->present_value = *std::move(value);
+  }
+  return result;
+}
+
+Result<RunResult> attend_alone(const RunFlags& flags, ReadyCall ready,
+                               bool batched, const OperationInputs& inputs,
+                               const AttentionOptions& options,
+                               const OperationOptions& operation_options) {
+  if (flags.cache.given()) {
+    return attend_through_cache(flags, ready.in, inputs, options,
+                                operation_options);
+  }
+  return with_present(flags, std::move(ready.in), [&](Operands<float, 4> in) {
+    return attend(flags, std::move(in), batched, options, operation_options,
+                  ready.rotation);
+  });
+}
+
+// The result is that of rank 0.
+Result<RunResult> attend_by_ranks(Communicator& group, const RunFlags& flags,
+                                  ReadyCall ready, bool batched,
+                                  const OperationInputs& inputs,
+                                  const AttentionOptions& options,
+                                  const OperationOptions& operation_options) {
+  if (flags.cache.given()) {
+    return attend_through_cache_together(group, flags, ready.in, inputs,
+                                         options, operation_options);
+  }
+  const TogetherOptions together = {
+      flags,
+      batched,
+      options,
+      operation_options,
+      ready.spec,
+      inputs.key_band(),
+      keys_in_parts(ready.whole, options, operation_options),
+      [&ready](const QueriesAndKeys& gradients) {
+        return ready.rotation.rotate_back(gradients);
+      }};
+  const auto attend = [&](Operands<float, 4> in) {
+    return attend_together(group, std::move(in), together);
+  };
+  return group.rank() == 0 ? with_present(flags, std::move(ready.in), attend)
+                           : attend(std::move(ready.in));
+}
+
+}  // namespace
 
 Result<RunResult> run_operation(const RunFlags& flags, InputArrays arrays,
                                 const PastInputs& past,
@@ -29,28 +94,18 @@ Result<RunResult> run_operation(const RunFlags& flags, InputArrays arrays,
     HEADWISE_TRY(agreed(*group, ready ? ok() : Status(ready.error())));
   }
   HEADWISE_TRY(ready);
-  if (group != nullptr) {
-    auto result = attend_together(
-        *group, std::move(ready->in),
-        {flags, batched, options, operation_options, ready->spec,
-         inputs.key_band(),
-         keys_in_parts(ready->whole, options, operation_options),
-         [&ready](const QueriesAndKeys& gradients) {
-           return ready->rotation.rotate_back(gradients);
-         }});
-    if (group->rank() != 0) {
-      return result;
-    }
-    return with_keep_mask(flags, std::move(result), ready->whole, options,
-                          operation_options);
+  const AttentionShape whole = ready->whole;
+  if (group == nullptr) {
+    return with_keep_mask(flags,
+                          attend_alone(flags, *std::move(ready), batched,
+                                       inputs, options, operation_options),
+                          whole, options, operation_options);
   }
-  return with_keep_mask(
-      flags,
-      flags.cache.given() ? attend_through_cache(flags, ready->in, inputs,
-                                                 options, operation_options)
-                          : attend(flags, std::move(ready->in), batched,
-                                   options, operation_options, ready->rotation),
-      ready->whole, options, operation_options);
+  auto result = attend_by_ranks(*group, flags, *std::move(ready), batched,
+                                inputs, options, operation_options);
+  return group->rank() != 0 ? std::move(result)
+                            : with_keep_mask(flags, std::move(result), whole,
+                                             options, operation_options);
 }
 
 }  // namespace headwise::cli

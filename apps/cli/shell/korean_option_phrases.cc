@@ -16,6 +16,17 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "layer's are bias_k and bias_v",
      "--bias-k와 --bias-v는 헤드가 있는 텐서에 씁니다. --params를 쓰면 "
      "레이어의 bias_k와 bias_v를 씁니다"},
+    {"--cache cannot be used with --parallel heads: a cache is divided by "
+     "tokens; use --parallel context",
+     "--cache는 --parallel heads와 함께 쓸 수 없습니다. 캐시는 토큰별로 "
+     "나눕니다. --parallel context를 쓰십시오"},
+    {"--cache cannot be used with --params and --parallel: processes that "
+     "share a layer keep no cache",
+     "--cache는 --params, --parallel과 함께 쓸 수 없습니다. 레이어를 나누어 "
+     "갖는 프로세스는 캐시를 두지 않습니다"},
+    {"--cache contiguous cannot be used with --parallel; use --cache paged",
+     "--cache contiguous는 --parallel과 함께 쓸 수 없습니다. --cache paged를 "
+     "쓰십시오"},
     {"--chunk needs --causal or --window LEFT,0: otherwise queries attend to "
      "keys after their chunk",
      "--chunk를 쓰려면 --causal 또는 --window LEFT,0이 필요합니다. 없으면 "
@@ -248,6 +259,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{*0:과/와} {*1:이/가} 같은 파일 {2}입니다"},
     {"{} cannot be used by several processes",
      "{0:은/는} 여러 프로세스가 함께 실행할 때 쓸 수 없습니다"},
+    {"{} cannot be used with --cache and --parallel: a shared cache gives the "
+     "output alone",
+     "{0:은/는} --cache, --parallel과 함께 쓸 수 없습니다. 나누어 갖는 캐시는 "
+     "출력만 냅니다"},
     {"{} cannot be used with --cache: {}",
      "{0:은/는} --cache와 함께 쓸 수 없습니다: {*1}"},
     {"{} cannot be used with --corpus",
@@ -258,13 +273,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "masks, and the text gives the tokens",
      "{0:은/는} --model과 함께 쓸 수 없습니다. 레이어와 마스크는 모델 폴더가, "
      "토큰은 텍스트가 정합니다"},
-    {"{} cannot be used with --parallel",
-     "{0:은/는} --parallel과 함께 쓸 수 없습니다"},
     {"{} cannot be used with --parallel context; use --parallel heads",
      "{0:은/는} --parallel context와 함께 쓸 수 없습니다. --parallel heads를 "
      "쓰십시오"},
-    {"{} cannot be used with --params and --parallel",
-     "{0:은/는} --params, --parallel과 함께 쓸 수 없습니다"},
     {"{} cannot be used with --rotary-tables, which gives the angles",
      "{0:은/는} --rotary-tables와 함께 쓸 수 없습니다. 각도는 표가 정합니다"},
     {"{} computes nothing: leave {} and {} out",
