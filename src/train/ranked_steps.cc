@@ -130,14 +130,18 @@ std::size_t RankedSteps::place_of(std::size_t rank, std::size_t param) const {
   return shards_.first_element(rank, param) - table;
 }
 
-// The rank's rows of a parameter, updated, to `values`.
+// The rank's rows of a parameter, updated, in `values`. Between steps they stay
+// there; only where the encoder is complete may others have changed its own.
 Status RankedSteps::update_own(Optimizer& optimizer, std::size_t param,
                                std::span<float> values) {
   const ShardedParam& of = shards_.params()[param];
-  const auto* const before =
-      static_cast<const float*>(params_.find(of.name)->second.data());
-  const RowRange rows = shards_.rows(group_.rank(), param);
-  std::copy_n(before + rows.first * of.row_size, values.size(), values.data());
+  if (is_complete_) {
+    const auto* const before =
+        static_cast<const float*>(params_.find(of.name)->second.data());
+    const RowRange rows = shards_.rows(group_.rank(), param);
+    std::copy_n(before + rows.first * of.row_size, values.size(),
+                values.data());
+  }
   return optimizer.update(of.name, values, gradients_[param].elements());
 }
 
@@ -170,7 +174,7 @@ Status RankedSteps::write_own(Optimizer& optimizer) {
   return ok();
 }
 
-// The rank's own rows, and those of all ranks that were looked up.
+// The rows of all ranks that were looked up.
 void RankedSteps::read_table(std::span<float> to) const {
   for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
     const float* from =
@@ -182,8 +186,6 @@ void RankedSteps::read_table(std::span<float> to) const {
       }
     }
   }
-  std::ranges::copy(own_table_,
-                    to.data() + table_rows(group_.rank()).first * table_size_);
 }
 
 // From values_ and own_table_ to the encoder.
