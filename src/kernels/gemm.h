@@ -60,6 +60,10 @@ struct Gemm {
 void pack_strips(const float* weight, const float* bias,
                  std::size_t in_features, std::size_t out_features,
                  float* strips);
+// The same for the transposed weight, without a bias: strips of its in_features
+// outputs, from out_features inputs.
+void pack_transposed_strips(const float* weight, std::size_t in_features,
+                            std::size_t out_features, float* strips);
 
 // The loops for the best instruction set of this processor, or the forced one.
 const Gemm& gemm();

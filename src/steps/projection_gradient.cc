@@ -249,16 +249,18 @@ Result<Tensor<float, 3>> Linear::backward_input(TensorView<const float, 3> d_y,
                        {{B, L, out_features()}});
   }
   HEADWISE_TRY(check_given());
-  auto turned = Tensor<float, 2>::create_unset({in_features(), out_features()});
-  HEADWISE_TRY(turned);
-  for (std::size_t o = 0; o < out_features(); ++o) {
-    for (std::size_t i = 0; i < in_features(); ++i) {
-      (*turned)(i, o) = weight_(o, i);
-    }
-  }
-  const auto backwards = from_params(*std::move(turned));
-  HEADWISE_TRY(backwards);
-  return backwards->forward(d_y, name, executor);
+  // Of the transposed weight only the shape is used, and the strips.
+  auto transposed =
+      Tensor<float, 2>::create_unset({in_features(), out_features()});
+  auto strips = Tensor<float, 1>::create_unset(
+      {kernels::count_strips(in_features()) * strip_size(out_features())});
+  HEADWISE_TRY(transposed);
+  HEADWISE_TRY(strips);
+  kernels::pack_transposed_strips(weight_.data(), in_features(), out_features(),
+                                  strips->data());
+  const Linear backwards =
+      Linear(*std::move(transposed), {}, *std::move(strips)).for_inference();
+  return backwards.forward(d_y, name, executor);
 } catch (...) {
   return caught_out_of_memory();
 }
