@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "distribute/param_shards.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/distribute/communicator.h"
@@ -10,10 +11,11 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // The gradients in their order: those of `first`, which every rank has, then
-// those of rank 0, of rank 1, and so on. All are finite numbers. Returns the
-// norm before. Errors: rank_failure.
+// those of the parameters of `shards`, of which `own` has the rank's rows. All
+// are finite numbers. Returns the norm before. Errors: rank_failure.
 Result<double> clip_together(Communicator& group,
                              std::span<const std::span<float>> first,
+                             const ParamShards& shards,
                              std::span<Tensor<float, 1>> own, double max_norm);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -85,7 +85,7 @@ ParamGradients::ParamGradients(const ParamShards& shards, std::size_t rank,
     std::string name =
         params[n].name.substr(0, params[n].name.size() - kWeight.size());
     Group group{.weight = n, .bias = find(name + std::string(kBias))};
-    group.kind = !group.bias           ? Kind::table
+    group.kind = params[n].is_table    ? Kind::table
                  : params[n].axes == 1 ? Kind::norm
                                        : Kind::projection;
     group.x_size = group.kind == Kind::table  ? kIdSize

@@ -1,6 +1,7 @@
 #include "distribute/param_shards.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <string_view>
@@ -9,28 +10,36 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// An optimiser's step of one element takes as long as its gradient's sum over
-// this many tokens.
-constexpr std::uint64_t kTokensOfAnUpdate = 250;
-
 // A place among the rows of all parameters.
 struct Place {
   std::size_t param = 0;
   std::size_t row = 0;
 };
 
-// The place with the share `numerator` / `denominator` of all work before it.
-Place place_of(const std::vector<ShardedParam>& params, std::uint64_t all,
+// What a row counts: its elements. Rows without any are divided, too.
+std::uint64_t row_work(const ShardedParam& param) {
+  return std::max<std::uint64_t>(param.row_size, 1);
+}
+
+// The place with the share `numerator` / `denominator` of the work of all
+// tables, or of all other parameters, before it.
+Place place_of(const std::vector<ShardedParam>& params, bool tables,
                std::size_t numerator, std::size_t denominator) {
+  const auto work_of = [&](const ShardedParam& param) -> std::uint64_t {
+    return param.is_table == tables ? param.rows * row_work(param) : 0;
+  };
+  std::uint64_t all = 0;
+  for (const ShardedParam& param : params) {
+    all += work_of(param);
+  }
   const std::uint64_t target = all / denominator * numerator +
                                all % denominator * numerator / denominator;
   std::uint64_t before = 0;
   for (std::size_t n = 0; n < params.size(); ++n) {
-    const std::uint64_t work = params[n].rows * params[n].row_work;
+    const std::uint64_t work = work_of(params[n]);
     if (before + work > target) {
-      const std::uint64_t half = params[n].row_work / 2;
-      return {n, static_cast<std::size_t>((target - before + half) /
-                                          params[n].row_work)};
+      const std::uint64_t row = row_work(params[n]);
+      return {n, static_cast<std::size_t>((target - before + row / 2) / row)};
     }
     before += work;
   }
@@ -49,7 +58,7 @@ RowRange rows_between(const Place& from, const Place& to, std::size_t n,
 }  // namespace
 
 std::vector<ShardedParam> sharded_params(
-    const std::map<std::string, AnyView>& params, std::size_t tokens) {
+    const std::map<std::string, AnyView>& params) {
   constexpr std::string_view kWeight = ".weight";
   std::vector<ShardedParam> all;
   for (const auto& [name, view] : params) {
@@ -59,35 +68,34 @@ std::vector<ShardedParam> sharded_params(
         is_matrix ? std::accumulate(extents.begin() + 1, extents.end(),
                                     std::size_t{1}, std::multiplies<>())
                   : 1;
-    const bool is_projection =
-        is_matrix && name.ends_with(kWeight) &&
+    const bool has_bias =
+        name.ends_with(kWeight) &&
         params.contains(name.substr(0, name.size() - kWeight.size()) + ".bias");
-    all.push_back(
-        {.name = name,
-         .axes = extents.size(),
-         .rows = extents.empty() ? 1 : extents[0],
-         .row_size = row_size,
-         .row_work = std::max<std::uint64_t>(row_size, 1) *
-                     (kTokensOfAnUpdate + (is_projection ? tokens : 0))});
+    all.push_back({.name = name,
+                   .axes = extents.size(),
+                   .rows = extents.empty() ? 1 : extents[0],
+                   .row_size = row_size,
+                   .is_table = is_matrix && !has_bias});
   }
   return all;
 }
 
 ParamShards::ParamShards(std::vector<ShardedParam> params, std::size_t ranks)
     : params_(std::move(params)) {
-  const std::uint64_t all =
-      std::accumulate(params_.begin(), params_.end(), std::uint64_t{0},
-                      [](std::uint64_t sum, const ShardedParam& param) {
-                        return sum + param.rows * param.row_work;
-                      });
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const Place from = place_of(params_, all, rank, ranks);
-    const Place to = place_of(params_, all, rank + 1, ranks);
-    auto& rows = rows_.emplace_back();
+    auto& rows = rows_.emplace_back(params_.size());
+    for (const bool tables : {false, true}) {
+      const Place from = place_of(params_, tables, rank, ranks);
+      const Place to = place_of(params_, tables, rank + 1, ranks);
+      for (std::size_t n = 0; n < params_.size(); ++n) {
+        if (params_[n].is_table == tables) {
+          rows[n] = rows_between(from, to, n, params_[n].rows);
+        }
+      }
+    }
     auto& first = first_elements_.emplace_back(1, 0);
     for (std::size_t n = 0; n < params_.size(); ++n) {
-      rows.push_back(rows_between(from, to, n, params_[n].rows));
-      first.push_back(first.back() + rows.back().count * params_[n].row_size);
+      first.push_back(first.back() + rows[n].count * params_[n].row_size);
     }
   }
 }

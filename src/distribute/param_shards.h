@@ -1,10 +1,10 @@
 // Which rank updates which parameters when several ranks train a model: their
-// rows, in the order of the parameters' names, are cut into one range per rank.
-// So a sum over all parameters in their order passes each rank once.
+// rows, in the order of the parameters' names, are cut into one range per rank,
+// and so are the rows of tables. A gradient of a table is a short sum, so
+// each rank has its share of all sums as well as of all updates.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,17 +20,16 @@ struct ShardedParam {
   std::size_t axes = 0;
   std::size_t rows = 0;
   std::size_t row_size = 0;  // elements
-  std::uint64_t row_work = 0;
+  bool is_table = false;     // a matrix without a bias, read by rows
 };
 
-// `tokens`: of a usual batch. The gradient of a projection is a sum over all of
-// them.
 std::vector<ShardedParam> sharded_params(
-    const std::map<std::string, AnyView>& params, std::size_t tokens);
+    const std::map<std::string, AnyView>& params);
 
 class ParamShards {
  public:
-  // By work: each rank has a P-th of it, up to half a row at each end.
+  // Each rank has a P-th of the elements of tables and a P-th of all others, up
+  // to half a row at each end.
   ParamShards(std::vector<ShardedParam> params, std::size_t ranks);
 
   std::size_t ranks() const { return rows_.size(); }

@@ -199,7 +199,7 @@ class ClassifierRun::State {
         optimizer_(std::move(optimizer)),
         group_(group) {
     if (group_ != nullptr && group_->ranks() > 1) {
-      ranked_.emplace(*group_, encoder_, usual_tokens());
+      ranked_.emplace(*group_, encoder_);
     }
   }
 
@@ -228,7 +228,6 @@ class ClassifierRun::State {
   };
 
   Batch batch_of(std::uint64_t step);
-  std::size_t usual_tokens() const;
   Result<double> train_on(const Batch& batch, const Executor& executor);
   Result<Tensor<float, 2>> forward(const Batch& batch,
                                    const Executor& executor);
@@ -276,15 +275,6 @@ ClassifierRun::State::Batch ClassifierRun::State::batch_of(std::uint64_t step) {
     batch.targets.push_back(examples_.targets[n]);
   }
   return batch;
-}
-
-// In a batch.
-std::size_t ClassifierRun::State::usual_tokens() const {
-  std::size_t tokens = 0;
-  for (const auto& ids : examples_.ids) {
-    tokens += ids.size();
-  }
-  return tokens / steps_per_epoch();
 }
 
 Status ClassifierRun::State::step(const Executor& executor) {

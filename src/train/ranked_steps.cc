@@ -28,12 +28,10 @@ std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
 
 }  // namespace
 
-RankedSteps::RankedSteps(Communicator& group, SentenceEncoder& encoder,
-                         std::size_t tokens)
+RankedSteps::RankedSteps(Communicator& group, SentenceEncoder& encoder)
     : group_(group),
       encoder_(encoder),
-      shards_(sharded_params(encoder.encoder().params(), tokens),
-              group.ranks()),
+      shards_(sharded_params(encoder.encoder().params()), group.ranks()),
       terms_(shards_, group.rank(), encoder.encoder().config().layer_norm_eps),
       values_(group.ranks()),
       table_(find(kWordTable).value()),
@@ -120,7 +118,7 @@ Status RankedSteps::backward(TensorView<const float, 2> d_embeddings,
 
 Status RankedSteps::clip(std::span<const std::span<float>> first,
                          double max_norm) {
-  const auto norm = clip_together(group_, first, gradients_, max_norm);
+  const auto norm = clip_together(group_, first, shards_, gradients_, max_norm);
   return norm ? ok() : norm.error();
 }
 

@@ -30,9 +30,8 @@ namespace headwise::inline HEADWISE_ABI {
 
 class RankedSteps {
  public:
-  // `tokens`: of a usual batch. `group` and `encoder` outlive the steps.
-  RankedSteps(Communicator& group, SentenceEncoder& encoder,
-              std::size_t tokens);
+  // `group` and `encoder` outlive the steps.
+  RankedSteps(Communicator& group, SentenceEncoder& encoder);
   RankedSteps(const RankedSteps&) = delete;
   RankedSteps& operator=(const RankedSteps&) = delete;
 

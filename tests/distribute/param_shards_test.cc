@@ -5,7 +5,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <array>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -22,20 +23,28 @@ std::size_t any(std::size_t low, std::size_t high) {
 std::vector<ShardedParam> any_params() {
   std::vector<ShardedParam> params;
   for (std::size_t n = any(0, 12); n > 0; --n) {
-    const std::size_t row_size = any(0, 20);
     params.push_back({.name = "p" + std::to_string(n),
                       .axes = 2,
                       .rows = any(0, 40),
-                      .row_size = row_size,
-                      .row_work = any(1, 500)});
+                      .row_size = any(0, 20),
+                      .is_table = any(0, 1) == 1});
   }
   return params;
 }
 
-std::uint64_t work_of(const ParamShards& shards, std::size_t rank) {
-  std::uint64_t work = 0;
+// Rows without elements count as one.
+std::size_t row_work(const ShardedParam& param) {
+  return std::max<std::size_t>(param.row_size, 1);
+}
+
+// Of all tables, or of all other parameters.
+std::size_t work_of(const ParamShards& shards, std::size_t rank, bool tables) {
+  std::size_t work = 0;
   for (std::size_t n = 0; n < shards.params().size(); ++n) {
-    work += shards.rows(rank, n).count * shards.params()[n].row_work;
+    const ShardedParam& param = shards.params()[n];
+    work += param.is_table == tables
+                ? shards.rows(rank, n).count * row_work(param)
+                : 0;
   }
   return work;
 }
@@ -44,15 +53,17 @@ RC_GTEST_PROP(ParamShardsTest, RanksHaveEachRowOnceInOrder, ()) {
   const std::size_t ranks = any(1, 20);
   const ParamShards shards(any_params(), ranks);
   RC_ASSERT(shards.ranks() == ranks);
-  std::size_t latest = 0;  // rank with a row of an earlier parameter
+  // The rank with a row of an earlier table, or of another parameter.
+  std::array<std::size_t, 2> latest{};
   for (std::size_t n = 0; n < shards.params().size(); ++n) {
+    const std::size_t kind = shards.params()[n].is_table ? 1 : 0;
     std::size_t row = 0;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const RowRange rows = shards.rows(rank, n);
       if (rows.count != 0) {
         RC_ASSERT(rows.first == row);
-        RC_ASSERT(rank >= latest);
-        latest = rank;
+        RC_ASSERT(rank >= latest[kind]);
+        latest[kind] = rank;
       }
       row += rows.count;
     }
@@ -60,19 +71,21 @@ RC_GTEST_PROP(ParamShardsTest, RanksHaveEachRowOnceInOrder, ()) {
   }
 }
 
-RC_GTEST_PROP(ParamShardsTest, EachRankHasItsShareOfTheWorkUpToARow, ()) {
+RC_GTEST_PROP(ParamShardsTest, EachRankHasItsShareOfBothKindsUpToARow, ()) {
   const std::size_t ranks = any(1, 20);
   const ParamShards shards(any_params(), ranks);
-  std::uint64_t all = 0;
-  std::uint64_t row = 1;
-  for (const ShardedParam& param : shards.params()) {
-    all += param.rows * param.row_work;
-    row = std::max(row, param.row_work);
-  }
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const std::uint64_t work = work_of(shards, rank);
-    RC_ASSERT(work <= all / ranks + row + 1);
-    RC_ASSERT(work + row + 1 >= all / ranks);
+  for (const bool tables : {false, true}) {
+    std::size_t all = 0;
+    std::size_t row = 1;
+    for (const ShardedParam& param : shards.params()) {
+      all += param.is_table == tables ? param.rows * row_work(param) : 0;
+      row = std::max(row, row_work(param));
+    }
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const std::size_t work = work_of(shards, rank, tables);
+      RC_ASSERT(work <= all / ranks + row + 1);
+      RC_ASSERT(work + row + 1 >= all / ranks);
+    }
   }
 }
 
