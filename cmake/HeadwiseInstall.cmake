@@ -13,6 +13,8 @@ set(core_libs -lheadwise)
 set(io_link_modules "")
 set(mpi_packages "")
 set(mpi_libs -lheadwise_mpi)
+set(onnx_modules "")
+set(onnx_libs -lheadwise_onnx)
 get_target_property(type headwise TYPE)
 if(type STREQUAL STATIC_LIBRARY)
   list(APPEND core_packages hwy)
@@ -34,6 +36,10 @@ if(type STREQUAL STATIC_LIBRARY)
     set(mpi_packages MPI)
     list(JOIN MPI_CXX_LIBRARIES " " libraries)
     string(APPEND mpi_libs " ${libraries}")
+  endif()
+  if(HEADWISE_ONNX)
+    set(onnx_modules protobuf)
+    string(APPEND onnx_libs " -lonnx_proto")
   endif()
 endif()
 
@@ -57,6 +63,13 @@ if(HEADWISE_IO)
   set_target_properties(headwise_mpi PROPERTIES INSTALL_RPATH "$ORIGIN")
   headwise_pkg_config(headwise-mpi "Ranks of headwise over MPI"
     "${mpi_libs}" "headwise-io = ${PROJECT_VERSION}")
+  # And for ONNX.
+  install(TARGETS headwise_onnx EXPORT headwise-onnx-targets FILE_SET HEADERS)
+  install(EXPORT headwise-onnx-targets
+    NAMESPACE headwise:: DESTINATION ${package_dir})
+  set_target_properties(headwise_onnx PROPERTIES INSTALL_RPATH "$ORIGIN")
+  headwise_pkg_config(headwise-onnx "ONNX models of attention, run by headwise"
+    "${onnx_libs}" "headwise-io = ${PROJECT_VERSION}" ${onnx_modules})
 endif()
 
 configure_package_config_file(

@@ -61,7 +61,7 @@ NAMES = set("""
     dtype encoder-decoder entropy et explain false first fisher flax
     full-size git gradient headwise hidden huggingface-cli id importance inf
     ink kdim keras key kv largest librsvg linear llama3 ln log-sum-exp
-    masked max mean mpirun ms nan next none ntk null offsets output prediction
+    masked max mean mpirun ms nan next none ntk null offsets onnx opset output prediction
     previous query random reverse rows self self-attention separator shape
     single-head sinks softmax start stream torch torch-mha torch-mha-split
     train transformers true unbatched uniform valid-lengths value vdim

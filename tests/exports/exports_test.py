@@ -18,7 +18,7 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
-LIBRARIES = ("headwise", "headwise_io", "headwise_mpi")
+LIBRARIES = ("headwise", "headwise_io", "headwise_mpi", "headwise_onnx")
 
 # Of a symbol table: the mangled name, the binding (GLOBAL, WEAK, UNIQUE or LOCAL),
 # its visibility, the version node ("" without one), whether it is defined here.

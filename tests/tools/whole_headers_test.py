@@ -1,5 +1,5 @@
 """headwise.h and io.h include every public header, each those of its library;
-the one header of headwise::mpi is included by itself."""
+those of headwise::mpi and headwise::onnx are included by themselves."""
 
 import pathlib
 import re
@@ -31,10 +31,12 @@ class WholeHeadersTest(unittest.TestCase):
     def test_every_public_header_belongs_to_a_library(self):
         core, io = headers_of("CMakeLists.txt"), headers_of("cmake/HeadwiseIo.cmake")
         mpi = headers_of("cmake/HeadwiseMpi.cmake")
+        onnx = headers_of("cmake/HeadwiseOnnx.cmake")
         files = {p.relative_to(INCLUDE).as_posix() for p in INCLUDE.rglob("*.h")}
-        self.assertEqual(files, core | io | mpi)
+        self.assertEqual(files, core | io | mpi | onnx)
         self.assertEqual(set(), core & io)
         self.assertEqual({"headwise/distribute/mpi.h"}, mpi)
+        self.assertTrue(all(name.startswith("headwise/onnx/") for name in onnx))
 
     def test_headwise_h_includes_the_core(self):
         self.assertEqual(headers_of("CMakeLists.txt"), reached("headwise/headwise.h"))

@@ -20,6 +20,8 @@ std::span<const Translation> korean_value_phrases();
 std::span<const Translation> korean_file_phrases();
 // Models, training and pruning.
 std::span<const Translation> korean_model_phrases();
+// Models of ONNX.
+std::span<const Translation> korean_onnx_phrases();
 // The options of the command.
 std::span<const Translation> korean_option_phrases();
 // The ranks of a group.

@@ -22,6 +22,7 @@ std::span<const Translation> korean_convert();
 std::span<const Translation> korean_encode();
 std::span<const Translation> korean_explain();
 std::span<const Translation> korean_info();
+std::span<const Translation> korean_onnx();
 std::span<const Translation> korean_plan();
 std::span<const Translation> korean_prune();
 std::span<const Translation> korean_run();

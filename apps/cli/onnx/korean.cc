@@ -1,0 +1,35 @@
+// Korean of the help of the commands in this room.
+#include <array>
+
+#include "shell/translation_tables.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr auto kTexts = std::to_array<Translation>({
+    {"--data has input_0.pb or input_0.npy for the first input of the graph "
+     "and so on,\nor .npz files with arrays of these names or of the names in "
+     "the graph. Outputs\nthat it has (output_0.pb, ...) are compared: the "
+     "exit code is 1 if one differs by\nmore than 1e-7 plus 1e-3 of the "
+     "expected value. --out gets output_0.npy and so\non, in the order of the "
+     "graph; 16-bit outputs are written as float32.",
+     "--data에는 그래프의 첫 번째 입력인 input_0.pb 또는 input_0.npy와 그다음 "
+     "입력들이\n있거나, 이 이름이나 그래프 안의 이름으로 된 배열이 든 .npz "
+     "파일이 있습니다.\n출력(output_0.pb, ...)이 있으면 비교하며, 1e-7에 "
+     "기대값의 1e-3을 더한 것보다 많이\n다르면 종료 코드가 1입니다. --out에는 "
+     "그래프의 순서대로 output_0.npy 등을\n씁니다. 16비트 출력은 float32로 "
+     "씁니다."},
+    {"an .onnx file", ".onnx 파일"},
+    {"folder for the outputs, made if missing",
+     "출력을 쓸 폴더. 없으면 만듭니다"},
+    {"folder with the inputs, or a .npz file", "입력이 든 폴더 또는 .npz 파일"},
+    {"run an ONNX model of attention and compare its outputs",
+     "어텐션 ONNX 모델을 실행하고 출력을 비교합니다"},
+});
+static_assert(is_sorted(kTexts), "sort the rows by their English");
+
+}  // namespace
+
+std::span<const Translation> korean_onnx() { return kTexts; }
+
+}  // namespace headwise::cli

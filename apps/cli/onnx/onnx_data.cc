@@ -1,0 +1,130 @@
+#include "onnx_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "headwise/interop/npy.h"
+#include "headwise/interop/npz.h"
+#include "headwise/onnx/arrays.h"
+#include "shell/outcome.h"
+
+namespace headwise::cli {
+namespace {
+
+// Where tensors are looked for.
+struct DataPlace {
+  std::string path;
+  std::set<std::string> files;  // of the folder
+  NamedArrays arrays;           // of .npz files
+};
+
+Result<DataPlace> open_place(const std::string& path) {
+  DataPlace place{.path = path, .files = {}, .arrays = {}};
+  std::vector<std::string> archives;
+  std::error_code failed;
+  if (path.ends_with(".npz")) {
+    archives.push_back(path);
+  } else {
+    for (auto entry = std::filesystem::directory_iterator(path, failed);
+         !failed && entry != std::filesystem::directory_iterator();
+         entry.increment(failed)) {
+      const std::string name = entry->path().filename().string();
+      place.files.insert(name);
+      if (name.ends_with(".npz")) {
+        archives.push_back(entry->path().string());
+      }
+    }
+    if (failed) {
+      return system_error({.argument = "--data", .file = path}, failed.value());
+    }
+  }
+  std::ranges::sort(archives);
+  for (const std::string& archive : archives) {
+    auto arrays = read_npz(archive);
+    HEADWISE_TRY(arrays);
+    place.arrays.merge(*arrays);
+  }
+  return place;
+}
+
+// float32 stands for the 16-bit types in NumPy's files.
+Result<Array> as_declared(Array array, const OnnxPort& port) {
+  const bool sixteen_bit = port.dtype && (*port.dtype == DType::bfloat16 ||
+                                          *port.dtype == DType::float16);
+  if (sixteen_bit && array.dtype == DType::float32) {
+    return rounded_to(array, *port.dtype);
+  }
+  return array;
+}
+
+Result<std::optional<Array>> find_tensor(DataPlace& place,
+                                         std::string_view kind,
+                                         std::size_t number,
+                                         const OnnxPort& port) {
+  const std::string name = fmt::format("{}_{}", kind, number);
+  const auto path = [&place](const std::string& file) {
+    return (std::filesystem::path(place.path) / file).string();
+  };
+  if (place.files.contains(name + ".pb")) {
+    auto array = read_onnx_tensor(path(name + ".pb"));
+    HEADWISE_TRY(array);
+    return std::optional(*std::move(array));
+  }
+  Result<Array> array = Array{};
+  if (place.files.contains(name + ".npy")) {
+    array = read_npy(path(name + ".npy"));
+  } else if (const auto found = place.arrays.find(name);
+             found != place.arrays.end()) {
+    array = std::move(found->second);
+  } else if (const auto named = place.arrays.find(port.name);
+             named != place.arrays.end()) {
+    array = std::move(named->second);
+  } else {
+    return std::optional<Array>();
+  }
+  HEADWISE_TRY(array);
+  array = as_declared(*std::move(array), port);
+  HEADWISE_TRY(array);
+  return std::optional(*std::move(array));
+}
+
+}  // namespace
+
+bool OnnxData::has_outputs() const {
+  return std::ranges::any_of(
+      outputs, [](const auto& output) { return output.has_value(); });
+}
+
+Result<OnnxData> OnnxData::read(const std::string& path,
+                                const OnnxModel& model) {
+  auto place = open_place(path);
+  HEADWISE_TRY(place);
+  OnnxData data;
+  for (std::size_t i = 0; i < model.inputs().size(); ++i) {
+    const OnnxPort& port = model.inputs()[i];
+    auto found = find_tensor(*place, "input", i, port);
+    HEADWISE_TRY(found);
+    if (!*found) {
+      return option_error(
+          "--data", fmt::format("has no input {}, which is {}", i, port.name),
+          fmt::format("{}.pb or .npy, or a .npz file with it",
+                      fmt::format("input_{}", i)));
+    }
+    data.inputs.push_back(**std::move(found));
+  }
+  for (std::size_t i = 0; i < model.outputs().size(); ++i) {
+    auto found = find_tensor(*place, "output", i, model.outputs()[i]);
+    HEADWISE_TRY(found);
+    data.outputs.push_back(*std::move(found));
+  }
+  return data;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,60 @@
+#include "onnx_result.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace headwise::cli {
+
+std::size_t OnnxResult::compared() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      outputs, [](const auto& each) { return each.difference.has_value(); }));
+}
+
+std::size_t OnnxResult::differing() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(outputs, [](const auto& each) {
+        return each.difference && !each.difference->agrees();
+      }));
+}
+
+const OnnxOutput* OnnxResult::worst() const {
+  const OnnxOutput* worst = nullptr;
+  for (const OnnxOutput& output : outputs) {
+    if (!output.difference || output.difference->agrees()) {
+      continue;
+    }
+    if (!output.difference->same_kind) {
+      return &output;
+    }
+    if (worst == nullptr || std::isnan(output.difference->largest) ||
+        output.difference->largest > worst->difference->largest) {
+      worst = &output;
+    }
+  }
+  return worst;
+}
+
+Result<OnnxResult> run_onnx(const OnnxModel& model, OnnxData data,
+                            const Executor& executor,
+                            Tolerance (*tolerance)(DType)) {
+  auto arrays = model.run(data.inputs, &executor);
+  HEADWISE_TRY(arrays);
+  OnnxResult result;
+  for (std::size_t i = 0; i < arrays->size(); ++i) {
+    OnnxOutput output{.name = model.outputs()[i].name,
+                      .array = std::move((*arrays)[i]),
+                      .expected = std::move(data.outputs[i]),
+                      .difference = {}};
+    if (output.expected) {
+      auto found = difference(output.array, *output.expected,
+                              tolerance(output.array.dtype));
+      HEADWISE_TRY(found);
+      output.difference = *std::move(found);
+    }
+    result.outputs.push_back(std::move(output));
+  }
+  return result;
+}
+
+}  // namespace headwise::cli

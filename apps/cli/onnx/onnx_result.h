@@ -1,0 +1,39 @@
+// A model that ran on its data: its outputs and how far they are from the
+// expected ones.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "headwise/onnx/arrays.h"
+#include "headwise/onnx/model.h"
+#include "headwise/run/executor.h"
+#include "onnx_data.h"
+
+namespace headwise::cli {
+
+struct OnnxOutput {
+  std::string name;
+  Array array;
+  std::optional<Array> expected;
+  std::optional<ArrayDifference> difference;  // only with an expected output
+};
+
+struct OnnxResult {
+  std::vector<OnnxOutput> outputs;
+
+  std::size_t compared() const;
+  std::size_t differing() const;  // outputs
+  // The output that differs most, or null. One of another type or shape first.
+  const OnnxOutput* worst() const;
+};
+
+// `tolerance` for each output's type.
+Result<OnnxResult> run_onnx(const OnnxModel& model, OnnxData data,
+                            const Executor& executor,
+                            Tolerance (*tolerance)(DType));
+
+}  // namespace headwise::cli

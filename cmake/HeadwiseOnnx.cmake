@@ -1,0 +1,45 @@
+# headwise::onnx: models of ONNX. A library of its own, so that no other one
+# needs protobuf (docs/decisions/024-onnx.md).
+set(onnx_messages src/onnx/no_messages.cc)
+set(onnx_targets "")
+if(HEADWISE_ONNX)
+  # By pkg-config, as its users find it; ONNX's messages have no package at all.
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(headwise_protobuf REQUIRED IMPORTED_TARGET protobuf)
+  find_library(HEADWISE_ONNX_PROTO onnx_proto REQUIRED)
+  find_path(HEADWISE_ONNX_INCLUDE onnx/onnx_pb.h REQUIRED)
+  set(onnx_messages src/onnx/messages.cc)
+  # By name: where the library lies is no part of what is installed.
+  set(onnx_targets onnx_proto PkgConfig::headwise_protobuf)
+  # Their headers are the system's, and parsed once.
+  set_source_files_properties(src/onnx/messages.cc PROPERTIES
+    COMPILE_DEFINITIONS "ONNX_ML=1;ONNX_NAMESPACE=onnx"
+    SKIP_PRECOMPILE_HEADERS ON)
+endif()
+
+add_library(headwise_onnx)
+add_library(headwise::onnx ALIAS headwise_onnx)
+headwise_library(headwise_onnx)
+set_target_properties(headwise_onnx PROPERTIES EXPORT_NAME onnx)
+target_sources(headwise_onnx
+  PUBLIC FILE_SET HEADERS BASE_DIRS include FILES
+    include/headwise/onnx/arrays.h
+    include/headwise/onnx/model.h
+  PRIVATE
+    ${onnx_messages}
+    src/onnx/arrays.cc
+    src/onnx/attention.cc
+    src/onnx/attention_call.cc
+    src/onnx/attention_mask.cc
+    src/onnx/attention_steps.cc
+    src/onnx/check_graph.cc
+    src/onnx/external_data.cc
+    src/onnx/model.cc
+    src/onnx/node_call.cc
+    src/onnx/numbers.cc
+    src/onnx/operators.cc
+    src/onnx/shown_text.cc
+    src/onnx/tensor_data.cc)
+target_link_libraries(headwise_onnx PUBLIC headwise_io PRIVATE ${onnx_targets})
+headwise_precompile(headwise_onnx)
+headwise_internals(headwise_onnx)

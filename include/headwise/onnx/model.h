@@ -1,0 +1,70 @@
+// ONNX models that consist of attention and of what surrounds it in an exported
+// layer: read, checked and run. docs/onnx.md lists the operators.
+//
+// Reading checks everything that needs no input: sizes before memory is taken,
+// names, the order of the nodes, the operator set, each operator and its
+// attributes. External data is read only from regular files in the folder of
+// the model: no links, no path that leaves it.
+//
+// Errors: io_error; bad_data for a file that is damaged or no model;
+// unsupported for operators, types and other parts of ONNX that headwise does
+// not run, and in a build without ONNX; shape_mismatch and invalid_argument for
+// inputs that do not fit; out_of_memory. They name the node and its input:
+//   run_onnx: model.onnx: attn (Attention): mask has shape (2, 5), expected ...
+//
+// Example:
+//   Result<OnnxModel> model = OnnxModel::read("model.onnx");
+//   Result<std::vector<Array>> outputs = model->run(inputs);
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headwise/base/dtype.h"
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "headwise/run/executor.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// An input or an output of a model, as it is declared.
+struct OnnxPort {
+  std::string name{};
+  std::optional<DType> dtype{};
+  // No value: of any rank. An axis without a value has any extent.
+  std::optional<std::vector<std::optional<std::size_t>>> shape{};
+};
+
+struct OnnxGraph;
+
+class OnnxModel {
+ public:
+  static Result<OnnxModel> read(const std::string& path);
+
+  // In the order of the graph. Inputs that have an initializer are left out.
+  std::span<const OnnxPort> inputs() const;
+  std::span<const OnnxPort> outputs() const;
+
+  // One array per input; the outputs in their order. Each array has the type
+  // that the graph says. `executor`: null for Executor::default_executor().
+  Result<std::vector<Array>> run(std::span<const Array> inputs,
+                                 const Executor* executor = nullptr) const;
+
+ private:
+  explicit OnnxModel(std::shared_ptr<const OnnxGraph> graph)
+      : graph_(std::move(graph)) {}
+
+  std::shared_ptr<const OnnxGraph> graph_;
+};
+
+// A file that holds one tensor (TensorProto), as ONNX's test data do.
+Result<Array> read_onnx_tensor(const std::string& path);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,196 @@
+// Attention: float32 by headwise's own attention(); other types step by step,
+// because the standard rounds after each step (attention_steps.h).
+#include <cstring>
+#include <utility>
+
+#include "headwise/attention/forward.h"
+#include "headwise/base/tensor.h"
+#include "headwise/steps/mask.h"
+#include "onnx/attention_call.h"
+#include "onnx/attention_mask.h"
+#include "onnx/attention_steps.h"
+#include "onnx/operators.h"
+#include "onnx/tensor_data.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using In = AttentionInput;
+
+// (B, Hkv, Lkv, D): the past, then the new keys or values.
+Result<Array> present_of(const NodeCall& node, std::size_t input,
+                         std::size_t past_input, const AttentionSizes& sizes,
+                         std::size_t width) {
+  const Array& given = node.in(input);
+  auto present =
+      array_of({sizes.B, sizes.Hkv, sizes.Lkv(), width}, given.dtype);
+  HEADWISE_TRY(present);
+  const std::size_t row = width * size_of(given.dtype);
+  const std::byte* past =
+      node.has(past_input) ? node.in(past_input).data.data() : nullptr;
+  std::byte* out = present->data.data();
+  for (std::size_t b = 0; b < sizes.B; ++b) {
+    for (std::size_t h = 0; h < sizes.Hkv; ++h) {
+      for (std::size_t j = 0; j < sizes.Lkv() && row > 0; ++j, out += row) {
+        const std::size_t head = b * sizes.Hkv + h;
+        const std::size_t n = j - sizes.past_keys;
+        const std::byte* from =
+            j < sizes.past_keys ? past + (head * sizes.past_keys + j) * row
+            : sizes.heads_merged
+                ? given.data.data() +
+                      ((b * sizes.new_keys + n) * sizes.Hkv + h) * row
+                : given.data.data() + (head * sizes.new_keys + n) * row;
+        std::memcpy(out, from, row);
+      }
+    }
+  }
+  return present;
+}
+
+const float* floats(const Array& array) {
+  return reinterpret_cast<const float*>(array.data.data());
+}
+float* floats(Array& array) {
+  return reinterpret_cast<float*>(array.data.data());
+}
+
+// A view of (B, L, H, D) of Q or Y.
+template <class T>
+TensorView<T, 4> query_view(T* data, const AttentionSizes& sizes,
+                            std::size_t width) {
+  return sizes.heads_merged
+             ? TensorView<T, 4>(data,
+                                Extents<4>{sizes.B, sizes.Lq, sizes.Hq, width})
+             : as_blhd(TensorView<T, 4>(
+                   data, Extents<4>{sizes.B, sizes.Hq, sizes.Lq, width}));
+}
+
+TensorView<const float, 4> key_view(const Array& present) {
+  return as_blhd(TensorView<const float, 4>(
+      floats(present), Extents<4>{present.shape[0], present.shape[1],
+                                  present.shape[2], present.shape[3]}));
+}
+
+ScoresStage stage_of(QkOutput output) {
+  switch (output) {
+    case QkOutput::raw:
+      return ScoresStage::raw;
+    case QkOutput::softcap:
+      return ScoresStage::softcap;
+    case QkOutput::bias:
+      return ScoresStage::bias;
+    case QkOutput::softmax:
+      return ScoresStage::softmax;
+  }
+  return ScoresStage::none;
+}
+
+// The mask of a call, with the memory that it reads.
+struct Masks {
+  std::vector<float> bias;
+  std::unique_ptr<bool[]> booleans;
+  Mask mask;
+  Bias added;
+};
+
+Masks masks_of(const OnnxAttentionCall& call,
+               const std::optional<OnnxAttentionMask>& given) {
+  Masks masks;
+  if (call.causal) {
+    masks.mask = masks.mask & causal();
+  }
+  if (call.left_window || call.right_window) {
+    masks.mask = masks.mask & window(call.left_window, call.right_window);
+  }
+  if (!call.key_lengths.empty()) {
+    masks.mask =
+        masks.mask &
+        key_lengths(TensorView<const std::int64_t, 1>(call.key_lengths));
+  }
+  if (given && given->booleans) {
+    masks.booleans = std::make_unique<bool[]>(given->booleans->size());
+    std::copy(given->booleans->begin(), given->booleans->end(),
+              masks.booleans.get());
+    masks.mask = masks.mask & dense(masks.booleans.get(), given->axes());
+  } else if (given) {
+    for (const double number : *given->numbers) {
+      masks.bias.push_back(static_cast<float>(number));
+    }
+    masks.added = dense(masks.bias.data(), given->axes());
+  }
+  return masks;
+}
+
+Status attend_in_float(const NodeCall& node, const OnnxAttentionCall& call,
+                       const std::optional<OnnxAttentionMask>& mask,
+                       const Array& key, const Array& value, Array& output,
+                       Array* scores) {
+  const AttentionSizes& sizes = call.sizes;
+  const Masks masks = masks_of(call, mask);
+  AttentionOptions options{.mask = masks.mask,
+                           .scale = call.scale,
+                           .softcap = call.softcap,
+                           .bias = masks.added,
+                           .query_start = call.query_starts,
+                           .executor = node.executor()};
+  AttentionOutputs outputs{.output =
+                               query_view(floats(output), sizes, sizes.Dv)};
+  if (scores != nullptr) {
+    options.scores = stage_of(call.qk_output);
+    outputs.scores = TensorView<float, 4>(
+        floats(*scores), Extents<4>{sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()});
+  }
+  if (const Status s =
+          attention(query_view(floats(node.in(In::query)), sizes, sizes.D),
+                    key_view(key), key_view(value), outputs, options);
+      !s) {
+    return node.subject().blame(s.error());
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<Outputs> run_attention(const NodeCall& node) {
+  const auto call = OnnxAttentionCall::create(node);
+  HEADWISE_TRY(call);
+  const AttentionSizes& sizes = call->sizes;
+  const auto mask = OnnxAttentionMask::create(node, sizes);
+  HEADWISE_TRY(mask);
+  auto key = present_of(node, In::key, In::past_key, sizes, sizes.D);
+  HEADWISE_TRY(key);
+  auto value = present_of(node, In::value, In::past_value, sizes, sizes.Dv);
+  HEADWISE_TRY(value);
+  auto output = array_of(
+      sizes.heads_merged ? std::vector{sizes.B, sizes.Lq, sizes.Hq * sizes.Dv}
+                         : std::vector{sizes.B, sizes.Hq, sizes.Lq, sizes.Dv},
+      call->type);
+  HEADWISE_TRY(output);
+  Array scores;
+  if (node.wants(3)) {
+    auto made =
+        array_of({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()}, call->type);
+    HEADWISE_TRY(made);
+    scores = *std::move(made);
+  }
+  Array* wanted_scores = node.wants(3) ? &scores : nullptr;
+  const bool in_float = call->type == DType::float32 &&
+                        value->dtype == DType::float32 &&
+                        (call->softmax_type == DType::float32 ||
+                         call->softmax_type == DType::float64);
+  if (in_float) {
+    HEADWISE_TRY(attend_in_float(node, *call, *mask, *key, *value, *output,
+                                 wanted_scores));
+  } else {
+    HEADWISE_TRY(attend_in_steps(*call, *mask, node.in(In::query), *key, *value,
+                                 *output, wanted_scores));
+  }
+  Outputs outputs;
+  outputs.push_back(*std::move(output));
+  outputs.push_back(*std::move(key));
+  outputs.push_back(*std::move(value));
+  outputs.push_back(std::move(scores));
+  return outputs;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,269 @@
+#include "onnx/attention_call.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "onnx/numbers.h"
+#include "onnx/tensor_data.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using In = AttentionInput;
+
+// The attribute is for inputs whose heads are merged; where they have an axis
+// of their own it may only say the same, and from opset 25 on nothing.
+Result<std::size_t> head_count(const NodeCall& node, std::string_view name,
+                               std::size_t input, bool merged) {
+  const auto given = node.integer(name, 0);
+  HEADWISE_TRY(given);
+  const bool present = node.find(name) != nullptr;
+  const auto& shape = node.in(input).shape;
+  if (!merged) {
+    if (present &&
+        (node.opset() >= 25 || *given != static_cast<std::int64_t>(shape[1]))) {
+      return node.attribute(name).bad_data(
+          "is " + std::to_string(*given),
+          "no number of heads where the inputs have an axis of heads");
+    }
+    return shape[1];
+  }
+  if (*given < 1 || shape[2] % static_cast<std::size_t>(*given) != 0) {
+    return node.attribute(name).bad_data(
+        present ? "is " + std::to_string(*given) : "is left out",
+        "a divisor of the " + std::to_string(shape[2]) + " features of " +
+            node.input(input).entry);
+  }
+  return static_cast<std::size_t>(*given);
+}
+
+Status check_types(const NodeCall& node) {
+  for (const std::size_t i : {In::query, In::key, In::value}) {
+    if (!is_floating(node.in(i).dtype)) {
+      return node.input(i).error(
+          ErrorCode::invalid_argument,
+          "holds " + std::string(name_of(node.in(i).dtype)) + " elements",
+          "floating-point numbers");
+    }
+  }
+  const auto same = [&node](std::size_t i, std::size_t as) -> Status {
+    if (node.has(i) && node.in(i).dtype != node.in(as).dtype) {
+      return node.input(i).error(
+          ErrorCode::invalid_argument,
+          "holds " + std::string(name_of(node.in(i).dtype)) + " elements",
+          std::string(name_of(node.in(as).dtype)) + ", as " +
+              node.input(as).entry);
+    }
+    return ok();
+  };
+  HEADWISE_TRY(same(In::key, In::query));
+  HEADWISE_TRY(same(In::past_key, In::key));
+  return same(In::past_value, In::value);
+}
+
+Status check_input_shape(const NodeCall& node, std::size_t i,
+                         const std::vector<std::size_t>& expected) {
+  return node.in(i).shape == expected
+             ? ok()
+             : Status(node.wrong_shape(i, shape_text(expected)));
+}
+
+Status check_past(const NodeCall& node, AttentionSizes& sizes) {
+  if (node.has(In::past_key) != node.has(In::past_value)) {
+    return node.input(node.has(In::past_key) ? In::past_key : In::past_value)
+        .error(ErrorCode::invalid_argument, "is given alone",
+               "past_key and past_value together");
+  }
+  if (!node.has(In::past_key)) {
+    return ok();
+  }
+  if (node.has(In::lengths)) {
+    return node.input(In::lengths)
+        .error(ErrorCode::invalid_argument, "is given next to past_key",
+               "nonpad_kv_seqlen or a past, not both");
+  }
+  const auto& past = node.in(In::past_key).shape;
+  if (past.size() != 4) {
+    return node.wrong_shape(In::past_key, "4 axes");
+  }
+  sizes.past_keys = past[2];
+  HEADWISE_TRY(check_input_shape(
+      node, In::past_key, {sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
+  return check_input_shape(node, In::past_value,
+                           {sizes.B, sizes.Hkv, sizes.past_keys, sizes.Dv});
+}
+
+Result<AttentionSizes> sizes_of(const NodeCall& node) {
+  const auto& query = node.in(In::query).shape;
+  const auto& key = node.in(In::key).shape;
+  const auto& value = node.in(In::value).shape;
+  if (query.size() != 3 && query.size() != 4) {
+    return node.wrong_shape(In::query, "3 or 4 axes");
+  }
+  for (const std::size_t i : {In::key, In::value}) {
+    if (node.in(i).shape.size() != query.size()) {
+      return node.wrong_shape(i, std::to_string(query.size()) + " axes");
+    }
+  }
+  const bool merged = query.size() == 3;
+  const auto Hq = head_count(node, "q_num_heads", In::query, merged);
+  HEADWISE_TRY(Hq);
+  const auto Hkv = head_count(node, "kv_num_heads", In::key, merged);
+  HEADWISE_TRY(Hkv);
+  AttentionSizes sizes{.B = query[0],
+                       .Hq = *Hq,
+                       .Hkv = *Hkv,
+                       .Lq = merged ? query[1] : query[2],
+                       .new_keys = merged ? key[1] : key[2],
+                       .D = merged ? query[2] / *Hq : query[3],
+                       .heads_merged = merged};
+  if (merged) {
+    if (value[2] % *Hkv != 0) {
+      return node.wrong_shape(In::value,
+                              "features of " + std::to_string(*Hkv) + " heads");
+    }
+    sizes.Dv = value[2] / *Hkv;
+    HEADWISE_TRY(check_input_shape(
+        node, In::key, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.D}));
+    HEADWISE_TRY(check_input_shape(
+        node, In::value, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.Dv}));
+  } else {
+    sizes.Dv = value[3];
+    HEADWISE_TRY(check_input_shape(
+        node, In::key, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.D}));
+    HEADWISE_TRY(check_input_shape(
+        node, In::value, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.Dv}));
+  }
+  if (sizes.Hkv == 0 || sizes.Hq % sizes.Hkv != 0) {
+    return node.wrong_shape(In::query,
+                            "a multiple of the " + std::to_string(sizes.Hkv) +
+                                " heads of " + node.input(In::key).entry);
+  }
+  HEADWISE_TRY(check_past(node, sizes));
+  return sizes;
+}
+
+Result<std::optional<std::int64_t>> window_side(const NodeCall& node,
+                                                std::string_view name) {
+  const auto keys = node.integer(name, -1);
+  HEADWISE_TRY(keys);
+  if (node.find(name) != nullptr && node.opset() < 25) {
+    return node.attribute(name).error(
+        ErrorCode::unsupported,
+        "is given in opset " + std::to_string(node.opset()),
+        "opset 25 for a window");
+  }
+  if (*keys < -1) {
+    return node.attribute(name).bad_data("is " + std::to_string(*keys),
+                                         "-1 or a number of keys");
+  }
+  return *keys < 0 ? std::optional<std::int64_t>() : std::optional(*keys);
+}
+
+Status read_scale(const NodeCall& node, OnnxAttentionCall& call) {
+  const auto scale = node.number("scale");
+  HEADWISE_TRY(scale);
+  if (*scale && !(**scale >= 0 && std::isfinite(**scale))) {
+    return node.attribute("scale").bad_data("is " + number_text(**scale),
+                                            "a number of at least 0");
+  }
+  call.scale =
+      scale->value_or(1 / std::sqrt(static_cast<double>(call.sizes.D)));
+  const auto softcap = node.number("softcap");
+  HEADWISE_TRY(softcap);
+  if (*softcap && !(**softcap >= 0 && std::isfinite(**softcap))) {
+    return node.attribute("softcap").bad_data("is " + number_text(**softcap),
+                                              "a number of at least 0");
+  }
+  if (*softcap && **softcap > 0) {
+    call.softcap = **softcap;
+  }
+  return ok();
+}
+
+Status read_types(const NodeCall& node, OnnxAttentionCall& call) {
+  call.type = node.in(In::query).dtype;
+  call.softmax_type = call.type;
+  const auto precision = node.integer("softmax_precision", 0);
+  HEADWISE_TRY(precision);
+  if (node.find("softmax_precision") != nullptr) {
+    const auto type = dtype_of_onnx(*precision);
+    if (!type || !is_floating(*type)) {
+      return node.attribute("softmax_precision")
+          .bad_data("is " + std::to_string(*precision),
+                    "1 (float32), 10 (float16), 11 (float64) or 16 "
+                    "(bfloat16)");
+    }
+    call.softmax_type = *type;
+  }
+  const auto mode = node.integer("qk_matmul_output_mode", 0);
+  HEADWISE_TRY(mode);
+  if (*mode < 0 || *mode > 3) {
+    return node.attribute("qk_matmul_output_mode")
+        .bad_data("is " + std::to_string(*mode), "0 to 3");
+  }
+  call.qk_output = static_cast<QkOutput>(*mode);
+  return ok();
+}
+
+// Where the queries are among the keys: behind the past, or at the end of the
+// keys that nonpad_kv_seqlen counts.
+Status read_positions(const NodeCall& node, OnnxAttentionCall& call) {
+  const AttentionSizes& sizes = call.sizes;
+  call.query_starts.assign(sizes.B, static_cast<std::int64_t>(sizes.past_keys));
+  if (!node.has(In::lengths)) {
+    return ok();
+  }
+  if (node.opset() < 24) {
+    return node.input(In::lengths)
+        .error(ErrorCode::unsupported,
+               "is given in opset " + std::to_string(node.opset()),
+               "opset 24 for nonpad_kv_seqlen");
+  }
+  if (node.in(In::lengths).dtype != DType::int64) {
+    return node.input(In::lengths)
+        .error(ErrorCode::invalid_argument,
+               "holds " + std::string(name_of(node.in(In::lengths).dtype)) +
+                   " elements",
+               "int64");
+  }
+  HEADWISE_TRY(check_input_shape(node, In::lengths, {sizes.B}));
+  call.key_lengths = integers_of(node.in(In::lengths));
+  for (std::size_t b = 0; b < sizes.B; ++b) {
+    const std::int64_t length = call.key_lengths[b];
+    if (length < 0 || length > static_cast<std::int64_t>(sizes.Lkv())) {
+      return node.input(In::lengths)
+          .error(ErrorCode::out_of_range, "has " + std::to_string(length),
+                 "0 to " + std::to_string(sizes.Lkv()));
+    }
+    call.query_starts[b] = length - static_cast<std::int64_t>(sizes.Lq);
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<OnnxAttentionCall> OnnxAttentionCall::create(const NodeCall& node) {
+  HEADWISE_TRY(check_types(node));
+  OnnxAttentionCall call;
+  const auto sizes = sizes_of(node);
+  HEADWISE_TRY(sizes);
+  call.sizes = *sizes;
+  HEADWISE_TRY(read_scale(node, call));
+  HEADWISE_TRY(read_types(node, call));
+  const auto causal = node.flag("is_causal");
+  HEADWISE_TRY(causal);
+  call.causal = *causal;
+  const auto left = window_side(node, "left_window_size");
+  HEADWISE_TRY(left);
+  const auto right = window_side(node, "right_window_size");
+  HEADWISE_TRY(right);
+  call.left_window = *left;
+  call.right_window = *right;
+  HEADWISE_TRY(read_positions(node, call));
+  return call;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,203 @@
+#include "onnx/attention_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "onnx/numbers.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
+
+// Numbers of a call as double, and its loops over rows.
+class Steps {
+ public:
+  Steps(const OnnxAttentionCall& call,
+        const std::optional<OnnxAttentionMask>& mask, const Array& query,
+        const Array& key, const Array& value)
+      : call_(call),
+        sizes_(call.sizes),
+        mask_(mask),
+        query_(doubles_of(query)),
+        key_(doubles_of(key)),
+        value_(doubles_of(value)),
+        row_(sizes_.Lkv()),
+        bias_(sizes_.Lkv()) {
+    const double factor = round(std::sqrt(call.scale));
+    for (std::vector<double>* numbers : {&query_, &key_}) {
+      for (double& number : *numbers) {
+        number = round(number * factor);
+      }
+    }
+  }
+
+  void run(std::vector<double>& output, std::vector<double>* scores) {
+    for (std::size_t b = 0; b < sizes_.B; ++b) {
+      for (std::size_t h = 0; h < sizes_.Hq; ++h) {
+        for (std::size_t i = 0; i < sizes_.Lq; ++i) {
+          const std::size_t first =
+              ((b * sizes_.Hq + h) * sizes_.Lq + i) * sizes_.Lkv();
+          make_row(b, h, i,
+                   scores == nullptr
+                       ? std::span<double>()
+                       : std::span(*scores).subspan(first, sizes_.Lkv()));
+          weigh(b, h, i, output);
+        }
+      }
+    }
+  }
+
+ private:
+  double round(double x) const { return rounded(x, call_.type); }
+
+  std::size_t key_head(std::size_t b, std::size_t h) const {
+    return b * sizes_.Hkv + h / (sizes_.Hq / sizes_.Hkv);
+  }
+  // Of a row of Q or Y.
+  std::size_t query_row(std::size_t b, std::size_t h, std::size_t i) const {
+    return sizes_.heads_merged ? (b * sizes_.Lq + i) * sizes_.Hq + h
+                               : (b * sizes_.Hq + h) * sizes_.Lq + i;
+  }
+
+  bool allowed(std::size_t b, std::size_t i, std::size_t j) const {
+    const std::int64_t key = static_cast<std::int64_t>(j);
+    const std::int64_t position =
+        static_cast<std::int64_t>(i) + call_.query_starts[b];
+    return !(call_.causal && key > position) &&
+           !(call_.left_window && key < position - *call_.left_window) &&
+           !(call_.right_window && key > position + *call_.right_window) &&
+           (call_.key_lengths.empty() || key < call_.key_lengths[b]);
+  }
+
+  double bias(std::size_t b, std::size_t h, std::size_t i,
+              std::size_t j) const {
+    if (!allowed(b, i, j)) {
+      return kMinusInf;
+    }
+    if (!mask_) {
+      return 0;
+    }
+    const std::size_t at = mask_->offset(b, h, i, j);
+    if (mask_->booleans) {
+      return (*mask_->booleans)[at] != 0 ? 0 : kMinusInf;
+    }
+    return round((*mask_->numbers)[at]);
+  }
+
+  void copy_to(std::span<double> scores, QkOutput stage) const {
+    if (!scores.empty() && call_.qk_output == stage) {
+      std::ranges::copy(row_, scores.begin());
+    }
+  }
+
+  // The attention weights of a query, in row_.
+  void make_row(std::size_t b, std::size_t h, std::size_t i,
+                std::span<double> scores) {
+    const std::span<const double> q =
+        std::span(query_).subspan(query_row(b, h, i) * sizes_.D, sizes_.D);
+    for (std::size_t j = 0; j < sizes_.Lkv(); ++j) {
+      const std::span<const double> k = std::span(key_).subspan(
+          (key_head(b, h) * sizes_.Lkv() + j) * sizes_.D, sizes_.D);
+      double sum = 0;
+      for (std::size_t d = 0; d < sizes_.D; ++d) {
+        sum += q[d] * k[d];
+      }
+      row_[j] = round(sum);
+      bias_[j] = bias(b, h, i, j);
+    }
+    copy_to(scores, QkOutput::raw);
+    if (call_.softcap) {
+      const double cap = round(*call_.softcap);
+      for (double& score : row_) {
+        score = round(round(std::tanh(round(score / cap))) * cap);
+      }
+    }
+    copy_to(scores, QkOutput::softcap);
+    for (std::size_t j = 0; j < row_.size(); ++j) {
+      // By select: a score that is NaN behind the mask stays there.
+      row_[j] = bias_[j] == kMinusInf ? kMinusInf : round(row_[j] + bias_[j]);
+    }
+    copy_to(scores, QkOutput::bias);
+    softmax();
+    copy_to(scores, QkOutput::softmax);
+  }
+
+  // Each step rounded to the type of the softmax, the result to that of the
+  // node. A row without a key becomes 0.
+  void softmax() {
+    const DType type = call_.softmax_type;
+    round_all(row_, type);
+    const auto largest = std::ranges::max_element(row_);
+    if (largest == row_.end() || *largest == kMinusInf) {
+      std::ranges::fill(row_, 0);
+      return;
+    }
+    const double shift = *largest;
+    double sum = 0;
+    for (double& score : row_) {
+      score = rounded(std::exp(rounded(score - shift, type)), type);
+      // ml_dtypes, the arithmetic of the standard's reference, adds bfloat16
+      // one by one; NumPy adds float16 in float32.
+      sum = type == DType::bfloat16 ? rounded(sum + score, type) : sum + score;
+    }
+    sum = rounded(sum, type);
+    for (double& score : row_) {
+      score = round(rounded(score / sum, type));
+    }
+  }
+
+  void weigh(std::size_t b, std::size_t h, std::size_t i,
+             std::vector<double>& output) const {
+    const std::span<double> out =
+        std::span(output).subspan(query_row(b, h, i) * sizes_.Dv, sizes_.Dv);
+    std::ranges::fill(out, 0);
+    for (std::size_t j = 0; j < row_.size(); ++j) {
+      if (bias_[j] == kMinusInf) {
+        continue;  // values behind the mask are not read
+      }
+      const std::span<const double> v = std::span(value_).subspan(
+          (key_head(b, h) * sizes_.Lkv() + j) * sizes_.Dv, sizes_.Dv);
+      for (std::size_t d = 0; d < sizes_.Dv; ++d) {
+        out[d] += row_[j] * v[d];
+      }
+    }
+  }
+
+  const OnnxAttentionCall& call_;
+  const AttentionSizes& sizes_;
+  const std::optional<OnnxAttentionMask>& mask_;
+  std::vector<double> query_;
+  std::vector<double> key_;
+  std::vector<double> value_;
+  std::vector<double> row_;
+  std::vector<double> bias_;
+};
+
+Status store(const std::vector<double>& numbers, Array& into) {
+  auto array = array_from(numbers, std::move(into.shape), into.dtype);
+  HEADWISE_TRY(array);
+  into = *std::move(array);
+  return ok();
+}
+
+}  // namespace
+
+Status attend_in_steps(const OnnxAttentionCall& call,
+                       const std::optional<OnnxAttentionMask>& mask,
+                       const Array& query, const Array& key, const Array& value,
+                       Array& output, Array* scores) {
+  Steps steps(call, mask, query, key, value);
+  std::vector<double> out(element_count(output.shape));
+  std::vector<double> rows(scores == nullptr ? 0
+                                             : element_count(scores->shape));
+  steps.run(out, scores == nullptr ? nullptr : &rows);
+  HEADWISE_TRY(store(out, output));
+  return scores == nullptr ? ok() : store(rows, *scores);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

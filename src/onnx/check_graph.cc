@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "onnx/graph.h"
+#include "onnx/operators.h"
+#include "onnx/shown_text.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
+  const FileSubject subject = graph.subject("read_onnx", node);
+  const OnnxOperator* known = find_operator(node);
+  if (known == nullptr) {
+    return subject.error(
+        ErrorCode::unsupported,
+        "is an operator that headwise does not run" +
+            (node.domain.empty() ? std::string()
+                                 : ", of domain " + shown(node.domain)),
+        "an operator of docs/onnx.md");
+  }
+  if (graph.opset < known->since) {
+    return subject.error(ErrorCode::unsupported,
+                         "is in opset " + std::to_string(graph.opset),
+                         "opset " + std::to_string(known->since) + " to " +
+                             std::to_string(kLastOpset));
+  }
+  for (const OnnxAttribute& attribute : node.attributes) {
+    if (std::ranges::find(known->attributes, attribute.name) ==
+        known->attributes.end()) {
+      return subject.of_entry(shown(attribute.name))
+          .error(ErrorCode::unsupported, "is no attribute that headwise knows");
+    }
+  }
+  return ok();
+}
+
+Status check_counts(const OnnxGraph& graph, const OnnxNode& node) {
+  const FileSubject subject = graph.subject("read_onnx", node);
+  const OnnxOperator& known = *find_operator(node);
+  if (node.inputs.size() > known.inputs) {
+    return subject.bad_data(
+        "has " + std::to_string(node.inputs.size()) + " inputs",
+        "at most " + std::to_string(known.inputs));
+  }
+  for (std::size_t i = 0; i < known.needed; ++i) {
+    if (i >= node.inputs.size() || node.inputs[i].empty()) {
+      return subject.bad_data("has no input " + std::to_string(i),
+                              std::to_string(known.needed) + " inputs");
+    }
+  }
+  if (node.outputs.size() > known.outputs) {
+    return subject.bad_data(
+        "has " + std::to_string(node.outputs.size()) + " outputs",
+        "at most " + std::to_string(known.outputs));
+  }
+  return ok();
+}
+
+// Names of values: each is made once, before it is used.
+class Names {
+ public:
+  explicit Names(const OnnxGraph& graph) : graph_(graph) {
+    for (const auto& [name, array] : graph.initializers) {
+      known_.insert(name);
+    }
+  }
+
+  Status check() {
+    for (const OnnxPort& input : graph_.inputs) {
+      if (!known_.insert(input.name).second) {
+        return file()
+            .of_entry(shown(input.name))
+            .bad_data("is there twice", "one tensor of each name");
+      }
+    }
+    for (const OnnxNode& node : graph_.nodes) {
+      HEADWISE_TRY(check_inputs(node));
+      HEADWISE_TRY(add_outputs(node));
+    }
+    for (const OnnxPort& output : graph_.outputs) {
+      if (!known_.contains(output.name)) {
+        return file()
+            .of_entry(shown(output.name))
+            .bad_data("is made by no node", "an output of a node");
+      }
+    }
+    return ok();
+  }
+
+ private:
+  FileSubject file() const {
+    return {.operation = "read_onnx", .file = graph_.file};
+  }
+
+  Status check_inputs(const OnnxNode& node) const {
+    for (const std::string& input : node.inputs) {
+      if (input.empty() || known_.contains(input)) {
+        continue;
+      }
+      const FileSubject subject =
+          graph_.subject("read_onnx", node).of_entry(shown(input));
+      for (const OnnxNode& later : graph_.nodes) {
+        if (std::ranges::find(later.outputs, input) != later.outputs.end()) {
+          return subject.bad_data(
+              "is made by " + later.label + ", which does not run before it",
+              "nodes in order, without a cycle");
+        }
+      }
+      return subject.bad_data("is made by no node",
+                              "an input, an initializer or an output of an "
+                              "earlier node");
+    }
+    return ok();
+  }
+
+  Status add_outputs(const OnnxNode& node) {
+    for (const std::string& output : node.outputs) {
+      if (!output.empty() && !known_.insert(output).second) {
+        return graph_.subject("read_onnx", node)
+            .of_entry(shown(output))
+            .bad_data("is there twice", "one tensor of each name");
+      }
+    }
+    return ok();
+  }
+
+  const OnnxGraph& graph_;
+  std::set<std::string_view> known_;
+};
+
+}  // namespace
+
+Status check_graph(const OnnxGraph& graph) {
+  if (graph.opset < kFirstOpset || graph.opset > kLastOpset) {
+    return FileSubject{.operation = "read_onnx", .file = graph.file}.error(
+        ErrorCode::unsupported, "is of opset " + std::to_string(graph.opset),
+        "opset 13 to 25");
+  }
+  for (const OnnxNode& node : graph.nodes) {
+    HEADWISE_TRY(check_operator(graph, node));
+    HEADWISE_TRY(check_counts(graph, node));
+  }
+  return Names(graph).check();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

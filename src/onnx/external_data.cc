@@ -1,0 +1,200 @@
+#include "onnx/external_data.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
+#include <vector>
+
+#include "onnx/shown_text.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// An open file or folder.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) {
+      close(number_);
+    }
+  }
+  int number() const { return number_; }
+  void become(int number) {
+    if (number_ >= 0) {
+      close(number_);
+    }
+    number_ = number;
+  }
+
+ private:
+  int number_;
+};
+
+struct Place {
+  std::string_view location;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
+};
+
+Result<std::uint64_t> number_of(std::string_view key, std::string_view text,
+                                const FileSubject& subject) {
+  std::uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return subject.of_entry(std::string(key))
+        .bad_data("is " + shown(text), "a number of bytes");
+  }
+  return number;
+}
+
+Result<Place> place_of(
+    std::span<const std::pair<std::string_view, std::string_view>> fields,
+    const FileSubject& subject) {
+  Place place;
+  for (const auto& [key, value] : fields) {
+    if (key == "location") {
+      place.location = value;
+    } else if (key == "offset") {
+      const auto offset = number_of(key, value, subject);
+      HEADWISE_TRY(offset);
+      place.offset = *offset;
+    } else if (key == "length") {
+      const auto length = number_of(key, value, subject);
+      HEADWISE_TRY(length);
+      place.length = *length;
+    }
+  }
+  return place;
+}
+
+// The names on the way: a path that stays in its folder has plain ones only.
+Result<std::vector<std::string>> names_of(std::string_view location,
+                                          const FileSubject& subject) {
+  std::vector<std::string> names;
+  std::string_view rest = location;
+  while (true) {
+    const std::size_t slash = rest.find('/');
+    const std::string_view name = rest.substr(0, slash);
+    if (name.empty() || name == "." || name == ".." ||
+        name.find_first_of(std::string_view("\\\0", 2)) != name.npos) {
+      return subject.bad_data("has its data in " + shown(location),
+                              "a file in the folder of the model");
+    }
+    names.emplace_back(name);
+    if (slash == rest.npos) {
+      return names;
+    }
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+Error cannot_open(std::string_view location, const FileSubject& subject,
+                  int number) {
+  if (number == ELOOP || number == ENOTDIR) {
+    return subject.bad_data("has its data in " + shown(location),
+                            "a file that no link leads to");
+  }
+  ErrorDetails details{.operation = subject.operation,
+                       .file = subject.file,
+                       .entry = subject.entry + ": " + shown(location),
+                       .system_error = number,
+                       .given = std::generic_category().message(number)};
+  return {ErrorCode::io_error, std::move(details)};
+}
+
+// Name by name, so that no link on the way is followed.
+Status open_in(const std::string& folder, const std::vector<std::string>& names,
+               std::string_view location, const FileSubject& subject,
+               Descriptor& file) {
+  file.become(open(folder.empty() ? "." : folder.c_str(),
+                   O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (std::size_t i = 0; i < names.size() && file.number() >= 0; ++i) {
+    const int kind = i + 1 < names.size() ? O_DIRECTORY : O_NONBLOCK;
+    const int next = openat(file.number(), names[i].c_str(),
+                            O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind);
+    const int number = errno;
+    file.become(next);
+    errno = number;
+  }
+  return file.number() >= 0 ? ok()
+                            : Status(cannot_open(location, subject, errno));
+}
+
+Status check_file(int file, std::uint64_t offset, std::size_t bytes,
+                  std::string_view location, const FileSubject& subject) {
+  struct stat about {};
+  if (fstat(file, &about) != 0) {
+    return cannot_open(location, subject, errno);
+  }
+  if (!S_ISREG(about.st_mode) || about.st_nlink > 1) {
+    return subject.bad_data("has its data in " + shown(location),
+                            "a regular file without a second name");
+  }
+  const auto size = static_cast<std::uint64_t>(about.st_size);
+  if (offset > size || bytes > size - offset) {
+    return subject.bad_data("has its data in " + shown(location) +
+                                ", which has " + std::to_string(size) +
+                                " bytes",
+                            "at least " + std::to_string(bytes) +
+                                " bytes from byte " + std::to_string(offset));
+  }
+  return ok();
+}
+
+Status read_all(int file, std::uint64_t offset, AlignedBytes& data,
+                std::string_view location, const FileSubject& subject) {
+  std::size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t read = pread(file, data.data() + done, data.size() - done,
+                               static_cast<off_t>(offset + done));
+    if (read == 0) {
+      return subject.bad_data("has its data in " + shown(location) +
+                              ", which became shorter while it was read");
+    }
+    if (read < 0 && errno != EINTR) {
+      return cannot_open(location, subject, errno);
+    }
+    done += read > 0 ? static_cast<std::size_t>(read) : 0;
+  }
+  return ok();
+}
+
+}  // namespace
+
+Result<AlignedBytes> read_external(
+    std::span<const std::pair<std::string_view, std::string_view>> fields,
+    std::size_t bytes, const FileSubject& subject,
+    const std::optional<std::string>& folder) {
+  const auto place = place_of(fields, subject);
+  HEADWISE_TRY(place);
+  if (!folder) {
+    return subject.bad_data("has its data in another file",
+                            "a tensor that is in the file itself");
+  }
+  const auto names = names_of(place->location, subject);
+  HEADWISE_TRY(names);
+  if (place->length && *place->length != bytes) {
+    return subject.of_entry("length").bad_data(
+        "is " + std::to_string(*place->length),
+        std::to_string(bytes) + " bytes");
+  }
+  Descriptor file(-1);
+  HEADWISE_TRY(open_in(*folder, *names, place->location, subject, file));
+  HEADWISE_TRY(check_file(file.number(), place->offset, bytes, place->location,
+                          subject));
+  AlignedBytes data(bytes);
+  HEADWISE_TRY(
+      read_all(file.number(), place->offset, data, place->location, subject));
+  return data;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

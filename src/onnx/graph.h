@@ -1,0 +1,59 @@
+// A model as headwise runs it: what its file says, in plain data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "headwise/interop/array.h"
+#include "headwise/interop/file_subject.h"
+#include "headwise/onnx/model.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// What an attribute holds that no operator of headwise takes: a subgraph, a
+// sparse tensor, a type. `what`: "is a subgraph".
+struct OnnxUnreadable {
+  std::string_view what;
+};
+
+struct OnnxAttribute {
+  std::string name;
+  std::variant<OnnxUnreadable, std::int64_t, float, std::string, Array,
+               std::vector<std::int64_t>, std::vector<float>,
+               std::vector<std::string>>
+      value;
+};
+
+struct OnnxNode {
+  std::string name;
+  std::string op;
+  std::string domain;
+  std::vector<std::string> inputs;  // "": left out
+  std::vector<std::string> outputs;
+  std::vector<OnnxAttribute> attributes;
+  std::string label;  // how errors name it: "attn (Attention)", "#3 (Add)"
+};
+
+struct OnnxGraph {
+  std::string file{};
+  std::int64_t opset = 0;  // of the standard operators
+  std::vector<OnnxNode> nodes{};
+  std::vector<OnnxPort> inputs{};  // those without an initializer
+  std::vector<OnnxPort> outputs{};
+  std::map<std::string, Array> initializers{};
+
+  // What errors about a node are about.
+  FileSubject subject(std::string_view operation, const OnnxNode& node) const {
+    return {
+        .operation = std::string(operation), .file = file, .entry = node.label};
+  }
+};
+
+// What can be checked before the model runs: names, order, operators.
+Status check_graph(const OnnxGraph& graph);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,335 @@
+// The only file that includes protobuf and ONNX's messages.
+#include "onnx/messages.h"
+
+#include <google/protobuf/arena.h>
+#include <onnx/onnx_pb.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "headwise/interop/paths.h"
+#include "onnx/shown_text.h"
+#include "onnx/tensor_data.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Messages may take eight times the bytes of their file and this much more: an
+// empty node is two bytes of a file and a hundred in memory.
+constexpr std::size_t kSpareBytes = std::size_t{8} << 20;
+thread_local std::size_t arena_bytes_left = 0;
+
+void* take_block(std::size_t bytes) {
+  if (bytes > arena_bytes_left) {
+    throw std::bad_alloc();
+  }
+  void* block = std::malloc(bytes);
+  if (block == nullptr) {
+    throw std::bad_alloc();
+  }
+  arena_bytes_left -= bytes;
+  return block;
+}
+
+void give_block(void* block, std::size_t /*bytes*/) { std::free(block); }
+
+google::protobuf::ArenaOptions limited_to(std::size_t bytes) {
+  arena_bytes_left = bytes;
+  google::protobuf::ArenaOptions options;
+  options.block_alloc = take_block;
+  options.block_dealloc = give_block;
+  return options;
+}
+
+Result<std::string> bytes_of_file(const FileSubject& subject) {
+  std::error_code unknown;
+  const auto kind = std::filesystem::status(subject.file, unknown).type();
+  if (kind != std::filesystem::file_type::regular &&
+      kind != std::filesystem::file_type::not_found) {
+    return subject.bad_data("is not a regular file");
+  }
+  errno = 0;
+  std::ifstream file(subject.file, std::ios::binary);
+  std::string bytes;
+  if (file) {
+    file.seekg(0, std::ios::end);
+    const auto size = static_cast<std::streamoff>(file.tellg());
+    if (size > std::numeric_limits<std::int32_t>::max()) {
+      return subject.error(ErrorCode::unsupported,
+                           "has " + std::to_string(size) + " bytes",
+                           "less than 2 GiB; larger tensors go into files next "
+                           "to the model");
+    }
+    if (size >= 0) {
+      bytes.resize(static_cast<std::size_t>(size));
+      file.seekg(0);
+      file.read(bytes.data(), size);
+    }
+  }
+  if (!file) {
+    const int number = errno != 0 ? errno : EIO;
+    ErrorDetails details{.operation = subject.operation,
+                         .file = subject.file,
+                         .system_error = number,
+                         .given = std::generic_category().message(number)};
+    return Error(ErrorCode::io_error, std::move(details));
+  }
+  return bytes;
+}
+
+// A message of the arena. Errors: bad_data.
+template <class Message>
+Result<const Message*> parsed(const std::string& bytes,
+                              google::protobuf::Arena& arena,
+                              const FileSubject& subject,
+                              const std::string& expected) {
+  auto* message = google::protobuf::Arena::CreateMessage<Message>(&arena);
+  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return subject.bad_data("is damaged", expected);
+  }
+  return message;
+}
+
+template <class Field>
+auto elements(const Field& field) {
+  return std::span(field.data(), static_cast<std::size_t>(field.size()));
+}
+
+Result<Array> tensor(const onnx::TensorProto& message,
+                     const FileSubject& subject,
+                     const std::optional<std::string>& folder) {
+  TensorFields fields;
+  fields.dims = elements(message.dims());
+  fields.type = message.data_type();
+  if (message.has_raw_data()) {
+    fields.raw = message.raw_data();
+  }
+  fields.floats = elements(message.float_data());
+  fields.int32s = elements(message.int32_data());
+  fields.int64s = elements(message.int64_data());
+  fields.doubles = elements(message.double_data());
+  fields.uint64s = elements(message.uint64_data());
+  fields.in_segments = message.has_segment();
+  fields.external = message.data_location() == onnx::TensorProto::EXTERNAL;
+  for (const auto& entry : message.external_data()) {
+    fields.place.emplace_back(entry.key(), entry.value());
+  }
+  return tensor_of(fields, subject, folder);
+}
+
+Result<OnnxPort> port(const onnx::ValueInfoProto& message,
+                      const FileSubject& file) {
+  const FileSubject subject = file.of_entry(shown(message.name()));
+  OnnxPort port{.name = message.name()};
+  if (!message.has_type()) {
+    return port;
+  }
+  if (!message.type().has_tensor_type()) {
+    return subject.error(ErrorCode::unsupported, "is no tensor", "a tensor");
+  }
+  const auto& type = message.type().tensor_type();
+  port.dtype = dtype_of_onnx(type.elem_type());
+  if (!port.dtype) {
+    return subject.error(
+        ErrorCode::unsupported,
+        "holds elements of type " + onnx_type_name(type.elem_type()),
+        "bool, integers or floating-point numbers");
+  }
+  if (!type.has_shape()) {
+    return port;
+  }
+  port.shape.emplace();
+  for (const auto& dim : type.shape().dim()) {
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
+      port.shape->emplace_back(static_cast<std::size_t>(dim.dim_value()));
+    } else {
+      port.shape->emplace_back(std::nullopt);
+    }
+  }
+  return port;
+}
+
+Result<OnnxAttribute> attribute(const onnx::AttributeProto& message,
+                                const FileSubject& node,
+                                const std::optional<std::string>& folder) {
+  OnnxAttribute result{.name = message.name(), .value = OnnxUnreadable{}};
+  switch (message.type()) {
+    case onnx::AttributeProto::INT:
+      result.value = static_cast<std::int64_t>(message.i());
+      break;
+    case onnx::AttributeProto::FLOAT:
+      result.value = message.f();
+      break;
+    case onnx::AttributeProto::STRING:
+      result.value = message.s();
+      break;
+    case onnx::AttributeProto::INTS:
+      result.value = std::vector<std::int64_t>(message.ints().begin(),
+                                               message.ints().end());
+      break;
+    case onnx::AttributeProto::FLOATS:
+      result.value =
+          std::vector<float>(message.floats().begin(), message.floats().end());
+      break;
+    case onnx::AttributeProto::STRINGS:
+      result.value = std::vector<std::string>(message.strings().begin(),
+                                              message.strings().end());
+      break;
+    case onnx::AttributeProto::TENSOR: {
+      auto held =
+          tensor(message.t(), node.of_entry(shown(message.name())), folder);
+      HEADWISE_TRY(held);
+      result.value = *std::move(held);
+      break;
+    }
+    case onnx::AttributeProto::GRAPH:
+    case onnx::AttributeProto::GRAPHS:
+      result.value = OnnxUnreadable{"is a subgraph"};
+      break;
+    case onnx::AttributeProto::SPARSE_TENSOR:
+    case onnx::AttributeProto::SPARSE_TENSORS:
+      result.value = OnnxUnreadable{"is a sparse tensor"};
+      break;
+    default:
+      result.value = OnnxUnreadable{"is another kind of value"};
+  }
+  return result;
+}
+
+std::string label_of(const onnx::NodeProto& message, int number) {
+  return (message.name().empty() ? "#" + std::to_string(number)
+                                 : shown(message.name())) +
+         " (" + shown(message.op_type()) + ")";
+}
+
+Result<OnnxNode> node(const onnx::NodeProto& message, int number,
+                      const FileSubject& file,
+                      const std::optional<std::string>& folder) {
+  OnnxNode node{.name = message.name(),
+                .op = message.op_type(),
+                .domain = message.domain(),
+                .inputs = {message.input().begin(), message.input().end()},
+                .outputs = {message.output().begin(), message.output().end()},
+                .attributes = {},
+                .label = label_of(message, number)};
+  const FileSubject subject = file.of_entry(node.label);
+  for (const auto& each : message.attribute()) {
+    auto made = attribute(each, subject, folder);
+    HEADWISE_TRY(made);
+    if (const auto* unread = std::get_if<OnnxUnreadable>(&made->value)) {
+      return subject.of_entry(shown(each.name()))
+          .error(ErrorCode::unsupported, std::string(unread->what),
+                 "a number, text or tensor");
+    }
+    node.attributes.push_back(*std::move(made));
+  }
+  return node;
+}
+
+// The version of the standard operators that the model asks for.
+Result<std::int64_t> opset_of(const onnx::ModelProto& model,
+                              const FileSubject& subject) {
+  for (const auto& import : model.opset_import()) {
+    if (import.domain().empty() || import.domain() == "ai.onnx") {
+      return static_cast<std::int64_t>(import.version());
+    }
+  }
+  return subject.bad_data("names no operator set", "opset 13 to 25");
+}
+
+Status add_initializers(const onnx::GraphProto& message,
+                        const FileSubject& subject,
+                        const std::optional<std::string>& folder,
+                        OnnxGraph& graph) {
+  if (message.sparse_initializer_size() > 0) {
+    return subject
+        .of_entry(shown(message.sparse_initializer(0).values().name()))
+        .error(ErrorCode::unsupported, "is a sparse tensor", "a plain tensor");
+  }
+  for (const auto& each : message.initializer()) {
+    const FileSubject entry = subject.of_entry(shown(each.name()));
+    auto made = tensor(each, entry, folder);
+    HEADWISE_TRY(made);
+    if (!graph.initializers.emplace(each.name(), *std::move(made)).second) {
+      return entry.bad_data("is there twice", "one tensor of each name");
+    }
+  }
+  return ok();
+}
+
+Status add_ports(const onnx::GraphProto& message, const FileSubject& subject,
+                 OnnxGraph& graph) {
+  for (const auto& each : message.input()) {
+    if (graph.initializers.contains(each.name())) {
+      continue;
+    }
+    auto made = port(each, subject);
+    HEADWISE_TRY(made);
+    graph.inputs.push_back(*std::move(made));
+  }
+  for (const auto& each : message.output()) {
+    auto made = port(each, subject);
+    HEADWISE_TRY(made);
+    graph.outputs.push_back(*std::move(made));
+  }
+  return ok();
+}
+
+Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
+                           const FileSubject& subject) {
+  if (!model.has_graph()) {
+    return subject.bad_data("has no graph", "an ONNX model");
+  }
+  OnnxGraph graph{.file = subject.file};
+  const auto opset = opset_of(model, subject);
+  HEADWISE_TRY(opset);
+  graph.opset = *opset;
+  const std::optional<std::string> folder = folder_of(subject.file);
+  HEADWISE_TRY(add_initializers(model.graph(), subject, folder, graph));
+  HEADWISE_TRY(add_ports(model.graph(), subject, graph));
+  for (int i = 0; i < model.graph().node_size(); ++i) {
+    auto made = node(model.graph().node(i), i, subject, folder);
+    HEADWISE_TRY(made);
+    graph.nodes.push_back(*std::move(made));
+  }
+  return graph;
+}
+
+std::size_t most_bytes(const std::string& file) {
+  return 8 * file.size() + kSpareBytes;
+}
+
+}  // namespace
+
+Result<OnnxGraph> read_graph(const std::string& path) {
+  const FileSubject subject{.operation = "read_onnx", .file = path};
+  const auto bytes = bytes_of_file(subject);
+  HEADWISE_TRY(bytes);
+  google::protobuf::Arena arena(limited_to(most_bytes(*bytes)));
+  const auto model =
+      parsed<onnx::ModelProto>(*bytes, arena, subject, "an ONNX model");
+  HEADWISE_TRY(model);
+  return graph_of(**model, subject);
+}
+
+Result<Array> read_tensor_message(const std::string& path) {
+  const FileSubject subject{.operation = "read_onnx", .file = path};
+  const auto bytes = bytes_of_file(subject);
+  HEADWISE_TRY(bytes);
+  google::protobuf::Arena arena(limited_to(most_bytes(*bytes)));
+  const auto message =
+      parsed<onnx::TensorProto>(*bytes, arena, subject, "a tensor of ONNX");
+  HEADWISE_TRY(message);
+  return tensor(**message, subject, std::nullopt);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,89 @@
+// One node while it runs: its inputs, its attributes, and what errors about
+// them say.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "headwise/interop/file_subject.h"
+#include "headwise/run/executor.h"
+#include "onnx/graph.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+class NodeCall {
+ public:
+  // An input that the node leaves out is null.
+  NodeCall(const OnnxGraph& graph, const OnnxNode& node,
+           std::span<const Array* const> inputs, const Executor* executor)
+      : graph_(graph), node_(node), inputs_(inputs), executor_(executor) {}
+
+  std::int64_t opset() const { return graph_.opset; }
+  const Executor* executor() const { return executor_; }
+
+  bool has(std::size_t input) const {
+    return input < inputs_.size() && inputs_[input] != nullptr;
+  }
+  // Only one that the node has; the table of operators says which it must.
+  const Array& in(std::size_t input) const { return *inputs_[input]; }
+  std::size_t input_count() const { return inputs_.size(); }
+  std::size_t output_count() const { return node_.outputs.size(); }
+  bool wants(std::size_t output) const {
+    return output < node_.outputs.size() && !node_.outputs[output].empty();
+  }
+
+  FileSubject subject() const { return graph_.subject("run_onnx", node_); }
+  FileSubject input(std::size_t i) const;
+  FileSubject attribute(std::string_view name) const {
+    return subject().of_entry(std::string(name));
+  }
+  // shape_mismatch about an input: "has shape (2, 3), expected (2, 4)".
+  Error wrong_shape(std::size_t i, std::string expected) const;
+
+  const OnnxAttribute* find(std::string_view name) const;
+  Result<std::int64_t> integer(std::string_view name,
+                               std::int64_t otherwise) const;
+  // 0 or 1.
+  Result<bool> flag(std::string_view name) const;
+  Result<std::optional<double>> number(std::string_view name) const;
+  Result<std::string> text(std::string_view name,
+                           std::string_view otherwise) const;
+  Result<std::optional<std::vector<std::int64_t>>> integers(
+      std::string_view name) const;
+  // An axis of a tensor with that many; negative ones count from the end.
+  Result<std::size_t> axis(std::string_view name, std::int64_t otherwise,
+                           std::size_t rank) const;
+  // The same for a number from elsewhere.
+  Result<std::size_t> axis_of(std::int64_t given, std::size_t rank,
+                              const FileSubject& about) const;
+
+ private:
+  const OnnxGraph& graph_;
+  const OnnxNode& node_;
+  std::span<const Array* const> inputs_;
+  const Executor* executor_;
+};
+
+// What a node makes: one array per output, in order. Outputs that the node does
+// not name may be left empty.
+using Outputs = std::vector<Array>;
+
+// The one output of most operators.
+inline Result<Outputs> one(Array array) {
+  Outputs outputs;
+  outputs.push_back(std::move(array));
+  return outputs;
+}
+inline Result<Outputs> one(Result<Array> array) {
+  HEADWISE_TRY(array);
+  return one(*std::move(array));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,43 @@
+// Elements of arrays as numbers: floating-point types as double, which holds
+// each of them exactly, and integers as int64 (uint64 as the same bits).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "headwise/base/dtype.h"
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+constexpr bool is_floating(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16 ||
+         dtype == DType::float32 || dtype == DType::float64;
+}
+constexpr bool is_integer(DType dtype) {
+  return !is_floating(dtype) && dtype != DType::boolean;
+}
+
+// Of any type; true is 1.
+std::vector<double> doubles_of(const Array& array);
+// Of integers and booleans.
+std::vector<std::int64_t> integers_of(const Array& array);
+
+// The nearest number of a type; beyond its range infinity. Of floating-point
+// types.
+double rounded(double number, DType dtype);
+void round_all(std::span<double> numbers, DType dtype);
+
+// Each number rounded once, to a floating-point type.
+Result<Array> array_from(std::span<const double> numbers,
+                         std::vector<std::size_t> shape, DType dtype);
+// Each number modulo the range of an integer type, as C does; 0 is false.
+Result<Array> array_from(std::span<const std::int64_t> numbers,
+                         std::vector<std::size_t> shape, DType dtype);
+
+std::size_t element_count(std::span<const std::size_t> shape);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,377 @@
+"""`headwise onnx-run`: ONNX's own cases, where tensors come from and go to, and
+what is refused."""
+import json
+import math
+import os
+import pathlib
+import struct
+
+import cli_case
+import onnx_file as onnx
+from cli_case import BAD_INPUT, CliTest, npy_bytes, read_npy
+from params_case import npz_bytes
+
+CHECK_FAILED = 1
+Q, K, V = (1, 1, 2, 2), (1, 1, 3, 2), (1, 1, 3, 2)
+
+
+def numbers(shape, seed=0):
+    return [((n * 37 + 11 + seed) % 101) / 50 - 1
+            for n in range(math.prod(shape))]
+
+
+def attention_model(inputs=("Q", "K", "V"), outputs=("Y",), opset=23, more=b"",
+                    initializers=(), kind=onnx.FLOAT, **attributes):
+    ports = [onnx.port(name, kind=kind) for name in inputs
+             if name and name != "held"]
+    return onnx.model(
+        [onnx.node("Attention", inputs, outputs, name="attn", **attributes)],
+        ports, [onnx.port(name, kind=kind) for name in outputs if name],
+        initializers, opset, more)
+
+
+class OnnxCase(CliTest):
+    def put_model(self, data, name="model.onnx"):
+        (self.folder / name).write_bytes(data)
+        return name
+
+    def put_data(self, **tensors):
+        (self.folder / "data").mkdir(exist_ok=True)
+        for name, data in tensors.items():
+            (self.folder / "data" / name.replace("__", ".")).write_bytes(data)
+
+    def put_inputs(self):
+        self.put_data(input_0__pb=onnx.tensor("Q", Q, numbers(Q)),
+                      input_1__pb=onnx.tensor("K", K, numbers(K, 1)),
+                      input_2__pb=onnx.tensor("V", V, numbers(V, 2)))
+
+    def onnx_run(self, *more):
+        return self.succeed("onnx-run", "model.onnx", "--data", "data", *more)
+
+    def refuse(self, message, data, *more):
+        self.put_model(data)
+        return self.fail_with(BAD_INPUT, message, "onnx-run", "model.onnx",
+                              "--data", "data", *more)
+
+
+class FixturesTest(OnnxCase):
+    def cases(self):
+        folder = pathlib.Path(
+            os.environ.get("HEADWISE_FIXTURES", cli_case.FIXTURES)) / "onnx"
+        cases = sorted(path.parent for path in folder.glob("*/model.onnx"))
+        if not cases:
+            self.skipTest(f"no cases in {folder}")
+        return cases
+
+    def test_every_case_at_a_tenth_of_its_tolerance(self):
+        for case in self.cases():
+            told = json.loads((case / "case.json").read_text())["tensors"]
+            inputs = case / "test_data_set_0"
+            with self.subTest(case.name):
+                self.succeed("onnx-run", case / "model.onnx", "--data", inputs,
+                             "--out", case.name)
+                self.check_outputs(case, told)
+
+    def check_outputs(self, case, told):
+        sixteen_bit = "bf16" in case.name or any(
+            each["dtype"] == "float16" for each in told.values())
+        strict = 1 if sixteen_bit else 10
+        wanted = sorted(each["file"] for each in told.values()
+                        if each["role"] == "output")
+        self.assertTrue(wanted)
+        for file in wanted:
+            data = (case / file).read_bytes()
+            shape, want = read_npy_of_case(data)
+            out = self.folder / case.name / pathlib.Path(file).name
+            got_shape, got = read_npy(out)
+            self.assertEqual(got_shape, shape)
+            for n, (g, w) in enumerate(zip(got, want)):
+                close = g == w or math.isnan(g) and math.isnan(w) or \
+                    abs(g - w) <= (1e-7 + 1e-3 * abs(w)) / strict
+                self.assertTrue(close, (file, n, g, w))
+
+
+def read_npy_of_case(data):
+    """(shape, numbers) of float32 or float16."""
+    length, = struct.unpack("<H", data[8:10])
+    header = eval(data[10:10 + length], {"__builtins__": {}})
+    letter = {"<f4": "f", "<f2": "e"}[header["descr"]]
+    count = math.prod(header["shape"])
+    return header["shape"], struct.unpack(f"<{count}{letter}",
+                                          data[10 + length:])
+
+
+class DataTest(OnnxCase):
+    def expected(self):
+        """softmax(Q K^T / sqrt(2)) V by plain loops."""
+        q, k, v = numbers(Q), numbers(K, 1), numbers(V, 2)
+        out = []
+        for i in range(2):
+            row = [math.exp(sum(q[i * 2 + d] * k[j * 2 + d] for d in range(2)) /
+                            math.sqrt(2)) for j in range(3)]
+            out += [sum(row[j] * v[j * 2 + d] for j in range(3)) / sum(row)
+                    for d in range(2)]
+        return out
+
+    def test_outputs_are_files_in_the_order_of_the_graph(self):
+        self.put_model(attention_model(outputs=("Y", "", "", "scores"),
+                                       qk_matmul_output_mode=3))
+        self.put_inputs()
+        text = self.onnx_run("--out", "deep/out")
+        self.assertEqual(text, "Y (1, 1, 2, 2) float32\n"
+                               "scores (1, 1, 2, 3) float32\n")
+        shape, got = read_npy(self.folder / "deep/out/output_0.npy")
+        self.assertEqual(shape, (1, 1, 2, 2))
+        for g, w in zip(got, self.expected()):
+            self.assertAlmostEqual(g, w, delta=1e-6)
+        shape, got = read_npy(self.folder / "deep/out/output_1.npy")
+        self.assertEqual(shape, (1, 1, 2, 3))
+        self.assertAlmostEqual(sum(got[:3]), 1, delta=1e-6)
+
+    def test_the_same_inputs_from_every_kind_of_file(self):
+        self.put_model(attention_model())
+        self.put_inputs()
+        self.onnx_run("--out", "pb")
+        for file in (self.folder / "data").iterdir():
+            file.unlink()
+        self.put_data(input_0__npy=npy_bytes(Q, numbers(Q)),
+                      input_1__npy=npy_bytes(K, numbers(K, 1)),
+                      input_2__npy=npy_bytes(V, numbers(V, 2)))
+        self.onnx_run("--out", "npy")
+        tensors = {name: ("float32", shape, struct.pack(
+            f"<{math.prod(shape)}f", *numbers(shape, seed)))
+                   for name, shape, seed in (("Q", Q, 0), ("input_1", K, 1),
+                                             ("V", V, 2))}
+        (self.folder / "in.npz").write_bytes(npz_bytes(tensors))
+        self.succeed("onnx-run", "model.onnx", "--data", "in.npz", "--out",
+                     "npz")
+        want = (self.folder / "pb/output_0.npy").read_bytes()
+        for folder in ("npy", "npz"):
+            self.assertEqual(
+                (self.folder / folder / "output_0.npy").read_bytes(), want)
+
+    def test_a_difference_is_exit_code_1_and_names_the_largest(self):
+        self.put_model(attention_model())
+        self.put_inputs()
+        want = self.expected()
+        self.put_data(output_0__pb=onnx.tensor("Y", Q, want))
+        self.assertIn("as expected", self.onnx_run())
+        want[3] += 0.25
+        self.put_data(output_0__pb=onnx.tensor("Y", Q, want))
+        done = self.run_it("onnx-run", "model.onnx", "--data", "data")
+        self.assertEqual(done.returncode, CHECK_FAILED)
+        self.assertIn("1 of 4 elements differ; the largest difference is 0.25 "
+                      "at (0, 0, 1, 1)", done.stdout.decode())
+        self.assertEqual(done.stderr.decode(),
+                         "headwise: 1 of 1 outputs differ, most Y\n")
+        done = self.run_it("onnx-run", "model.onnx", "--data", "data", "--json")
+        self.assertEqual(done.returncode, CHECK_FAILED)
+        output = json.loads(done.stdout)["outputs"][0]
+        self.assertEqual(output["differing_elements"], 1)
+        self.assertAlmostEqual(output["largest_difference"], 0.25, delta=1e-6)
+        self.assertEqual(output["at"], [0, 0, 1, 1])
+
+    def test_a_short_mask_hides_the_keys_beyond_it(self):
+        self.put_inputs()
+        mask = onnx.tensor("held", (2, 2), [0.0] * 4)
+        for opset, allowed in ((24, True), (23, False)):
+            data = attention_model(("Q", "K", "V", "held"), opset=opset,
+                                   initializers=[mask])
+            if allowed:
+                self.put_model(data)
+                self.onnx_run("--out", "out")
+            else:
+                self.refuse("attn (Attention): held has shape (2, 2), expected "
+                            "axes that are broadcast to (B, Hq, Lq, Lkv) = "
+                            "(1, 1, 2, 3)", data)
+        q, k, v = numbers(Q), numbers(K, 1), numbers(V, 2)
+        row = [math.exp(sum(q[d] * k[j * 2 + d] for d in range(2)) /
+                        math.sqrt(2)) for j in range(2)]
+        want = (row[0] * v[0] + row[1] * v[2]) / sum(row)
+        _, got = read_npy(self.folder / "out/output_0.npy")
+        self.assertAlmostEqual(got[0], want, delta=1e-6)
+
+    def test_bfloat16_comes_from_float32_and_goes_to_it(self):
+        self.put_model(attention_model(kind=onnx.BFLOAT16))
+        self.put_data(input_0__npy=npy_bytes(Q, numbers(Q)),
+                      input_1__npy=npy_bytes(K, numbers(K, 1)),
+                      input_2__npy=npy_bytes(V, numbers(V, 2)))
+        self.onnx_run("--out", "out")
+        _, got = read_npy(self.folder / "out/output_0.npy")
+        for g, w in zip(got, self.expected()):
+            self.assertAlmostEqual(g, w, delta=0.02)
+        self.assertTrue(any(abs(g - w) > 1e-5
+                            for g, w in zip(got, self.expected())))
+
+
+class RefusalsTest(OnnxCase):
+    def setUp(self):
+        super().setUp()
+        self.put_inputs()
+
+    def test_graphs(self):
+        ports = [onnx.port(name) for name in "QKV"]
+        out = [onnx.port("Y")]
+        run = onnx.node("Attention", ["Q", "K", "V"], ["Y"], name="attn")
+
+        def graph(*nodes, opset=23, **options):
+            return onnx.model(nodes, ports, out, opset=opset, **options)
+        for message, data in (
+                ("#1 (Foo) is an operator that headwise does not run",
+                 graph(run, onnx.node("Foo", ["Y"], ["Z"]))),
+                ("of domain com.x", graph(
+                    onnx.node("Attention", ["Q", "K", "V"], ["Y"],
+                              domain="com.x"))),
+                ("attn (Attention) is in opset 22", graph(run, opset=22)),
+                ("is of opset 26, expected opset 13 to 25",
+                 graph(run, opset=26)),
+                ("a (Attention): y is made by b (Attention), which does not run "
+                 "before it", graph(
+                     onnx.node("Attention", ["y", "K", "V"], ["Y"], name="a"),
+                     onnx.node("Attention", ["Y", "K", "V"], ["y"], name="b"))),
+                ("attn (Attention): W is made by no node", graph(
+                    onnx.node("Attention", ["Q", "K", "W"], ["Y"],
+                              name="attn"))),
+                ("Y is there twice", graph(run, run)),
+                ("Y is made by no node", graph()),
+                ("attn (Attention) has no input 2", graph(
+                    onnx.node("Attention", ["Q", "K"], ["Y"], name="attn"))),
+                ("attn (Attention): body is a subgraph", graph(
+                    onnx.node("Attention", ["Q", "K", "V"], ["Y"], name="attn",
+                              raw_attributes=[onnx.field(1, "body") +
+                                              onnx.field(6, b"") +
+                                              onnx.field(20, 5)]))),
+                ("attn (Attention): heads is no attribute that headwise knows",
+                 graph(onnx.node("Attention", ["Q", "K", "V"], ["Y"],
+                                 name="attn", heads=2))),
+                ("s is a sparse tensor", graph(run, more=onnx.field(
+                    15, onnx.field(1, onnx.tensor("s", [1], [1.0])))))):
+            with self.subTest(message):
+                self.refuse(message, data)
+
+    def test_tensors(self):
+        def held(tensor):
+            return attention_model(("Q", "K", "V", "held"),
+                                   initializers=[tensor])
+        for message, tensor in (
+                ("held holds elements of type string", onnx.tensor(
+                    "held", [1], kind=onnx.STRING, raw=b"\0")),
+                ("held has 8 bytes of data, expected 24 for (2, 3) float32",
+                 onnx.tensor("held", (2, 3), raw=bytes(8))),
+                ("held has an axis of extent -1",
+                 onnx.tensor("held", (-1,), [1.0])),
+                ("held is too large", onnx.tensor(
+                    "held", (2 ** 62, 2 ** 62), [1.0])),
+                ("held has 9 axes", onnx.tensor("held", [1] * 9, [1.0])),
+                ("held has 0 bytes of data, expected 4611686018427387904",
+                 onnx.tensor("held", (2 ** 60,)))):
+            with self.subTest(message):
+                self.refuse(message, held(tensor))
+
+    def test_damaged_files(self):
+        data = attention_model()
+        for length in range(0, len(data), 7):
+            self.put_model(data[:length])
+            done = self.run_it("onnx-run", "model.onnx", "--data", "data")
+            self.assertEqual(done.returncode, BAD_INPUT, (length, done))
+        # Two bytes of a file, and a message in memory: two million of them.
+        empty_nodes = onnx.field(7, b"\x0a\x00" * 2_000_000)
+        self.put_model(empty_nodes)
+        done = self.run_it("onnx-run", "model.onnx", "--data", "data")
+        self.assertEqual(done.returncode, cli_case.OUT_OF_RESOURCES, done)
+
+    def test_attention_of_wrong_shapes_and_attributes(self):
+        for message, options in (
+                ("attn (Attention): is_causal is 2", {"is_causal": 2}),
+                ("attn (Attention): scale is -1", {"scale": -1.0}),
+                ("attn (Attention): scale is of another kind", {"scale": 1}),
+                ("attn (Attention): softcap is -1", {"softcap": -1.0}),
+                ("attn (Attention): qk_matmul_output_mode is 4",
+                 {"qk_matmul_output_mode": 4}),
+                ("attn (Attention): softmax_precision is 7",
+                 {"softmax_precision": 7}),
+                ("attn (Attention): left_window_size is given in opset 23",
+                 {"left_window_size": 1}),
+                ("attn (Attention): left_window_size is -2",
+                 {"left_window_size": -2, "opset": 25}),
+                ("attn (Attention): q_num_heads is 1, expected no number of "
+                 "heads", {"q_num_heads": 1, "opset": 25}),
+                ("attn (Attention): q_num_heads is 2",
+                 {"q_num_heads": 2}),
+                ("attn (Attention): V is given alone",
+                 {"inputs": ("Q", "K", "V", "", "V")}),
+                ("attn (Attention): Q is given in opset 23", {
+                    "inputs": ("Q", "K", "V", "", "", "", "Q")}),
+                ("attn (Attention): Q holds float32 elements, expected int64", {
+                    "inputs": ("Q", "K", "V", "", "", "", "Q"), "opset": 24})):
+            with self.subTest(message):
+                data = attention_model(**options) if "inputs" not in options \
+                    else onnx.model(
+                        [onnx.node("Attention", options["inputs"], ["Y"],
+                                   name="attn")],
+                        [onnx.port(name) for name in "QKV"], [onnx.port("Y")],
+                        opset=options.get("opset", 23))
+                self.refuse(message, data)
+        self.put_data(input_1__pb=onnx.tensor("K", (1, 1, 3, 4),
+                                              numbers((1, 1, 3, 4))))
+        self.refuse("attn (Attention): K has shape (1, 1, 3, 4), expected "
+                    "(1, 1, 3, 2)", attention_model())
+
+    def test_inputs_that_are_not_there_or_not_as_declared(self):
+        (self.folder / "data/input_1.pb").unlink()
+        self.put_model(attention_model())
+        done = self.run_it("onnx-run", "model.onnx", "--data", "data")
+        self.assertIn("--data has no input 1, which is K",
+                      done.stderr.decode())
+        self.put_data(input_1__pb=onnx.tensor("K", K, [1] * 6, onnx.INT64))
+        self.refuse("K holds int64 elements, expected float32 as the model "
+                    "declares it", attention_model())
+
+    def test_external_data_stays_in_the_folder_of_the_model(self):
+        good = b"".join(map(lambda _: b"\0\0\0\0", range(6)))
+        (self.folder / "sub").mkdir()
+        for name in ("mask.bin", "sub/mask.bin", "other.bin"):
+            (self.folder / name).write_bytes(good)
+        (self.folder / "link.bin").symlink_to("mask.bin")
+        (self.folder / "linked").symlink_to("sub")
+        os.link(self.folder / "other.bin", self.folder / "hard.bin")
+
+        def held(**place):
+            return attention_model(("Q", "K", "V", "held"), initializers=[
+                onnx.external("held", (2, 3), place)])
+        for place in ("mask.bin", "sub/mask.bin"):
+            self.put_model(held(location=place, offset=0, length=24))
+            self.onnx_run()
+        above = f"../{self.folder.name}/mask.bin"
+        for message, place in (
+                ("expected a file in the folder of the model", above),
+                ("expected a file in the folder of the model",
+                 "sub/../mask.bin"),
+                ("expected a file in the folder of the model", "./mask.bin"),
+                ("expected a file in the folder of the model",
+                 str(self.folder / "mask.bin")),
+                ("expected a file in the folder of the model", ""),
+                ("expected a file that no link leads to", "link.bin"),
+                ("expected a file that no link leads to", "linked/mask.bin"),
+                ("expected a regular file without a second name", "hard.bin"),
+                ("expected a regular file without a second name", "sub"),
+                ("No such file", "missing.bin")):
+            with self.subTest(place):
+                self.refuse(message, held(location=place))
+        for message, place in (
+                ("which has 24 bytes, expected at least 24 bytes from byte 4",
+                 {"offset": 4}),
+                ("held: offset is -1", {"offset": -1}),
+                ("expected at least 24 bytes from byte "
+                 "18446744073709551615", {"offset": 2 ** 64 - 1}),
+                ("held: length is 23", {"length": 23})):
+            with self.subTest(message):
+                self.refuse(message, held(location="mask.bin", **place))
+
+    def test_tensor_files_have_no_external_data(self):
+        self.put_data(input_0__pb=onnx.external("Q", Q, {"location": "x"}))
+        self.refuse("has its data in another file", attention_model())
+
+
+if __name__ == "__main__":
+    cli_case.main()
