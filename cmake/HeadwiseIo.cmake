@@ -130,8 +130,10 @@ target_sources(headwise_io
     src/distribute/layer_shard_backward.cc
     src/distribute/sequence_decode.cc
     src/distribute/chunks.cc
+    src/distribute/append_tokens.cc
     src/distribute/checked_context.cc
     src/distribute/feature_shares.cc
+    src/distribute/checked_step.cc
     src/distribute/forward_rows.cc
     src/distribute/gradient_rows.cc
     src/distribute/rank_heads.cc

@@ -346,17 +346,6 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
   return check_memory(operation, inputs, {}, outputs);
 }
 
-Status check_cached_call(std::string_view operation, const AttentionSpec& spec,
-                         const CallTypes& types,
-                         std::span<const CallArgument> inputs,
-                         std::span<const CallArgument> appended,
-                         std::span<const CallArgument> outputs) {
-  const TensorCheck check(operation, spec, types);
-  HEADWISE_TRY(check.inputs(inputs));
-  HEADWISE_TRY(check.outputs(outputs));
-  return check_memory(operation, inputs, appended, outputs);
-}
-
 template <class T>
 Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
                                     const AttentionGradientsOf<T>& gradients,
@@ -393,3 +382,18 @@ HEADWISE_BACKWARD_SPEC(Float16)
 #undef HEADWISE_BACKWARD_SPEC
 
 }  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
+Status check_cached_call(std::string_view operation, const AttentionSpec& spec,
+                         const CallTypes& types,
+                         std::span<const CallArgument> inputs,
+                         std::span<const CallArgument> appended,
+                         std::span<const CallArgument> outputs) {
+  const TensorCheck check(operation, spec, types);
+  HEADWISE_TRY(check.inputs(inputs));
+  HEADWISE_TRY(check.outputs(outputs));
+  return check_memory(operation, inputs, appended, outputs);
+}
+
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -42,6 +42,12 @@ Status check_call(std::string_view operation, const AttentionSpec& spec,
                   const CallTypes& types, std::span<const CallArgument> inputs,
                   std::span<const CallArgument> outputs);
 
+}  // namespace headwise::inline HEADWISE_ABI
+
+// headwise::io calls it, too.
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
+
 // The same over a cache, whose tokens were checked already. The outputs share
 // no memory with what is appended either.
 Status check_cached_call(std::string_view operation, const AttentionSpec& spec,
@@ -49,6 +55,13 @@ Status check_cached_call(std::string_view operation, const AttentionSpec& spec,
                          std::span<const CallArgument> inputs,
                          std::span<const CallArgument> appended,
                          std::span<const CallArgument> outputs);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::check_cached_call;
 
 // Whether no sequence is longer than those of `shape`. Errors: out_of_range.
 Status check_longest(std::string_view operation, const AttentionShape& shape,

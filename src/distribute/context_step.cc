@@ -7,249 +7,18 @@
 #include <vector>
 
 #include "attention/check_parts.h"
-#include "base/check.h"
 #include "decode/decode_part.h"
+#include "distribute/append_tokens.h"
 #include "distribute/call_digest.h"
+#include "distribute/checked_step.h"
 #include "distribute/context_links.h"
 #include "distribute/copy_rows.h"
 #include "distribute/or_abort.h"
-#include "distribute/rank_tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 using internal::part_along;
-
-// The numbers that the spec of a step looks at.
-struct StepNumbers {
-  std::vector<std::int64_t> queries = {0};  // offsets (B + 1)
-  std::vector<std::int64_t> keys = {0};     // offsets (B + 1)
-  std::vector<std::int64_t> starts{};       // the lengths before the step (B)
-};
-
-TensorView<const std::int64_t, 1> view_of(
-    const std::vector<std::int64_t>& numbers) {
-  return {numbers.data(), {numbers.size()}};
-}
-
-// ---- Checks ----
-
-Status check_options(const AttentionOptions& options,
-                     const OperationOptions& operation_options) {
-  HEADWISE_TRY(check_rank_options(kContextCache, options, operation_options));
-  if (options.offsets.ragged()) {
-    return value_error(kContextCache, "offsets", "given",
-                       "none: they are an argument of each run");
-  }
-  if (options.query_start.given()) {
-    return value_error(kContextCache, "query_start", "given",
-                       "none: queries begin at the length of their sequence");
-  }
-  return operation_options.added_keys.bias_k.data() == nullptr &&
-                 !operation_options.added_keys.zero_attn
-             ? ok()
-             : Status(value_error(kContextCache, "added_keys", "given",
-                                  "none with a cache", ErrorCode::unsupported));
-}
-
-std::string place_in_ids(std::size_t n) {
-  return "ids[" + std::to_string(n) + "]";
-}
-
-Status check_ids(const ContextSequences& sequences,
-                 std::span<const SequenceId> ids) {
-  for (std::size_t n = 0; n < ids.size(); ++n) {
-    HEADWISE_TRY(sequences.check(ids[n], kContextCache, place_in_ids(n)));
-    const auto same = std::ranges::find(ids.first(n), ids[n]);
-    if (same != ids.first(n).end()) {
-      const auto earlier = static_cast<std::size_t>(same - ids.begin());
-      return value_error(kContextCache, place_in_ids(n),
-                         "the sequence of " + place_in_ids(earlier),
-                         "each sequence once");
-    }
-  }
-  return ok();
-}
-
-template <class T>
-Status check_tensors(const ContextCacheState& state,
-                     const ContextStep<T>& step) {
-  const KvCacheOptions& stored = state.options.rank;
-  const std::size_t B = step.ragged() ? 1 : step.ids.size();
-  const std::size_t L = step.query.extent(1);
-  const std::size_t Hq = step.query.extent(2);
-  HEADWISE_TRY(check_shape(kContextCache, "query", step.query.extents(),
-                           "(B, L, Hq, D)", {{B, L, Hq, stored.head_dim}}));
-  HEADWISE_TRY(check_shape(kContextCache, "key", step.key.extents(),
-                           "(B, L, Hkv, D)",
-                           {{B, L, stored.num_kv_heads, stored.head_dim}}));
-  HEADWISE_TRY(check_shape(kContextCache, "value", step.value.extents(),
-                           "(B, L, Hkv, Dv)",
-                           {{B, L, stored.num_kv_heads, stored.v_head_dim}}));
-  HEADWISE_TRY(check_shape(kContextCache, "output", step.output.extents(),
-                           "(B, L, Hq, Dv)", {{B, L, Hq, stored.v_head_dim}}));
-  if (!step.ragged()) {
-    return ok();
-  }
-  HEADWISE_TRY(check_shape(kContextCache, "offsets", step.offsets.extents(),
-                           "(B + 1)", {{step.ids.size() + 1}}));
-  return Offsets(step.offsets).check(L, L, kContextCache);
-}
-
-// Calls body(sequence, share, rows) for each share that gets some of the tokens
-// of sequence n of the step, and for the rows of the step that it gets.
-template <class T, class Body>
-Status for_new_tokens(const ContextSequences& sequences,
-                      const ContextStep<T>& step, std::size_t n,
-                      const Body& body) {
-  const std::size_t before = sequences[step.ids[n]].length;
-  const std::size_t after = before + step.count(n);
-  std::size_t share = sequences.shares_of(before + 1) - 1;
-  for (; before != after && share < sequences.shares_of(after); ++share) {
-    const PartRange added = ContextSequences::common(
-        sequences.tokens_of(share, after), {before, after - before});
-    HEADWISE_TRY(body(share, PartRange{added.first - before, added.count}));
-  }
-  return ok();
-}
-
-// Errors: out_of_range if this rank has too few free pages.
-template <class T>
-Status check_room(const ContextCacheState& state, const ContextStep<T>& step) {
-  const ContextSequences& sequences = state.sequences;
-  const std::size_t page = state.options.rank.page_size;
-  std::size_t needed = 0;
-  for (std::size_t n = 0; n < step.ids.size(); ++n) {
-    const ContextSequence& sequence = sequences[step.ids[n]];
-    const std::size_t after = sequence.length + step.count(n);
-    HEADWISE_TRY(for_new_tokens(
-        sequences, step, n, [&](std::size_t share, const PartRange&) {
-          const auto pages = [&](std::size_t length) {
-            return (sequences.tokens_of(share, length).count + page - 1) / page;
-          };
-          needed += sequences.rank_of(sequence, share) == state.rank
-                        ? pages(after) - pages(sequence.length)
-                        : 0;
-          return ok();
-        }));
-  }
-  const std::size_t free = state.cache.free_pages();
-  return needed <= free ? ok()
-                        : Status(argument_error(
-                              kContextCache, "key",
-                              "needs " + std::to_string(needed) + " pages",
-                              "at most the " + std::to_string(free) +
-                                  " free pages of the cache",
-                              ErrorCode::out_of_range));
-}
-
-template <class T>
-StepNumbers numbers_of(const ContextSequences& sequences,
-                       const ContextStep<T>& step) {
-  StepNumbers numbers;
-  for (std::size_t n = 0; n < step.ids.size(); ++n) {
-    const auto count = static_cast<std::int64_t>(step.count(n));
-    const auto before =
-        static_cast<std::int64_t>(sequences[step.ids[n]].length);
-    numbers.starts.push_back(before);
-    numbers.queries.push_back(numbers.queries.back() + count);
-    numbers.keys.push_back(numbers.keys.back() + before + count);
-  }
-  return numbers;
-}
-
-template <class T>
-AttentionOptions options_of(const ContextStep<T>& step,
-                            const StepNumbers& numbers) {
-  AttentionOptions options = step.options;
-  options.query_start = view_of(numbers.starts);
-  options.offsets =
-      step.ragged() ? Offsets(view_of(numbers.queries), view_of(numbers.keys))
-                    : Offsets::with_batched_queries(view_of(numbers.queries),
-                                                    view_of(numbers.keys));
-  return options;
-}
-
-Status check_group(const Communicator& group, const ContextCacheState& state) {
-  return group.ranks() == state.ranks && group.rank() == state.rank
-             ? ok()
-             : Status(value_error(kContextCache, "group",
-                                  "rank " + std::to_string(group.rank()) +
-                                      " of " + std::to_string(group.ranks()),
-                                  "rank " + std::to_string(state.rank) +
-                                      " of " + std::to_string(state.ranks) +
-                                      ", as in create()"));
-}
-
-struct CheckedStep {
-  StepNumbers numbers;
-  AttentionOptions options;
-  AttentionSpec spec;
-};
-
-// Errors: those that one rank finds alone.
-template <class T>
-Result<CheckedStep> checked(const Communicator& group,
-                            const ContextCacheState& state,
-                            const ContextStep<T>& step) {
-  HEADWISE_TRY(check_group(group, state));
-  HEADWISE_TRY(check_options(step.options, step.operation_options));
-  HEADWISE_TRY(check_ids(state.sequences, step.ids));
-  HEADWISE_TRY(check_tensors(state, step));
-  HEADWISE_TRY(check_room(state, step));
-  StepNumbers numbers = numbers_of(state.sequences, step);
-  AttentionOptions options = options_of(step, numbers);
-  const KvCacheOptions& stored = state.options.rank;
-  const AttentionShape tensors = {
-      .B = 1,
-      .Hq = step.query.extent(2),
-      .Hkv = stored.num_kv_heads,
-      .Lq = static_cast<std::size_t>(numbers.queries.back()),
-      .Lkv = static_cast<std::size_t>(numbers.keys.back()),
-      .D = stored.head_dim,
-      .Dv = stored.v_head_dim};
-  // Options that parts of the keys can have, too.
-  OperationOptions of_part = step.operation_options;
-  of_part.key_part = KeyPart::last;
-  HEADWISE_TRY(AttentionSpec::create(tensors, options, of_part, kContextCache));
-  auto spec = AttentionSpec::create(tensors, options, step.operation_options,
-                                    kContextCache);
-  HEADWISE_TRY(spec);
-  return CheckedStep{std::move(numbers), std::move(options), *std::move(spec)};
-}
-
-// ---- The new tokens ----
-
-template <class T>
-Status append(ContextCacheState& state, const ContextStep<T>& step) {
-  ContextSequences& sequences = state.sequences;
-  for (std::size_t n = 0; n < step.ids.size(); ++n) {
-    ContextSequence& sequence = sequences[step.ids[n]];
-    const auto append_to = [&](std::size_t share,
-                               const PartRange& rows) -> Status {
-      const bool is_new = share == sequence.shares.size();
-      if (is_new) {
-        sequence.shares.emplace_back();
-      }
-      if (sequences.rank_of(sequence, share) != state.rank) {
-        return ok();
-      }
-      if (is_new) {
-        const auto id = state.cache.add();
-        HEADWISE_TRY(id);
-        sequence.shares[share] = *id;
-      }
-      return state.cache.append({&sequence.shares[share], 1},
-                                step.rows(step.key, n, rows),
-                                step.rows(step.value, n, rows));
-    };
-    HEADWISE_TRY(for_new_tokens(sequences, step, n, append_to));
-    sequence.length += step.count(n);
-  }
-  return ok();
-}
-
-// ---- Attention ----
 
 // The state of the rows of one task, in one piece.
 class TravellingRows {
@@ -509,11 +278,11 @@ template <class T>
 Status run_step(Communicator& group, ContextCacheState& state,
                 const ContextStep<T>& step) {
   group.set_step(kContextCache, "the start");
-  const auto all = checked(group, state, step);
+  const auto all = checked_step(group, state, step);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(
       group.check_same("the call", description(state, step, all->spec)));
-  HEADWISE_TRY(append(state, step));
+  HEADWISE_TRY(append_tokens(state, step));
   const WholeStep whole = {all->spec, all->options, step.operation_options};
   return StepRun<T>(group, state, step, whole).run();
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headwise/decode/decode_plan.h"
@@ -409,6 +410,20 @@ TEST(ContextCacheErrorsTest, RanksWithOtherNumbersInAMaskAreToldApart) {
          return AttentionOptions{.mask = window(rank == 0 ? 10 : 5, 0)};
        })) {
     EXPECT_THAT(message, HasSubstr("on rank 1, expected"));
+  }
+}
+
+TEST(ContextCacheErrorsTest, AnOutputInTheMemoryOfAnInputIsRefused) {
+  const auto work = [&](Communicator& group, ContextCache& cache, SequenceId id,
+                        const Step<float>& step, Tensor<float, 4>&) {
+    auto both = uniform<4>({1, 20, 4, 6}, 9400);
+    const TensorView<float, 4> output(both.data(), {1, 20, 4, 5});
+    return cache.step(group, {{id}}, std::as_const(both).view(),
+                      step.key.view(), step.value.view(), output);
+  };
+  for (const std::string& message : messages_of(work)) {
+    EXPECT_THAT(message, HasSubstr("output"));
+    EXPECT_THAT(message, HasSubstr("query"));
   }
 }
 
