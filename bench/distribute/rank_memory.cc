@@ -3,8 +3,9 @@
 //   mpirun -n P rank_memory LENGTH forward|backward [PIECES [CHUNK_KEYS]]
 //
 // Rank 0 prints a line of JSON: the largest peak of any rank, the peak of one
-// process that computes the whole call, and the size of two chunks of keys and
-// values, in bytes. What a process had before its tensors is left out.
+// process that computes the whole call, and the size of two chunks of the pass
+// that has larger ones, in bytes. What a process had before its tensors is left
+// out: a small call first loads the code and makes MPI's own memory.
 #include <malloc.h>
 
 #include <algorithm>
@@ -54,31 +55,68 @@ Result<std::uint64_t> largest(Communicator& group, std::uint64_t own) {
   return all.empty() ? 0 : *std::ranges::max_element(all);
 }
 
+Status run_together(Communicator& group, const CallSettings& settings,
+                    const ContextCall& call) {
+  auto tensors =
+      make_tensors(rows_of(call.plan.ranks[group.rank()]), settings.backward);
+  HEADWISE_TRY(tensors);
+  return together(group, call, *tensors, settings.backward);
+}
+
+Status run_alone(const CallSettings& settings,
+                 const AttentionOptions& options) {
+  auto tensors = make_tensors(settings.length, settings.backward);
+  HEADWISE_TRY(tensors);
+  return alone(*tensors, options, settings.backward);
+}
+
+Status warm_up(Communicator& group, CallSettings settings,
+               const AttentionOptions& options) {
+  settings.length = 2 * 384 * group.ranks();
+  const auto call = call_of(group.ranks(), settings, options);
+  HEADWISE_TRY(call);
+  HEADWISE_TRY(run_together(group, settings, *call));
+  return run_alone(settings, options);
+}
+
+// The larger of two chunks of keys and values, and of queries with what the
+// backward pass needs of them. A chunk is not larger than a piece of the plan.
+std::size_t two_chunks(const CallSettings& settings, const ShardPlan& plan) {
+  constexpr std::size_t kKeyBytes = kHeads * 2 * kHeadDim * sizeof(float);
+  constexpr std::size_t kQueryBytes =
+      kHeads * (3 * kHeadDim + 2) * sizeof(float);
+  std::size_t piece = 0;
+  for (const RankShare& rank : plan.ranks) {
+    for (const TokenPiece& of_rank : rank.queries) {
+      piece = std::max(piece, of_rank.range.tokens);
+    }
+  }
+  const std::size_t keys = std::min(piece, settings.chunk_keys) * kKeyBytes;
+  // In whole blocks of 48, and no more bytes than chunk_keys keys.
+  const std::size_t queries = settings.chunk_keys * kKeyBytes / kQueryBytes;
+  return 2 *
+         (settings.backward
+              ? std::max(keys, std::min(piece, queries / 48 * 48) * kQueryBytes)
+              : keys);
+}
+
 Status measure(Communicator& group, const CallSettings& settings) {
   const Executor one_thread = Executor::with_threads(1).value();
   const AttentionOptions options = {.mask = causal(), .executor = &one_thread};
   const auto call = call_of(group.ranks(), settings, options);
   HEADWISE_TRY(call);
-  const auto own = peak_of([&]() -> Status {
-    auto tensors = make_tensors(rows_of(call->plan.ranks[group.rank()]),
-                                settings.backward);
-    HEADWISE_TRY(tensors);
-    return together(group, *call, *tensors, settings.backward);
-  });
+  HEADWISE_TRY(warm_up(group, settings, options));
+  const auto own =
+      peak_of([&] { return run_together(group, settings, *call); });
   HEADWISE_TRY(own);
   const auto most = largest(group, *own);
   HEADWISE_TRY(most);
   if (group.rank() != 0) {
     return ok();
   }
-  const auto one = peak_of([&]() -> Status {
-    auto tensors = make_tensors(settings.length, settings.backward);
-    HEADWISE_TRY(tensors);
-    return alone(*tensors, options, settings.backward);
-  });
+  const auto one = peak_of([&] { return run_alone(settings, options); });
   HEADWISE_TRY(one);
-  const std::size_t chunks =
-      2 * settings.chunk_keys * kHeads * 2 * kHeadDim * sizeof(float);
+  const std::size_t chunks = two_chunks(settings, call->plan);
   const double share =
       static_cast<double>(*most - std::min<std::uint64_t>(chunks, *most)) *
       static_cast<double>(group.ranks()) / static_cast<double>(*one);

@@ -14,21 +14,26 @@
 #include "base/out_of_memory.h"
 #include "distribute/chunks.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
 #include "headwise/distribute/communicator.h"
 
 namespace headwise::inline HEADWISE_ABI {
+
+// The memory of two chunks. The streams of a call use the same: what one of
+// them frees need not become free for the next one.
+using ChunkRoom = std::array<Tensor<std::byte, 2>, 2>;
 
 // Cargo is the memory of a chunk: cargo.bytes(rows) is what travels.
 template <class SomeChunk, class Cargo>
 class ChunkStream {
  public:
-  // make(rows) -> Result<Cargo>, with room for chunks of up to `rows` rows.
-  // Errors: those of make().
+  // make(rows, memory) -> Result<Cargo>, with room for chunks of up to `rows`
+  // rows, in that memory if it is large enough. Errors: those of make().
   template <class Make>
   static Result<ChunkStream> create(Communicator& group,
                                     std::span<const SomeChunk> chunks,
-                                    const Make& make) {
-    ChunkStream stream(group);
+                                    ChunkRoom& room, const Make& make) {
+    ChunkStream stream(group, room);
     std::size_t most = 0;
     for (const SomeChunk& chunk : chunks) {
       if (std::ranges::find(chunk.route, group.rank()) != chunk.route.end()) {
@@ -36,10 +41,10 @@ class ChunkStream {
         most = std::max(most, chunk.rows);
       }
     }
-    for (Slot& slot : stream.slots_) {
-      auto cargo = make(most);
+    for (std::size_t n = 0; n < room.size(); ++n) {
+      auto cargo = make(most, std::move(room[n]));
       HEADWISE_TRY(cargo);
-      slot.cargo = *std::move(cargo);
+      stream.slots_[n].cargo = *std::move(cargo);
     }
     if (arrive_first(chunks, group.ranks())) {
       HEADWISE_TRY(stream.make_room(make));
@@ -50,14 +55,17 @@ class ChunkStream {
   // Passes the chunks on whose route the rank is to take(chunk, cargo), in
   // their order, and on to other ranks; load(chunk, cargo) copies one of the
   // rank's own. A chunk is passed on before the next one is started, so that
-  // two ranks send each other chunks in their order. After an error no transfer
-  // has the memory of the cargoes any more.
+  // two ranks send each other chunks in their order. Called once. After an
+  // error no transfer has the memory of the cargoes any more.
   template <class Load, class Take>
   Status run(std::string_view operation, const Load& load, const Take& take) {
     Status status =
         catching_out_of_memory([&] { return pass_all(operation, load, take); });
     if (!status) {
       group_->abort(status.error());
+    }
+    for (std::size_t n = 0; n < slots_.size(); ++n) {
+      (*room_)[n] = slots_[n].cargo.release();
     }
     return status;
   }
@@ -70,14 +78,15 @@ class ChunkStream {
     std::array<Communicator::Transfer, kFanOut> departures;
   };
 
-  explicit ChunkStream(Communicator& group) : group_(&group) {}
+  ChunkStream(Communicator& group, ChunkRoom& room)
+      : group_(&group), room_(&room) {}
 
   template <class Make>
   Status make_room(const Make& make) {
     arrived_.resize(chunks_.size());
     for (std::size_t n = 0; n < chunks_.size(); ++n) {
       if (!owns(*chunks_[n])) {
-        auto cargo = make(chunks_[n]->rows);
+        auto cargo = make(chunks_[n]->rows, Tensor<std::byte, 2>());
         HEADWISE_TRY(cargo);
         arrived_[n].cargo = *std::move(cargo);
       }
@@ -230,6 +239,7 @@ class ChunkStream {
   }
 
   Communicator* group_;
+  ChunkRoom* room_;
   std::vector<const SomeChunk*> chunks_;  // that come by here
   std::array<Slot, 2> slots_;
   std::vector<Slot> arrived_;  // for chunks_; empty: they come as a stream

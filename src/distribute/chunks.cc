@@ -135,6 +135,16 @@ Result<std::vector<QueryChunk>> query_chunks(const Shards& shards,
   return chunks;
 }
 
+std::size_t queries_in_room_of(std::size_t keys, std::size_t key_bytes,
+                               std::size_t query_bytes) {
+  if (query_bytes <= key_bytes) {
+    return keys;
+  }
+  const std::size_t fit = keys / query_bytes * key_bytes +
+                          keys % query_bytes * key_bytes / query_bytes;
+  return std::max(fit / kQueryBlock * kQueryBlock, kQueryBlock);
+}
+
 std::size_t source_of(std::span<const std::size_t> route, std::size_t rank) {
   return route[(place_of(route, rank) - 1) / kFanOut];
 }

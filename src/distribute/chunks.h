@@ -50,6 +50,11 @@ Result<std::vector<QueryChunk>> query_chunks(const Shards& shards,
                                              std::size_t ranks,
                                              std::string_view operation);
 
+// As many queries as fit into the memory of a chunk of keys, but no more than
+// it has keys, and at least a block. The sizes are those of a row.
+std::size_t queries_in_room_of(std::size_t keys, std::size_t key_bytes,
+                               std::size_t query_bytes);
+
 // A rank on the route receives a chunk from one rank and sends it to several,
 // so that neither one link carries every copy nor many ranks wait for each
 // other: the n-th of the route sends to kFanOut ranks from the

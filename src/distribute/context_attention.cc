@@ -64,8 +64,10 @@ class ContextRun {
                           const KeyViews<const T>& views) {
       return take_all(queries, *rows, shards, views);
     };
+    ChunkRoom room;
     HEADWISE_TRY(stream_keys<T>(group_, kOperation, all_.spec.shape,
-                                all_.chunks, {own_.key, own_.value}, take));
+                                all_.chunks, {own_.key, own_.value}, room,
+                                take));
     return finish(queries, *rows);
   }
 

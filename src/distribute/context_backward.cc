@@ -9,9 +9,11 @@
 #include "distribute/chunks.h"
 #include "distribute/gradient_rows.h"
 #include "distribute/gradients_by_heads.h"
+#include "distribute/key_rows.h"
 #include "distribute/key_stream.h"
 #include "distribute/or_abort.h"
 #include "distribute/own_shards.h"
+#include "distribute/query_rows.h"
 #include "distribute/row_gradients.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -23,6 +25,14 @@ struct CheckedCall : CheckedContext {
   std::vector<KeyChunk> keys{};
   std::vector<QueryChunk> queries{};
 };
+
+// Of a chunk: no more bytes than those of `most_keys` keys.
+template <class T>
+std::size_t most_queries(const AttentionShape& shape, std::size_t most_keys) {
+  const std::size_t heads_of_turn = shape.kv_groups.even() ? shape.Hkv : 1;
+  return queries_in_room_of(most_keys, KeyRows<T>::bytes_of_row(shape),
+                            QueryRows<T>::bytes_of_row(shape, heads_of_turn));
+}
 
 template <class T>
 Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
@@ -42,7 +52,8 @@ Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
       key_chunks(all.shards, call.chunk_keys, group.ranks(), kOperation);
   HEADWISE_TRY(keys);
   auto queries =
-      query_chunks(all.shards, call.chunk_keys, group.ranks(), kOperation);
+      query_chunks(all.shards, most_queries<T>(all.spec.shape, call.chunk_keys),
+                   group.ranks(), kOperation);
   HEADWISE_TRY(queries);
   all.keys = *std::move(keys);
   all.queries = *std::move(queries);
@@ -72,7 +83,7 @@ class BackwardRun {
           });
     };
     HEADWISE_TRY(stream_keys<T>(group_, kOperation, all_.spec.shape, all_.keys,
-                                {own_.key, own_.value}, take));
+                                {own_.key, own_.value}, room_, take));
     return queries.finish(
         [&](const QueryShard& shard) { return rows_.take_no_keys(shard); });
   }
@@ -93,8 +104,10 @@ class BackwardRun {
   // Each key goes through all queries of a head before those of the next.
   Status take_turn(OwnKeys& keys, const HeadTurn& turn) {
     auto stream = ChunkStream<QueryChunk, QueryRows<T>>::create(
-        group_, all_.queries, [&](std::size_t most) {
-          return QueryRows<T>::create(all_.spec.shape, turn.heads.count, most);
+        group_, all_.queries, room_,
+        [&](std::size_t most, Tensor<std::byte, 2> memory) {
+          return QueryRows<T>::create(all_.spec.shape, turn.heads.count, most,
+                                      std::move(memory));
         });
     HEADWISE_TRY(stream);
     const QueryViews<const T> own = {own_.softmax_rows, own_.query, own_.output,
@@ -121,6 +134,7 @@ class BackwardRun {
   const CheckedCall& all_;
   const BackwardInputsOf<T>& own_;
   GradientRows<T>& rows_;
+  ChunkRoom room_;
 };
 
 // The gradients that no part of the tokens has: sums over pairs of tokens of

@@ -230,7 +230,7 @@ class PassWalk {
 
   template <class Clock>
   PassForecast run(Clock clock) {
-    const std::size_t most = chunk_tokens_of(request_);
+    const std::size_t most = pass_.chunk_tokens;
     for (const auto& [piece, owner] : moving_) {
       const std::size_t end = piece.range.end();
       for (std::size_t first = piece.range.first; first < end; first += most) {

@@ -13,9 +13,10 @@ enum class Moving : std::uint8_t { keys, queries };
 
 struct Pass {
   Moving moving;
-  double multiply_adds;  // per pair, all heads
-  double token_bytes;    // of a token that moves, all heads
-  double chunk_bytes;    // of a token of a chunk: of the heads that it has
+  double multiply_adds;      // per pair, all heads
+  double token_bytes;        // of a token that moves, all heads
+  double chunk_bytes;        // of a token of a chunk: of the heads that it has
+  std::size_t chunk_tokens;  // the most of a chunk
 };
 
 struct PassForecast {
@@ -25,7 +26,7 @@ struct PassForecast {
   bool arrives_first;  // all that a rank receives, before it computes
 };
 
-// The most tokens of a chunk.
+// The most keys of a chunk.
 std::size_t chunk_tokens_of(const ShardRequest& request);
 
 // For a plan by context.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "distribute/copy_rows.h"
 #include "headwise/base/result.h"
@@ -42,10 +43,12 @@ void copy_keys(const KeyViews<const T>& from, const KeyViews<T>& to) {
 template <class T>
 class KeyRows {
  public:
+  // In the memory of `old` if that is large enough.
   static Result<KeyRows> create(const AttentionShape& shape,
-                                std::size_t most_rows) {
-    auto memory =
-        Tensor<T, 3>::create_unset({most_rows, shape.Hkv, shape.D + shape.Dv});
+                                std::size_t most_rows,
+                                Tensor<std::byte, 2> old = {}) {
+    auto memory = Tensor<std::byte, 2>::create_unset_in(
+        std::move(old), {most_rows, bytes_of_row(shape)});
     HEADWISE_TRY(memory);
     KeyRows rows;
     rows.heads_ = shape.Hkv;
@@ -54,20 +57,25 @@ class KeyRows {
     rows.memory_ = *std::move(memory);
     return rows;
   }
+  static std::size_t bytes_of_row(const AttentionShape& shape) {
+    return shape.Hkv * (shape.D + shape.Dv) * sizeof(T);
+  }
 
   KeyViews<T> views(std::size_t rows) {
-    return {{memory_.data(), {1, rows, heads_, D_}},
-            {memory_.data() + rows * heads_ * D_, {1, rows, heads_, Dv_}}};
+    auto* const key = reinterpret_cast<T*>(memory_.data());
+    return {{key, {1, rows, heads_, D_}},
+            {key + rows * heads_ * D_, {1, rows, heads_, Dv_}}};
   }
   std::span<std::byte> bytes(std::size_t rows) {
-    return writable_bytes_of(memory_.data(), rows * heads_ * (D_ + Dv_));
+    return std::span(memory_.data(), rows * memory_.extent(1));
   }
+  Tensor<std::byte, 2> release() { return std::move(memory_); }
 
  private:
   std::size_t heads_ = 0;
   std::size_t D_ = 0;
   std::size_t Dv_ = 0;
-  Tensor<T, 3> memory_;
+  Tensor<std::byte, 2> memory_;
 };
 
 template <class T>

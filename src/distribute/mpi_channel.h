@@ -37,6 +37,10 @@ class MpiChannel {
 
   void add(MpiTransfer& transfer) { transfers_.push_back(&transfer); }
   void remove(MpiTransfer& transfer) { std::erase(transfers_, &transfer); }
+  // Pieces of transfers that are on their way.
+  std::size_t pieces() const { return pieces_; }
+  void add_piece() { ++pieces_; }
+  void remove_pieces(std::size_t count) { pieces_ -= count; }
   MpiSigns& signs() { return signs_; }
   // Whether the transfer has ended. Meanwhile moves on all others, too: another
   // rank may wait for them first.
@@ -57,6 +61,7 @@ class MpiChannel {
 
   MPI_Comm communicator_;
   std::size_t rank_ = 0;
+  std::size_t pieces_ = 0;
   std::vector<std::size_t> sent_;      // transfers to each rank
   std::vector<std::size_t> received_;  // from each rank
   std::vector<MpiTransfer*> transfers_;

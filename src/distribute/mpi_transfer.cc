@@ -17,6 +17,9 @@ constexpr std::size_t kInFirst = 2048;
 // Larger pieces would leave the caches between their copies.
 constexpr std::size_t kInPiece = std::size_t{512} << 10;
 constexpr std::size_t kOnTheirWay = 4;
+// Of all transfers of a process, but each has at least one: with many ranks the
+// pieces take no more memory than with two.
+constexpr std::size_t kOfAll = 8;
 
 using Size = std::uint64_t;
 
@@ -30,6 +33,7 @@ MpiTransfer::MpiTransfer(std::shared_ptr<MpiChannel> channel, std::size_t other,
 
 MpiTransfer::~MpiTransfer() {
   channel_->remove(*this);
+  channel_->remove_pieces(pieces_.size());
   abandon(pieces_);
 }
 
@@ -69,6 +73,7 @@ Status MpiTransfer::end_pieces() {
     HEADWISE_TRY(end(pieces_.front()));
     channel_->signs().moved_with(other_);
     pieces_.pop_front();
+    channel_->remove_pieces(1);
     has_first_ended_ = true;
   }
   return ok();
@@ -77,7 +82,8 @@ Status MpiTransfer::end_pieces() {
 bool MpiTransfer::may_start() const {
   return !has_first_started_ ||
          (next_ < size_ && (is_send() || has_first_ended_) &&
-          pieces_.size() < kOnTheirWay);
+          (pieces_.empty() ||
+           (pieces_.size() < kOnTheirWay && channel_->pieces() < kOfAll)));
 }
 
 Status MpiTransfer::start_piece() {
@@ -88,6 +94,7 @@ Status MpiTransfer::start_piece() {
   const std::size_t most = is_send() ? count : kInFirst;
   MpiPiece& piece =
       pieces_.emplace_back(is_first ? sizeof(Size) + most : count);
+  channel_->add_piece();
   piece.begin = next_;
   piece.count = count;
   next_ += count;

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "distribute/chunks.h"
 #include "distribute/forecast_pass.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -116,18 +117,22 @@ class ContextForecast {
   Forecast run() {
     const double keys =
         2 * static_cast<double>(request_.kv_heads) * head_dim_ * element_;
-    add({Moving::keys, 2 * heads_ * head_dim_, keys, keys}, &forward_bytes,
-        [&](const Numbers& own) {
+    const std::size_t most = forecast_.chunk_tokens;
+    add({Moving::keys, 2 * heads_ * head_dim_, keys, keys, most},
+        &forward_bytes, [&](const Numbers& own) {
           // Sums of each row, and its maximum and weights.
           return kStateBytes * (own.query + 2 * own.rows);
         });
     if (options_.backward) {
-      add({Moving::keys, 3 * heads_ * head_dim_, keys, keys}, &backward_bytes,
+      add({Moving::keys, 3 * heads_ * head_dim_, keys, keys, most},
+          &backward_bytes,
           [](const Numbers& own) { return kStateBytes * own.query; });
       // Query, output and its gradient; one head of each group at a time.
       const double queries = 3 * head_dim_ * element_ + kRowBytes;
-      add({Moving::queries, 4 * heads_ * head_dim_, heads_ * queries,
-           static_cast<double>(request_.kv_heads) * queries},
+      const double of_turn = static_cast<double>(request_.kv_heads) * queries;
+      add({Moving::queries, 4 * heads_ * head_dim_, heads_ * queries, of_turn,
+           queries_in_room_of(most, static_cast<std::size_t>(keys),
+                              static_cast<std::size_t>(of_turn))},
           &backward_bytes,
           [](const Numbers& own) { return kStateBytes * 2 * own.key; });
     }
@@ -163,7 +168,7 @@ class ContextForecast {
     return cost.arrives_first
                ? cost.received[rank] * pass.chunk_bytes / pass.token_bytes
                : std::min(cost.received[rank],
-                          2 * static_cast<double>(forecast_.chunk_tokens) *
+                          2 * static_cast<double>(pass.chunk_tokens) *
                               pass.chunk_bytes);
   }
 

@@ -58,17 +58,23 @@ void copy_queries(const QueryViews<const T>& from, const QueryViews<T>& to) {
 template <class T>
 class QueryRows {
  public:
+  // In the memory of `old` if that is large enough.
   static Result<QueryRows> create(const AttentionShape& shape,
-                                  std::size_t heads, std::size_t most_rows) {
+                                  std::size_t heads, std::size_t most_rows,
+                                  Tensor<std::byte, 2> old = {}) {
+    auto memory = Tensor<std::byte, 2>::create_unset_in(
+        std::move(old), {most_rows, bytes_of_row(shape, heads)});
+    HEADWISE_TRY(memory);
     QueryRows rows;
     rows.heads_ = heads;
     rows.D_ = shape.D;
     rows.Dv_ = shape.Dv;
-    auto memory =
-        Tensor<std::byte, 2>::create_unset({most_rows, rows.bytes_of_row()});
-    HEADWISE_TRY(memory);
     rows.memory_ = *std::move(memory);
     return rows;
+  }
+  static std::size_t bytes_of_row(const AttentionShape& shape,
+                                  std::size_t heads) {
+    return heads * (2 * sizeof(float) + (shape.D + 2 * shape.Dv) * sizeof(T));
   }
 
   QueryViews<T> views(std::size_t rows) {
@@ -82,14 +88,11 @@ class QueryRows {
             {output + rows * heads_ * Dv_, {1, rows, heads_, Dv_}}};
   }
   std::span<std::byte> bytes(std::size_t rows) {
-    return std::span(memory_.data(), rows * bytes_of_row());
+    return std::span(memory_.data(), rows * memory_.extent(1));
   }
+  Tensor<std::byte, 2> release() { return std::move(memory_); }
 
  private:
-  std::size_t bytes_of_row() const {
-    return heads_ * (2 * sizeof(float) + (D_ + 2 * Dv_) * sizeof(T));
-  }
-
   std::size_t heads_ = 0;
   std::size_t D_ = 0;
   std::size_t Dv_ = 0;

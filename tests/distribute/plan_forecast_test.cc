@@ -93,11 +93,11 @@ TEST(PlanForecastTest, ARankHoldsItsTensorsItsSumsAndTwoChunks) {
   options.element_bytes = 2;
   EXPECT_EQ(forecast_of(request, options).ranks[1].memory,
             tensors / 2 + sums + 3072 * keys);
-  options.backward = true;  // the most in the pass with float32 sums of keys
-  const double queries = 2 * (3 * 8 * 2 + 8);
-  EXPECT_EQ(
-      forecast_of(request, options).ranks[1].memory,
-      tensors + 4 * 8 * tokens + 4 * 2 * 2 * 8 * tokens + 2 * 3072 * queries);
+  // The most in the pass with float32 sums of queries. In the other one the
+  // sums are as large, and chunks of queries no larger than those of keys.
+  options.backward = true;
+  EXPECT_EQ(forecast_of(request, options).ranks[1].memory,
+            tensors + 4 * 8 * tokens + 4 * 4 * 8 * tokens + 3072 * keys);
   options = unit_options();
   options.transfer = Transfer::gathered;
   EXPECT_EQ(forecast_of(request, options).ranks[1].memory,

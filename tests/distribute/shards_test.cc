@@ -95,6 +95,15 @@ TEST(ShardsTest, QueriesInAChunkSeeTheirOwnKeys) {
   }
 }
 
+TEST(ShardsTest, AChunkOfQueriesTakesNoMoreMemoryThanOneOfKeys) {
+  EXPECT_EQ(queries_in_room_of(3072, 4096, 6208), 2016u);
+  EXPECT_EQ(queries_in_room_of(3072, 4096, 4096), 3072u);
+  EXPECT_EQ(queries_in_room_of(384, 10, 8), 384u);
+  EXPECT_EQ(queries_in_room_of(128, 4, 14), 48u);  // a block in any case
+  constexpr std::size_t kMost = ~std::size_t{0};
+  EXPECT_EQ(queries_in_room_of(kMost, 2, 3), kMost / 3 * 2 / 48 * 48);
+}
+
 TEST(ShardsTest, OnlyShortRangesArriveFirst) {
   const auto first = [](const Mask& mask) {
     const auto chunks = key_chunks(shards_with(mask), 128, 4, "test").value();

@@ -15,7 +15,8 @@
 // forward pass, for the gradient of the queries. In the second, queries, with
 // their outputs and gradients, come to the owners of the keys that they see:
 // the first head of each group, query by query, then the next head. A chunk has
-// at most call.chunk_keys keys or queries. call.keys makes no difference.
+// at most call.chunk_keys keys, or the queries that fit into the same memory.
+// call.keys makes no difference.
 //
 // The gradients of options are sums over all tokens. Every rank that passes a
 // view gets all of them. For those of ALiBi's slopes and of sinks, what each
