@@ -55,6 +55,8 @@ target_sources(headwise_io
     include/headwise/interop/load_attention.h
     include/headwise/interop/model_heads.h
     include/headwise/interop/layouts.h
+    include/headwise/interop/dialects.h
+    include/headwise/interop/dialect_mask.h
     include/headwise/interop/param_inspection.h
     include/headwise/interop/convert_params.h
     include/headwise/interop/token_text.h
@@ -180,6 +182,8 @@ target_sources(headwise_io
     src/interop/array.cc
     src/interop/file_subject.cc
     src/interop/atomic_file.cc
+    src/interop/dialect_mask.cc
+    src/interop/dialects.cc
     src/interop/element_bytes.cc
     src/interop/error_text.cc
     src/interop/find_layout.cc

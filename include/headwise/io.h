@@ -36,6 +36,8 @@
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/checkpoint.h"
 #include "headwise/interop/convert_params.h"
+#include "headwise/interop/dialect_mask.h"
+#include "headwise/interop/dialects.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/journal.h"
 #include "headwise/interop/layouts.h"

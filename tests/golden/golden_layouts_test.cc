@@ -14,6 +14,7 @@
 #include "golden/fixtures.h"
 #include "golden/golden_case.h"
 #include "golden/golden_run.h"
+#include "golden/torch_axes.h"
 #include "headwise/interop/layouts.h"
 #include "headwise/interop/load_attention.h"
 #include "headwise/interop/safetensors.h"
@@ -228,31 +229,6 @@ INSTANTIATE_TEST_SUITE_P(
 
 // ---- PyTorch's added keys. ----
 
-// (L, B, E) as (B, L, E), unless the case has the batch first.
-TensorView<const float, 3> batch_first(const GoldenCase& golden,
-                                       const Tensor<float, 3>& x) {
-  if (golden.options().at("batch_first")) {
-    return x.view();
-  }
-  const TensorView<const float, 3> view = x.view();
-  return {x.data(),
-          {view.extent(1), view.extent(0), view.extent(2)},
-          {view.stride(1), view.stride(0), view.stride(2)}};
-}
-// The reverse of what the layer gives.
-Tensor<float, 3> as_in_case(const GoldenCase& golden,
-                            const Tensor<float, 3>& x) {
-  const auto [B, L, E] = x.extents();
-  if (golden.options().at("batch_first")) {
-    return clone(x);
-  }
-  auto turned = Tensor<float, 3>::create({L, B, E}).value();
-  for (std::size_t n = 0; n < B * L; ++n) {
-    std::copy_n(&x(n / L, n % L, 0), E, &turned(n % L, n / L, 0));
-  }
-  return turned;
-}
-
 template <std::size_t Rank>
 Tensor<bool, Rank> negated(Tensor<bool, Rank> ignored) {
   for (std::size_t n = 0; n < ignored.size(); ++n) {
@@ -349,7 +325,8 @@ TEST_P(NormalizedQkTest, GradientsAreThoseOfTheLibrary) {
   EXPECT_TRUE(golden.matches("grad_inputs_k", got_of(gradients.key)));
   EXPECT_TRUE(golden.matches("grad_inputs_v", got_of(gradients.value)));
   // Laid out as the library lays out the parameters.
-  LayerParams by_name{.num_heads = 3};
+  LayerParams by_name;
+  by_name.num_heads = 3;
   gradients.for_each([&](std::string_view name, std::span<const float> from) {
     Array array{DType::float32, params.params.at(std::string(name)).shape, {}};
     array.data.resize(from.size_bytes());

@@ -65,7 +65,8 @@ Linear linear_of(const GoldenCase& golden, const std::string& name) {
       .value();
 }
 
-// The projections are called prefix + "q", "k", "v" and `out`.
+}  // namespace
+
 MultiHeadAttention layer_of(const GoldenCase& golden, const std::string& prefix,
                             const std::string& out) {
   MultiHeadAttentionParams params{linear_of(golden, prefix + "q"),
@@ -79,6 +80,8 @@ MultiHeadAttention layer_of(const GoldenCase& golden, const std::string& prefix,
                                          golden.options().at("num_heads"))
       .value();
 }
+
+namespace {
 
 // Their name of a step -> ours.
 const std::map<std::string, std::string> kStepNames = {

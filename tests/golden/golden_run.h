@@ -9,6 +9,7 @@
 
 #include "golden/golden_case.h"
 #include "headwise/base/tensor.h"
+#include "headwise/module/multi_head_attention.h"
 #include "support/recorded_trace.h"
 
 namespace headwise::testing_support {
@@ -28,6 +29,11 @@ Got got_of(const Tensor<float, Rank>& tensor) {
 inline Got got_of(const RecordedStep& step) {
   return {step.extents, step.elements};
 }
+
+// The layer of a case whose projections are called prefix + "q", "k", "v" and
+// `out`.
+MultiHeadAttention layer_of(const GoldenCase& golden, const std::string& prefix,
+                            const std::string& out);
 
 // Every way of computing the case. Throws Exception when headwise gives an
 // error.

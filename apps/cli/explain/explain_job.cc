@@ -436,7 +436,7 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   }
   OperationFlags operation_flags = flags.operation;
   operation_flags.causal = input->mask_causal;
-  const auto operation =
+  auto operation =
       OperationInputs::read(operation_flags, input->batched, config->num_heads);
   HEADWISE_TRY(operation);
   Runner runner(flags, *std::move(input), *std::move(files), *config);
@@ -444,6 +444,11 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
   if (!job) {
     return job;
   }
+  HEADWISE_TRY(
+      operation->use_dialect({job->batch, job->num_heads, job->query_length,
+                              job->key_length, job->batched},
+                             {.returns_weights = true,
+                              .dropout = flags.operation.dropout.has_value()}));
   HEADWISE_TRY(runner.check_added_keys(*job, *operation));
   auto steps = flags.shapes_only ? runner.shapes(*job, *operation)
                                  : runner.run(*operation, *rotary, progress);

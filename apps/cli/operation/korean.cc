@@ -61,8 +61,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--bias의 축. 예: H,Lq,Lkv 또는 B,1,Lkv (기본값: B,H,Lq,Lkv)"},
     {"axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)",
      "--mask의 축. 예: B,1,Lkv 또는 Lq,Lkv (기본값: B,H,Lq,Lkv)"},
-    {"axes of the files: bhld (default), or blhd (default with --offsets)",
-     "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets를 쓸 때의 기본값)"},
+    {"axes of the files: bhld (default), or blhd (default with --offsets and "
+     "some dialects)",
+     "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets와 일부 방언의 기본값)"},
     {"dense mask: true or 1 = may attend, 0 = masked",
      "조밀(dense) 마스크: true 또는 1 = 어텐션 가능, 0 = 마스킹"},
     {"distance from which all keys share a bucket of --t5-bias (default 128)",
@@ -93,8 +94,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"number of threads (default: all)", "사용할 스레드 수(기본값: 전부)"},
     {"one more key and value of zeros, which every query sees",
      "모든 쿼리가 보는, 0으로 된 키와 밸류를 하나 더 둡니다"},
-    {"output of a query without any key (default zero)",
-     "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero)"},
+    {"output of a query without any key (default zero, or that of --dialect)",
+     "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero 또는 --dialect를 따름)"},
     {"query i attends to LEFT keys before i + query start and RIGHT after it "
      "(inf: no limit), and to the first KEEP_FIRST keys (default 0)",
      "쿼리 i는 i + --query-start의 앞 LEFT개와 뒤 RIGHT개 키(inf: 전부), "
@@ -102,6 +103,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "맨 앞 KEEP_FIRST개 키를 봅니다(기본값 0)"},
     {"query i attends to keys up to i + query start",
      "쿼리 i는 키 i + --query-start까지만 봅니다"},
+    {"read --mask, --key-padding and tensors, and treat rows without a key, as "
+     "this library does (docs/dialects.md)",
+     "이 라이브러리처럼 --mask, --key-padding, 텐서를 읽고 키가 없는 행을 "
+     "처리합니다(docs/dialects.md)"},
     {"replace scores by X * tanh(score / X), before any bias",
      "바이어스를 더하기 전에 점수를 X * tanh(점수 / X)로 바꿉니다"},
     {"rotate queries and keys by their positions; frequencies are powers of "

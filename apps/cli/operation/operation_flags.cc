@@ -1,5 +1,9 @@
 #include "operation_flags.h"
 
+#include <string>
+#include <vector>
+
+#include "headwise/interop/dialects.h"
 #include "shell/args.h"
 #include "shell/threads.h"
 
@@ -7,6 +11,14 @@ namespace headwise::cli {
 namespace {
 
 constexpr const char* kNpy = "F.npy";
+
+std::vector<std::string> dialect_names() {
+  std::vector<std::string> names;
+  for (const Dialect& dialect : dialects()) {
+    names.emplace_back(dialect.name);
+  }
+  return names;
+}
 
 void add_mask_options(const Arguments& masks, OperationFlags& flags) {
   masks.add_flag("--causal", flags.causal,
@@ -50,8 +62,14 @@ void add_mask_options(const Arguments& masks, OperationFlags& flags) {
                 "B,H,Lq,Lkv)")
       .advanced();
   masks
+      .add_choice("--dialect", flags.dialect, dialect_names(),
+                  "read --mask, --key-padding and tensors, and treat rows "
+                  "without a key, as this library does (docs/dialects.md)")
+      .type_name("NAME");
+  masks
       .add_choice("--empty-rows", flags.empty_rows, {"zero", "uniform", "nan"},
-                  "output of a query without any key (default zero)")
+                  "output of a query without any key (default zero, or that "
+                  "of --dialect)")
       .advanced();
 }
 
@@ -142,7 +160,8 @@ void add_layout_option(const Arguments& arguments, std::string& layout) {
   arguments
       .add_choice(
           "--layout", layout, {"bhld", "blhd"},
-          "axes of the files: bhld (default), or blhd (default with --offsets)")
+          "axes of the files: bhld (default), or blhd (default with --offsets "
+          "and some dialects)")
       .advanced();
 }
 

@@ -24,6 +24,7 @@ struct OperationFlags {
   std::string query_documents;
   std::string mask;
   std::string mask_axes;
+  std::string dialect;
   std::string scoring;
   std::string score_weight;
   std::optional<double> scale;
@@ -38,7 +39,7 @@ struct OperationFlags {
   std::string bias_k;  // with --bias-v, a key of every sequence
   std::string bias_v;
   bool zero_attn = false;
-  std::string empty_rows = "zero";
+  std::string empty_rows;
   std::string keep_mask;
   std::optional<double> dropout;
   std::uint64_t dropout_seed = 0;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "dialect_flags.h"
 #include "option_errors.h"
 #include "read_tensor.h"
 #include "scores_array.h"
@@ -19,6 +20,7 @@ namespace headwise::cli {
 namespace {
 
 const std::map<std::string, EmptyRow> kEmptyRows = {
+    {"", EmptyRow::zero},
     {"zero", EmptyRow::zero},
     {"uniform", EmptyRow::uniform},
     {"nan", EmptyRow::nan}};
@@ -171,6 +173,20 @@ Status OperationInputs::read_alibi(std::size_t num_heads) {
   return read_tensor({"--alibi", flags_.alibi}, "(H)", true, alibi_);
 }
 
+// With a dialect, use_dialect() reads them.
+Status OperationInputs::read_masks(bool batched) {
+  if (dialect_of(flags_) != nullptr) {
+    return flags_.mask_axes.empty()
+               ? ok()
+               : Status(usage_error(
+                     "--mask-axes and --dialect cannot be used together"));
+  }
+  HEADWISE_TRY(read_tensor({"--key-padding", flags_.key_padding}, "(B, Lkv)",
+                           batched, key_padding_));
+  return read_over_scores({"--mask", flags_.mask}, flags_.mask_axes, mask_axes_,
+                          mask_);
+}
+
 Status OperationInputs::read_files(bool batched, std::size_t num_heads) {
   HEADWISE_TRY(read_offsets());
   const bool has_batch = batched || offsets_;
@@ -179,10 +195,7 @@ Status OperationInputs::read_files(bool batched, std::size_t num_heads) {
   HEADWISE_TRY(read_tensor({"--key-starts", flags_.key_starts}, "(B)",
                            has_batch, key_starts_));
   HEADWISE_TRY(read_documents(has_batch));
-  HEADWISE_TRY(read_tensor({"--key-padding", flags_.key_padding}, "(B, Lkv)",
-                           has_batch, key_padding_));
-  HEADWISE_TRY(read_over_scores({"--mask", flags_.mask}, flags_.mask_axes,
-                                mask_axes_, mask_));
+  HEADWISE_TRY(read_masks(has_batch));
   HEADWISE_TRY(read_tensor({"--score-weight", flags_.score_weight}, "(H, D)",
                            true, score_weight_));
   HEADWISE_TRY(read_over_scores({"--bias", flags_.bias}, flags_.bias_axes,
@@ -218,6 +231,108 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
   return inputs;
 }
 
+// What the dialect has, but headwise cannot do.
+Status OperationInputs::check_dialect() const {
+  const bool masked = !(flags_.mask.empty() && flags_.key_padding.empty());
+  if (offsets_ && masked) {
+    return usage_error(
+        "with --dialect, --mask and --key-padding are for batches without "
+        "--offsets");
+  }
+  const bool scored = masked || flags_.causal || window_ || bias_ ||
+                      key_lengths_ || key_lengths_of_queries_;
+  if (flags_.softcap && dialect_->softcap == SoftcapOrder::after_mask &&
+      scored) {
+    return option_error(
+        "--softcap", "is given",
+        fmt::format("neither masks nor a bias: {} caps the scores after them",
+                    dialect_->name),
+        ErrorCode::unsupported);
+  }
+  return ok();
+}
+
+// Under a causal mask or another rule of positions.
+Status OperationInputs::place_queries(const MaskSizes& sizes,
+                                      const DialectCall& call) {
+  if (!flags_.query_start.empty() ||
+      !(flags_.causal || window_ || alibi_ || t5_bias_)) {
+    return ok();
+  }
+  places_queries_ = true;
+  query_start_ = causal_start(*dialect_, call.past_length);
+  if (dialect_->causal != CausalAlignment::after_cache || !key_lengths_) {
+    return ok();
+  }
+  // A cache that the lengths describe: the queries are its last tokens.
+  auto starts = Tensor<std::int64_t, 1>::create(key_lengths_->extents());
+  HEADWISE_TRY(starts);
+  std::ranges::transform(key_lengths_->elements(), starts->data(),
+                         [&](std::int64_t length) {
+                           return length - static_cast<std::int64_t>(sizes.Lq);
+                         });
+  query_starts_ = *std::move(starts);
+  query_start_ = QueryStart(*query_starts_);
+  return ok();
+}
+
+// As a mask, at `place`, or as the bias.
+Status OperationInputs::take(std::string_view option, DialectMask mask,
+                             std::optional<Tensor<bool, 1>>& place,
+                             NamedAxes& axes) {
+  if (mask.allowed) {
+    place = std::move(mask.allowed);
+    axes = mask.axes;
+    return ok();
+  }
+  if (bias_) {
+    return option_error(
+        option, "is added to the scores",
+        fmt::format("one bias: with --dialect {} give --bias or {}",
+                    dialect_->name, option),
+        ErrorCode::unsupported);
+  }
+  bias_ = std::move(mask.added);
+  bias_axes_ = mask.axes;
+  return ok();
+}
+
+Status OperationInputs::use_dialect(const MaskSizes& sizes,
+                                    const DialectCall& call) {
+  dialect_ = dialect_of(flags_);
+  if (dialect_ == nullptr) {
+    return ok();
+  }
+  dialect_call_ = call;
+  HEADWISE_TRY(check_dialect());
+  HEADWISE_TRY(place_queries(sizes, call));
+  const auto read = [&](std::string_view option, const std::string& path,
+                        auto read_as, std::optional<Tensor<bool, 1>>& place,
+                        NamedAxes& axes) -> Status {
+    if (path.empty()) {
+      return ok();
+    }
+    const auto array = read_file_of(option, path);
+    HEADWISE_TRY(array);
+    auto mask = read_as(*dialect_, *array, sizes);
+    if (!mask) {
+      return in_option_words(mask.error(), flags_);
+    }
+    return take(option, *std::move(mask), place, axes);
+  };
+  HEADWISE_TRY(read("--mask", flags_.mask, read_mask, mask_, mask_axes_));
+  return read("--key-padding", flags_.key_padding, read_key_padding,
+              dialect_padding_, dialect_padding_axes_);
+}
+
+EmptyRow OperationInputs::empty_rows() const {
+  AttentionOptions options{.empty_rows = kEmptyRows.at(flags_.empty_rows)};
+  if (dialect_ != nullptr && flags_.empty_rows.empty()) {
+    apply_dialect(*dialect_, dialect_call_, options);
+  }
+  return options.empty_rows;
+}
+
 Mask OperationInputs::mask(CallPart& part) const {
   Mask mask;
   if (key_padding_) {
@@ -246,6 +361,11 @@ Mask OperationInputs::mask(CallPart& part) const {
   if (mask_) {
     mask = mask & dense(part.data_of_scores(mask_->data(), mask_axes_),
                         part.of_scores(mask_axes_));
+  }
+  if (dialect_padding_) {
+    mask = mask & dense(part.data_of_scores(dialect_padding_->data(),
+                                            dialect_padding_axes_),
+                        part.of_scores(dialect_padding_axes_));
   }
   return mask;
 }
@@ -299,7 +419,7 @@ AttentionOptions OperationInputs::options(CallPart& part) const {
                            .scale = flags_.scale,
                            .softcap = flags_.softcap,
                            .t5_bias = t5_bias(),
-                           .empty_rows = kEmptyRows.at(flags_.empty_rows),
+                           .empty_rows = empty_rows(),
                            .dropout = dropout(part),
                            .executor = executor_ ? &*executor_ : nullptr};
   if (bias_) {

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "call_part.h"
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/distribute/key_band.h"
+#include "headwise/interop/dialect_mask.h"
+#include "headwise/interop/dialects.h"
 #include "operation_flags.h"
 #include "window_sides.h"
 
@@ -23,6 +26,13 @@ class OperationInputs {
   // the files, and invalid_argument with the name of the option.
   static Result<OperationInputs> read(const OperationFlags& flags, bool batched,
                                       std::size_t num_heads);
+
+  // Reads --mask and --key-padding as --dialect has them, and takes what it
+  // says of a call; without --dialect nothing. Before options(). Errors: those
+  // of read_mask(), and of options that the dialect does not have.
+  Status use_dialect(const MaskSizes& sizes, const DialectCall& call);
+  // Whether query_start is the dialect's.
+  bool places_queries() const { return places_queries_; }
 
   AttentionOptions options() const;
   // Those of a part, without its query_start and offsets. They look into `part`
@@ -46,11 +56,20 @@ class OperationInputs {
   Status read_added_keys();
   Status read_alibi(std::size_t num_heads);
   Status read_files(bool batched, std::size_t num_heads);
+  Status read_masks(bool batched);
+  Status check_dialect() const;
+  Status place_queries(const MaskSizes& sizes, const DialectCall& call);
+  Status take(std::string_view option, DialectMask mask,
+              std::optional<Tensor<bool, 1>>& place, NamedAxes& axes);
+  EmptyRow empty_rows() const;
   Mask mask(CallPart& part) const;
   T5Bias t5_bias() const;
   Dropout dropout(const CallPart& part) const;
 
   OperationFlags flags_;
+  const Dialect* dialect_ = nullptr;
+  DialectCall dialect_call_;
+  bool places_queries_ = false;
   std::optional<Executor> executor_;
   std::optional<Tensor<std::int64_t, 1>> offsets_;
   std::optional<Tensor<std::int64_t, 1>> query_offsets_;
@@ -63,6 +82,8 @@ class OperationInputs {
   std::optional<Tensor<std::int64_t, 2>> documents_;
   std::optional<Tensor<std::int64_t, 2>> query_documents_;
   std::optional<Tensor<bool, 2>> key_padding_;
+  std::optional<Tensor<bool, 1>> dialect_padding_;
+  NamedAxes dialect_padding_axes_;
   std::optional<Tensor<bool, 1>> mask_;
   NamedAxes mask_axes_;
   std::optional<Tensor<float, 2>> score_weight_;

@@ -21,7 +21,7 @@ Outcome check_served(const RunFlags& flags) {
     const char* option;
     const char* why;
   };
-  const std::array<Row, 6> rows = {{
+  const std::array<Row, 7> rows = {{
       {flags.is_layer() && !flags.rotary.query_positions.empty(),
        "--query-positions", kPositions},
       {flags.is_layer() && !flags.rotary.key_positions.empty(),
@@ -29,6 +29,8 @@ Outcome check_served(const RunFlags& flags) {
       {!flags.operation.bias_k.empty(), "--bias-k", kNoAddedKeys},
       {flags.operation.zero_attn, "--zero-attn", kNoAddedKeys},
       {!flags.d_output.empty(), "--d-output", "it has no backward pass"},
+      {!flags.operation.dialect.empty(), "--dialect",
+       "a dialect is about calls with all of their keys"},
       {flags.operation.empty_rows == "uniform", "--empty-rows uniform",
        "that averages all keys of the call, and a cache has those so far"},
   }};

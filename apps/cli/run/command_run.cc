@@ -83,7 +83,7 @@ FilePlan files_of(const RunFlags& flags) {
 AttentionOptions options_of(const RunFlags& flags, const PastInputs& past,
                             const OperationInputs& operation) {
   AttentionOptions options = operation.options();
-  if (flags.operation.query_start.empty()) {
+  if (flags.operation.query_start.empty() && !operation.places_queries()) {
     if (flags.cache.given()) {
       options.query_start = QueryStart::bottom_right();
     } else if (past.given()) {
@@ -91,7 +91,7 @@ AttentionOptions options_of(const RunFlags& flags, const PastInputs& past,
     }
   }
   if (!flags.attn_weights.empty() || !flags.d_attn_weights.empty()) {
-    options.attn_weights = kForms.at(flags.form);
+    options.attn_weights = kForms.at(flags.weights_form());
   }
   if (!flags.scores_out.empty()) {
     options.scores =
@@ -108,6 +108,20 @@ struct RunFiles {
   RotaryInputs rotary;
 };
 
+// Of the tensors, past keys included.
+MaskSizes mask_sizes(const RunFlags& flags, const InputArrays& arrays,
+                     std::size_t past_length) {
+  const auto& query = arrays.query.shape;
+  const auto& key = arrays.key.shape;
+  const std::size_t length = flags.is_layer() || !flags.heads_first() ? 1 : 2;
+  const std::size_t heads = flags.heads_first() ? 1 : 2;
+  return {.B = query[0],
+          .Hq = flags.num_heads.value_or(query[heads]),
+          .Lq = query[length],
+          .Lkv = key[length] + past_length,
+          .batched = arrays.batched};
+}
+
 Result<RunFiles> read_files(const RunFlags& flags) {
   auto arrays = read_inputs(flags);
   HEADWISE_TRY(arrays);
@@ -118,6 +132,12 @@ Result<RunFiles> read_files(const RunFlags& flags) {
   HEADWISE_TRY(operation);
   auto past = PastInputs::read(flags, *arrays);
   HEADWISE_TRY(past);
+  HEADWISE_TRY(operation->use_dialect(
+      mask_sizes(flags, *arrays, past->length()),
+      {.returns_weights =
+           !(flags.attn_weights.empty() && flags.d_attn_weights.empty()),
+       .dropout = flags.operation.dropout.has_value(),
+       .past_length = past->length()}));
   auto rotary =
       RotaryInputs::read(flags.rotary, arrays->batched || flags.ragged());
   HEADWISE_TRY(rotary);

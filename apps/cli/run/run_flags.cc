@@ -70,8 +70,8 @@ Outcome check_added_key_flags(const RunFlags& flags) {
 }
 
 Outcome check_output_flags(const RunFlags& flags) {
-  if (flags.form != "per-head" && flags.attn_weights.empty() &&
-      flags.d_attn_weights.empty()) {
+  if (!flags.form.empty() && flags.form != "per-head" &&
+      flags.attn_weights.empty() && flags.d_attn_weights.empty()) {
     return usage("--attn-weights-form needs --attn-weights FILE");
   }
   if (!flags.scores_stage.empty() && flags.scores_out.empty()) {

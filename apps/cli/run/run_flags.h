@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cache_flags.h"
+#include "operation/dialect_flags.h"
 #include "operation/layer_choice.h"
 #include "operation/operation_flags.h"
 #include "operation/qk_norm_flags.h"
@@ -29,7 +30,7 @@ struct RunFlags {
   OperationFlags operation;
   QkNormFlags qk_norm;
   RotaryFlags rotary;
-  std::string form = "per-head";
+  std::string form;
   std::string out;
   std::string attn_weights;
   std::string lse;
@@ -47,10 +48,24 @@ struct RunFlags {
 
   bool is_layer() const { return !params.empty(); }
   bool ragged() const { return !operation.offsets.empty(); }
-  // Whether heads stand before rows in the files: rows first is how ragged
-  // batches are kept.
-  bool heads_first() const {
-    return layout.empty() ? !ragged() : layout == "bhld";
+  // Whether heads stand before rows in the files.
+  bool heads_first() const { return cli::heads_first(operation, layout); }
+  // The form of the attention weights: as asked for, or as the dialect returns
+  // them.
+  std::string weights_form() const {
+    const Dialect* const dialect = dialect_of(operation);
+    if (!form.empty() || dialect == nullptr) {
+      return form.empty() ? "per-head" : form;
+    }
+    return dialect->weights_after_dropout && operation.dropout ? "after-dropout"
+           : dialect->averages_heads                           ? "mean"
+                                                               : "per-head";
+  }
+  // Whether the weights that are written are the mean of those after dropout.
+  bool averages_dropped_weights() const {
+    const Dialect* const dialect = dialect_of(operation);
+    return form.empty() && dialect != nullptr && dialect->averages_heads &&
+           weights_form() == "after-dropout";
   }
 };
 

@@ -48,7 +48,7 @@ Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
     return upstream;
   }
   const auto [B, heads, Lq, Lkv] = attn_weights;
-  const bool mean = flags.form == "mean";
+  const bool mean = flags.weights_form() == "mean";
   auto array = read_upstream_file(
       "--d-attn-weights", flags.d_attn_weights, batched || flags.ragged(),
       mean ? std::vector{B, Lq, Lkv} : std::vector{B, heads, Lq, Lkv},

@@ -38,6 +38,35 @@ Status write_present(const std::string& folder, const RunResult& result,
   return ok();
 }
 
+// (B, 1, Lq, Lkv)
+Result<Tensor<float, 4>> mean_over_heads(const Tensor<float, 4>& weights) {
+  const auto [B, H, Lq, Lkv] = weights.extents();
+  auto mean = Tensor<float, 4>::create({B, 1, Lq, Lkv});
+  HEADWISE_TRY(mean);
+  const std::size_t pairs = Lq * Lkv;
+  for (std::size_t n = 0; n < mean->size(); ++n) {
+    const float* const first =
+        weights.data() + n / pairs * H * pairs + n % pairs;
+    float sum = 0;
+    for (std::size_t h = 0; h < H; ++h) {
+      sum += first[h * pairs];
+    }
+    mean->data()[n] = sum / static_cast<float>(H);
+  }
+  return mean;
+}
+
+Status write_weights(const RunFlags& flags, const Tensor<float, 4>& weights,
+                     bool with_batch) {
+  if (!flags.averages_dropped_weights()) {
+    return write(flags.attn_weights, weights, with_batch,
+                 flags.weights_form() != "mean");
+  }
+  const auto mean = mean_over_heads(weights);
+  HEADWISE_TRY(mean);
+  return write(flags.attn_weights, *mean, with_batch, false);
+}
+
 }  // namespace
 
 Status write_results(const RunFlags& flags, const RunResult& result,
@@ -46,8 +75,8 @@ Status write_results(const RunFlags& flags, const RunResult& result,
                    ? write(flags.out, result.output, batched)
                    : write(flags.out, result.output_by_heads, batched));
   if (!flags.attn_weights.empty()) {
-    HEADWISE_TRY(write(flags.attn_weights, result.attn_weights,
-                       batched || flags.ragged(), flags.form != "mean"));
+    HEADWISE_TRY(
+        write_weights(flags, result.attn_weights, batched || flags.ragged()));
   }
   if (!flags.lse.empty()) {
     HEADWISE_TRY(write(flags.lse, result.lse, batched));

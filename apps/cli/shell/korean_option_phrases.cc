@@ -64,6 +64,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "side may be inf, such as 128,0 or 128,inf",
      "LEFT,RIGHT 또는 LEFT,RIGHT,KEEP_FIRST여야 합니다. 0 이상의 정수이고, "
      "양쪽은 inf도 됩니다(예: 128,0 또는 128,inf)."},
+    {"a dialect is about calls with all of their keys",
+     "방언은 키 전체가 있는 호출에 관한 것입니다"},
     {"a divisor of {}, which is {}", "{0}({1})의 약수"},
     {"a folder outside {}", "{0} 밖의 폴더"},
     {"a folder that is not the current one, for it is replaced",
@@ -150,6 +152,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "with {}",
      "headwise는 아무것도 내려받지 않습니다. 먼저 폴더를 받아 두세요. 예: {0} "
      "또는 {1}"},
+    {"is added to the scores", "{s:은/는} 점수에 더해집니다"},
     {"is not a step of this run", "{s:은/는} 이 실행의 단계가 아닙니다"},
     {"is standard input", "{s:이/가} 표준 입력입니다"},
     {"is standard output, to which {} prints",
@@ -190,6 +193,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"needs {} N: the file does not say how many heads the layer has",
      "{s:을/를} 읽으려면 {0} N이 필요합니다. 파일에 레이어의 헤드 수가 "
      "없습니다"},
+    {"neither masks nor a bias: {} caps the scores after them",
+     "마스크와 바이어스가 없어야 합니다. {0:은/는} 그 뒤에 점수를 제한합니다."},
     {"no --data given", "--data가 없습니다"},
     {"no display was found (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set)",
      "화면이 없습니다(DISPLAY, WAYLAND_DISPLAY, BROWSER가 설정되어 있지 "
@@ -199,6 +204,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "0에서 {0} 사이의 번호(예: 0 또는 0,2-4)"},
     {"once", "한 번만 줄 수 있습니다."},
     {"one axis for each name in {}", "{0}의 이름마다 축 하나"},
+    {"one bias: with --dialect {} give --bias or {}",
+     "바이어스는 하나여야 합니다. --dialect {0}에서는 --bias와 {1} 중 하나만 "
+     "주세요."},
     {"one for each of the {} in --tokens", "--tokens의 {0}개마다 하나"},
     {"one of attention on cuda", "cuda에서는 어텐션의 워크로드"},
     {"one of them to be a file", "둘 중 하나는 파일이어야 합니다."},
@@ -246,6 +254,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"unknown command {}", "알 수 없는 명령입니다: {0}"},
     {"unknown option {}", "알 수 없는 옵션입니다: {0}"},
     {"was given more than once", "{s:을/를} 두 번 이상 주었습니다"},
+    {"with --dialect, --mask and --key-padding are for batches without "
+     "--offsets",
+     "--dialect를 쓸 때 --mask와 --key-padding은 --offsets 없는 배치용입니다."},
     {"without --query-offsets it has as many rows as --query",
      "--query-offsets를 주지 않으면 --query와 행 수가 같아야 합니다"},
     {"xdg-open found no browser", "xdg-open이 브라우저를 찾지 못했습니다"},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "operation/dialect_flags.h"
 #include "operation/operation_flags.h"
 #include "operation/rotary_flags.h"
 
@@ -36,9 +37,7 @@ struct ViewedFlags {
   std::string command;  // "view": begins the messages
 
   // Whether heads stand before rows in the files.
-  bool heads_first() const {
-    return layout.empty() ? operation.offsets.empty() : layout == "bhld";
-  }
+  bool heads_first() const { return cli::heads_first(operation, layout); }
 };
 
 void add_viewed_options(const Arguments& command, ViewedFlags& flags);

@@ -334,6 +334,14 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
       flags.operation, seen->query_.batched,
       seen->query_.layer(0, seen->heads_first_).extent(2));
   HEADWISE_TRY(operation);
+  const auto first_query = seen->query_.layer(0, seen->heads_first_);
+  HEADWISE_TRY(operation->use_dialect(
+      {.B = first_query.extent(0),
+       .Hq = first_query.extent(2),
+       .Lq = first_query.extent(1),
+       .Lkv = seen->key_.layer(0, seen->heads_first_).extent(1),
+       .batched = seen->query_.batched},
+      {.returns_weights = true}));
   seen->operation_ = *std::move(operation);
   HEADWISE_TRY(seen->read_statistics(flags));
   const auto shape = seen->shape();

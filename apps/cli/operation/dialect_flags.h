@@ -1,0 +1,28 @@
+// What --dialect says of the files that a command reads.
+#pragma once
+
+#include <string>
+
+#include "headwise/interop/dialects.h"
+#include "operation_flags.h"
+
+namespace headwise::cli {
+
+// Null without --dialect.
+inline const Dialect* dialect_of(const OperationFlags& flags) {
+  return flags.dialect.empty() ? nullptr : find_dialect(flags.dialect);
+}
+
+// Whether heads come before rows in files of heads: as --layout says, else rows
+// first in a ragged batch, else as the dialect has them.
+inline bool heads_first(const OperationFlags& flags,
+                        const std::string& layout) {
+  if (!layout.empty()) {
+    return layout == "bhld";
+  }
+  const Dialect* const dialect = dialect_of(flags);
+  return flags.offsets.empty() &&
+         (dialect == nullptr || dialect->layout == TensorLayout::bhld);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,328 @@
+#include "headwise/interop/dialect_mask.h"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "headwise/base/dtype.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "read_mask";
+
+// A score of which nothing is left beside a fill this large: a row without a
+// key is then uniform.
+constexpr double kAbsorbs = -1e30;
+
+// Times log2 e it is still finite.
+constexpr float kLargestBias = 2e38F;
+
+bool is_integer(DType type) {
+  return type != DType::boolean && type != DType::float16 &&
+         type != DType::bfloat16 && type != DType::float32 &&
+         type != DType::float64;
+}
+
+MaskReading reading_of(const MaskForm& form, DType type) {
+  return type == DType::boolean ? form.bools
+         : is_integer(type)     ? form.integers
+                                : form.floats;
+}
+
+std::string_view name_of(Axis axis) {
+  constexpr std::array<std::string_view, 5> kNames = {"B", "H", "Lq", "Lkv",
+                                                      "1"};
+  return kNames[static_cast<std::size_t>(axis)];
+}
+
+// What read_mask() was called with.
+struct Reader {
+  const Dialect& dialect;
+  std::string_view argument;
+  const MaskSizes& sizes;
+
+  std::size_t size_of(Axis axis) const {
+    const std::array<std::size_t, 5> all = {sizes.B, sizes.Hq, sizes.Lq,
+                                            sizes.Lkv, 1};
+    return all[static_cast<std::size_t>(axis)];
+  }
+  std::vector<std::size_t> shape_of(const MaskForm& form) const {
+    std::vector<std::size_t> shape;
+    for (std::size_t a = 0; a < form.rank; ++a) {
+      shape.push_back(size_of(form.axes[a]));
+    }
+    if (form.heads_in_batch) {
+      shape[0] *= sizes.Hq;
+    }
+    return shape;
+  }
+  static std::string axes_of(const MaskForm& form) {
+    std::string text = "(";
+    for (std::size_t a = 0; a < form.rank; ++a) {
+      text += a == 0 ? "" : ", ";
+      text += name_of(form.axes[a]);
+      text += a == 0 && form.heads_in_batch ? " * H" : "";
+    }
+    return text + ")";
+  }
+  bool takes(const MaskForm& form) const {
+    return !form.unbatched || !sizes.batched;
+  }
+
+  Error wrong_rank(const Array& mask) const {
+    if (dialect.masks.empty()) {
+      return argument_error(
+          kOperation, argument, "has shape " + shape_text(mask.shape),
+          "no mask with the dialect " + std::string(dialect.name),
+          ErrorCode::unsupported);
+    }
+    std::string forms;
+    for (const MaskForm& form : dialect.masks) {
+      if (takes(form)) {
+        forms += (forms.empty() ? "" : "; ") + axes_of(form) + " = " +
+                 shape_text(shape_of(form));
+      }
+    }
+    return argument_error(
+        kOperation, argument, "has shape " + shape_text(mask.shape),
+        "a mask as " + std::string(dialect.name) + " takes it: " + forms,
+        ErrorCode::shape_mismatch);
+  }
+
+  Error wrong_type(const Array& mask, const MaskForm& form) const {
+    std::string types;
+    for (const auto& [reading, name] : {std::pair(form.bools, "bool"),
+                                        {form.integers, "int"},
+                                        {form.floats, "float"}}) {
+      if (reading != MaskReading::refused) {
+        types += (types.empty() ? "" : "; ") + std::string(name);
+      }
+    }
+    return argument_error(
+        kOperation, argument,
+        "holds " + std::string(headwise::name_of(mask.dtype)) + " elements",
+        "elements as " + std::string(dialect.name) + " takes them: " + types);
+  }
+};
+
+// The form of the array's rank, whose sizes fit.
+Result<const MaskForm*> form_of(const Reader& reader, const Array& mask) {
+  const auto fits = [&](const MaskForm& form) {
+    return form.rank == mask.shape.size() && reader.takes(form);
+  };
+  const auto form = std::ranges::find_if(reader.dialect.masks, fits);
+  if (form == reader.dialect.masks.end()) {
+    return reader.wrong_rank(mask);
+  }
+  const std::vector<std::size_t> expected = reader.shape_of(*form);
+  for (std::size_t a = 0; a < form->rank; ++a) {
+    const bool last = form->axes[a] == Axis::Lkv && a + 1 == form->rank;
+    const bool fits_here = mask.shape[a] == expected[a] ||
+                           (reader.dialect.broadcasts && mask.shape[a] == 1) ||
+                           (reader.dialect.pads_short_masks && last &&
+                            mask.shape[a] < expected[a]);
+    if (!fits_here) {
+      return shape_error(kOperation, reader.argument, mask.shape,
+                         Reader::axes_of(*form), expected);
+    }
+  }
+  if (reading_of(*form, mask.dtype) == MaskReading::refused) {
+    return reader.wrong_type(mask, *form);
+  }
+  return &*form;
+}
+
+// The array as one row of elements.
+Array flat(const Array& mask) {
+  Array elements = mask;
+  std::size_t count = 1;
+  for (const std::size_t extent : mask.shape) {
+    count *= extent;
+  }
+  elements.shape = {count};
+  return elements;
+}
+
+// The axes of a mask with this shape.
+NamedAxes axes_of(const MaskForm& form, const MaskSizes& sizes,
+                  std::vector<std::size_t> shape) {
+  std::vector<Axis> axes(
+      form.axes.begin(),
+      form.axes.begin() + static_cast<std::ptrdiff_t>(form.rank));
+  if (form.heads_in_batch) {
+    shape[0] = sizes.Hq;
+    shape.insert(shape.begin(), sizes.B);
+    axes.insert(axes.begin() + 1, Axis::H);
+  }
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (shape[a] == 1) {
+      axes[a] = Axis::one;
+    }
+  }
+  std::vector<std::ptrdiff_t> strides(shape.size(), 1);
+  for (std::size_t a = shape.size(); a-- > 1;) {
+    strides[a - 1] = strides[a] * static_cast<std::ptrdiff_t>(shape[a]);
+  }
+  return {std::span<const std::size_t>(shape),
+          std::span<const std::ptrdiff_t>(strides),
+          std::span<const Axis>(axes)};
+}
+
+// Rows of `from` elements as rows of `to`, with `missing` behind them.
+template <class T>
+Result<Tensor<T, 1>> padded(Tensor<T, 1> rows, std::size_t from, std::size_t to,
+                            T missing) {
+  if (from == to) {
+    return rows;
+  }
+  const std::size_t count = from == 0 ? 0 : rows.size() / from;
+  auto longer = Tensor<T, 1>::create({count * to});
+  HEADWISE_TRY(longer);
+  std::ranges::fill(longer->elements(), missing);
+  for (std::size_t row = 0; row < count; ++row) {
+    std::copy_n(rows.data() + row * from, from, longer->data() + row * to);
+  }
+  return longer;
+}
+
+// Whether each pair may attend; `lengths` are of the keys.
+Result<Tensor<bool, 1>> within(std::span<const std::int64_t> lengths,
+                               std::size_t Lkv) {
+  auto allowed = Tensor<bool, 1>::create({lengths.size() * Lkv});
+  HEADWISE_TRY(allowed);
+  for (std::size_t row = 0; row < lengths.size(); ++row) {
+    for (std::size_t j = 0; j < Lkv; ++j) {
+      (*allowed)(row * Lkv + j) = static_cast<std::int64_t>(j) < lengths[row];
+    }
+  }
+  return allowed;
+}
+
+// Whether each element lets a query attend.
+Result<Tensor<bool, 1>> allowed_of(const Array& mask, MaskReading reading,
+                                   std::string_view argument) {
+  if (is_integer(mask.dtype) || mask.dtype == DType::boolean) {
+    auto allowed = to_bool<1>(flat(mask), kOperation, argument);
+    if (allowed && reading == MaskReading::masks) {
+      std::ranges::transform(allowed->elements(), allowed->data(),
+                             [](bool masked) { return !masked; });
+    }
+    return allowed;
+  }
+  auto numbers = to_float<1>(flat(mask), kOperation, argument);
+  HEADWISE_TRY(numbers);
+  auto allowed = Tensor<bool, 1>::create({numbers->size()});
+  HEADWISE_TRY(allowed);
+  std::ranges::transform(numbers->elements(), allowed->data(),
+                         [](float number) { return number != 0; });
+  return allowed;
+}
+
+// A mask, or the bias that a small fill is.
+Result<DialectMask> filled(const Dialect& dialect, Tensor<bool, 1> allowed,
+                           const NamedAxes& axes) {
+  if (dialect.fill != MaskFill::added || dialect.fill_value < kAbsorbs) {
+    return DialectMask{.allowed = std::move(allowed), .axes = axes};
+  }
+  auto bias = Tensor<float, 1>::create({allowed.size()});
+  HEADWISE_TRY(bias);
+  const auto fill = static_cast<float>(dialect.fill_value);
+  std::ranges::transform(allowed.elements(), bias->data(),
+                         [fill](bool may) { return may ? 0.0F : fill; });
+  return DialectMask{.added = *std::move(bias), .axes = axes};
+}
+
+Result<DialectMask> read_added(const Reader& reader, const MaskForm& form,
+                               const Array& mask,
+                               std::vector<std::size_t> shape) {
+  auto numbers = to_float<1>(flat(mask), kOperation, reader.argument);
+  HEADWISE_TRY(numbers);
+  for (float& number : numbers->elements()) {
+    if (std::isfinite(number)) {
+      number = std::clamp(number, -kLargestBias, kLargestBias);
+    }
+  }
+  auto rows =
+      padded(*std::move(numbers), mask.shape.back(), shape.back(), kMinusInf);
+  HEADWISE_TRY(rows);
+  return DialectMask{.added = *std::move(rows),
+                     .axes = axes_of(form, reader.sizes, std::move(shape))};
+}
+
+Result<DialectMask> read_lengths(const Reader& reader, MaskForm form,
+                                 const Array& mask) {
+  const auto lengths = to_int64<1>(flat(mask), kOperation, reader.argument);
+  HEADWISE_TRY(lengths);
+  auto allowed = within(lengths->elements(), reader.sizes.Lkv);
+  HEADWISE_TRY(allowed);
+  std::vector<std::size_t> shape = mask.shape;
+  shape.push_back(reader.sizes.Lkv);
+  form.axes[form.rank++] = Axis::Lkv;
+  return filled(reader.dialect, *std::move(allowed),
+                axes_of(form, reader.sizes, std::move(shape)));
+}
+
+Result<DialectMask> read_form(const Reader& reader, const MaskForm& form,
+                              const Array& mask) {
+  const MaskReading reading = reading_of(form, mask.dtype);
+  if (reading == MaskReading::lengths) {
+    return read_lengths(reader, form, mask);
+  }
+  std::vector<std::size_t> shape = mask.shape;
+  if (reader.dialect.pads_short_masks && shape.back() != 1) {
+    shape.back() = reader.sizes.Lkv;
+  }
+  if (reading == MaskReading::added) {
+    return read_added(reader, form, mask, std::move(shape));
+  }
+  auto allowed = allowed_of(mask, reading, reader.argument);
+  HEADWISE_TRY(allowed);
+  auto rows =
+      padded(*std::move(allowed), mask.shape.back(), shape.back(), false);
+  HEADWISE_TRY(rows);
+  return filled(reader.dialect, *std::move(rows),
+                axes_of(form, reader.sizes, std::move(shape)));
+}
+
+}  // namespace
+
+Result<DialectMask> read_mask(const Dialect& dialect, const Array& mask,
+                              const MaskSizes& sizes) try {
+  const Reader reader{dialect, "mask", sizes};
+  const auto form = form_of(reader, mask);
+  HEADWISE_TRY(form);
+  return read_form(reader, **form, mask);
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory};
+}
+
+Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
+                                     const MaskSizes& sizes) try {
+  const MaskForm batch{.rank = 2,
+                       .axes = {Axis::B, Axis::Lkv},
+                       .bools = dialect.key_padding,
+                       .integers = dialect.key_padding};
+  const MaskForm one{.rank = 1,
+                     .axes = {Axis::Lkv},
+                     .bools = dialect.key_padding,
+                     .integers = dialect.key_padding,
+                     .unbatched = true};
+  const std::array<MaskForm, 2> forms = {batch, one};
+  Dialect padding = dialect;
+  padding.masks = forms;
+  padding.broadcasts = false;
+  padding.pads_short_masks = false;
+  const Reader reader{padding, "mask.key_padding", sizes};
+  const auto form = form_of(reader, mask);
+  HEADWISE_TRY(form);
+  return read_form(reader, **form, mask);
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory};
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
