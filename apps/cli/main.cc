@@ -50,6 +50,7 @@ int report(const Outcome& outcome) {
 void give_up(const Error& error) { std::_Exit(report(Outcome(error))); }
 
 int end(const Outcome& outcome) {
+  tell_others(outcome);
   const int exit_code = report(outcome);
   leave_job(outcome);
   return exit_code;

@@ -30,7 +30,7 @@ class Self final : public Communicator {
                                                  std::size_t from) override {
     return rank_has_ended(from);
   }
-  void tell(const Error& /*reason*/) noexcept override {}
+  bool tell(const Error& /*reason*/) noexcept override { return true; }
   void start_waiting(std::size_t /*other*/) override {}
   void stop_waiting() override {}
   SignsOfLife signs_of(std::size_t /*other*/) override { return {}; }
@@ -191,7 +191,7 @@ void Communicator::end(const Error& own, const Error& told) noexcept {
   state_->failed = own;
   // Before transfers are given up: a later one could take the place of an
   // earlier one.
-  tell(told);
+  was_told_ = !tell(told);
   state_->started.clear();
 }
 

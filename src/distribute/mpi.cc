@@ -50,7 +50,9 @@ class MpiCommunicator final : public Communicator {
     transfer->advance();
     return transfer;
   }
-  void tell(const Error& reason) noexcept override { channel_->tell(reason); }
+  bool tell(const Error& reason) noexcept override {
+    return channel_->tell(reason);
+  }
   void start_waiting(std::size_t other) override {
     channel_->signs().start_waiting(other);
   }

@@ -170,16 +170,18 @@ void MpiChannel::test_alarm() {
   told_ = reason ? Error(ErrorCode::rank_failure) : reason.error();
 }
 
-void MpiChannel::tell(const Error& reason) noexcept {
+bool MpiChannel::tell(const Error& reason) noexcept {
   has_failed_ = true;
-  if (told_) {
-    return;  // so are the others
-  }
   try {
+    test_alarm();
+    if (told_) {
+      return false;  // so are the others
+    }
     send_alarm(reason);
   } catch (...) {
     send_empty_alarm();
   }
+  return true;
 }
 
 void MpiChannel::send_alarm(const Error& reason) {

@@ -51,8 +51,8 @@ class MpiChannel {
   // compute.
   std::chrono::microseconds advance();
 
-  // Sounds the alarm, unless it was heard.
-  void tell(const Error& reason) noexcept;
+  // Sounds the alarm; false if it was heard before.
+  bool tell(const Error& reason) noexcept;
 
  private:
   void test_alarm();

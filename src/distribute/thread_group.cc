@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <thread>
+#include <utility>
 
 #include "distribute/rank_error.h"
 
@@ -35,10 +36,18 @@ Link& ThreadGroup::lost_receives(std::size_t rank) {
   return links_[ranks_ * ranks_ + 2 * rank + 1];
 }
 
-void ThreadGroup::close(const Error& reason) {
+bool ThreadGroup::close(const Error& reason) {
+  bool was_closed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    was_closed = std::exchange(is_closed_, true);
+  }
+  // Even then: the other rank may not have come to all links, and this one may
+  // end before that.
   for (Link& link : links_) {
     link.close(reason);
   }
+  return !was_closed;
 }
 
 void ThreadGroup::end(std::size_t rank) {
@@ -157,10 +166,8 @@ ThreadCommunicator::begin_receive(std::span<std::byte> bytes,
   return link.receive(bytes);
 }
 
-void ThreadCommunicator::tell(const Error& reason) noexcept {
-  if (!is_silent_) {
-    group_.close(reason);
-  }
+bool ThreadCommunicator::tell(const Error& reason) noexcept {
+  return is_silent_ || group_.close(reason);
 }
 
 void ThreadCommunicator::start_waiting(std::size_t other) {

@@ -35,8 +35,8 @@ class ThreadGroup {
   Link& lost_sends(std::size_t rank);
   Link& lost_receives(std::size_t rank);
 
-  // Ends all waits with this error.
-  void close(const Error& reason);
+  // Ends all waits with this error; false if they were ended before.
+  bool close(const Error& reason);
   // The rank sends and receives no more. Takes no memory.
   void end(std::size_t rank);
   // Returns when all others have ended or hang as well.
@@ -51,6 +51,7 @@ class ThreadGroup {
   std::vector<Error> ended_;  // what is said of each rank then
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool is_closed_ = false;
   std::vector<bool> runs_;
   std::vector<RankActivity> activities_;
 };
@@ -66,7 +67,7 @@ class ThreadCommunicator final : public Communicator {
                                               std::size_t to) override;
   Result<std::unique_ptr<Pending>> begin_receive(std::span<std::byte> bytes,
                                                  std::size_t from) override;
-  void tell(const Error& reason) noexcept override;
+  bool tell(const Error& reason) noexcept override;
   void start_waiting(std::size_t other) override;
   void stop_waiting() override;
   SignsOfLife signs_of(std::size_t other) override;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -317,6 +318,32 @@ TEST(ThreadRanksTest, ARankThatSendsAnotherSizeIsNamed) {
   for (const Status& status : ended.statuses) {
     EXPECT_FALSE(status);
   }
+}
+
+// So one of them reports it, and the others know that it does.
+TEST(ThreadRanksTest, AllButTheRankThatFailsAreTold) {
+  std::array<bool, 3> was_told{};
+  const auto ended =
+      run_ranks(3, [&](Communicator& group) -> Status {
+        const Status failed = Error(ErrorCode::io_error, {.given = "full"});
+        const Status status = group.rank() == 1 ? failed : group.barrier();
+        group.abort(status.error());
+        was_told[group.rank()] = group.was_told();
+        return status;
+      }).value();
+  EXPECT_THAT(was_told, testing::ElementsAre(true, false, true));
+  EXPECT_THAT(ended[0].error().message(), HasSubstr("full; on rank 1"));
+}
+
+// Nobody was told of an error that all have found together.
+TEST(ThreadRanksTest, AnErrorOfAllRanksIsToldToNone) {
+  const auto ended =
+      run_ranks(3, [&](Communicator& group) -> Status {
+        Status status = group.check_same("rank", std::to_string(group.rank()));
+        EXPECT_FALSE(group.was_told());
+        return status;
+      }).value();
+  EXPECT_FALSE(ended[0]);
 }
 
 TEST(ThreadRanksTest, ARankThatIsBusyLearnsOfAFailureAtItsNextCall) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace headwise::cli {
@@ -81,6 +82,20 @@ Status of_all_ranks(const Status& status) {
 
 bool failed_together() { return job().failed_together; }
 
+void tell_others(const Outcome& outcome) {
+  // Until mpirun has ended this process. It has none to wait for where the
+  // other one was killed meanwhile.
+  constexpr std::chrono::seconds kLongest{5};
+  Communicator* const group = job().group.get();
+  if (outcome || failed_together() || group == nullptr) {
+    return;
+  }
+  group->abort(outcome.error().error);
+  if (group->was_told()) {
+    std::this_thread::sleep_for(kLongest);
+  }
+}
+
 void leave_job(const Outcome& outcome) {
   if (!job().mpi) {
     return;
@@ -89,9 +104,6 @@ void leave_job(const Outcome& outcome) {
     job().group.reset();
     end_mpi();
     return;
-  }
-  if (job().group) {
-    job().group->abort(outcome.error().error);
   }
   abort_mpi(static_cast<int>(outcome.error().exit));
 }

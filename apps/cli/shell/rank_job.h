@@ -40,8 +40,12 @@ Status of_all_ranks(const Status& status);
 // Whether the command ends because of such an error.
 bool failed_together();
 
+// If this process fails alone, tells the others, who may be waiting for it. If
+// another one has failed before, waits for it: that process reports its error
+// and ends the job.
+void tell_others(const Outcome& outcome);
 // Ends what join_job() began, where it was called. If only this process failed,
-// it aborts the job, because others may be waiting for it.
+// it aborts the job.
 void leave_job(const Outcome& outcome);
 
 }  // namespace headwise::cli

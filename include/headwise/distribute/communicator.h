@@ -119,6 +119,9 @@ class Communicator {
   // Whoever waits for a rank of the group, now or later, gets a rank_failure
   // with this message. Does nothing if the group has ended already.
   void abort(const Error& reason) noexcept;
+  // Whether the group ended with a failure of which another rank told this one.
+  // That rank reports it.
+  bool was_told() const { return was_told_; }
 
   // ---- For back ends. ----
   // A transfer on its way. Its destructor gives it up: from then on nobody
@@ -150,8 +153,9 @@ class Communicator {
       std::span<const std::byte> bytes, std::size_t to) = 0;
   virtual Result<std::unique_ptr<Pending>> begin_receive(
       std::span<std::byte> bytes, std::size_t from) = 0;
-  // Ends the waits of all other ranks with this error.
-  virtual void tell(const Error& reason) noexcept = 0;
+  // Ends the waits of all other ranks with this error. False, and nothing
+  // happens, if another rank has told this one of a failure before.
+  virtual bool tell(const Error& reason) noexcept = 0;
   // This rank begins to wait for another, until it stops waiting.
   virtual void start_waiting(std::size_t other) = 0;
   virtual void stop_waiting() = 0;
@@ -183,6 +187,7 @@ class Communicator {
 
   std::size_t rank_;
   std::size_t ranks_;
+  bool was_told_ = false;
   std::chrono::milliseconds deadline_ = kDefaultDeadline;
   std::unique_ptr<State> state_;
 };
