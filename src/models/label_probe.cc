@@ -280,9 +280,9 @@ Result<Tensor<float, 2>> LabelProbe::logits(
 }
 
 Result<Tensor<float, 2>> LabelProbe::probabilities(
-    TensorView<const float, 2> embeddings) const {
+    TensorView<const float, 2> embeddings, const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-    auto rows = logits(embeddings);
+    auto rows = logits(embeddings, executor);
     if (!rows) {
       return rows;
     }

@@ -164,6 +164,24 @@ TEST(LabelProbeProbabilitiesTest, ARowsBitsDependOnNoOtherRow) {
   }
 }
 
+TEST(LabelProbeProbabilitiesTest, AreComputedByTheGivenThreads) {
+  std::size_t calls = 0;
+  const Executor executor =
+      Executor::with_pool(2, [&](std::size_t workers,
+                                 FunctionRef<void(std::size_t)> work) {
+        ++calls;
+        for (std::size_t worker = 0; worker < workers; ++worker) {
+          work(worker);
+        }
+      }).value();
+  const auto embeddings = uniform<2>({20'000, 3}, 71);
+  const LabelProbe probe = trained(1);
+  const auto got = probe.probabilities(embeddings, executor).value();
+  EXPECT_GT(calls, 0u);
+  EXPECT_TRUE(
+      same_bits(got.elements(), probe.probabilities(embeddings)->elements()));
+}
+
 TEST(LabelProbeProbabilitiesTest, LargeLogitsOverflowNothing) {
   const auto embeddings =
       tensor_of<float, 2>({3, 2}, {3e38f, -3e38f, 1e30f, 1e30f, -2e38f, 2e38f});

@@ -113,7 +113,7 @@ Result<LabelledLines> classify(const ClassifyFlags& flags,
     return encoder.encode(texts, options);
   }();
   HEADWISE_TRY(done);
-  auto probabilities = probe.probabilities(done->embeddings);
+  auto probabilities = probe.probabilities(done->embeddings, executor);
   HEADWISE_TRY(probabilities);
   LabelledLines lines{std::move(texts), probe.labels(),
                       *std::move(probabilities), std::move(done->cut)};

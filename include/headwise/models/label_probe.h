@@ -87,7 +87,8 @@ class LabelProbe {
   // its embedding, not on the other rows. If a logit of a row is NaN or
   // infinite, the row is NaN. Errors: shape_mismatch.
   Result<Tensor<float, 2>> probabilities(
-      TensorView<const float, 2> embeddings) const;
+      TensorView<const float, 2> embeddings,
+      const Executor& executor = Executor::default_executor()) const;
 
  private:
   LabelProbe(Linear linear, std::vector<std::string> labels)
