@@ -259,6 +259,9 @@ target_sources(headwise_io
     src/train/labelled_text.cc
     src/train/accuracy.cc
     src/train/sentence_classifier.cc
+    src/train/same_run.cc
+    src/train/classifier_checkpoint.cc
+    src/train/classifier_state.cc
     src/train/classifier_run.cc
     src/train/ranked_embeddings.cc
     src/train/ranked_steps.cc

@@ -1,0 +1,90 @@
+#include "train/classifier_checkpoint.h"
+
+#include "headwise/interop/file_subject.h"
+#include "train/resumed_checkpoint.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "train";
+constexpr const char* kBatch = "batch";
+constexpr const char* kEpochs = "epochs";
+constexpr const char* kLearningRate = "learning_rate";
+constexpr const char* kMaxTokens = "max_tokens";
+constexpr const char* kDataHash = "data_sha256";
+constexpr const char* kModelHash = "model_sha256";
+
+Status check_hash(const Checkpoint& checkpoint, const std::string& path,
+                  const std::string& name, std::string_view other,
+                  const std::string& expected) {
+  const auto* const saved = setting_of<std::string>(checkpoint, name);
+  if (saved == nullptr || *saved == expected) {
+    return ok();
+  }
+  return FileSubject{std::string(kOperation), path}.bad_data(
+      "is of a run with " + std::string(other) + ", of SHA-256 " + *saved,
+      expected);
+}
+
+std::size_t count_of(const Checkpoint& checkpoint, const std::string& name,
+                     std::size_t otherwise) {
+  const auto* const saved = setting_of<std::int64_t>(checkpoint, name);
+  return saved != nullptr && *saved > 0 ? static_cast<std::size_t>(*saved)
+                                        : otherwise;
+}
+
+}  // namespace
+
+ClassifierSettings classifier_settings_of(const Checkpoint& checkpoint) {
+  ClassifierSettings settings;
+  settings.seed = checkpoint.seed;
+  settings.batch = count_of(checkpoint, kBatch, settings.batch);
+  settings.epochs = count_of(checkpoint, kEpochs, settings.epochs);
+  if (const auto* const rate = setting_of<double>(checkpoint, kLearningRate)) {
+    settings.learning_rate = *rate;
+  }
+  settings.max_tokens = count_of(checkpoint, kMaxTokens, settings.max_tokens);
+  return settings;
+}
+
+ModelConfig config_of(const ClassifierOrigin& run) {
+  const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
+  return {{kBatch, count(run.settings.batch)},
+          {kEpochs, count(run.settings.epochs)},
+          {kLearningRate, run.settings.learning_rate},
+          {kMaxTokens, count(run.settings.max_tokens)},
+          {kDataHash, run.data_sha256},
+          {kModelHash, run.model_sha256}};
+}
+
+Status check_checkpoint(const Checkpoint& checkpoint, const std::string& path,
+                        const ClassifierOrigin& run,
+                        const std::map<std::string, AnyView>& params) {
+  HEADWISE_TRY(check_hash(checkpoint, path, kDataHash, "other training data",
+                          run.data_sha256));
+  HEADWISE_TRY(check_hash(checkpoint, path, kModelHash, "another model",
+                          run.model_sha256));
+  ResumedRun resumed{.config = config_of(run),
+                     .params = params,
+                     .seed = run.settings.seed,
+                     .records = {kLossRecord}};
+  if (const auto* const epochs =
+          setting_of<std::int64_t>(checkpoint, kEpochs)) {
+    resumed.config.insert_or_assign(kEpochs, *epochs);
+  }
+  HEADWISE_TRY(check_resumed(checkpoint, path, resumed));
+  if (checkpoint.step > run.total_steps) {
+    return Error{
+        ErrorCode::invalid_argument,
+        ErrorDetails{.operation = std::string(kOperation),
+                     .argument = kEpochs,
+                     .given = "is " + std::to_string(run.settings.epochs) +
+                              ": " + std::to_string(run.total_steps) + " steps",
+                     .expected = "at least the " +
+                                 std::to_string(checkpoint.step) + " of " +
+                                 path}};
+  }
+  return ok();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
