@@ -13,7 +13,8 @@ namespace headwise::inline HEADWISE_ABI {
 // nan`. `model` says which one took the step, where there are several.
 inline Error failed_step(std::uint64_t step, const Error& error,
                          std::string model = {}) {
-  if (error.code() == ErrorCode::out_of_memory) {
+  if (error.code() == ErrorCode::out_of_memory ||
+      error.code() == ErrorCode::rank_failure) {  // which names the step
     return error;
   }
   ErrorDetails details = error.details();

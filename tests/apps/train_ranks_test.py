@@ -6,7 +6,10 @@ Needs mpirun and a command that was built with MPI, as HEADWISE_MPIRUN says.
 """
 import itertools
 import json
+import os
 import random
+import signal
+import time
 import unittest
 
 import cli_case
@@ -16,6 +19,8 @@ from together_case import MPIRUN, Job, TogetherCase, said_in
 
 # Of the command on any number of processes; times differ.
 FILES = ("model.safetensors", "classifier.safetensors", "checkpoint.npz")
+DEADLINE_S = 1
+END_S = 10  # what mpirun may take to end
 WORDS = ["heads", "matter", "so", "<", "internationalisation"]
 
 
@@ -77,6 +82,23 @@ class TrainRanksTest(TogetherCase):
         self.assertEqual((self.folder / "of_3/classifier.safetensors").read_bytes(),
                          (self.folder / "alone/classifier.safetensors").read_bytes())
 
+    def test_a_process_that_hangs_ends_the_job_at_its_deadline(self):
+        call = self.call("--epochs", "100000", "--deadline", str(DEADLINE_S),
+                         out="out")
+        job = Job(self.folder, ["-n", 2, cli_case.HEADWISE, *call])
+        while not (self.folder / "out" / "checkpoint.npz").exists():
+            self.assertIsNone(job.process.poll(), "it ended too early")
+            time.sleep(0.01)
+        os.kill(job.process_of(1), signal.SIGSTOP)
+        stopped = time.monotonic()
+        job.finish(cli_case.SECONDS)
+        self.assertEqual((job.ended, job.left), (True, []))
+        self.assertNotEqual(job.status, 0)
+        self.assertLess(time.monotonic() - stopped, 2 * DEADLINE_S + END_S)
+        self.assertEqual(len(said_in(job)), 1, job.stderr)
+        self.assertRegex(said_in(job)[0], "headwise: train: rank 1 did not answer "
+                         f"within {DEADLINE_S} s; at step \\d+")
+
     def fail_together(self, status, message, *arguments):
         job = self.mpirun(2, *arguments)
         self.assertEqual(job.status, status, job.stderr)
@@ -97,8 +119,8 @@ class TrainRanksTest(TogetherCase):
         self.assertFalse((self.folder / "out").exists())
 
     def test_all_processes_read_the_same(self):
-        self.train(2, "--epochs", "1", out="half")
-        self.train(2, "--epochs", "1", "--seed", "5", out="other_half")
+        for out, seed in (("half", "0"), ("other_half", "5")):
+            self.succeed(*self.call("--epochs", "1", "--seed", seed, out=out))
         text = (self.folder / "data.tsv").read_text(encoding="utf-8")
         self.put_text(text.replace("matter", "mutter"), "other.tsv")
         tiny_model.write(self.folder / "other_tiny")
@@ -109,10 +131,12 @@ class TrainRanksTest(TogetherCase):
         same = {"--model": "tiny", "--data": "data.tsv", "--test": "data.tsv",
                 "--resume": "half"}
         for option, other in (("--model", "other_tiny"), ("--data", "other.tsv"),
-                              ("--test", "other.tsv"), ("--resume", "other_half")):
+                              ("--test", "other.tsv"), ("--resume", "other_half"),
+                              ("--resume", "")):
             def call(options):
+                given = filter(lambda pair: pair[1], options.items())
                 return (cli_case.HEADWISE, "train", "--train", "all", "--out", "out",
-                        "--epochs", "2", *itertools.chain(*options.items()))
+                        "--epochs", "2", *itertools.chain(*given))
             job = Job(self.folder, ["-n", 1, *call(same), ":", "-n", 1,
                                     *call({**same, option: other})])
             job.finish(cli_case.SECONDS)
@@ -120,7 +144,8 @@ class TrainRanksTest(TogetherCase):
                              (True, [], BAD_INPUT), job.stderr)
             said = said_in(job)
             self.assertEqual(len(said), 1, job.stderr)
-            self.assertRegex(said[0], f"SHA-256 of {option} is .* on rank 1")
+            given = "[0-9a-f]{64}" if other else "no file"
+            self.assertRegex(said[0], f"SHA-256 of {option} is {given} on rank 1")
             self.assertFalse((self.folder / "out").exists())
 
 

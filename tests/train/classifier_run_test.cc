@@ -11,52 +11,20 @@
 
 #include "headwise/module/loss.h"
 #include "headwise/module/optimizer.h"
-#include "interop/files.h"
-#include "models/small_model.h"
 #include "train/epoch_order.h"
+#include "train/small_run.h"
 
 namespace headwise {
 namespace {
 
-using testing_support::put_small_model;
-using testing_support::small_config;
-using testing_support::small_params;
+using testing_support::kSmallSettings;
+using testing_support::small_examples;
+using testing_support::SmallRunTest;
 
 using Values = std::map<std::string, std::vector<float>, std::less<>>;
 
-constexpr ClassifierSettings kSettings{
-    .seed = Seed{3}, .batch = 2, .epochs = 2, .learning_rate = 0.01};
-const std::vector<std::string> kLabels = {"a", "b", "c"};
-
-ClassifierExamples examples() {
-  return {{{2, 5, 9, 3}, {2, 3}, {2, 13, 1, 5, 6, 3}, {2, 7, 3}, {2, 8, 5, 3}},
-          {0, 1, 2, 1, 0},
-          "the data's"};
-}
-
-class ClassifierRunTest : public testing::Test {
+class ClassifierRunTest : public SmallRunTest {
  protected:
-  ClassifierRunTest() {
-    put_small_model(folder_, small_params(small_config(BertFamily::bert)));
-  }
-  SentenceEncoder encoder() const {
-    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
-        .value();
-  }
-  // Large parameters: gradients of a norm far above 1.
-  LabelProbe probe() const {
-    LabelProbe probe =
-        LabelProbe::create(encoder().embedding_size(), kLabels).value();
-    probe.linear().update([](std::span<float> weight, std::span<float> bias) {
-      RandomStream(Seed{1}, 1).fill_uniform(weight, -2, 2);
-      RandomStream(Seed{1}, 2).fill_uniform(bias, -2, 2);
-    });
-    return probe;
-  }
-  ClassifierRun run(const ClassifierSettings& settings = kSettings) const {
-    return ClassifierRun::create(settings, encoder(), probe(), examples())
-        .value();
-  }
   Values params_of(const ClassifierRun& run) const {
     EXPECT_TRUE(run.write_checkpoint_to(folder_ / "c.npz"));
     Values values;
@@ -69,8 +37,6 @@ class ClassifierRunTest : public testing::Test {
     }
     return values;
   }
-
-  TempFolder folder_;
 };
 
 // A step out of the library's pieces, one after another.
@@ -130,16 +96,16 @@ TEST_F(ClassifierRunTest, AStepIsAdamWOnClippedGradientsOfTheNextExamples) {
   const Executor executor = Executor::with_threads(2).value();
   ClassifierRun run = this->run();
   ByHand by_hand{encoder(), probe()};
-  const ClassifierExamples all = examples();
+  const ClassifierExamples all = small_examples();
   double largest = 0;
   while (run.steps() < run.total_steps()) {
     const auto epoch = static_cast<std::uint32_t>(run.steps() / 3);
     const std::size_t within = run.steps() % 3;
-    const auto order = epoch_order(kSettings.seed, epoch, all.ids.size());
+    const auto order = epoch_order(kSmallSettings.seed, epoch, all.ids.size());
     RaggedTokens ids;
     std::vector<std::int64_t> targets;
-    for (std::size_t n = 2 * within;
-         n < std::min<std::size_t>(2 * within + 2, 5); ++n) {
+    for (std::size_t n = 3 * within;
+         n < std::min<std::size_t>(3 * within + 3, all.ids.size()); ++n) {
       ids.push_back(all.ids[order[n]]);
       targets.push_back(all.targets[order[n]]);
     }
@@ -165,8 +131,8 @@ TEST_F(ClassifierRunTest, AStepIsAdamWOnClippedGradientsOfTheNextExamples) {
   };
   const Linear& classifier = by_hand.probe.linear();
   add("classifier.weight", classifier.weight().data(),
-      kLabels.size() * classifier.in_features());
-  add("classifier.bias", classifier.bias().data(), kLabels.size());
+      classifier.out_features() * classifier.in_features());
+  add("classifier.bias", classifier.bias().data(), classifier.out_features());
   EXPECT_EQ(params_of(run), expected);
 }
 
@@ -184,9 +150,9 @@ TEST_F(ClassifierRunTest, EpochLossesAreMeansOfTheirSteps) {
 }
 
 TEST_F(ClassifierRunTest, ABatchOfMoreThanAllExamplesIsAllOfThem) {
-  ClassifierSettings settings = kSettings;
+  ClassifierSettings settings = kSmallSettings;
   settings.batch = 1000;
-  ClassifierRun run = this->run(settings);
+  ClassifierRun run = this->run(nullptr, settings);
   EXPECT_EQ(run.total_steps(), 2u);
   EXPECT_TRUE(run.step(Executor::with_threads(1).value()));
 }

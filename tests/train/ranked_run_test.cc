@@ -9,70 +9,27 @@
 #include "headwise/distribute/thread_ranks.h"
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/sentence_classifier.h"
-#include "interop/files.h"
-#include "models/small_model.h"
+#include "train/small_run.h"
 #include "train/small_texts.h"
 
 namespace headwise {
 namespace {
 
-using testing_support::put_small_model;
-using testing_support::small_config;
-using testing_support::small_params;
+using testing_support::kSmallSettings;
+using testing_support::small_examples;
 using testing_support::small_texts;
+using testing_support::SmallRunTest;
 
-constexpr ClassifierSettings kSettings{
-    .seed = Seed{3}, .batch = 3, .epochs = 2, .learning_rate = 0.01};
 constexpr std::size_t kMostRanks = 7;  // more than a batch has examples
 
-ClassifierExamples examples() {
-  return {{{2, 5, 9, 3},
-           {2, 3},
-           {2, 13, 1, 5, 6, 3},
-           {2, 7, 3},
-           {2, 8, 5, 3},
-           {2, 5, 5, 5, 3},
-           {2, 11, 12, 10, 4, 8, 7, 6, 3}},
-          {0, 1, 2, 1, 0, 2, 2},
-          "the data's"};
-}
-
-class RankedRunTest : public testing::Test {
+class RankedRunTest : public SmallRunTest {
  protected:
-  RankedRunTest() {
-    put_small_model(folder_, small_params(small_config(BertFamily::bert)));
-  }
-  SentenceEncoder encoder() const {
-    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
-        .value();
-  }
-  LabelProbe probe() const {
-    LabelProbe probe =
-        LabelProbe::create(encoder().embedding_size(), {"a", "b", "c"}).value();
-    probe.linear().update([](std::span<float> weight, std::span<float> bias) {
-      RandomStream(Seed{1}, 1).fill_uniform(weight, -2, 2);
-      RandomStream(Seed{1}, 2).fill_uniform(bias, -2, 2);
-    });
-    return probe;
-  }
-  ClassifierRun run(Communicator* group,
-                    const ClassifierSettings& settings = kSettings) const {
-    return ClassifierRun::create(settings, encoder(), probe(), examples(),
-                                 group)
-        .value();
-  }
   // Parameters, the optimiser's state and losses, as bytes.
   Bytes checkpoint_of(const ClassifierRun& run,
                       const Communicator& group) const {
     const std::string path = folder_ / "checkpoint.npz";
     EXPECT_TRUE(run.write_checkpoint_to(path));
     return group.rank() == 0 ? file_bytes(path) : Bytes();
-  }
-  static void take_steps(ClassifierRun& run, std::uint64_t last) {
-    const Executor executor = Executor::with_threads(1).value();
-    while (run.steps() < last) {
-      ASSERT_TRUE(run.step(executor));
-    }
   }
   template <class Work>
   static void on_ranks(std::size_t ranks, const Work& work) {
@@ -85,8 +42,6 @@ class RankedRunTest : public testing::Test {
       EXPECT_TRUE(status) << status.error().message();
     }
   }
-
-  TempFolder folder_;
 };
 
 TEST_F(RankedRunTest, AnyNumberOfRanksHasTheBitsOfOne) {
@@ -145,7 +100,7 @@ TEST_F(RankedRunTest, EveryRankHasTheWholeModel) {
 TEST_F(RankedRunTest, ALossThatIsNotFiniteEndsAllWithTheSameMessage) {
   std::vector<std::string> messages(3);
   const auto ended = run_ranks(3, [&](Communicator& group) -> Status {
-    ClassifierSettings settings = kSettings;
+    ClassifierSettings settings = kSmallSettings;
     settings.learning_rate = 1e30;
     ClassifierRun run = this->run(&group, settings);
     Status s = ok();
@@ -156,7 +111,7 @@ TEST_F(RankedRunTest, ALossThatIsNotFiniteEndsAllWithTheSameMessage) {
     return s;
   });
   ASSERT_TRUE(ended);
-  ClassifierSettings settings = kSettings;
+  ClassifierSettings settings = kSmallSettings;
   settings.learning_rate = 1e30;
   ClassifierRun alone = run(nullptr, settings);
   Status s = ok();
@@ -184,8 +139,8 @@ TEST_F(RankedRunTest, AllRanksHaveTheSameRunAndCheckpoint) {
   };
   for (int differs = 0; differs < 3; ++differs) {
     expect_error("the run", [&](Communicator& group) -> Status {
-      ClassifierExamples own = examples();
-      ClassifierSettings settings = kSettings;
+      ClassifierExamples own = small_examples();
+      ClassifierSettings settings = kSmallSettings;
       if (group.rank() == 1) {
         own.sha256 = differs == 0 ? "other data" : own.sha256;
         own.targets[0] = differs == 1 ? 2 : own.targets[0];

@@ -122,6 +122,7 @@ class SentenceJob {
   Result<LabelProbe> classifier_of(const SentenceEncoder& encoder);
   Result<Answers> measure(const SentenceEncoder& encoder,
                           const LabelProbe& probe) const;
+  Outcome read_resumed(const std::string& path, Checkpoint& checkpoint) const;
   Result<ClassifierRun> start(SentenceEncoder encoder,
                               const Checkpoint& checkpoint);
   Outcome save(const ClassifierRun& run);
@@ -247,17 +248,28 @@ Outcome SentenceJob::take_steps(ClassifierRun& run) {
   return {};
 }
 
+// A process without --resume takes part, too: it must not begin anew while the
+// others resume.
+Outcome SentenceJob::read_resumed(const std::string& path,
+                                  Checkpoint& checkpoint) const {
+  const bool resumes = !flags_.resume.empty();
+  auto read =
+      agreed_on(group_, work_visibly(&group_, [&]() -> Result<Checkpoint> {
+                  return resumes ? read_checkpoint(path) : Checkpoint();
+                }));
+  HEADWISE_TRY(read);
+  HEADWISE_TRY(
+      check_same_digest(group_, "--resume", [&]() -> Result<std::string> {
+        return resumes ? sha256_of_file(path) : std::string("no file");
+      }));
+  checkpoint = *std::move(read);
+  return {};
+}
+
 Outcome SentenceJob::train_all() {
-  Checkpoint checkpoint;
   const std::string path = checkpoint_path(flags_.resume);
-  if (!flags_.resume.empty()) {
-    auto read = agreed_on(
-        group_, work_visibly(&group_, [&] { return read_checkpoint(path); }));
-    HEADWISE_TRY(read);
-    HEADWISE_TRY(check_same_digest(group_, "--resume",
-                                   [&] { return sha256_of_file(path); }));
-    checkpoint = *std::move(read);
-  }
+  Checkpoint checkpoint;
+  HEADWISE_TRY(read_resumed(path, checkpoint));
   auto encoder = read_encoder(BertUse::training);
   HEADWISE_TRY(encoder);
   HEADWISE_TRY(check_same_model(*encoder));

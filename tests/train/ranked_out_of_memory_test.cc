@@ -1,0 +1,145 @@
+// Allocations of one of several ranks fail once: every rank ends with an error
+// that names this rank.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "headwise/distribute/thread_ranks.h"
+#include "headwise/train/sentence_classifier.h"
+#include "support/failures.h"
+#include "train/small_run.h"
+#include "train/small_texts.h"
+
+namespace headwise {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing_support::failing_allocation;
+using testing_support::small_texts;
+
+constexpr std::size_t kRanks = 3;
+constexpr std::size_t kFails = 1;
+
+// What all ranks call before the work in which an allocation of one fails.
+using Begin = FunctionRef<void()>;
+
+// The work of one rank; all begin and end it together.
+Status work_of(Communicator& group, std::barrier<>& all, std::int64_t nth,
+               bool& all_served,
+               FunctionRef<Status(Communicator&, Begin)> work) {
+  const bool fails = group.rank() == kFails;
+  Status status = work(group, [&] {
+    all.arrive_and_wait();
+    failing_allocation() = fails ? nth : 0;
+  });
+  if (fails) {
+    all_served = failing_allocation() > 0;
+  }
+  failing_allocation() = 0;
+  if (status) {  // a rank that needs nothing more of the other hears of it here
+    status = group.barrier();
+  }
+  all.arrive_and_wait();
+  return status;
+}
+
+// Returns how many allocations of the rank there are; each `step`th fails.
+std::int64_t failures_of_a_rank(
+    std::int64_t step, FunctionRef<Status(Communicator&, Begin)> work) {
+  constexpr ThreadRankOptions kOptions{.deadline = std::chrono::seconds(5)};
+  testing_support::begin_threads();
+  for (std::int64_t nth = 1;; nth += step) {
+    bool all_served = false;
+    std::barrier<> all(kRanks);
+    const auto ended = run_ranks(
+                           kRanks,
+                           [&](Communicator& group) {
+                             return work_of(group, all, nth, all_served, work);
+                           },
+                           kOptions)
+                           .value();
+    if (all_served || ended[kFails]) {  // it may do without this memory
+      EXPECT_TRUE(ended[kFails]) << ended[kFails].error().message();
+      if (all_served) {
+        return nth;
+      }
+      continue;
+    }
+    EXPECT_EQ(ended[kFails].error().code(), ErrorCode::out_of_memory) << nth;
+    for (const std::size_t rank : {0u, 2u}) {
+      EXPECT_THAT(ended[rank] ? "no error" : ended[rank].error().message(),
+                  AllOf(HasSubstr("out of memory"), HasSubstr("on rank 1")))
+          << nth;
+    }
+  }
+}
+
+class RankedOutOfMemoryTest : public testing_support::SmallRunTest {
+ protected:
+  const Executor executor_ = Executor::with_threads(1).value();
+};
+
+TEST_F(RankedOutOfMemoryTest, ARankWithoutMemoryEndsAStepOfAll) {
+  EXPECT_GT(failures_of_a_rank(29,
+                               [&](Communicator& group, Begin begin) {
+                                 ClassifierRun run = this->run(&group);
+                                 begin();
+                                 return run.step(executor_);
+                               }),
+            100);
+}
+
+TEST_F(RankedOutOfMemoryTest, ARankWithoutMemoryEndsASave) {
+  const std::string path = folder_ / "c.npz";
+  EXPECT_GT(failures_of_a_rank(3,
+                               [&](Communicator& group, Begin begin) {
+                                 ClassifierRun run = this->run(&group);
+                                 take_steps(run, 1);
+                                 begin();
+                                 return run.write_checkpoint_to(path);
+                               }),
+            10);
+  const Checkpoint checkpoint = read_checkpoint(path).value();
+  EXPECT_GT(failures_of_a_rank(7,
+                               [&](Communicator& group, Begin begin) {
+                                 ClassifierRun run = this->run(&group);
+                                 begin();
+                                 return run.resume(checkpoint, path);
+                               }),
+            10);
+}
+
+TEST_F(RankedOutOfMemoryTest, ARankWithoutMemoryEndsTheStart) {
+  EXPECT_GT(failures_of_a_rank(
+                3,
+                [&](Communicator& group, Begin begin) {
+                  SentenceEncoder own = encoder();
+                  LabelProbe head = probe();
+                  ClassifierExamples examples =
+                      testing_support::small_examples();
+                  begin();
+                  return testing_support::as_status(ClassifierRun::create(
+                      testing_support::kSmallSettings, std::move(own),
+                      std::move(head), std::move(examples), &group));
+                }),
+            10);
+  const SentenceEncoder encoder = this->encoder();
+  const LabelledText text = small_texts();
+  EXPECT_GT(failures_of_a_rank(97,
+                               [&](Communicator& group, Begin begin) {
+                                 begin();
+                                 return testing_support::as_status(train_probe(
+                                     encoder, text, {.executor = &executor_},
+                                     &group));
+                               }),
+            10);
+}
+
+}  // namespace
+}  // namespace headwise
