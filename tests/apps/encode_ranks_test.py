@@ -12,7 +12,8 @@ import unittest
 import cli_case
 import tiny_model
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE
-from together_case import MPIRUN, Job, TogetherCase, members, rank_of, said_in
+from together_case import MPIRUN, Job, TogetherCase, said_in
+from mpirun_job import members, rank_of
 
 WORDS = ["heads", "matter", "so", "!", "<", "&", "internationalisation"]
 
@@ -190,18 +191,26 @@ class RanksTest(CorpusCase):
                 (self.folder / "o.npy").unlink()
 
     def test_a_rank_that_cannot_write_its_part(self):
-        self.encode_alone(3000)
-        # 3000 / (64 * 2) sentences a range: the second is rank 1's.
-        (self.folder / "o.npy.partial" / "rows-23").mkdir(parents=True)
-        done = self.mpirun(2, *self.call("o.npy"))
-        # Rank 0 may hear of it before it is stopped, and end with its own status.
-        self.assertIn(done.status, (BAD_INPUT, OUT_OF_RESOURCES), done.stderr)
-        self.assertIn("headwise: rank 1: cannot write o.npy.partial/rows-23: "
-                      "Is a directory", said_in(done))
+        self.put_text(b"heads matter\n" * 3000, "lines.txt")
+        self.succeed(*self.call("alone.npy"))
+        # Of ranges of 3000 / (64 * 2) = 23 sentences every other one is rank 1's,
+        # which saves 45 ranges at a time: the second part begins with range 91.
+        blocked = self.folder / "o.npy.partial" / f"rows-{91 * 23}"
+        blocked.mkdir(parents=True)
+        # mpirun gives rank 0 a second, in which it could report the error again.
+        done = self.mpirun(2, *self.call("o.npy", "--save-every", "0"),
+                           env={"OMPI_MCA_odls_base_sigkill_timeout": "1"})
+        self.assertEqual(done.status, OUT_OF_RESOURCES, done.stderr)
+        self.assertEqual(said_in(done), [
+            f"headwise: rank 1: cannot write o.npy.partial/{blocked.name}: "
+            "Is a directory"])
         self.assertFalse((self.folder / "o.npy").exists())
-        (self.folder / "o.npy.partial" / "rows-23").rmdir()
-        done = self.mpirun(2, *self.call("o.npy"))
-        self.assertEqual(sum(self.counts_of(done.stdout)), 3000)
+        self.assertTrue(blocked.with_name("rows-23").is_file())
+        blocked.rmdir()
+        encoded, saved = self.counts_of(
+            self.mpirun(2, *self.call("o.npy")).stdout)
+        self.assertEqual(encoded + saved, 3000)
+        self.assertGreaterEqual(saved, 45 * 23)
         self.assert_same_file()
 
     def test_a_folder_that_a_process_sees_late(self):

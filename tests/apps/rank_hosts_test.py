@@ -12,7 +12,8 @@ import time
 import unittest
 
 import cli_case
-from together_case import MPIRUN, Job, TogetherCase, rank_of, said_in
+from together_case import MPIRUN, Job, TogetherCase, said_in
+from mpirun_job import rank_of
 
 RUNS = int(os.environ.get("HEADWISE_FAULT_RUNS", "2"))
 DEADLINE_S = 2

@@ -12,7 +12,7 @@ import unittest
 import cli_case
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, SECONDS, USAGE
 from run_case import RunCase
-from together_case import JOB, MPIRUN, said_in
+from together_case import ENVIRONMENT, MPIRUN, said_in
 
 H, HKV, D, DV = 4, 2, 5, 7
 
@@ -43,7 +43,7 @@ class CallCase(RunCase):
             [MPIRUN, "-n", str(ranks), cli_case.HEADWISE, *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, cwd=self.folder, timeout=SECONDS,
-            env={**os.environ, **JOB})
+            env={**os.environ, **ENVIRONMENT})
 
 
 class AloneTest(CallCase):

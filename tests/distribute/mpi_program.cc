@@ -28,7 +28,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kDeadline{2000};
+constexpr milliseconds kDeadline{1000};
 
 void say(const std::string& text) {
   std::printf("%s\n", text.c_str());
@@ -351,6 +351,9 @@ int run(Status (*scenario)(Communicator&, std::size_t), std::size_t rank) {
       say("rank " + std::to_string(group->rank()) +
           " failed: " + status.error().message());
       group->abort(status.error());
+      if (group->was_told()) {
+        say("rank " + std::to_string(group->rank()) + " was told");
+      }
       // Time for the others to say what they have heard.
       ::usleep(500'000);
       MPI_Abort(MPI_COMM_WORLD, 3);

@@ -5,96 +5,30 @@
 No process is left when a test ends, whatever has become of it.
 """
 
-import os
+import pathlib
 import re
-import signal
-import subprocess
 import sys
-import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+from mpirun_job import Job  # noqa: E402
+
 LIMIT_S = 60  # for a run; it is far from any of them
-DEADLINE_S = 2  # kDeadline of mpi_program.cc
+DEADLINE_S = 1  # kDeadline of mpi_program.cc
 START_S = 10  # what mpirun may take to start and to end
-LEAVE_S = 5  # and what its processes may take after it
-
-ENVIRONMENT = {
-    **os.environ,
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    # More ranks than cores.
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    # All on this machine, which may have no other network.
-    "OMPI_MCA_btl_tcp_if_include": "lo",
-    "OMPI_MCA_oob_tcp_if_include": "lo",
-    "OMPI_MCA_btl_base_warn_component_unused": "0",
-}
-
-
-def members(session):
-    """The processes of a session that have not ended."""
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{entry}/stat", encoding="utf-8") as stat:
-                fields = stat.read().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has just ended
-        state, of_session = fields[0], int(fields[3])
-        if of_session == session and state != "Z":
-            found.append(int(entry))
-    return found
-
-
-class Run:
-    """One run of mpirun: its exit status, its output and its time, and the
-    processes that it left behind."""
-
-    def __init__(self, ranks, *arguments, options=()):
-        begin = time.monotonic()
-        with subprocess.Popen(
-            [MPIRUN, "-n", str(ranks), *options, PROGRAM, *map(str, arguments)],
-            env=ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,  # of which the ranks are members, too
-        ) as mpirun:
-            try:
-                self.output, _ = mpirun.communicate(timeout=LIMIT_S)
-                self.has_ended = True
-            except subprocess.TimeoutExpired:
-                self.has_ended = False
-            self.seconds = time.monotonic() - begin
-            self.left = self.end(mpirun.pid)
-            if not self.has_ended:
-                self.output, _ = mpirun.communicate()
-        self.status = mpirun.returncode
-        self.failures = dict(
-            re.findall(r"^rank (\d+) failed: (.*)$", self.output, re.M)
-        )
-
-    def end(self, session):
-        """Kills the processes that still run in a session, and returns them."""
-        until = time.monotonic() + LEAVE_S
-        while self.has_ended and members(session) and time.monotonic() < until:
-            time.sleep(0.05)
-        left = members(session)
-        for process in left:
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        return left
 
 
 class MpiTest(unittest.TestCase):
     def run_ranks(self, ranks, *arguments, options=()):
-        run = Run(ranks, *arguments, options=options)
-        self.assertTrue(run.has_ended, run.output)
+        run = Job(None, ["-n", ranks, *options, PROGRAM, *arguments], mpirun=MPIRUN)
+        run.finish(LIMIT_S)
+        run.output = run.stdout + run.stderr
+        run.failures = dict(
+            re.findall(r"^rank (\d+) failed: (.*)$", run.stdout, re.M)
+        )
+        run.told = set(re.findall(r"^rank (\d+) was told$", run.stdout, re.M))
+        self.assertTrue(run.ended, run.output)
         self.assertEqual(run.left, [], run.output)
         return run
 
@@ -120,11 +54,12 @@ class MpiTest(unittest.TestCase):
                 self.assertNotEqual(run.status, 0, run.output)
                 self.assertLess(run.seconds, 2 * DEADLINE_S + START_S)
                 self.assertEqual(len(run.failures), 2, run.output)
+                self.assertLess(len(run.told), 2, run.output)
                 for message in run.failures.values():
                     self.assertRegex(
                         message,
                         rf"attention: rank {stopped} did not answer within "
-                        r"[23] s; at keys 0 to 383",
+                        r"1(\.5)? s; at keys 0 to 383",
                     )
 
     def test_ranks_that_work_for_long_are_waited_for(self):
@@ -144,7 +79,7 @@ class MpiTest(unittest.TestCase):
                 # mpirun wakes the stopped one when it ends the job.
                 for rank in ("1", "2"):
                     self.assertIn(
-                        "rank 3 did not answer within 2 s",
+                        "rank 3 did not answer within 1 s",
                         run.failures.get(rank, "nothing"),
                     )
 
@@ -172,6 +107,7 @@ class MpiTest(unittest.TestCase):
     def test_an_error_of_one_rank_reaches_all_at_once(self):
         run = self.run_ranks(4, "fails", 2)
         self.assertNotEqual(run.status, 0, run.output)
+        self.assertEqual(run.told, {"0", "1", "3"})
         self.assertEqual(run.failures.pop("2"), "query has a NaN")
         self.assertEqual(len(run.failures), 3, run.output)
         for message in run.failures.values():
@@ -192,7 +128,7 @@ class MpiTest(unittest.TestCase):
     def test_a_rank_that_does_not_join_is_noticed(self):
         run = self.run_ranks(2, "late")
         self.assertNotEqual(run.status, 0)
-        self.assertIn("a rank did not answer within 2000 ms", run.output)
+        self.assertIn("a rank did not answer within 1000 ms", run.output)
         self.assertLess(run.seconds, 2 * DEADLINE_S + START_S)
 
     def test_mpi_that_is_not_ready_is_an_error(self):
