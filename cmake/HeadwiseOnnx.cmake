@@ -32,14 +32,23 @@ target_sources(headwise_onnx
     src/onnx/attention_call.cc
     src/onnx/attention_mask.cc
     src/onnx/attention_steps.cc
+    src/onnx/broadcast.cc
+    src/onnx/cast.cc
     src/onnx/check_graph.cc
+    src/onnx/elementwise.cc
     src/onnx/external_data.cc
+    src/onnx/matmul.cc
     src/onnx/model.cc
     src/onnx/node_call.cc
+    src/onnx/normalization.cc
     src/onnx/numbers.cc
     src/onnx/operators.cc
+    src/onnx/rotary_embedding.cc
+    src/onnx/shape_operators.cc
     src/onnx/shown_text.cc
-    src/onnx/tensor_data.cc)
+    src/onnx/strided.cc
+    src/onnx/tensor_data.cc
+    src/onnx/tensor_scatter.cc)
 target_link_libraries(headwise_onnx PUBLIC headwise_io PRIVATE ${onnx_targets})
 headwise_precompile(headwise_onnx)
 headwise_internals(headwise_onnx)

@@ -56,8 +56,9 @@ Result<ArrayDifference> difference(const Array& got, const Array& want,
     const double apart = distance(mine[i], theirs[i]);
     const double allowed =
         tolerance.absolute + tolerance.relative * std::abs(theirs[i]);
-    // NaN is no distance that is allowed, nor is infinity.
-    if (!(apart <= allowed) || std::isinf(apart)) {
+    // NaN and infinity are no distances that are allowed, and a NaN that was
+    // expected allows no other.
+    if (apart != 0 && (!(apart <= allowed) || std::isinf(apart))) {
       ++result.differing;
     }
     const bool first = i == 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "onnx/numbers.h"
 #include "onnx/shown_text.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -99,6 +100,27 @@ Result<std::size_t> NodeCall::axis(std::string_view name,
   const auto given = integer(name, otherwise);
   HEADWISE_TRY(given);
   return axis_of(*given, rank, attribute(name));
+}
+
+Error wrong_type(const NodeCall& node, std::size_t input,
+                 std::string expected) {
+  return node.input(input).error(
+      ErrorCode::invalid_argument,
+      "holds " + std::string(name_of(node.in(input).dtype)) + " elements",
+      std::move(expected));
+}
+
+Status check_floating(const NodeCall& node, std::size_t input) {
+  return is_floating(node.in(input).dtype)
+             ? ok()
+             : Status(wrong_type(node, input, "floating-point numbers"));
+}
+
+Status check_same_type(const NodeCall& node) {
+  const DType dtype = node.in(0).dtype;
+  return node.in(1).dtype == dtype
+             ? ok()
+             : Status(wrong_type(node, 1, std::string(name_of(dtype))));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,8 +1,10 @@
 #include "onnx/numbers.h"
 
 #include <cstring>
+#include <limits>
 #include <utility>
 
+#include "headwise/base/checked_product.h"
 #include "headwise/base/half.h"
 #include "onnx/tensor_data.h"
 
@@ -75,6 +77,15 @@ std::size_t element_count(std::span<const std::size_t> shape) {
     count *= extent;
   }
   return count;
+}
+
+Status check_size(std::span<const std::size_t> shape) {
+  std::vector<std::size_t> factors(shape.begin(), shape.end());
+  factors.push_back(sizeof(double));
+  return checked_product(factors)
+             ? ok()
+             : Status(Error::no_memory_for(
+                   std::numeric_limits<std::uint64_t>::max()));
 }
 
 std::vector<double> doubles_of(const Array& array) {

@@ -33,7 +33,44 @@ struct OnnxOperator {
 // Null for one that headwise does not run.
 const OnnxOperator* find_operator(const OnnxNode& node);
 
-// attention.cc
+// attention.cc, rotary_embedding.cc, tensor_scatter.cc, matmul.cc, cast.cc
 Result<Outputs> run_attention(const NodeCall& node);
+Result<Outputs> run_rotary_embedding(const NodeCall& node);
+Result<Outputs> run_tensor_scatter(const NodeCall& node);
+Result<Outputs> run_matmul(const NodeCall& node);
+Result<Outputs> run_gemm(const NodeCall& node);
+Result<Outputs> run_cast(const NodeCall& node);
+
+// normalization.cc
+Result<Outputs> run_layer_normalization(const NodeCall& node);
+Result<Outputs> run_rms_normalization(const NodeCall& node);
+Result<Outputs> run_softmax(const NodeCall& node);
+
+// elementwise.cc
+Result<Outputs> run_add(const NodeCall& node);
+Result<Outputs> run_div(const NodeCall& node);
+Result<Outputs> run_erf(const NodeCall& node);
+Result<Outputs> run_gelu(const NodeCall& node);
+Result<Outputs> run_mul(const NodeCall& node);
+Result<Outputs> run_neg(const NodeCall& node);
+Result<Outputs> run_pow(const NodeCall& node);
+Result<Outputs> run_sqrt(const NodeCall& node);
+Result<Outputs> run_sub(const NodeCall& node);
+Result<Outputs> run_tanh(const NodeCall& node);
+Result<Outputs> run_where(const NodeCall& node);
+
+// shape_operators.cc
+Result<Outputs> run_concat(const NodeCall& node);
+Result<Outputs> run_constant(const NodeCall& node);
+Result<Outputs> run_expand(const NodeCall& node);
+Result<Outputs> run_gather(const NodeCall& node);
+Result<Outputs> run_identity(const NodeCall& node);
+Result<Outputs> run_reshape(const NodeCall& node);
+Result<Outputs> run_shape(const NodeCall& node);
+Result<Outputs> run_slice(const NodeCall& node);
+Result<Outputs> run_split(const NodeCall& node);
+Result<Outputs> run_squeeze(const NodeCall& node);
+Result<Outputs> run_transpose(const NodeCall& node);
+Result<Outputs> run_unsqueeze(const NodeCall& node);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -171,6 +171,19 @@ class DataTest(OnnxCase):
         self.assertAlmostEqual(output["largest_difference"], 0.25, delta=1e-6)
         self.assertEqual(output["at"], [0, 0, 1, 1])
 
+    def test_nan_and_infinity_agree_with_themselves_only(self):
+        self.put_model(onnx.model([onnx.node("Identity", ["x"], ["y"])],
+                                  [onnx.port("x")], [onnx.port("y")]))
+        values = [math.nan, math.inf, -math.inf, 1.0]
+        for n in range(4):
+            for m in range(4):
+                self.put_data(
+                    input_0__pb=onnx.tensor("x", [1], [values[n]]),
+                    output_0__pb=onnx.tensor("y", [1], [values[m]]))
+                done = self.run_it("onnx-run", "model.onnx", "--data", "data")
+                self.assertEqual(done.returncode, 0 if n == m else CHECK_FAILED,
+                                 (n, m, done))
+
     def test_a_short_mask_hides_the_keys_beyond_it(self):
         self.put_inputs()
         mask = onnx.tensor("held", (2, 2), [0.0] * 4)

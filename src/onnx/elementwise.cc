@@ -1,0 +1,186 @@
+// Operators on single elements: Add, Sub, Mul, Div, Pow; Sqrt, Tanh, Erf, Neg,
+// Gelu; Where.
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <numbers>
+#include <string>
+
+#include "onnx/broadcast.h"
+#include "onnx/numbers.h"
+#include "onnx/operators.h"
+#include "onnx/strided.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+template <class T, class Combine>
+Result<Array> combined(const NodeCall& node, std::vector<std::size_t> shape,
+                       const std::vector<T>& a, const std::vector<T>& b,
+                       Combine combine) {
+  HEADWISE_TRY(check_size(shape));
+  std::vector<T> result;
+  result.reserve(element_count(shape));
+  const auto steps_a = broadcast_strides(node.in(0).shape, shape);
+  const auto steps_b = broadcast_strides(node.in(1).shape, shape);
+  for (Odometer at(shape); !at.done(); at.next()) {
+    result.push_back(combine(a[at.offset(steps_a)], b[at.offset(steps_b)]));
+  }
+  return array_from(result, std::move(shape), node.in(0).dtype);
+}
+
+// `reals` for floating-point numbers, `wholes` for integers (as the bits of
+// int64; overflow wraps).
+template <class Reals, class Wholes>
+Result<Outputs> binary(const NodeCall& node, Reals reals, Wholes wholes) {
+  const DType dtype = node.in(0).dtype;
+  if (dtype == DType::boolean) {
+    return wrong_type(node, 0, "numbers");
+  }
+  HEADWISE_TRY(check_same_type(node));
+  auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
+  HEADWISE_TRY(shape);
+  if (is_floating(dtype)) {
+    return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
+                        doubles_of(node.in(1)), reals));
+  }
+  return one(combined(node, *std::move(shape), integers_of(node.in(0)),
+                      integers_of(node.in(1)), wholes));
+}
+
+// Integers modulo 2^64.
+template <class Combine>
+auto wrapping(Combine combine) {
+  return [combine](std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(
+        combine(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
+  };
+}
+
+Status check_divisors(const NodeCall& node) {
+  if (is_integer(node.in(1).dtype)) {
+    for (const std::int64_t divisor : integers_of(node.in(1))) {
+      if (divisor == 0) {
+        return node.input(1).error(ErrorCode::invalid_argument, "has a 0",
+                                   "divisors other than 0");
+      }
+    }
+  }
+  return ok();
+}
+
+template <class Function>
+Result<Outputs> unary(const NodeCall& node, Function function) {
+  const Array& x = node.in(0);
+  HEADWISE_TRY(check_floating(node, 0));
+  std::vector<double> numbers = doubles_of(x);
+  for (double& number : numbers) {
+    number = function(number);
+  }
+  return one(array_from(numbers, x.shape, x.dtype));
+}
+
+}  // namespace
+
+Result<Outputs> run_add(const NodeCall& node) {
+  return binary(node, std::plus<>(), wrapping(std::plus<>()));
+}
+
+Result<Outputs> run_sub(const NodeCall& node) {
+  return binary(node, std::minus<>(), wrapping(std::minus<>()));
+}
+
+Result<Outputs> run_mul(const NodeCall& node) {
+  return binary(node, std::multiplies<>(), wrapping(std::multiplies<>()));
+}
+
+Result<Outputs> run_div(const NodeCall& node) {
+  HEADWISE_TRY(check_divisors(node));
+  if (node.in(0).dtype == DType::uint64) {
+    return binary(node, std::divides<>(), wrapping(std::divides<>()));
+  }
+  return binary(node, std::divides<>(), [](std::int64_t a, std::int64_t b) {
+    // The lowest number by -1 wraps to itself.
+    return b == -1
+               ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a))
+               : a / b;
+  });
+}
+
+Result<Outputs> run_pow(const NodeCall& node) {
+  HEADWISE_TRY(check_floating(node, 0));
+  auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
+  HEADWISE_TRY(shape);
+  return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
+                      doubles_of(node.in(1)),
+                      [](double a, double b) { return std::pow(a, b); }));
+}
+
+Result<Outputs> run_sqrt(const NodeCall& node) {
+  return unary(node, [](double x) { return std::sqrt(x); });
+}
+
+Result<Outputs> run_tanh(const NodeCall& node) {
+  return unary(node, [](double x) { return std::tanh(x); });
+}
+
+Result<Outputs> run_erf(const NodeCall& node) {
+  return unary(node, [](double x) { return std::erf(x); });
+}
+
+Result<Outputs> run_neg(const NodeCall& node) {
+  if (is_integer(node.in(0).dtype)) {
+    std::vector<std::int64_t> numbers = integers_of(node.in(0));
+    for (std::int64_t& number : numbers) {
+      number =
+          static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(number));
+    }
+    return one(array_from(numbers, node.in(0).shape, node.in(0).dtype));
+  }
+  return unary(node, [](double x) { return -x; });
+}
+
+Result<Outputs> run_gelu(const NodeCall& node) {
+  const auto kind = node.text("approximate", "none");
+  HEADWISE_TRY(kind);
+  if (*kind == "none") {
+    return unary(node, [](double x) {
+      return 0.5 * x * (1 + std::erf(x * std::numbers::sqrt2 / 2));
+    });
+  }
+  if (*kind == "tanh") {
+    const double factor = std::sqrt(2 * std::numbers::inv_pi);
+    return unary(node, [factor](double x) {
+      return 0.5 * x * (1 + std::tanh(factor * (x + 0.044715 * x * x * x)));
+    });
+  }
+  return node.attribute("approximate").bad_data("is " + *kind, "none or tanh");
+}
+
+Result<Outputs> run_where(const NodeCall& node) {
+  if (node.in(0).dtype != DType::boolean) {
+    return wrong_type(node, 0, "bool");
+  }
+  if (node.in(2).dtype != node.in(1).dtype) {
+    return wrong_type(node, 2, std::string(name_of(node.in(1).dtype)));
+  }
+  auto shape = broadcast_shape(node, std::array<std::size_t, 3>{0, 1, 2});
+  HEADWISE_TRY(shape);
+  // The third input, and over it the second where the first is true.
+  auto result =
+      gathered(node.in(2), *shape, broadcast_strides(node.in(2).shape, *shape));
+  HEADWISE_TRY(result);
+  const auto flags = broadcast_strides(node.in(0).shape, *shape);
+  const auto steps = broadcast_strides(node.in(1).shape, *shape);
+  const std::size_t item = size_of(result->dtype);
+  std::byte* out = result->data.data();
+  for (Odometer at(*shape); !at.done(); at.next(), out += item) {
+    if (node.in(0).data[at.offset(flags)] != std::byte{0}) {
+      std::copy_n(node.in(1).data.data() + at.offset(steps) * item, item, out);
+    }
+  }
+  return one(std::move(result));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

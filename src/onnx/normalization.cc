@@ -1,0 +1,169 @@
+// Softmax, LayerNormalization and RMSNormalization: along an axis, or along all
+// axes from one on.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "base/check.h"
+#include "onnx/broadcast.h"
+#include "onnx/numbers.h"
+#include "onnx/operators.h"
+#include "onnx/strided.h"
+#include "onnx/tensor_data.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Rows that are normalised: all elements from an axis on.
+struct Rows {
+  std::vector<std::size_t> outer;  // the axes before
+  std::vector<std::size_t> inner;
+  std::size_t length = 1;
+  std::size_t count = 1;
+
+  Rows(const std::vector<std::size_t>& shape, std::size_t axis)
+      : outer(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis)),
+        inner(shape.begin() + static_cast<std::ptrdiff_t>(axis), shape.end()),
+        length(element_count(inner)),
+        count(element_count(outer)) {}
+};
+
+// The type of the intermediate results.
+Result<DType> stash_type(const NodeCall& node) {
+  const auto number = node.integer("stash_type", 1);
+  HEADWISE_TRY(number);
+  const auto dtype = dtype_of_onnx(*number);
+  if (!dtype || !is_floating(*dtype)) {
+    return node.attribute("stash_type")
+        .bad_data("is " + std::to_string(*number),
+                  "1 (float32), 10 (float16), 11 (float64) or 16 (bfloat16)");
+  }
+  return *dtype;
+}
+
+double mean(std::span<const double> row) {
+  double sum = 0;
+  for (const double x : row) {
+    sum += x;
+  }
+  return sum / static_cast<double>(row.size());
+}
+
+double mean_square(std::span<const double> row) {
+  double sum = 0;
+  for (const double x : row) {
+    sum += x * x;
+  }
+  return sum / static_cast<double>(row.size());
+}
+
+// An input along the normalised axes, one number per element of a row.
+Result<std::vector<double>> per_element(const NodeCall& node, std::size_t input,
+                                        const std::vector<std::size_t>& shape,
+                                        std::vector<std::size_t>& steps) {
+  if (!broadcasts_to(node.in(input).shape, shape)) {
+    return node.wrong_shape(input,
+                            "axes that are broadcast to " + shape_text(shape));
+  }
+  steps = broadcast_strides(node.in(input).shape, shape);
+  return doubles_of(node.in(input));
+}
+
+// What the two normalisations have in common: how a row is centred, its mean
+// and the inverse of its spread, then the scale and, where it is given, the
+// bias. `centred`: the mean is subtracted.
+Result<Outputs> normalise(const NodeCall& node, bool centred) {
+  HEADWISE_TRY(check_floating(node, 0));
+  const Array& x = node.in(0);
+  const auto axis = node.axis("axis", -1, x.shape.size());
+  HEADWISE_TRY(axis);
+  const auto stash = stash_type(node);
+  HEADWISE_TRY(stash);
+  const auto epsilon = node.number("epsilon");
+  HEADWISE_TRY(epsilon);
+  const Rows rows(x.shape, *axis);
+  std::vector<std::size_t> scale_steps;
+  const auto scale = per_element(node, 1, x.shape, scale_steps);
+  HEADWISE_TRY(scale);
+  std::vector<std::size_t> bias_steps;
+  Result<std::vector<double>> bias = std::vector<double>();
+  if (node.has(2)) {
+    bias = per_element(node, 2, x.shape, bias_steps);
+    HEADWISE_TRY(bias);
+  }
+  std::vector<double> numbers = doubles_of(x);
+  std::vector<double> means(rows.count);
+  std::vector<double> inverses(rows.count);
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const std::span<double> row =
+        std::span(numbers).subspan(i * rows.length, rows.length);
+    means[i] = centred ? mean(row) : 0;
+    for (double& number : row) {
+      number -= means[i];
+    }
+    inverses[i] = 1 / std::sqrt(mean_square(row) + epsilon->value_or(1e-5F));
+    for (double& number : row) {
+      number = rounded(number * inverses[i], x.dtype);
+    }
+  }
+  std::size_t i = 0;
+  for (Odometer at(x.shape); !at.done(); at.next(), ++i) {
+    numbers[i] =
+        rounded(numbers[i] * (*scale)[at.offset(scale_steps)], x.dtype);
+    if (node.has(2)) {
+      numbers[i] += (*bias)[at.offset(bias_steps)];
+    }
+  }
+  std::vector<std::size_t> per_row = rows.outer;
+  per_row.resize(x.shape.size(), 1);
+  Outputs outputs;
+  for (auto made : {array_from(numbers, x.shape, x.dtype),
+                    array_from(means, per_row, *stash),
+                    array_from(inverses, per_row, *stash)}) {
+    HEADWISE_TRY(made);
+    outputs.push_back(*std::move(made));
+  }
+  return outputs;
+}
+
+}  // namespace
+
+Result<Outputs> run_layer_normalization(const NodeCall& node) {
+  return normalise(node, /*centred=*/true);
+}
+
+Result<Outputs> run_rms_normalization(const NodeCall& node) {
+  return normalise(node, /*centred=*/false);
+}
+
+Result<Outputs> run_softmax(const NodeCall& node) {
+  HEADWISE_TRY(check_floating(node, 0));
+  const Array& x = node.in(0);
+  const auto axis = node.axis("axis", -1, x.shape.size());
+  HEADWISE_TRY(axis);
+  const Rows inside(x.shape, *axis + 1);  // the stride along the axis
+  const std::size_t length = x.shape[*axis];
+  const std::size_t step = inside.length;
+  std::vector<double> numbers = doubles_of(x);
+  const std::size_t rows = length == 0 ? 0 : numbers.size() / length;
+  for (std::size_t row = 0; row < rows; ++row) {
+    double* first = numbers.data() + row / step * step * length + row % step;
+    double largest = -std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < length; ++j) {
+      largest = std::max(largest, first[j * step]);
+    }
+    double sum = 0;
+    for (std::size_t j = 0; j < length; ++j) {
+      first[j * step] = std::exp(first[j * step] - largest);
+      sum += first[j * step];
+    }
+    for (std::size_t j = 0; j < length; ++j) {
+      first[j * step] /= sum;
+    }
+  }
+  return one(array_from(numbers, x.shape, x.dtype));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

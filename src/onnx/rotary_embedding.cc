@@ -1,0 +1,150 @@
+// RotaryEmbedding, opset 23: pairs of features turned by angles of caches.
+//
+//   X             (B, H, L, D), or (B, L, H * D) with num_heads
+//   cos, sin      (positions, R / 2) with position_ids (B, L), else (B, L, R /
+//   2)
+//
+// The first R = rotary_embedding_dim features of a head turn, by default all of
+// them; a pair is a feature and the one R / 2 behind it, or its neighbour if
+// interleaved. Each product and each sum is rounded to the type of X.
+#include <cstdint>
+#include <string>
+
+#include "base/check.h"
+#include "onnx/numbers.h"
+#include "onnx/operators.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+struct RotarySizes {
+  std::size_t B = 0;
+  std::size_t H = 0;
+  std::size_t L = 0;
+  std::size_t D = 0;
+  std::size_t rotated = 0;
+  bool heads_merged = false;
+
+  std::size_t row(std::size_t b, std::size_t h, std::size_t i) const {
+    return heads_merged ? (b * L + i) * H + h : (b * H + h) * L + i;
+  }
+};
+
+Result<RotarySizes> sizes_of(const NodeCall& node) {
+  const auto& shape = node.in(0).shape;
+  if (shape.size() != 3 && shape.size() != 4) {
+    return node.wrong_shape(0, "3 or 4 axes");
+  }
+  RotarySizes sizes{.B = shape[0], .heads_merged = shape.size() == 3};
+  const auto heads = node.integer("num_heads", 0);
+  HEADWISE_TRY(heads);
+  if (sizes.heads_merged) {
+    if (*heads < 1 || shape[2] % static_cast<std::size_t>(*heads) != 0) {
+      return node.attribute("num_heads")
+          .bad_data("is " + std::to_string(*heads),
+                    "a divisor of the " + std::to_string(shape[2]) +
+                        " features of " + node.input(0).entry);
+    }
+    sizes.H = static_cast<std::size_t>(*heads);
+    sizes.L = shape[1];
+    sizes.D = shape[2] / sizes.H;
+  } else {
+    sizes.H = shape[1];
+    sizes.L = shape[2];
+    sizes.D = shape[3];
+  }
+  const auto rotated = node.integer("rotary_embedding_dim", 0);
+  HEADWISE_TRY(rotated);
+  const auto most = static_cast<std::int64_t>(sizes.D);
+  const std::int64_t count = *rotated == 0 ? most : *rotated;
+  if (count < 0 || count > most || count % 2 != 0) {
+    return node.attribute("rotary_embedding_dim")
+        .bad_data("is " + std::to_string(count),
+                  "an even number up to " + std::to_string(most));
+  }
+  sizes.rotated = static_cast<std::size_t>(count);
+  return sizes;
+}
+
+// Which row of the caches the tokens take, (B, L).
+Result<std::vector<std::size_t>> cache_rows(const NodeCall& node,
+                                            const RotarySizes& sizes) {
+  const std::size_t half = sizes.rotated / 2;
+  const bool positions = node.has(3);
+  const auto& cos = node.in(1).shape;
+  std::vector<std::size_t> expected{sizes.B, sizes.L, half};
+  if (positions) {
+    expected = {cos.empty() ? 0 : cos[0], half};
+  }
+  for (const std::size_t input : {1, 2}) {
+    if (node.in(input).shape != expected) {
+      return node.wrong_shape(input, shape_text(expected));
+    }
+  }
+  std::vector<std::size_t> rows;
+  if (!positions) {
+    for (std::size_t row = 0; row < sizes.B * sizes.L; ++row) {
+      rows.push_back(row);
+    }
+    return rows;
+  }
+  if (node.in(3).dtype != DType::int64) {
+    return wrong_type(node, 3, "int64");
+  }
+  const std::vector<std::size_t> tokens{sizes.B, sizes.L};
+  if (node.in(3).shape != tokens) {
+    return node.wrong_shape(3, shape_text(tokens));
+  }
+  for (const std::int64_t position : integers_of(node.in(3))) {
+    if (position < 0 || position >= static_cast<std::int64_t>(cos[0])) {
+      return node.input(3).error(ErrorCode::out_of_range,
+                                 "has " + std::to_string(position),
+                                 "0 to " + std::to_string(cos[0]) + " - 1");
+    }
+    rows.push_back(static_cast<std::size_t>(position));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<Outputs> run_rotary_embedding(const NodeCall& node) {
+  HEADWISE_TRY(check_floating(node, 0));
+  for (const std::size_t input : {1, 2}) {
+    if (node.in(input).dtype != node.in(0).dtype) {
+      return wrong_type(node, input, std::string(name_of(node.in(0).dtype)));
+    }
+  }
+  const auto interleaved = node.flag("interleaved");
+  HEADWISE_TRY(interleaved);
+  const auto sizes = sizes_of(node);
+  HEADWISE_TRY(sizes);
+  const auto rows = cache_rows(node, *sizes);
+  HEADWISE_TRY(rows);
+  const DType dtype = node.in(0).dtype;
+  std::vector<double> x = doubles_of(node.in(0));
+  const std::vector<double> cos = doubles_of(node.in(1));
+  const std::vector<double> sin = doubles_of(node.in(2));
+  const std::size_t half = sizes->rotated / 2;
+  for (std::size_t b = 0; b < sizes->B; ++b) {
+    for (std::size_t h = 0; h < sizes->H; ++h) {
+      for (std::size_t i = 0; i < sizes->L; ++i) {
+        double* features = x.data() + sizes->row(b, h, i) * sizes->D;
+        const std::size_t angles = (*rows)[b * sizes->L + i] * half;
+        for (std::size_t pair = 0; pair < half; ++pair) {
+          double& first = features[*interleaved ? 2 * pair : pair];
+          double& second = features[*interleaved ? 2 * pair + 1 : pair + half];
+          const double c = cos[angles + pair];
+          const double s = sin[angles + pair];
+          const double turned =
+              rounded(c * first, dtype) - rounded(s * second, dtype);
+          second = rounded(s * first, dtype) + rounded(c * second, dtype);
+          first = turned;
+        }
+      }
+    }
+  }
+  return one(array_from(x, node.in(0).shape, dtype));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

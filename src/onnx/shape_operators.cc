@@ -1,0 +1,491 @@
+// Operators that move elements without computing: Transpose, Reshape, Split,
+// Concat, Slice, Squeeze, Unsqueeze, Expand, Gather, Identity; Shape and
+// Constant.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "onnx/broadcast.h"
+#include "onnx/numbers.h"
+#include "onnx/operators.h"
+#include "onnx/shown_text.h"
+#include "onnx/strided.h"
+#include "onnx/tensor_data.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// An input that is a list of int64.
+Result<std::vector<std::int64_t>> list_input(const NodeCall& node,
+                                             std::size_t input) {
+  const Array& list = node.in(input);
+  if (list.dtype != DType::int64 && list.dtype != DType::int32) {
+    return wrong_type(node, input, "int64");
+  }
+  if (list.shape.size() > 1) {
+    return node.wrong_shape(input, "1 axis");
+  }
+  return integers_of(list);
+}
+
+Status check_axis_count(const NodeCall& node, std::size_t axes) {
+  return axes <= kMostOnnxAxes
+             ? ok()
+             : Status(node.subject().error(
+                   ErrorCode::unsupported,
+                   "makes a tensor of " + std::to_string(axes) + " axes",
+                   "at most 8 axes"));
+}
+
+// The same elements, with other axes.
+Array with_shape(const Array& array, std::vector<std::size_t> shape) {
+  return {.dtype = array.dtype, .shape = std::move(shape), .data = array.data};
+}
+
+// Numbers of axes, sorted; each at most once.
+Result<std::vector<std::size_t>> distinct_axes(
+    const NodeCall& node, std::size_t input,
+    const std::vector<std::int64_t>& given, std::size_t rank) {
+  std::vector<std::size_t> axes;
+  for (const std::int64_t each : given) {
+    const auto axis = node.axis_of(each, rank, node.input(input));
+    HEADWISE_TRY(axis);
+    axes.push_back(*axis);
+  }
+  std::ranges::sort(axes);
+  if (std::ranges::adjacent_find(axes) != axes.end()) {
+    return node.input(input).bad_data("names an axis twice", "distinct axes");
+  }
+  return axes;
+}
+
+}  // namespace
+
+Result<Outputs> run_identity(const NodeCall& node) {
+  return one(Array(node.in(0)));
+}
+
+Result<Outputs> run_transpose(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const std::size_t rank = x.shape.size();
+  const auto given = node.integers("perm");
+  HEADWISE_TRY(given);
+  std::vector<std::size_t> order(rank);
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  if (*given) {
+    std::vector<std::int64_t> sorted = **given;
+    std::ranges::sort(sorted);
+    std::vector<std::int64_t> all(rank);
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    if (sorted != all) {
+      return node.attribute("perm").bad_data(
+          "is no order of axes",
+          "each of 0 to " + std::to_string(rank) + " - 1 once");
+    }
+    std::ranges::transform(**given, order.begin(), [](std::int64_t axis) {
+      return static_cast<std::size_t>(axis);
+    });
+  }
+  const auto own = strides_of(x.shape);
+  std::vector<std::size_t> shape(rank);
+  std::vector<std::size_t> strides(rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    shape[axis] = x.shape[order[axis]];
+    strides[axis] = own[order[axis]];
+  }
+  return one(gathered(x, shape, strides));
+}
+
+Result<Outputs> run_reshape(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const auto wanted = list_input(node, 1);
+  HEADWISE_TRY(wanted);
+  const auto keep_zero = node.flag("allowzero");
+  HEADWISE_TRY(keep_zero);
+  HEADWISE_TRY(check_axis_count(node, wanted->size()));
+  const auto refuse = [&] {
+    std::string text;
+    for (const std::int64_t extent : *wanted) {
+      text += (text.empty() ? "" : ", ") + std::to_string(extent);
+    }
+    return node.input(1).error(
+        ErrorCode::shape_mismatch, "is [" + text + "]",
+        "a shape for the elements of " + shape_text(x.shape));
+  };
+  std::vector<std::size_t> shape;
+  std::optional<std::size_t> inferred;
+  for (std::size_t axis = 0; axis < wanted->size(); ++axis) {
+    const std::int64_t extent = (*wanted)[axis];
+    if (extent < -1 || (extent == -1 && inferred) ||
+        (extent == 0 && !*keep_zero && axis >= x.shape.size())) {
+      return refuse();
+    }
+    if (extent == -1) {
+      inferred = axis;
+    }
+    shape.push_back(extent == -1 ? 1
+                    : extent == 0 && !*keep_zero
+                        ? x.shape[axis]
+                        : static_cast<std::size_t>(extent));
+  }
+  if (!check_size(shape)) {
+    return refuse();
+  }
+  const std::size_t known = element_count(shape);
+  const std::size_t count = element_count(x.shape);
+  if (inferred) {
+    if (known == 0 || count % known != 0) {
+      return refuse();
+    }
+    shape[*inferred] = count / known;
+  } else if (known != count) {
+    return refuse();
+  }
+  return one(with_shape(x, shape));
+}
+
+Result<Outputs> run_squeeze(const NodeCall& node) {
+  const Array& x = node.in(0);
+  std::vector<std::size_t> axes;
+  if (node.has(1)) {
+    const auto given = list_input(node, 1);
+    HEADWISE_TRY(given);
+    const auto found = distinct_axes(node, 1, *given, x.shape.size());
+    HEADWISE_TRY(found);
+    axes = *found;
+  } else {
+    for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
+      if (x.shape[axis] == 1) {
+        axes.push_back(axis);
+      }
+    }
+  }
+  std::vector<std::size_t> shape;
+  for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
+    if (std::ranges::find(axes, axis) == axes.end()) {
+      shape.push_back(x.shape[axis]);
+    } else if (x.shape[axis] != 1) {
+      return node.wrong_shape(0,
+                              "1 element along axis " + std::to_string(axis));
+    }
+  }
+  return one(with_shape(x, shape));
+}
+
+Result<Outputs> run_unsqueeze(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const auto given = list_input(node, 1);
+  HEADWISE_TRY(given);
+  const std::size_t rank = x.shape.size() + given->size();
+  HEADWISE_TRY(check_axis_count(node, rank));
+  const auto axes = distinct_axes(node, 1, *given, rank);
+  HEADWISE_TRY(axes);
+  std::vector<std::size_t> shape = x.shape;
+  for (const std::size_t axis : *axes) {
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+  }
+  return one(with_shape(x, shape));
+}
+
+Result<Outputs> run_expand(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const auto wanted = list_input(node, 1);
+  HEADWISE_TRY(wanted);
+  const std::size_t rank = std::max(wanted->size(), x.shape.size());
+  HEADWISE_TRY(check_axis_count(node, rank));
+  std::vector<std::size_t> shape(rank, 1);
+  std::ranges::copy(x.shape,
+                    shape.end() - static_cast<std::ptrdiff_t>(x.shape.size()));
+  for (std::size_t i = 1; i <= wanted->size(); ++i) {
+    const std::int64_t extent = (*wanted)[wanted->size() - i];
+    std::size_t& own = shape[rank - i];
+    if (extent < 0 ||
+        (own != 1 && extent != 1 && own != static_cast<std::size_t>(extent))) {
+      return node.wrong_shape(0, "1 or " + std::to_string(extent) +
+                                     " elements along axis " +
+                                     std::to_string(rank - i));
+    }
+    own = own == 1 ? static_cast<std::size_t>(extent) : own;
+  }
+  HEADWISE_TRY(check_size(shape));
+  return one(gathered(x, shape, broadcast_strides(x.shape, shape)));
+}
+
+Result<Outputs> run_concat(const NodeCall& node) {
+  const auto axis = node.axis("axis", 0, node.in(0).shape.size());
+  HEADWISE_TRY(axis);
+  std::vector<std::size_t> shape = node.in(0).shape;
+  shape[*axis] = 0;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    if (!node.has(i)) {
+      return node.subject().bad_data(
+          "has no input " + std::to_string(i),
+          std::to_string(node.input_count()) + " inputs");
+    }
+    const Array& each = node.in(i);
+    if (each.dtype != node.in(0).dtype) {
+      return wrong_type(node, i, std::string(name_of(node.in(0).dtype)));
+    }
+    std::vector<std::size_t> expected = node.in(0).shape;
+    if (each.shape.size() == expected.size()) {
+      expected[*axis] = each.shape[*axis];
+    }
+    if (each.shape != expected) {
+      return node.wrong_shape(i, shape_text(expected));
+    }
+    shape[*axis] += each.shape[*axis];
+  }
+  auto result = array_of(shape, node.in(0).dtype);
+  HEADWISE_TRY(result);
+  const auto strides = strides_of(shape);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    scatter(node.in(i), *result, strides, first * strides[*axis]);
+    first += node.in(i).shape[*axis];
+  }
+  return one(std::move(result));
+}
+
+namespace {
+
+// How long the parts of a split axis are.
+Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
+                                               std::size_t extent) {
+  const std::size_t parts = node.output_count();
+  std::vector<std::size_t> lengths;
+  if (node.has(1)) {
+    const auto given = list_input(node, 1);
+    HEADWISE_TRY(given);
+    std::size_t sum = 0;
+    for (const std::int64_t length : *given) {
+      if (length < 0 || static_cast<std::size_t>(length) > extent - sum) {
+        break;  // the sum is wrong
+      }
+      lengths.push_back(static_cast<std::size_t>(length));
+      sum += lengths.back();
+    }
+    if (lengths.size() != given->size() || sum != extent ||
+        lengths.size() != parts) {
+      return node.input(1).bad_data(
+          "does not divide " + std::to_string(extent) + " elements among " +
+              std::to_string(parts) + " outputs",
+          "one length for each output");
+    }
+    return lengths;
+  }
+  const auto count =
+      node.integer("num_outputs", static_cast<std::int64_t>(parts));
+  HEADWISE_TRY(count);
+  if (*count != static_cast<std::int64_t>(parts)) {
+    return node.attribute("num_outputs")
+        .bad_data("is " + std::to_string(*count),
+                  std::to_string(parts) + ", the number of outputs");
+  }
+  const std::size_t length = parts == 0 ? 0 : (extent + parts - 1) / parts;
+  if (node.find("num_outputs") == nullptr && length * parts != extent) {
+    return node.wrong_shape(
+        0, "an axis of equal parts for " + std::to_string(parts) + " outputs");
+  }
+  for (std::size_t part = 0, done = 0; part < parts; ++part) {
+    lengths.push_back(std::min(length, extent - done));
+    done += lengths.back();
+  }
+  return lengths;
+}
+
+}  // namespace
+
+Result<Outputs> run_split(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const auto axis = node.axis("axis", 0, x.shape.size());
+  HEADWISE_TRY(axis);
+  const auto lengths = split_lengths(node, x.shape[*axis]);
+  HEADWISE_TRY(lengths);
+  const auto strides = strides_of(x.shape);
+  Outputs outputs;
+  std::size_t first = 0;
+  for (const std::size_t length : *lengths) {
+    std::vector<std::size_t> shape = x.shape;
+    shape[*axis] = length;
+    auto part = gathered(x, shape, strides, first * strides[*axis]);
+    HEADWISE_TRY(part);
+    outputs.push_back(*std::move(part));
+    first += length;
+  }
+  return outputs;
+}
+
+Result<Outputs> run_gather(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const Array& indices = node.in(1);
+  if (indices.dtype != DType::int64 && indices.dtype != DType::int32) {
+    return wrong_type(node, 1, "int64");
+  }
+  const auto axis = node.axis("axis", 0, x.shape.size());
+  HEADWISE_TRY(axis);
+  HEADWISE_TRY(
+      check_axis_count(node, x.shape.size() + indices.shape.size() - 1));
+  const auto split = static_cast<std::ptrdiff_t>(*axis);
+  std::vector<std::size_t> shape(x.shape.begin(), x.shape.begin() + split);
+  const std::size_t before = element_count(shape);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  const std::vector<std::size_t> behind(x.shape.begin() + split + 1,
+                                        x.shape.end());
+  shape.insert(shape.end(), behind.begin(), behind.end());
+  const std::size_t row = element_count(behind) * size_of(x.dtype);
+  auto result = array_of(shape, x.dtype);
+  HEADWISE_TRY(result);
+  const std::vector<std::int64_t> rows = integers_of(indices);
+  const auto extent = static_cast<std::int64_t>(x.shape[*axis]);
+  std::byte* out = result->data.data();
+  for (std::size_t i = 0; i < before; ++i) {
+    for (const std::int64_t each : rows) {
+      if (each < -extent || each >= extent) {
+        return node.input(1).error(
+            ErrorCode::out_of_range, "has " + std::to_string(each),
+            std::to_string(-extent) + " to " + std::to_string(extent - 1));
+      }
+      const auto from =
+          static_cast<std::size_t>(each < 0 ? each + extent : each);
+      if (row > 0) {
+        std::memcpy(out, x.data.data() + (i * x.shape[*axis] + from) * row,
+                    row);
+        out += row;
+      }
+    }
+  }
+  return one(std::move(result));
+}
+
+Result<Outputs> run_shape(const NodeCall& node) {
+  const auto rank = static_cast<std::int64_t>(node.in(0).shape.size());
+  const auto start = node.integer("start", 0);
+  HEADWISE_TRY(start);
+  const auto end = node.integer("end", rank);
+  HEADWISE_TRY(end);
+  const auto within = [rank](std::int64_t axis) {
+    return std::clamp(axis < 0 ? axis + rank : axis, std::int64_t{0}, rank);
+  };
+  std::vector<std::int64_t> extents;
+  for (std::int64_t axis = within(*start); axis < within(*end); ++axis) {
+    extents.push_back(static_cast<std::int64_t>(
+        node.in(0).shape[static_cast<std::size_t>(axis)]));
+  }
+  return one(array_from(extents, {extents.size()}, DType::int64));
+}
+
+Result<Outputs> run_constant(const NodeCall& node) {
+  if (const auto* value = node.find("value")) {
+    if (const auto* array = std::get_if<Array>(&value->value)) {
+      return one(Array(*array));
+    }
+  }
+  if (const auto* value = node.find("value_int")) {
+    if (const auto* number = std::get_if<std::int64_t>(&value->value)) {
+      return one(array_from(std::vector{*number}, {}, DType::int64));
+    }
+  }
+  if (const auto* value = node.find("value_float")) {
+    if (const auto* number = std::get_if<float>(&value->value)) {
+      return one(array_from(std::vector<double>{*number}, {}, DType::float32));
+    }
+  }
+  if (const auto* value = node.find("value_ints")) {
+    if (const auto* list =
+            std::get_if<std::vector<std::int64_t>>(&value->value)) {
+      return one(array_from(*list, {list->size()}, DType::int64));
+    }
+  }
+  if (const auto* value = node.find("value_floats")) {
+    if (const auto* list = std::get_if<std::vector<float>>(&value->value)) {
+      return one(array_from(std::vector<double>(list->begin(), list->end()),
+                            {list->size()}, DType::float32));
+    }
+  }
+  return node.subject().bad_data("has no value", "a tensor or numbers");
+}
+
+namespace {
+
+// A range of one axis, as Slice gives it.
+struct AxisRange {
+  std::int64_t start = 0;
+  std::int64_t step = 1;
+  std::size_t count = 0;
+};
+
+AxisRange range_of(std::int64_t start, std::int64_t end, std::int64_t step,
+                   std::int64_t extent) {
+  // Backwards the last element that can be named is one before the first.
+  const std::int64_t low = step > 0 ? 0 : -1;
+  const std::int64_t high = step > 0 ? extent : extent - 1;
+  const auto within = [&](std::int64_t index) {
+    return std::clamp(index < 0 ? std::max(index, -extent - 1) + extent : index,
+                      low, high);
+  };
+  const std::int64_t from = within(start);
+  const std::int64_t to = within(end);
+  const std::int64_t distance = step > 0 ? to - from : from - to;
+  const std::int64_t width = std::max<std::int64_t>(
+      1, step > 0 ? std::min(step, extent) : std::min(-(step + 1), extent) + 1);
+  return {
+      from, step > 0 ? width : -width,
+      distance <= 0 ? 0 : static_cast<std::size_t>((distance - 1) / width + 1)};
+}
+
+}  // namespace
+
+Result<Outputs> run_slice(const NodeCall& node) {
+  const Array& x = node.in(0);
+  std::array<std::vector<std::int64_t>, 4> lists;  // starts, ends, axes, steps
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (node.has(i + 1)) {
+      auto list = list_input(node, i + 1);
+      HEADWISE_TRY(list);
+      lists[i] = *std::move(list);
+    }
+  }
+  auto& [starts, ends, axes, steps] = lists;
+  if (!node.has(3)) {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), std::int64_t{0});
+  }
+  steps.resize(node.has(4) ? steps.size() : starts.size(), 1);
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (lists[i].size() != starts.size()) {
+      return node.wrong_shape(i + 1, shape_text(node.in(1).shape));
+    }
+  }
+  HEADWISE_TRY(distinct_axes(node, node.has(3) ? 3 : 1, axes, x.shape.size()));
+  std::vector<std::size_t> shape = x.shape;
+  std::vector<std::int64_t> first(x.shape.size(), 0);
+  std::vector<std::int64_t> step(x.shape.size(), 1);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const auto axis = node.axis_of(axes[i], x.shape.size(), node.input(1));
+    HEADWISE_TRY(axis);
+    if (steps[i] == 0) {
+      return node.input(4).bad_data("has a 0", "steps other than 0");
+    }
+    const AxisRange range = range_of(starts[i], ends[i], steps[i],
+                                     static_cast<std::int64_t>(x.shape[*axis]));
+    shape[*axis] = range.count;
+    first[*axis] = range.start;
+    step[*axis] = range.step;
+  }
+  // Strides may be negative here; modulo 2^64 the offsets are right.
+  auto strides = strides_of(x.shape);
+  std::size_t offset = 0;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    offset += static_cast<std::size_t>(first[axis]) * strides[axis];
+    strides[axis] *= static_cast<std::size_t>(step[axis]);
+  }
+  return one(gathered(x, shape, strides, offset));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,190 @@
+"""The operators around attention that `headwise onnx-run` runs: each against its
+formula, and what it refuses."""
+import math
+
+import cli_case
+import onnx_file as onnx
+from cli_case import BAD_INPUT, CliTest, read_npy
+
+FLOAT, INT64, BOOL = onnx.FLOAT, onnx.INT64, onnx.BOOL
+
+
+def floats(shape, *values):
+    return (FLOAT, shape, list(values))
+
+
+def wholes(shape, *values):
+    return (INT64, shape, list(values))
+
+
+def gelu(x):
+    return x * (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+# operator, attributes, inputs, expected outputs as (shape, values)
+A = floats((2, 3), 1, 2, 3, 4, 5, 6)
+CASES = (
+    ("Add", {}, [A, floats((3,), 10, 20, 30)],
+     [((2, 3), [11, 22, 33, 14, 25, 36])]),
+    ("Sub", {}, [A, floats((2, 1), 1, 2)], [((2, 3), [0, 1, 2, 2, 3, 4])]),
+    ("Mul", {}, [A, floats((), 2)], [((2, 3), [2, 4, 6, 8, 10, 12])]),
+    ("Div", {}, [wholes((3,), 7, -7, 9), wholes((3,), 2, 2, -3)],
+     [((3,), [3, -3, -3])]),
+    ("Pow", {}, [A, floats((), 2)], [((2, 3), [1, 4, 9, 16, 25, 36])]),
+    ("Sqrt", {}, [floats((2,), 4, 9)], [((2,), [2, 3])]),
+    ("Neg", {}, [floats((2,), 4, -9)], [((2,), [-4, 9])]),
+    ("Tanh", {}, [floats((1,), 0.5)], [((1,), [math.tanh(0.5)])]),
+    ("Erf", {}, [floats((1,), 0.5)], [((1,), [math.erf(0.5)])]),
+    ("Gelu", {}, [floats((2,), 0.5, -1)], [((2,), [gelu(0.5), gelu(-1)])]),
+    ("Gelu", {"approximate": "tanh"}, [floats((1,), 0.5)],
+     [((1,), [0.25 * (1 + math.tanh(math.sqrt(2 / math.pi) *
+                                   (0.5 + 0.044715 / 8)))])]),
+    ("Where", {}, [(BOOL, (2, 1), [True, False]), A, floats((), 0)],
+     [((2, 3), [1, 2, 3, 0, 0, 0])]),
+    ("MatMul", {}, [A, floats((3, 1), 1, 0, -1)], [((2, 1), [-2, -2])]),
+    ("MatMul", {}, [floats((3,), 1, 2, 3), floats((3,), 1, 1, 1)],
+     [((), [6])]),
+    ("MatMul", {}, [floats((2, 1, 2), 1, 2, 3, 4), floats((2, 1), 1, 10)],
+     [((2, 1, 1), [21, 43])]),
+    ("Gemm", {"transB": 1, "alpha": 2.0, "beta": 0.5},
+     [A, floats((1, 3), 1, 0, -1), floats((1,), 10)], [((2, 1), [1, 1])]),
+    ("Cast", {"to": INT64}, [floats((3,), 1.9, -1.9, math.nan)],
+     [((3,), [1, -1, 0])]),
+    ("Softmax", {"axis": 0}, [floats((2, 1), 0, math.log(3))],
+     [((2, 1), [0.25, 0.75])]),
+    ("LayerNormalization", {"epsilon": 0.0},
+     [floats((1, 2), 1, 3), floats((2,), 2, 2), floats((2,), 1, 1)],
+     [((1, 2), [-1, 3]), ((1, 1), [2]), ((1, 1), [1])]),
+    ("RMSNormalization", {"epsilon": 0.0},
+     [floats((1, 2), 3, 4), floats((2,), 1, 2)],
+     [((1, 2), [3 / math.sqrt(12.5), 8 / math.sqrt(12.5)])]),
+    ("Transpose", {}, [A], [((3, 2), [1, 4, 2, 5, 3, 6])]),
+    ("Transpose", {"perm": [1, 0, 2]}, [floats((2, 2, 1), 1, 2, 3, 4)],
+     [((2, 2, 1), [1, 3, 2, 4])]),
+    ("Reshape", {}, [A, wholes((3,), 0, -1, 1)],
+     [((2, 3, 1), [1, 2, 3, 4, 5, 6])]),
+    ("Squeeze", {}, [floats((1, 2, 1), 1, 2), wholes((1,), -1)],
+     [((1, 2), [1, 2])]),
+    ("Unsqueeze", {}, [floats((2,), 1, 2), wholes((2,), 0, -1)],
+     [((1, 2, 1), [1, 2])]),
+    ("Split", {"axis": 1}, [A, wholes((2,), 1, 2)],
+     [((2, 1), [1, 4]), ((2, 2), [2, 3, 5, 6])]),
+    ("Split", {"axis": -1, "num_outputs": 2}, [A],
+     [((2, 2), [1, 2, 4, 5]), ((2, 1), [3, 6])]),
+    ("Concat", {"axis": 1}, [A, floats((2, 1), 7, 8)],
+     [((2, 4), [1, 2, 3, 7, 4, 5, 6, 8])]),
+    ("Slice", {}, [A, wholes((2,), 1, -1), wholes((2,), 2, -9),
+                   wholes((2,), 0, 1), wholes((2,), 1, -2)],
+     [((1, 2), [6, 4])]),
+    ("Expand", {}, [floats((2, 1), 1, 2), wholes((3,), 2, 1, 2)],
+     [((2, 2, 2), [1, 1, 2, 2, 1, 1, 2, 2])]),
+    ("Gather", {"axis": 1}, [A, wholes((2,), -1, 0)],
+     [((2, 2), [3, 1, 6, 4])]),
+    ("Shape", {"start": 1}, [A], [((1,), [3])]),
+    ("Identity", {}, [A], [((2, 3), [1, 2, 3, 4, 5, 6])]),
+    ("RotaryEmbedding", {}, [
+        floats((1, 1, 1, 4), 1, 2, 3, 4), floats((2, 2), 9, 9, 0, 1),
+        floats((2, 2), 9, 9, 1, 0), wholes((1, 1), 1)],
+     [((1, 1, 1, 4), [-3, 2, 1, 4])]),
+    ("RotaryEmbedding", {"interleaved": 1, "num_heads": 2,
+                         "rotary_embedding_dim": 2},
+     [floats((1, 1, 6), 1, 2, 3, 4, 5, 6), floats((1, 1, 1), 0),
+      floats((1, 1, 1), 1)], [((1, 1, 6), [-2, 1, 3, -5, 4, 6])]),
+    ("TensorScatter", {}, [floats((2, 3, 1), *[0] * 6),
+                           floats((2, 1, 1), 1, 2), wholes((2,), 0, 2)],
+     [((2, 3, 1), [1, 0, 0, 0, 0, 2])]),
+    ("TensorScatter", {"mode": "circular"},
+     [floats((1, 3, 1), 0, 0, 0), floats((1, 2, 1), 1, 2), wholes((1,), 2)],
+     [((1, 3, 1), [2, 0, 1])]),
+)
+
+# operator, attributes, inputs, what the error says
+REFUSED = (
+    ("Add", {}, [A, floats((2,), 1, 2)],
+     "op (Add): x1 has shape (2), expected axes that are broadcast to (2, 3)"),
+    ("Add", {}, [A, wholes((3,), 1, 2, 3)],
+     "op (Add): x1 holds int64 elements, expected float32"),
+    ("Div", {}, [wholes((1,), 1), wholes((1,), 0)], "op (Div): x1 has a 0"),
+    ("MatMul", {}, [A, A], "op (MatMul): x1 has shape (2, 3), expected a "
+                           "matrix of 3 rows"),
+    ("Reshape", {}, [A, wholes((1,), 4)],
+     "op (Reshape): x1 is [4], expected a shape for the elements of (2, 3)"),
+    ("Reshape", {}, [A, wholes((3,), 2 ** 62, 2 ** 62, 0)],
+     "op (Reshape): x1 is [4611686018427387904, 4611686018427387904, 0]"),
+    ("Transpose", {"perm": [0, 0]}, [A], "op (Transpose): perm is no order"),
+    ("Split", {"axis": 1}, [A, wholes((2,), 2, 2)],
+     "op (Split): x1 does not divide 3 elements among 2 outputs"),
+    ("Concat", {"axis": 0}, [A, floats((2,), 1, 2)],
+     "op (Concat): x1 has shape (2), expected (2, 3)"),
+    ("Concat", {"axis": 2}, [A], "op (Concat): axis is 2, expected -2 to 1"),
+    ("Gather", {}, [A, wholes((1,), 2)],
+     "op (Gather): x1 has 2, expected -2 to 1"),
+    ("Softmax", {"axis": -3}, [A], "op (Softmax): axis is -3"),
+    ("Cast", {"to": onnx.STRING}, [A], "op (Cast): to is string"),
+    ("Expand", {}, [floats((1,), 1), wholes((2,), 2 ** 40, 2 ** 40)],
+     "out of memory"),
+    ("Unsqueeze", {}, [A, wholes((7,), *range(7))],
+     "op (Unsqueeze) makes a tensor of 9 axes, expected at most 8 axes"),
+    ("Squeeze", {}, [A, wholes((1,), 0)],
+     "op (Squeeze): x0 has shape (2, 3), expected 1 element along axis 0"),
+    ("RotaryEmbedding", {}, [
+        floats((1, 1, 1, 2), 1, 2), floats((1, 1), 1), floats((1, 1), 1),
+        wholes((1, 1), 1)], "op (RotaryEmbedding): x3 has 1, expected 0 to"),
+    ("TensorScatter", {}, [floats((1, 3, 1), 0, 0, 0),
+                           floats((1, 2, 1), 1, 2), wholes((1,), 2)],
+     "op (TensorScatter): x2 has 2, expected 0 to 1"),
+    ("Gelu", {"approximate": "fast"}, [A],
+     "op (Gelu): approximate is fast, expected none or tanh"),
+)
+
+
+class OperatorsTest(CliTest):
+    def put(self, op, attributes, inputs, outputs):
+        """A model of one node whose inputs are in it."""
+        names = [f"x{i}" for i in range(len(inputs))]
+        made = [f"y{i}" for i in range(outputs)]
+        held = [onnx.tensor(name, shape, values, kind)
+                for name, (kind, shape, values) in zip(names, inputs)]
+        kind = INT64 if op in ("Cast", "Shape") else \
+            inputs[1 if op == "Where" else 0][0]
+        (self.folder / "model.onnx").write_bytes(onnx.model(
+            [onnx.node(op, names, made, name="op", **attributes)], [],
+            [onnx.port(name, kind=kind) for name in made], held, opset=25))
+        (self.folder / "data").mkdir(exist_ok=True)
+        return ("onnx-run", "model.onnx", "--data", "data", "--out", "out")
+
+    def test_each_operator_against_its_formula(self):
+        for op, attributes, inputs, expected in CASES:
+            with self.subTest(op, attributes=attributes):
+                self.succeed(*self.put(op, attributes, inputs, len(expected)))
+                for number, (shape, want) in enumerate(expected):
+                    got_shape, got = read_npy(
+                        self.folder / f"out/output_{number}.npy")
+                    self.assertEqual(got_shape, shape)
+                    for g, w in zip(got, want):
+                        self.assertAlmostEqual(g, w, delta=1e-6 * (1 + abs(w)))
+
+    def test_what_does_not_fit_is_refused(self):
+        for op, attributes, inputs, message in REFUSED:
+            with self.subTest(message):
+                command = self.put(op, attributes, inputs,
+                                   2 if op == "Split" else 1)
+                code = cli_case.OUT_OF_RESOURCES if message == "out of memory" \
+                    else BAD_INPUT
+                self.fail_with(code, message, *command)
+
+    def test_a_constant(self):
+        (self.folder / "model.onnx").write_bytes(onnx.model(
+            [onnx.node("Constant", [], ["c"], value_floats=[0.5, 2.0]),
+             onnx.node("Constant", [], ["i"], value_ints=[3])],
+            [], [onnx.port("c"), onnx.port("i", kind=INT64)], opset=25))
+        (self.folder / "data").mkdir()
+        self.succeed("onnx-run", "model.onnx", "--data", "data", "--out", "out")
+        self.assertEqual(list(read_npy(self.folder / "out/output_0.npy")[1]),
+                         [0.5, 2.0])
+        self.assertEqual(list(read_npy(self.folder / "out/output_1.npy")[1]),
+                         [3])
+
+
+if __name__ == "__main__":
+    cli_case.main()
