@@ -115,6 +115,7 @@ target_sources(headwise_io
     src/distribute/context_cache.cc
     src/distribute/context_layer.cc
     src/distribute/context_layer_backward.cc
+    src/distribute/context_layer_step.cc
     src/distribute/context_links.cc
     src/distribute/context_sequences.cc
     src/distribute/context_step.cc
@@ -123,6 +124,7 @@ target_sources(headwise_io
     src/distribute/bias_relay.cc
     src/distribute/checked_heads.cc
     src/distribute/checked_layer.cc
+    src/distribute/project_rows.cc
     src/distribute/gradients_by_heads.cc
     src/distribute/heads_attention.cc
     src/distribute/heads_backward.cc

@@ -6,11 +6,9 @@
 #include "base/check.h"
 #include "distribute/call_digest.h"
 #include "module/layer_call.h"
-#include "module/layer_moves.h"
 #include "steps/check_rotation.h"
 
 namespace headwise::inline HEADWISE_ABI {
-namespace {
 
 Status check_layer(std::string_view operation,
                    const MultiHeadAttention& layer) {
@@ -23,6 +21,22 @@ Status check_layer(std::string_view operation,
                                   "a layer with heads"))
              : ok();
 }
+
+std::string digest_of_layer(const MultiHeadAttentionConfig& config,
+                            std::uint64_t more) {
+  Digest digest;
+  for (const std::size_t size :
+       {*config.query_dim, *config.kdim, *config.vdim, config.embed_dim,
+        std::size_t{config.out_proj}, std::size_t{config.value_proj},
+        std::size_t{config.qk_norm.has_value()},
+        std::size_t{config.rotary.has_value()}}) {
+    digest.add(size);
+  }
+  digest.add(more);
+  return digest.text();
+}
+
+namespace {
 
 Result<ContextCall> operation_of(const MultiHeadAttention& layer,
                                  const ContextLayerCall& call) {
@@ -110,20 +124,6 @@ Result<CheckedLayer> checked_alone(std::string_view operation,
   return all;
 }
 
-std::string digest_of(const MultiHeadAttentionConfig& config,
-                      const ContextLayerCall& call) {
-  Digest digest;
-  for (const std::size_t size :
-       {*config.query_dim, *config.kdim, *config.vdim, config.embed_dim,
-        std::size_t{config.out_proj}, std::size_t{config.value_proj},
-        std::size_t{config.qk_norm.has_value()},
-        std::size_t{config.rotary.has_value()},
-        std::size_t{call.for_backward}}) {
-    digest.add(size);
-  }
-  return digest.text();
-}
-
 // The rows of a rank, each where place_of(shard, token of its sequence) says.
 template <class SomeShards, class PlaceOf>
 Result<Tensor<std::int64_t, 2>> places(const SomeShards& shards,
@@ -150,7 +150,9 @@ Result<CheckedLayer> checked_layer(std::string_view operation,
                                    const Status& more) {
   auto all = checked_alone(operation, group, layer, call, own);
   HEADWISE_TRY(group.agree(all ? more : Status(all.error())));
-  HEADWISE_TRY(group.check_same("the layer", digest_of(layer.config(), call)));
+  HEADWISE_TRY(group.check_same(
+      "the layer",
+      digest_of_layer(layer.config(), std::uint64_t{call.for_backward})));
   return all;
 }
 
@@ -194,20 +196,6 @@ AttentionShape own_shape(const CheckedLayer& all, std::size_t rank) {
           .D = shape.D,
           .Dv = shape.Dv,
           .kv_groups = shape.kv_groups};
-}
-
-AttentionInputsOf<float> compared_heads(const AttentionShape& own_shape,
-                                        const ContextLayerInputs& own,
-                                        const ContextLayerRun& run) {
-  const auto or_projected = [](const Tensor<float, 3>& normed,
-                               const Tensor<float, 3>& projected) {
-    return normed.extent(2) != 0 ? normed.view() : projected.view();
-  };
-  const TensorView<const float, 3> value =
-      run.value.extent(2) != 0 ? run.value.view() : own.value;
-  return {in_heads(or_projected(run.normed_query, run.query), own_shape.Hq),
-          in_heads(or_projected(run.normed_key, run.key), own_shape.Hkv),
-          in_heads(value, own_shape.Hkv)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "distribute/checked_context.h"
-#include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/distribute/communicator.h"
@@ -22,6 +22,13 @@ struct CheckedLayer {
   const AttentionShape& shape() const { return context.spec.shape; }
   const Executor& executor() const { return *context.spec.executor; }
 };
+
+// Errors: invalid_argument for a layer without heads or with an open size.
+Status check_layer(std::string_view operation, const MultiHeadAttention& layer);
+
+// The sizes of a layer, which all ranks must have alike; `more`: other numbers.
+std::string digest_of_layer(const MultiHeadAttentionConfig& config,
+                            std::uint64_t more);
 
 // All ranks call it. Errors, on every rank: those of a call that one rank finds
 // alone, and invalid_argument for different layers.
@@ -45,10 +52,5 @@ Result<OwnPositions> own_positions(const CheckedLayer& all, std::size_t rank,
 
 // The sizes of the rank's rows as of a call of their own.
 AttentionShape own_shape(const CheckedLayer& all, std::size_t rank);
-
-// The rank's queries, keys and values as the operation reads them.
-AttentionInputsOf<float> compared_heads(const AttentionShape& own_shape,
-                                        const ContextLayerInputs& own,
-                                        const ContextLayerRun& run);
 
 }  // namespace headwise::inline HEADWISE_ABI

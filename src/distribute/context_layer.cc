@@ -4,8 +4,8 @@
 
 #include "distribute/checked_layer.h"
 #include "distribute/or_abort.h"
+#include "distribute/project_rows.h"
 #include "distribute/visible_work.h"
-#include "headwise/steps/norm_heads.h"
 #include "module/layer_moves.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -39,51 +39,16 @@ class LayerRows {
   }
 
  private:
-  // Queries, keys and values, normalised and rotated where the layer does so.
   Result<ContextLayerRun> projected(const ContextLayerInputs& own) const {
-    const Executor& executor = all_.executor();
-    auto query = params_.w_q.forward(own.query, "query", executor);
-    auto key = params_.w_k.forward(own.key, "key", executor);
-    HEADWISE_TRY(query);
-    HEADWISE_TRY(key);
-    ContextLayerRun run{
-        .result = {}, .query = *std::move(query), .key = *std::move(key)};
-    if (params_.w_v) {
-      auto value = params_.w_v->forward(own.value, "value", executor);
-      HEADWISE_TRY(value);
-      run.value = *std::move(value);
+    const std::size_t rank = group_.rank();
+    OwnPositions positions;
+    if (layer_.config().rotary) {
+      auto found = own_positions(all_, rank, call_.positions);
+      HEADWISE_TRY(found);
+      positions = *std::move(found);
     }
-    const MultiHeadAttentionConfig& config = layer_.config();
-    const std::size_t Hq = config.num_heads;
-    const std::size_t Hkv = *config.num_kv_heads;
-    QueriesAndKeys compared = {in_heads(run.query.view(), Hq),
-                               in_heads(run.key.view(), Hkv)};
-    if (config.qk_norm) {
-      HEADWISE_TRY(
-          normalize(*params_.q_norm, compared.query, run.normed_query));
-      HEADWISE_TRY(normalize(*params_.k_norm, compared.key, run.normed_key));
-      compared = {in_heads(run.normed_query.view(), Hq),
-                  in_heads(run.normed_key.view(), Hkv)};
-    }
-    if (config.rotary) {
-      const auto positions =
-          own_positions(all_, group_.rank(), call_.positions);
-      HEADWISE_TRY(positions);
-      HEADWISE_TRY(rotate_heads(*config.rotary, compared,
-                                own_shape(all_, group_.rank()), {},
-                                positions->views(), executor));
-    }
-    return run;
-  }
-
-  Status normalize(const HeadNormParams& params, TensorView<float, 4> x,
-                   Tensor<float, 3>& normed) const {
-    const auto [B, L, H, D] = x.extents();
-    auto made = Tensor<float, 3>::create_unset({B, L, H * D});
-    HEADWISE_TRY(made);
-    normed = *std::move(made);
-    return norm_heads(*layer_.config().qk_norm, params, x,
-                      in_heads(normed.view(), H), all_.executor());
+    return project_rows(layer_, own_shape(all_, rank), own, positions.views(),
+                        all_.executor());
   }
 
   Status attend(const ContextLayerInputs& own, ContextLayerRun& run) const {

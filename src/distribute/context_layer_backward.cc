@@ -12,6 +12,7 @@
 #include "distribute/gather_parts.h"
 #include "distribute/gather_rows.h"
 #include "distribute/or_abort.h"
+#include "distribute/project_rows.h"
 #include "distribute/visible_work.h"
 #include "headwise/distribute/context_backward.h"
 #include "headwise/steps/norm_heads.h"

@@ -51,6 +51,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"gathering contexts", "컨텍스트 모으기"},
     {"gathering keys", "키 모으기"},
     {"gathering outputs", "출력 모으기"},
+    {"gathering queries, keys and values", "쿼리, 키, 밸류 모으기"},
     {"gathering the gradients of heads", "헤드의 그래디언트 모으기"},
     {"gathering the gradients of parameters", "파라미터의 그래디언트 모으기"},
     {"has its parts in {}, where this process does not see the files of rank 0",

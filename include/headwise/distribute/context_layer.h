@@ -23,6 +23,9 @@
 // rank, which sums its share of the output features in the order of one
 // process (distribute/layer_shard.h).
 //
+// In a step over a ContextCache every rank passes all new tokens and gets all
+// outputs: a step has few tokens, and the cache is what takes memory.
+//
 // Errors, on every rank: those of MultiHeadAttention and of
 // context_attention(); invalid_argument for a layer without heads or with an
 // open input size; rank_failure. After an error the group cannot be used.
@@ -37,13 +40,16 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/decode/kv_cache.h"
 #include "headwise/distribute/communicator.h"
 #include "headwise/distribute/context_attention.h"
+#include "headwise/distribute/context_cache.h"
 #include "headwise/distribute/shard_plan.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/rotate_heads.h"
@@ -100,6 +106,21 @@ Result<MultiHeadAttentionGradients> context_layer_backward(
     Communicator& group, const MultiHeadAttention& layer,
     const ContextLayerCall& call, const ContextLayerInputs& own,
     const ContextLayerRun& run, TensorView<const float, 3> d_output);
+
+// Self-attention over a cache, as with LayerOptions::cache: `tokens` (B, L,
+// dim) are the new tokens of the sequences `ids` (B), in a ragged batch (1,
+// rows, dim) with options.offsets. They are appended and see what their
+// sequences hold; the mask says whether that is causal. Each rank projects some
+// of the tokens. The output is (B, L, E). Errors, on every rank: those of
+// ContextCache::step() and of context_layer().
+//
+// Example:
+//   auto y = context_layer_step(group, layer, cache, {{id}}, {x, x, x},
+//                               {.mask = causal()}).value();
+Result<Tensor<float, 3>> context_layer_step(
+    Communicator& group, const MultiHeadAttention& layer, ContextCache& cache,
+    std::span<const SequenceId> ids, const ContextLayerInputs& tokens,
+    const AttentionOptions& options = {});
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop
