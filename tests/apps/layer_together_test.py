@@ -43,8 +43,8 @@ class LayerAloneTest(LayerTogetherCase):
         call = self.layer("--out", "o.npy")
         self.refuse(USAGE, "--attn-weights cannot be used with --parallel context",
                     *call, "--parallel", "context", "--attn-weights", "w.npy")
-        self.refuse(USAGE, "--cache cannot be used with --params and --parallel",
-                    *call, "--parallel", "auto", "--cache", "paged")
+        self.refuse(USAGE, "--lse cannot be used with --cache and --parallel", *call,
+                    "--parallel", "auto", "--cache", "paged", "--lse", "l.npy")
         self.put_random("bias.npy", 9, 9)
         self.refuse(BAD_INPUT, "--bias is shared by the heads", *call, "--parallel",
                     "heads", "--bias", "bias.npy", "--bias-axes", "Lq,Lkv",
@@ -148,6 +148,27 @@ class LayerTogetherTest(LayerTogetherCase):
         means = self.layer("--causal", "--query-start", "-4", "--empty-rows", "uniform",
                            "--d-output", "do.npy")
         self.assert_same_files(2, *means, scheme="auto")
+
+    def test_a_cache(self):
+        for ranks, options in ((2, ("--chunk", "100", "--rotary-dim", str(D))),
+                               (3, ("--dtype", "bfloat16", "--cache-dtype", "int8",
+                                    "--softcap", "3", "--chunk", "1"))):
+            with self.subTest(ranks=ranks):
+                call = self.layer("--causal", "--cache", "paged", *options,
+                                  length=270 if ranks == 2 else 20)
+                self.succeed(*call, "--out", "alone/o.npy")
+                done = self.mpirun(ranks, *call, "--parallel", "auto", "--out",
+                                   "together/o.npy")
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+                self.assertEqual((self.folder / "together/o.npy").read_bytes(),
+                                 (self.folder / "alone/o.npy").read_bytes())
+
+    def test_a_mistake_with_a_cache_is_said_once(self):
+        call = self.layer("--cache", "paged", "--chunk", "2")
+        done = self.mpirun(2, *call, "--parallel", "auto", "--out", "o.npy")
+        self.assertEqual(done.returncode, USAGE, done)
+        self.assertEqual(len(said_in(done)), 1, done)
+        self.assertIn("--chunk needs --causal", said_in(done)[0])
 
     def test_a_mistake_is_said_once(self):
         call = self.layer("--d-output", "wrong.npy", "--grad-dir", "together")

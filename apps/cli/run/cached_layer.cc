@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cached_run.h"
+#include "headwise/distribute/context_layer.h"
+#include "operation/number_type.h"
+#include "shared_cache.h"
 #include "shell/outcome.h"
+#include "shell/rank_job.h"
 
 namespace headwise::cli {
 namespace {
@@ -64,6 +69,60 @@ Status check_same_tokens(const AttentionShape& shape) {
   return ok();
 }
 
+// `attend_with(shape)` makes the cache and returns what attends to a chunk.
+template <class AttendWith>
+Result<RunResult> run_chunks(const RunFlags& flags,
+                             const MultiHeadAttentionConfig& config,
+                             const Operands<float, 3>& in,
+                             const OperationInputs& inputs,
+                             const AttentionOptions& options,
+                             const AttentionShape& tensors,
+                             const AttendWith& attend_with) {
+  const auto spec = AttentionSpec::create(
+      tensors, options, {.kv_groups = tensors.kv_groups}, "run");
+  HEADWISE_TRY(spec);
+  const AttentionShape& shape = spec->shape;
+  HEADWISE_TRY(check_same_tokens(shape));
+  const auto run = CachedRun::create(flags, inputs, options, shape);
+  HEADWISE_TRY(run);
+  auto result = cached_result(options, shape);
+  HEADWISE_TRY(result);
+  const auto [B, L, E] = in.query.extents();
+  const std::size_t size =
+      config.out_proj ? config.embed_dim : shape.Hq * shape.Dv;
+  auto output = Tensor<float, 3>::create({B, L, size});
+  HEADWISE_TRY(output);
+  const auto attend = attend_with(shape);
+  HEADWISE_TRY(attend);
+  HEADWISE_TRY(run->run(*attend, *result,
+                        TensorView<float, 4>(output->data(), {B, L, 1, size})));
+  result->output = *std::move(output);
+  return result;
+}
+
+Result<ChunkOutputs> run_chunk_together(
+    Communicator& group, const RunFlags& flags, const MultiHeadAttention& layer,
+    const Operands<float, 3>& in, const Chunk& chunk, AttentionOptions options,
+    SharedSequences& shared) {
+  auto tokens = operands_of(gather_tokens<float>(in.query, chunk.queries),
+                            gather_tokens<float>(in.key, chunk.keys),
+                            gather_tokens<float>(in.value, chunk.keys));
+  HEADWISE_TRY(tokens);
+  for (auto* tensor : {&tokens->query, &tokens->key, &tokens->value}) {
+    round_to(flags.dtype, tensor->elements());
+  }
+  const std::vector<std::int64_t> offsets = offsets_of(chunk.queries);
+  options.offsets = offsets;
+  auto output =
+      context_layer_step(group, layer, shared.cache, shared.ids,
+                         {tokens->query, tokens->key, tokens->value}, options);
+  HEADWISE_TRY(output);
+  round_to(flags.dtype, output->elements());
+  const auto [one, rows, E] = output->extents();
+  return ChunkOutputs{
+      std::move(*output).with_extents(Extents<4>{one, rows, 1, E}), {}, {}, {}};
+}
+
 }  // namespace
 
 Result<RunResult> layer_through_cache(const RunFlags& flags,
@@ -72,31 +131,40 @@ Result<RunResult> layer_through_cache(const RunFlags& flags,
                                       const OperationInputs& inputs,
                                       const AttentionOptions& options,
                                       const AttentionShape& tensors) {
-  const auto spec = AttentionSpec::create(
-      tensors, options, {.kv_groups = tensors.kv_groups}, "run");
-  HEADWISE_TRY(spec);
-  const AttentionShape& shape = spec->shape;
-  HEADWISE_TRY(check_same_tokens(shape));
-  const auto run = CachedRun::create(flags, inputs, options, shape);
-  HEADWISE_TRY(run);
-  auto cached = CachedSequences::create(flags.cache, shape);
-  HEADWISE_TRY(cached);
-  auto result = cached_result(options, shape);
-  HEADWISE_TRY(result);
-  const MultiHeadAttentionConfig& config = layer.config();
-  const auto [B, L, E] = in.query.extents();
-  const std::size_t size =
-      config.out_proj ? config.embed_dim : shape.Hq * shape.Dv;
-  auto output = Tensor<float, 3>::create({B, L, size});
-  HEADWISE_TRY(output);
-  const auto attend = [&](const Chunk& chunk, const AttentionOptions& part) {
-    return with_dtype(flags.dtype, [&](auto number) {
-      return run_chunk<decltype(number)>(layer, in, chunk, part, *cached);
-    });
-  };
-  HEADWISE_TRY(run->run(attend, *result,
-                        TensorView<float, 4>(output->data(), {B, L, 1, size})));
-  result->output = *std::move(output);
+  std::optional<CachedSequences> cached;
+  return run_chunks(
+      flags, layer.config(), in, inputs, options, tensors,
+      [&](const AttentionShape& shape) -> Result<CachedRun::Attend> {
+        auto made = CachedSequences::create(flags.cache, shape);
+        HEADWISE_TRY(made);
+        cached = *std::move(made);
+        return CachedRun::Attend([&](const Chunk& chunk,
+                                     const AttentionOptions& part) {
+          return with_dtype(flags.dtype, [&](auto number) {
+            return run_chunk<decltype(number)>(layer, in, chunk, part, *cached);
+          });
+        });
+      });
+}
+
+Result<RunResult> layer_through_cache_together(
+    Communicator& group, const RunFlags& flags, const MultiHeadAttention& layer,
+    const Operands<float, 3>& in, const OperationInputs& inputs,
+    const AttentionOptions& options, const AttentionShape& tensors) {
+  std::optional<SharedSequences> shared;
+  auto result = run_chunks(
+      flags, layer.config(), in, inputs, options, tensors,
+      [&](const AttentionShape& shape) -> Result<CachedRun::Attend> {
+        auto made = SharedSequences::create(group, flags.cache, shape);
+        HEADWISE_TRY(made);
+        shared = *std::move(made);
+        return CachedRun::Attend(
+            [&](const Chunk& chunk, const AttentionOptions& part) {
+              return run_chunk_together(group, flags, layer, in, chunk, part,
+                                        *shared);
+            });
+      });
+  HEADWISE_TRY(of_all_ranks(result ? ok() : Status(result.error())));
   return result;
 }
 

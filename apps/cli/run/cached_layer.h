@@ -3,6 +3,7 @@
 
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/module/multi_head_attention.h"
 #include "operands.h"
 #include "operation/operation_inputs.h"
@@ -20,5 +21,12 @@ Result<RunResult> layer_through_cache(const RunFlags& flags,
                                       const OperationInputs& inputs,
                                       const AttentionOptions& options,
                                       const AttentionShape& tensors);
+
+// The same by all ranks, which share the cache and get the output alone.
+// Errors: those of context_layer_step(), too.
+Result<RunResult> layer_through_cache_together(
+    Communicator& group, const RunFlags& flags, const MultiHeadAttention& layer,
+    const Operands<float, 3>& in, const OperationInputs& inputs,
+    const AttentionOptions& options, const AttentionShape& tensors);
 
 }  // namespace headwise::cli

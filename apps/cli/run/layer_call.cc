@@ -110,6 +110,62 @@ Result<MultiHeadAttention> ready_layer(const RunFlags& flags,
   return std::move(files->layer);
 }
 
+// A call of a layer that was read and fits its inputs.
+struct ReadyLayer {
+  const RunFlags& flags;
+  bool batched;
+  const OperationInputs& inputs;
+  const AttentionOptions& options;
+  LayerOptions layer_options;
+  AttentionShape tensors;     // the sizes of the heads
+  OperationOptions of_heads;  // as far as a spec of the call needs them
+
+  Result<RunResult> add_keep_mask(Result<RunResult> result) const {
+    return with_keep_mask(flags, std::move(result), tensors, options, of_heads);
+  }
+};
+
+Result<RunResult> run_alone(const MultiHeadAttention& layer,
+                            Operands<float, 3> in, const ReadyLayer& of) {
+  return of.add_keep_mask(of.flags.cache.given()
+                              ? layer_through_cache(of.flags, layer, in,
+                                                    of.inputs, of.options,
+                                                    of.tensors)
+                              : with_dtype(of.flags.dtype, [&](auto number) {
+                                  return run_layer_in<decltype(number)>(
+                                      of.flags, layer, std::move(in),
+                                      of.batched, of.options, of.layer_options);
+                                }));
+}
+
+Result<RunResult> run_divided(Communicator& group, MultiHeadAttention layer,
+                              Operands<float, 3> in, const ReadyLayer& of) {
+  const auto spec =
+      AttentionSpec::create(of.tensors, of.options, of.of_heads, "run");
+  HEADWISE_TRY(agreed(group, spec ? ok() : Status(spec.error())));
+  return run_layer_together(
+      group, std::move(layer), std::move(in),
+      {of.flags, of.batched, of.options, of.layer_options, *spec,
+       of.inputs.key_band(),
+       keys_in_parts(of.tensors, of.options, of.of_heads)});
+}
+
+Result<RunResult> run_by_ranks(Communicator& group, MultiHeadAttention layer,
+                               Operands<float, 3> in, const ReadyLayer& of) {
+  // While the layer is whole.
+  auto keep_mask = of.add_keep_mask(RunResult());
+  HEADWISE_TRY(agreed(group, keep_mask ? ok() : Status(keep_mask.error())));
+  auto result =
+      of.flags.cache.given()
+          ? layer_through_cache_together(group, of.flags, layer, in, of.inputs,
+                                         of.options, of.tensors)
+          : run_divided(group, std::move(layer), std::move(in), of);
+  if (result) {
+    result->keep_mask = std::move(keep_mask->keep_mask);
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
@@ -139,34 +195,17 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
                                   .D = *config.head_dim,
                                   .Dv = *config.v_head_dim,
                                   .kv_groups = *std::move(kv_groups)};
-  const OperationOptions of_heads = {.kv_groups = tensors.kv_groups,
-                                     .added_keys = added_keys_of(*layer)};
-  const auto add_keep_mask = [&](Result<RunResult> result) {
-    return with_keep_mask(flags, std::move(result), tensors, options, of_heads);
-  };
-  if (group != nullptr) {
-    // While the layer is whole.
-    auto keep_mask = add_keep_mask(RunResult());
-    HEADWISE_TRY(agreed(*group, keep_mask ? ok() : Status(keep_mask.error())));
-    const auto spec = AttentionSpec::create(tensors, options, of_heads, "run");
-    HEADWISE_TRY(agreed(*group, spec ? ok() : Status(spec.error())));
-    auto result = run_layer_together(
-        *group, *std::move(layer), *std::move(in),
-        {flags, arrays.batched, options, layer_options, *spec,
-         inputs.key_band(), keys_in_parts(tensors, options, of_heads)});
-    if (result) {
-      result->keep_mask = std::move(keep_mask->keep_mask);
-    }
-    return result;
-  }
-  return add_keep_mask(
-      flags.cache.given()
-          ? layer_through_cache(flags, *layer, *in, inputs, options, tensors)
-          : with_dtype(flags.dtype, [&](auto number) {
-              return run_layer_in<decltype(number)>(
-                  flags, *layer, *std::move(in), arrays.batched, options,
-                  layer_options);
-            }));
+  const ReadyLayer of = {
+      flags,
+      arrays.batched,
+      inputs,
+      options,
+      layer_options,
+      tensors,
+      {.kv_groups = tensors.kv_groups, .added_keys = added_keys_of(*layer)}};
+  return group != nullptr
+             ? run_by_ranks(*group, *std::move(layer), *std::move(in), of)
+             : run_alone(*layer, *std::move(in), of);
 }
 
 }  // namespace headwise::cli

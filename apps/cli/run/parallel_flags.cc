@@ -19,11 +19,6 @@ struct Row {
 // What a cache of several processes cannot do: its steps give the output
 // alone.
 Outcome check_cache(const RunFlags& flags) {
-  if (flags.is_layer()) {
-    return usage(
-        "--cache cannot be used with --params and --parallel: processes that "
-        "share a layer keep no cache");
-  }
   if (flags.parallel.scheme == "heads") {
     return usage(
         "--cache cannot be used with --parallel heads: a cache is divided by "

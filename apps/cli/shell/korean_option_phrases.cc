@@ -20,10 +20,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "tokens; use --parallel context",
      "--cache는 --parallel heads와 함께 쓸 수 없습니다. 캐시는 토큰별로 "
      "나눕니다. --parallel context를 쓰십시오"},
-    {"--cache cannot be used with --params and --parallel: processes that "
-     "share a layer keep no cache",
-     "--cache는 --params, --parallel과 함께 쓸 수 없습니다. 레이어를 나누어 "
-     "갖는 프로세스는 캐시를 두지 않습니다"},
     {"--cache contiguous cannot be used with --parallel; use --cache paged",
      "--cache contiguous는 --parallel과 함께 쓸 수 없습니다. --cache paged를 "
      "쓰십시오"},
