@@ -18,7 +18,7 @@ import time
 import unittest
 
 import cli_case
-from together_case import MPIRUN, Job, TogetherCase, said_in
+from together_case import MISSING, MPIRUN, Job, TogetherCase, said_in
 
 RUNS = int(os.environ.get("HEADWISE_FAULT_RUNS", "1"))
 MOMENTS = int(os.environ.get("HEADWISE_FAULT_RUNS", "2"))
@@ -28,8 +28,6 @@ DEADLINE_S = 2
 START_S = 10  # what mpirun may take to begin and to end
 LIMIT_S = 60  # far from any run
 LENGTH, HEADS, SIZE = 6000, 4, 64
-MISSING = re.compile(r"rank (\d) did not answer within \d+ s; at \w+"
-                     r"|a rank did not answer within \d+ ms")
 
 
 def with_own_files():

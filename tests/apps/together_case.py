@@ -4,6 +4,7 @@ They need mpirun and a command that was built with MPI, as HEADWISE_MPIRUN says.
 """
 import math
 import pathlib
+import re
 import struct
 import sys
 
@@ -13,6 +14,10 @@ from run_case import RunCase
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 from mpirun_job import ENVIRONMENT, MPIRUN, Job  # noqa: E402
+
+# What is said of a rank that is silent; while ranks join, none is known.
+MISSING = re.compile(r"rank (\d) did not answer within \d+ s; at \w+"
+                     r"|a rank did not answer within \d+ ms")
 
 
 def said_in(done):

@@ -36,9 +36,10 @@ def status_of(process):
 
 def members(session):
     """The processes of a session that have not ended."""
-    return [int(entry) for entry in filter(str.isdigit, os.listdir("/proc"))
-            if status_of(entry) not in (None, ("Z", session)) and
-            status_of(entry)[1] == session]
+    found = ((int(entry), status_of(entry))
+             for entry in filter(str.isdigit, os.listdir("/proc")))
+    return [process for process, status in found
+            if status is not None and status[0] != "Z" and status[1] == session]
 
 
 def rank_of(process):
@@ -78,12 +79,20 @@ class Job:
         return None
 
     def finish(self, seconds):
-        """Waits until mpirun ends, then kills the processes it left, listed in `left`."""
-        try:
-            self.stdout, self.stderr = self.process.communicate(timeout=seconds)
-            self.ended = True
-        except subprocess.TimeoutExpired:
-            self.ended = False
+        """Waits until mpirun ends, then kills the processes it left, listed in `left`.
+
+        The mpirun of Open MPI 4.1 can lock itself up while it ends, after a process
+        was stopped that was joining the job. It is alone then: `ended` means that
+        the job's processes have.
+        """
+        until = self.begin + seconds
+        alone_s = 0
+        while not self.communicated(1) and time.monotonic() < until:
+            alone = members(self.process.pid) == [self.process.pid]
+            alone_s = alone_s + 1 if alone else 0
+            if alone_s == LEAVE_S:
+                self.process.kill()
+        self.ended = self.process.poll() is not None
         self.seconds = time.monotonic() - self.begin
         until = time.monotonic() + LEAVE_S
         while self.ended and members(self.process.pid) and \
@@ -99,3 +108,10 @@ class Job:
             self.stdout, self.stderr = self.process.communicate()
         self.status = self.process.returncode
         return self
+
+    def communicated(self, seconds):
+        try:
+            self.stdout, self.stderr = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
