@@ -61,7 +61,7 @@ struct Product {
 };
 
 Result<Product> product_of(const NodeCall& node) {
-  for (const std::size_t input : {0, 1}) {
+  for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
     if (node.in(input).shape.empty()) {
       return node.wrong_shape(input, "at least 1 axis");
     }
@@ -160,7 +160,7 @@ Result<Outputs> run_matmul(const NodeCall& node) {
 Result<Outputs> run_gemm(const NodeCall& node) {
   HEADWISE_TRY(check_same_type(node));
   HEADWISE_TRY(check_floating(node, 0));
-  for (const std::size_t input : {0, 1}) {
+  for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
     if (node.in(input).shape.size() != 2) {
       return node.wrong_shape(input, "2 axes");
     }

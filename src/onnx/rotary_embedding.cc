@@ -76,7 +76,7 @@ Result<std::vector<std::size_t>> cache_rows(const NodeCall& node,
   if (positions) {
     expected = {cos.empty() ? 0 : cos[0], half};
   }
-  for (const std::size_t input : {1, 2}) {
+  for (const std::size_t input : {std::size_t{1}, std::size_t{2}}) {
     if (node.in(input).shape != expected) {
       return node.wrong_shape(input, shape_text(expected));
     }
@@ -110,7 +110,7 @@ Result<std::vector<std::size_t>> cache_rows(const NodeCall& node,
 
 Result<Outputs> run_rotary_embedding(const NodeCall& node) {
   HEADWISE_TRY(check_floating(node, 0));
-  for (const std::size_t input : {1, 2}) {
+  for (const std::size_t input : {std::size_t{1}, std::size_t{2}}) {
     if (node.in(input).dtype != node.in(0).dtype) {
       return wrong_type(node, input, std::string(name_of(node.in(0).dtype)));
     }
