@@ -8,7 +8,7 @@ import struct
 
 import cli_case
 import onnx_file as onnx
-from cli_case import BAD_INPUT, CliTest, npy_bytes, read_npy
+from cli_case import BAD_INPUT, OK, CliTest, npy_bytes, read_npy
 from params_case import npz_bytes
 
 CHECK_FAILED = 1
@@ -89,6 +89,51 @@ class FixturesTest(OnnxCase):
                 close = g == w or math.isnan(g) and math.isnan(w) or \
                     abs(g - w) <= (1e-7 + 1e-3 * abs(w)) / strict
                 self.assertTrue(close, (file, n, g, w))
+
+
+class CheckTest(OnnxCase):
+    def put_case(self, name, want):
+        folder = self.folder / "cases" / name
+        (folder / "test_data_set_0").mkdir(parents=True)
+        (folder / "model.onnx").write_bytes(onnx.model(
+            [onnx.node("Sqrt", ["x"], ["y"])], [onnx.port("x")],
+            [onnx.port("y")]))
+        for file, value in (("input_0", 4.0), ("output_0", want)):
+            (folder / "test_data_set_0" / f"{file}.pb").write_bytes(
+                onnx.tensor("x", [1], [value]))
+        return folder
+
+    def test_a_table_of_cases(self):
+        self.put_case("a_right", 2.0)
+        self.put_case("within_a_tenth", 2.0 * (1 + 0.9e-4))
+        text = self.succeed("check", "onnx", "cases")
+        self.assertIn("a_right         passes  0.0e+00\n", text)
+        self.assertIn("2 of 2 cases pass\n", text)
+
+    def test_cases_that_fail(self):
+        self.put_case("a_right", 2.0)
+        self.put_case("beyond_a_tenth", 2.0 * (1 + 2e-4))
+        bare = self.put_case("no_data", 2.0)
+        for file in (bare / "test_data_set_0").iterdir():
+            file.unlink()
+        broken = self.put_case("no_model", 2.0)
+        (broken / "model.onnx").write_bytes(b"")
+        done = self.run_it("check", "onnx", "cases", "--json")
+        self.assertEqual(done.returncode, CHECK_FAILED)
+        told = json.loads(done.stdout)
+        self.assertEqual((told["passed"], told["failed"]), (1, 3))
+        reasons = {each["name"]: each["reason"] for each in told["cases"]}
+        self.assertIsNone(reasons["a_right"])
+        self.assertIn("1 of 1 elements differ", reasons["beyond_a_tenth"])
+        self.assertIn("has no input 0", reasons["no_data"])
+        self.assertIn("has no graph", reasons["no_model"])
+        self.assertEqual(done.stderr.decode(), "headwise: 3 of 4 cases fail\n")
+
+    def test_a_folder_without_cases(self):
+        (self.folder / "empty").mkdir()
+        done = self.run_it("check", "onnx", "empty")
+        self.assertIn("DIR has no case", done.stderr.decode())
+        self.assertNotIn(done.returncode, (OK, CHECK_FAILED))
 
 
 def read_npy_of_case(data):

@@ -19,12 +19,32 @@ constexpr auto kTexts = std::to_array<Translation>({
      "기대값의 1e-3을 더한 것보다 많이\n다르면 종료 코드가 1입니다. --out에는 "
      "그래프의 순서대로 output_0.npy 등을\n씁니다. 16비트 출력은 float32로 "
      "씁니다."},
+    {"DIR has a folder per case, with model.onnx and test_data_set_0 and so "
+     "on, "
+     "as ONNX's\nnode tests have them. float32 outputs must agree within a "
+     "tenth "
+     "of the tolerance\nof these tests, which is 1e-7 plus 1e-3 of the "
+     "expected "
+     "value; 16-bit outputs\nwithin the tolerance itself. The exit code is 1 "
+     "if a "
+     "case fails.",
+     "DIR에는 ONNX의 노드 테스트처럼 사례마다 model.onnx와 test_data_set_0 "
+     "등이 "
+     "든 폴더가\n있습니다. float32 출력은 그 테스트의 허용 오차(1e-7에 "
+     "기대값의 "
+     "1e-3을 더한 것)의\n10분의 1 안에서, 16비트 출력은 허용 오차 안에서 "
+     "같아야 "
+     "합니다. 사례가 하나라도\n실패하면 종료 코드는 1입니다."},
     {"an .onnx file", ".onnx 파일"},
     {"folder for the outputs, made if missing",
      "출력을 쓸 폴더. 없으면 만듭니다"},
+    {"folder of the cases", "사례가 든 폴더"},
     {"folder with the inputs, or a .npz file", "입력이 든 폴더 또는 .npz 파일"},
     {"run an ONNX model of attention and compare its outputs",
      "어텐션 ONNX 모델을 실행하고 출력을 비교합니다"},
+    {"run conformance cases and print a table of the results",
+     "적합성 사례를 실행하고 결과를 표로 보여 줍니다"},
+    {"which cases", "어떤 사례인지"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 

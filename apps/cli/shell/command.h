@@ -26,6 +26,7 @@ void add_stats(const Arguments& app, Command& chosen);
 void add_importance(const Arguments& app, Command& chosen);
 void add_prune(const Arguments& app, Command& chosen);
 void add_train(const Arguments& app, Command& chosen);
+void add_check(const Arguments& app, Command& chosen);
 void add_onnx_run(const Arguments& app, Command& chosen);
 void add_plan(const Arguments& app, Command& chosen);
 void add_bench(const Arguments& app, Command& chosen);
