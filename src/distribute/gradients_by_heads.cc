@@ -4,6 +4,7 @@
 
 #include "distribute/bias_relay.h"
 #include "distribute/exchange_heads.h"
+#include "distribute/gradient_tensors.h"
 #include "distribute/head_tensors.h"
 #include "distribute/share_heads.h"
 #include "distribute/wanted.h"
@@ -43,50 +44,17 @@ std::array<bool, kGradients> given(const AttentionGradientsOf<T>& gradients) {
           gradients.bias_v.data() != nullptr};
 }
 
-// The gradients of a rank's heads. Those that no rank wants have no elements.
+// Of a rank's heads.
 template <class T>
-struct HeadGradients {
-  Tensor<T, 4> query;
-  Tensor<T, 4> key;
-  Tensor<T, 4> value;
-  Tensor<float, 4> bias;
-  Tensor<float, 2> t5_bias;
-  Tensor<float, 1> alibi;
-  Tensor<float, 2> score_weight;
-  Tensor<float, 1> sinks;
-  Tensor<float, 2> bias_k;
-  Tensor<float, 2> bias_v;
-
-  AttentionGradientsOf<T> views() {
-    return {.query = view_of_any(query),
-            .key = view_of_any(key),
-            .value = view_of_any(value),
-            .bias = view_of_any(bias),
-            .t5_bias = view_of_any(t5_bias),
-            .alibi = view_of_any(alibi),
-            .score_weight = view_of_any(score_weight),
-            .sinks = view_of_any(sinks),
-            .bias_k = view_of_any(bias_k),
-            .bias_v = view_of_any(bias_v)};
-  }
-
- private:
-  template <class U, std::size_t Rank>
-  static TensorView<U, Rank> view_of_any(Tensor<U, Rank>& tensor) {
-    return tensor.size() != 0 ? tensor.view() : TensorView<U, Rank>();
-  }
-};
-
-template <class T>
-Result<HeadGradients<T>> make_gradients(const CallByHeads& call,
-                                        std::size_t rank,
-                                        const WantedByRanks& wanted) {
+Result<GradientTensors<T>> make_gradients(const CallByHeads& call,
+                                          std::size_t rank,
+                                          const WantedByRanks& wanted) {
   const AttentionShape& s = call.spec.shape;
   const std::size_t Hq = call.heads.query[rank].count;
   const std::size_t Hkv = call.heads.key[rank].count;
   const std::size_t B = s.batches();
   const std::size_t buckets = call.spec.t5_bias.table().extent(0);
-  HeadGradients<T> made;
+  GradientTensors<T> made;
   const auto make = [&](Gradient gradient, auto& tensor,
                         const auto& extents) -> Status {
     if (wanted.by_any(gradient)) {
@@ -169,7 +137,7 @@ class HeadsRun {
     return share_one(kBias, owners, 1, part, whole);
   }
 
-  Status to_tokens(const HeadGradients<T>& of_heads,
+  Status to_tokens(const GradientTensors<T>& of_heads,
                    const AttentionGradientsOf<T>& gradients) {
     if (wanted_.by_any(kQuery)) {
       HEADWISE_TRY(
@@ -183,7 +151,7 @@ class HeadsRun {
                : ok();
   }
 
-  Status share(const HeadGradients<T>& of_heads,
+  Status share(const GradientTensors<T>& of_heads,
                const AttentionGradientsOf<T>& whole) {
     const auto& query = call_.heads.query;
     const auto& key = call_.heads.key;

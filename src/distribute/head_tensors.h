@@ -1,5 +1,5 @@
-// What a rank has of a backward call's tensors after the exchange: all tokens
-// of its heads.
+// What a rank has of a call's tensors after the exchange: all tokens of its
+// heads.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,18 @@
 namespace headwise::inline HEADWISE_ABI {
 
 template <class T>
-struct HeadTensors {
+struct HeadInputs {
   Tensor<T, 4> query;
   Tensor<T, 4> key;
   Tensor<T, 4> value;
+};
+
+// Of a backward call.
+template <class T>
+struct HeadTensors : HeadInputs<T> {
+  using HeadInputs<T>::query;
+  using HeadInputs<T>::key;
+  using HeadInputs<T>::value;
   Tensor<T, 4> output;
   Tensor<float, 4> softmax_rows;
   Tensor<T, 4> d_output;
@@ -51,7 +59,35 @@ struct HeadTensors {
   }
 };
 
-// Errors: out_of_memory, rank_failure.
+template <class T>
+Status make_unset(const Extents<4>& extents, Tensor<T, 4>& tensor) {
+  auto made = Tensor<T, 4>::create_unset(extents);
+  HEADWISE_TRY(made);
+  tensor = *std::move(made);
+  return ok();
+}
+
+template <class Exchange, class View, class T>
+Status to_heads(const Exchange& exchange, const View& from,
+                const Extents<4>& extents, Tensor<T, 4>& to) {
+  HEADWISE_TRY(make_unset(extents, to));
+  return exchange.to_heads(from, to);
+}
+
+// `own` has query, key and value. Errors of both: out_of_memory, rank_failure.
+template <class T, class Own>
+Status exchange_inputs(const HeadExchanges& exchanges,
+                       const AttentionShape& shape, std::size_t Hq,
+                       std::size_t Hkv, const Own& own, HeadInputs<T>& whole) {
+  const std::size_t B = shape.batches();
+  const std::size_t keys = shape.key_rows();
+  const auto of_keys = exchanges.keys<T>();
+  HEADWISE_TRY(to_heads(exchanges.queries<T>(), own.query,
+                        {B, shape.query_rows(), Hq, shape.D}, whole.query));
+  HEADWISE_TRY(to_heads(of_keys, own.key, {B, keys, Hkv, shape.D}, whole.key));
+  return to_heads(of_keys, own.value, {B, keys, Hkv, shape.Dv}, whole.value);
+}
+
 template <class T>
 Result<HeadTensors<T>> exchange_for_heads(const HeadExchanges& exchanges,
                                           const AttentionShape& shape,
@@ -59,22 +95,9 @@ Result<HeadTensors<T>> exchange_for_heads(const HeadExchanges& exchanges,
                                           const BackwardInputsOf<T>& own) {
   const std::size_t B = shape.batches();
   const std::size_t queries = shape.query_rows();
-  const std::size_t keys = shape.key_rows();
   HeadTensors<T> whole;
-  const auto to_heads = [](const auto& exchange, const auto& from,
-                           const Extents<4>& extents, auto& to) -> Status {
-    auto made = std::remove_cvref_t<decltype(to)>::create_unset(extents);
-    HEADWISE_TRY(made);
-    to = *std::move(made);
-    return exchange.to_heads(from, to);
-  };
+  HEADWISE_TRY(exchange_inputs<T>(exchanges, shape, Hq, Hkv, own, whole));
   const auto of_queries = exchanges.queries<T>();
-  const auto of_keys = exchanges.keys<T>();
-  HEADWISE_TRY(
-      to_heads(of_queries, own.query, {B, queries, Hq, shape.D}, whole.query));
-  HEADWISE_TRY(to_heads(of_keys, own.key, {B, keys, Hkv, shape.D}, whole.key));
-  HEADWISE_TRY(
-      to_heads(of_keys, own.value, {B, keys, Hkv, shape.Dv}, whole.value));
   HEADWISE_TRY(to_heads(of_queries, own.output, {B, queries, Hq, shape.Dv},
                         whole.output));
   HEADWISE_TRY(to_heads(exchanges.queries<float>(kHeadsFirst), own.softmax_rows,

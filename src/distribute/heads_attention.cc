@@ -5,6 +5,7 @@
 #include "attention/call_part.h"
 #include "distribute/checked_heads.h"
 #include "distribute/exchange_heads.h"
+#include "distribute/head_tensors.h"
 #include "distribute/or_abort.h"
 #include "distribute/rank_tensors.h"
 #include "distribute/wanted.h"
@@ -34,37 +35,20 @@ Result<CheckedHeads> checked(const Communicator& group, const HeadsCall& call,
 
 // All tokens of a rank's heads.
 template <class T>
-struct WholeTensors {
-  Tensor<T, 4> query;
-  Tensor<T, 4> key;
-  Tensor<T, 4> value;
+struct WholeTensors : HeadInputs<T> {
   Tensor<T, 4> output;
   Tensor<float, 4> lse;  // with an axis of 1 behind the rows
   Tensor<float, 4> softmax_rows;
 };
 
 template <class T>
-Status make(const Extents<4>& extents, Tensor<T, 4>& tensor) {
-  auto made = Tensor<T, 4>::create_unset(extents);
-  HEADWISE_TRY(made);
-  tensor = *std::move(made);
-  return ok();
-}
-
-template <class T>
-Result<WholeTensors<T>> make_tensors(const AttentionShape& shape,
-                                     std::size_t Hq, std::size_t Hkv) {
+Status make_outputs(const AttentionShape& shape, std::size_t Hq,
+                    WholeTensors<T>& whole) {
   const std::size_t B = shape.batches();
   const std::size_t queries = shape.query_rows();
-  const std::size_t keys = shape.key_rows();
-  WholeTensors<T> whole;
-  HEADWISE_TRY(make({B, queries, Hq, shape.D}, whole.query));
-  HEADWISE_TRY(make({B, keys, Hkv, shape.D}, whole.key));
-  HEADWISE_TRY(make({B, keys, Hkv, shape.Dv}, whole.value));
-  HEADWISE_TRY(make({B, queries, Hq, shape.Dv}, whole.output));
-  HEADWISE_TRY(make({B, Hq, queries, 1}, whole.lse));
-  HEADWISE_TRY(make({B, Hq, queries, 2}, whole.softmax_rows));
-  return whole;
+  HEADWISE_TRY(make_unset({B, queries, Hq, shape.Dv}, whole.output));
+  HEADWISE_TRY(make_unset({B, Hq, queries, 1}, whole.lse));
+  return make_unset({B, Hq, queries, 2}, whole.softmax_rows);
 }
 
 // Of the outputs that a rank may leave out.
@@ -89,31 +73,30 @@ class HeadsRun {
 
   Status run(const AttentionInputsOf<T>& own,
              const AttentionOutputsOf<T>& outputs) {
-    const std::size_t rank = group_.rank();
-    auto whole = make_tensors<T>(all_.spec.shape, all_.heads.query[rank].count,
-                                 all_.heads.key[rank].count);
-    HEADWISE_TRY(whole);
+    const AttentionShape& shape = all_.spec.shape;
+    const std::size_t Hq = all_.heads.query[group_.rank()].count;
+    const std::size_t Hkv = all_.heads.key[group_.rank()].count;
+    WholeTensors<T> whole;
+    HEADWISE_TRY(make_outputs(shape, Hq, whole));
     group_.set_step(kOperation, "exchanging queries, keys and values");
-    HEADWISE_TRY(exchanges_.queries<T>().to_heads(own.query, whole->query));
-    HEADWISE_TRY(exchanges_.keys<T>().to_heads(own.key, whole->key));
-    HEADWISE_TRY(exchanges_.keys<T>().to_heads(own.value, whole->value));
+    HEADWISE_TRY(exchange_inputs<T>(exchanges_, shape, Hq, Hkv, own, whole));
     const auto wanted =
         Wanted<2>::ask(group_, {outputs.lse.data() != nullptr,
                                 outputs.softmax_rows.data() != nullptr});
     HEADWISE_TRY(wanted);
-    if (all_.heads.query[rank].count != 0) {
+    if (Hq != 0) {
       HEADWISE_TRY(
-          group_.busy_with([&] { return attend(*wanted, *whole, outputs); }));
+          group_.busy_with([&] { return attend(*wanted, whole, outputs); }));
     }
     group_.set_step(kOperation, "exchanging outputs");
     HEADWISE_TRY(
-        exchanges_.queries<T>().to_tokens(whole->output, outputs.output));
+        exchanges_.queries<T>().to_tokens(whole.output, outputs.output));
     const auto rows = exchanges_.queries<float>(kHeadsFirst);
     if (wanted->by_any(kLse)) {
-      HEADWISE_TRY(rows.to_tokens(whole->lse, with_last_axis(outputs.lse)));
+      HEADWISE_TRY(rows.to_tokens(whole.lse, with_last_axis(outputs.lse)));
     }
     return wanted->by_any(kSoftmaxRows)
-               ? rows.to_tokens(whole->softmax_rows, outputs.softmax_rows)
+               ? rows.to_tokens(whole.softmax_rows, outputs.softmax_rows)
                : ok();
   }
 

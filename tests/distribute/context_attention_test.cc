@@ -14,7 +14,6 @@
 
 #include "attention/key_parts.h"
 #include "distribute/ranked_call.h"
-#include "support/half_tensors.h"
 
 namespace headwise {
 namespace {
@@ -297,10 +296,7 @@ TEST(ContextAttentionTest, PlansOfThePlannerOnEveryNumberOfRanks) {
 
 template <class T>
 void expect_bits_of_type() {
-  const Inputs<float> floats = random_inputs(kShape, 7460);
-  const Inputs<T> in = {narrowed_to<T>(floats.query),
-                        narrowed_to<T>(floats.key),
-                        narrowed_to<T>(floats.value)};
+  const Inputs<T> in = narrowed_to<T>(random_inputs(kShape, 7460));
   const WholeCall<T> call = {
       kShape, in, {.mask = causal(), .query_start = 200}};
   const WholeOutputs<T> want = by_one_process(call);

@@ -10,7 +10,6 @@
 
 #include "attention/key_parts.h"
 #include "distribute/ranked_backward.h"
-#include "support/half_tensors.h"
 
 namespace headwise {
 namespace {
@@ -140,10 +139,7 @@ TEST(ContextBackwardTest, FewerTokensThanRanks) {
 
 template <class T>
 void expect_gradients_of_type() {
-  const Inputs<float> floats = random_inputs(kShape, 7650);
-  const Inputs<T> in = {narrowed_to<T>(floats.query),
-                        narrowed_to<T>(floats.key),
-                        narrowed_to<T>(floats.value)};
+  const Inputs<T> in = narrowed_to<T>(random_inputs(kShape, 7650));
   const WholeCall<T> call = {
       kShape, in, {.mask = causal(), .query_start = 300}};
   const BackwardCall<T> backward(

@@ -10,7 +10,6 @@
 
 #include "distribute/ranked_call.h"
 #include "distribute/ranked_heads.h"
-#include "support/half_tensors.h"
 
 namespace headwise {
 namespace {
@@ -25,13 +24,14 @@ using testing_support::filled;
 using testing_support::groups_of;
 using testing_support::heads_call_of;
 using testing_support::Inputs;
+using testing_support::kHeadsShape;
 using testing_support::narrowed_to;
 using testing_support::options_of_ranks;
 using testing_support::OptionsCase;
+using testing_support::RaggedHeads;
 using testing_support::random_inputs;
 using testing_support::RankTensors;
 using testing_support::same_bits;
-using testing_support::tensor_of;
 using testing_support::view_of;
 using testing_support::WholeCall;
 using testing_support::WholeOutputs;
@@ -48,16 +48,13 @@ testing::AssertionResult same_by_heads(const WholeCall<T>& whole,
   return same_bits(got, by_one_process(whole)) << ", by " << ranks << " ranks";
 }
 
-const AttentionShape kShape = {
-    .B = 2, .Hq = 6, .Hkv = 3, .Lq = 130, .Lkv = 270, .D = 4, .Dv = 3};
-
 TEST(HeadsAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
-  const Inputs<float> in = random_inputs(kShape, 7500);
-  const EveryMask every_mask(kShape, true);
+  const Inputs<float> in = random_inputs(kHeadsShape, 7500);
+  const EveryMask every_mask(kHeadsShape, true);
   std::size_t turn = 0;
   for (const auto& [name, options, operation_options] :
        every_options(every_mask)) {
-    const WholeCall<float> whole = {kShape, in, options_of_ranks(options),
+    const WholeCall<float> whole = {kHeadsShape, in, options_of_ranks(options),
                                     operation_options};
     EXPECT_TRUE(same_by_heads(whole, 1 + turn++ * 5 % 16, Deal::zig_zag))
         << name;
@@ -76,13 +73,14 @@ testing::AssertionResult same_heads(const Tensor<float, 4>& got,
 }
 
 TEST(HeadsAttentionTest, ARankHasTheWeightsAndScoresOfItsHeads) {
-  const Inputs<float> in = random_inputs(kShape, 7570);
-  const EveryMask every_mask(kShape, true);
+  const Inputs<float> in = random_inputs(kHeadsShape, 7570);
+  const EveryMask every_mask(kHeadsShape, true);
   for (const OptionsCase& c : every_options(every_mask)) {
     if (c.options.attn_weights == AttnWeights::mean) {
       continue;
     }
-    const WholeCall<float> whole = {kShape, in, c.options, c.operation_options};
+    const WholeCall<float> whole = {kHeadsShape, in, c.options,
+                                    c.operation_options};
     const auto want =
         testing_support::attend(in, c.options, c.operation_options);
     const HeadsCall call = heads_call_of(whole, 2, Deal::zig_zag);
@@ -110,15 +108,15 @@ TEST(HeadsAttentionTest, ARankHasTheWeightsAndScoresOfItsHeads) {
 }
 
 TEST(HeadsAttentionTest, DropoutThatDropsNothing) {
-  const Inputs<float> in = random_inputs(kShape, 7510);
+  const Inputs<float> in = random_inputs(kHeadsShape, 7510);
   const WholeCall<float> whole = {
-      kShape, in, {.dropout = {.p = 0.0, .training = true}}, {}};
+      kHeadsShape, in, {.dropout = {.p = 0.0, .training = true}}, {}};
   EXPECT_TRUE(same_by_heads(whole, 3, Deal::zig_zag));
 }
 
 TEST(HeadsAttentionTest, UnevenGroupsOnEveryNumberOfRanks) {
-  const Inputs<float> in = random_inputs(kShape, 7510);
-  const WholeCall<float> whole = {kShape,
+  const Inputs<float> in = random_inputs(kHeadsShape, 7510);
+  const WholeCall<float> whole = {kHeadsShape,
                                   in,
                                   {.mask = causal(), .query_start = 100},
                                   {.kv_groups = groups_of({1, 3, 2})}};
@@ -128,11 +126,8 @@ TEST(HeadsAttentionTest, UnevenGroupsOnEveryNumberOfRanks) {
 }
 
 TEST(HeadsAttentionTest, RaggedBatches) {
-  const AttentionShape tensors = {
-      .B = 1, .Hq = 6, .Hkv = 3, .Lq = 200, .Lkv = 300, .D = 4, .Dv = 3};
+  const auto& [tensors, queries, keys] = RaggedHeads();
   const Inputs<float> in = random_inputs(tensors, 7520);
-  const auto queries = tensor_of<std::int64_t, 1>({4}, {0, 150, 150, 200});
-  const auto keys = tensor_of<std::int64_t, 1>({4}, {0, 140, 150, 300});
   const WholeCall<float> whole = {tensors,
                                   in,
                                   {.mask = causal(),
@@ -145,7 +140,7 @@ TEST(HeadsAttentionTest, RaggedBatches) {
 
 TEST(HeadsAttentionTest, FewerTokensThanRanks) {
   for (const std::size_t length : {0u, 1u, 3u}) {
-    AttentionShape shape = kShape;
+    AttentionShape shape = kHeadsShape;
     shape.Lq = shape.Lkv = length;
     const Inputs<float> in = random_inputs(shape, 7530);
     EXPECT_TRUE(same_by_heads<float>({shape, in, {.mask = causal()}}, 5,
@@ -155,12 +150,9 @@ TEST(HeadsAttentionTest, FewerTokensThanRanks) {
 
 template <class T>
 void expect_bits_of_type() {
-  const Inputs<float> floats = random_inputs(kShape, 7540);
-  const Inputs<T> in = {narrowed_to<T>(floats.query),
-                        narrowed_to<T>(floats.key),
-                        narrowed_to<T>(floats.value)};
-  EXPECT_TRUE(
-      same_by_heads<T>({kShape, in, {.mask = causal()}}, 2, Deal::zig_zag));
+  const Inputs<T> in = narrowed_to<T>(random_inputs(kHeadsShape, 7540));
+  EXPECT_TRUE(same_by_heads<T>({kHeadsShape, in, {.mask = causal()}}, 2,
+                               Deal::zig_zag));
 }
 
 TEST(HeadsAttentionTest, SixteenBitTensors) {
@@ -170,8 +162,8 @@ TEST(HeadsAttentionTest, SixteenBitTensors) {
 
 // Only rank 0 wants them.
 TEST(HeadsAttentionTest, ARankMayLeaveOutWhatItDoesNotWant) {
-  const Inputs<float> in = random_inputs(kShape, 7550);
-  const WholeCall<float> whole = {kShape, in};
+  const Inputs<float> in = random_inputs(kHeadsShape, 7550);
+  const WholeCall<float> whole = {kHeadsShape, in};
   const HeadsCall call = heads_call_of(whole, 2, Deal::contiguous);
   const WholeOutputs<float> want = by_one_process(whole);
   const WholeOutputs<float> got = by_ranks<float>(
@@ -193,8 +185,8 @@ TEST(HeadsAttentionTest, ARankMayLeaveOutWhatItDoesNotWant) {
 
 template <class Change>
 std::vector<std::string> messages_of(const Change& change) {
-  const Inputs<float> in = random_inputs(kShape, 7560);
-  const WholeCall<float> whole = {kShape, in};
+  const Inputs<float> in = random_inputs(kHeadsShape, 7560);
+  const WholeCall<float> whole = {kHeadsShape, in};
   const HeadsCall call = heads_call_of(whole, 2, Deal::contiguous);
   std::vector<std::string> messages(2);
   const auto ended = run_ranks(2, [&](Communicator& group) {

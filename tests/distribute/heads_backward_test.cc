@@ -10,7 +10,6 @@
 
 #include "distribute/ranked_backward.h"
 #include "distribute/ranked_heads.h"
-#include "support/half_tensors.h"
 
 namespace headwise {
 namespace {
@@ -26,10 +25,11 @@ using testing_support::EveryMask;
 using testing_support::groups_of;
 using testing_support::heads_call_of;
 using testing_support::Inputs;
+using testing_support::kHeadsShape;
 using testing_support::narrowed_to;
 using testing_support::options_of_ranks;
+using testing_support::RaggedHeads;
 using testing_support::random_inputs;
-using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::WholeCall;
 
@@ -49,18 +49,15 @@ Tensor<float, 4> upstream_of(const AttentionShape& s) {
   return uniform<4>({s.B, s.Lq, s.Hq, s.Dv}, 7700);
 }
 
-const AttentionShape kShape = {
-    .B = 2, .Hq = 6, .Hkv = 3, .Lq = 130, .Lkv = 270, .D = 4, .Dv = 3};
-
 TEST(HeadsBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
-  const Inputs<float> in = random_inputs(kShape, 7710);
-  const EveryMask every_mask(kShape, true);
+  const Inputs<float> in = random_inputs(kHeadsShape, 7710);
+  const EveryMask every_mask(kHeadsShape, true);
   std::size_t turn = 0;
   for (const auto& [name, options, operation_options] :
        every_options(every_mask)) {
-    const WholeCall<float> whole = {kShape, in, options_of_ranks(options),
+    const WholeCall<float> whole = {kHeadsShape, in, options_of_ranks(options),
                                     operation_options};
-    const BackwardCall<float> backward(whole, upstream_of(kShape));
+    const BackwardCall<float> backward(whole, upstream_of(kHeadsShape));
     EXPECT_TRUE(
         same_by_heads(backward, whole, 1 + turn++ * 5 % 16, Deal::zig_zag))
         << name;
@@ -68,11 +65,12 @@ TEST(HeadsBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
 }
 
 TEST(HeadsBackwardTest, WeightsHaveAGradientByHeads) {
-  const Inputs<float> in = random_inputs(kShape, 7715);
-  const EveryBias biases(kShape);
-  const auto d_weights =
-      uniform<4>({kShape.B, kShape.Hq, kShape.Lq, kShape.Lkv + 2}, 7716);
-  const WholeCall<float> whole = {kShape,
+  const Inputs<float> in = random_inputs(kHeadsShape, 7715);
+  const EveryBias biases(kHeadsShape);
+  const auto d_weights = uniform<4>(
+      {kHeadsShape.B, kHeadsShape.Hq, kHeadsShape.Lq, kHeadsShape.Lkv + 2},
+      7716);
+  const WholeCall<float> whole = {kHeadsShape,
                                   in,
                                   {.mask = causal(),
                                    .bias = biases.finite(),
@@ -80,7 +78,8 @@ TEST(HeadsBackwardTest, WeightsHaveAGradientByHeads) {
                                    .dropout = {.p = 0.3, .training = true},
                                    .attn_weights = AttnWeights::after_dropout},
                                   {.added_keys = biases.added_keys(true)}};
-  const BackwardCall<float> backward(whole, upstream_of(kShape), d_weights);
+  const BackwardCall<float> backward(whole, upstream_of(kHeadsShape),
+                                     d_weights);
   for (const std::size_t ranks : {2u, 5u}) {
     const HeadsCall call = heads_call_of(whole, ranks, Deal::zig_zag);
     EXPECT_TRUE(backward.same_by_ranks(call.tokens, [&](Communicator& group,
@@ -95,12 +94,12 @@ TEST(HeadsBackwardTest, WeightsHaveAGradientByHeads) {
 }
 
 TEST(HeadsBackwardTest, EveryBiasOnEveryNumberOfRanks) {
-  const Inputs<float> in = random_inputs(kShape, 7720);
-  const EveryMask every_mask(kShape, true);
+  const Inputs<float> in = random_inputs(kHeadsShape, 7720);
+  const EveryMask every_mask(kHeadsShape, true);
   for (const auto& [name, bias] : every_mask.biases().biases()) {
     const WholeCall<float> whole = {
-        kShape, in, {.mask = causal(), .bias = bias, .query_start = 100}};
-    const BackwardCall<float> backward(whole, upstream_of(kShape));
+        kHeadsShape, in, {.mask = causal(), .bias = bias, .query_start = 100}};
+    const BackwardCall<float> backward(whole, upstream_of(kHeadsShape));
     for (const std::size_t ranks : {2u, 3u, 5u}) {
       EXPECT_TRUE(same_by_heads(backward, whole, ranks, Deal::scattered))
           << name;
@@ -109,23 +108,20 @@ TEST(HeadsBackwardTest, EveryBiasOnEveryNumberOfRanks) {
 }
 
 TEST(HeadsBackwardTest, UnevenGroupsOnEveryNumberOfRanks) {
-  const Inputs<float> in = random_inputs(kShape, 7730);
-  const WholeCall<float> whole = {kShape,
+  const Inputs<float> in = random_inputs(kHeadsShape, 7730);
+  const WholeCall<float> whole = {kHeadsShape,
                                   in,
                                   {.mask = causal(), .query_start = 100},
                                   {.kv_groups = groups_of({1, 3, 2})}};
-  const BackwardCall<float> backward(whole, upstream_of(kShape));
+  const BackwardCall<float> backward(whole, upstream_of(kHeadsShape));
   for (std::size_t ranks = 1; ranks <= 16; ++ranks) {
     EXPECT_TRUE(same_by_heads(backward, whole, ranks, Deal::contiguous));
   }
 }
 
 TEST(HeadsBackwardTest, RaggedBatches) {
-  const AttentionShape tensors = {
-      .B = 1, .Hq = 6, .Hkv = 3, .Lq = 200, .Lkv = 300, .D = 4, .Dv = 3};
+  const auto& [tensors, queries, keys] = RaggedHeads();
   const Inputs<float> in = random_inputs(tensors, 7740);
-  const auto queries = tensor_of<std::int64_t, 1>({4}, {0, 150, 150, 200});
-  const auto keys = tensor_of<std::int64_t, 1>({4}, {0, 140, 150, 300});
   // The biases are those of a padded batch of the longest sequences.
   const EveryBias biases(
       {.B = 3, .Hq = 6, .Hkv = 3, .Lq = 150, .Lkv = 150, .D = 4, .Dv = 3});
@@ -146,7 +142,7 @@ TEST(HeadsBackwardTest, RaggedBatches) {
 
 TEST(HeadsBackwardTest, FewerTokensThanRanks) {
   for (const std::size_t length : {0u, 1u, 3u}) {
-    AttentionShape shape = kShape;
+    AttentionShape shape = kHeadsShape;
     shape.Lq = shape.Lkv = length;
     const Inputs<float> in = random_inputs(shape, 7750);
     const WholeCall<float> whole = {shape, in, {.mask = causal()}};
@@ -157,14 +153,12 @@ TEST(HeadsBackwardTest, FewerTokensThanRanks) {
 
 template <class T>
 void expect_gradients_of_type() {
-  const Inputs<float> floats = random_inputs(kShape, 7760);
-  const Inputs<T> in = {narrowed_to<T>(floats.query),
-                        narrowed_to<T>(floats.key),
-                        narrowed_to<T>(floats.value)};
-  const EveryBias biases(kShape);
+  const Inputs<T> in = narrowed_to<T>(random_inputs(kHeadsShape, 7760));
+  const EveryBias biases(kHeadsShape);
   const WholeCall<T> whole = {
-      kShape, in, {.mask = causal(), .bias = biases.finite()}};
-  const BackwardCall<T> backward(whole, narrowed_to<T>(upstream_of(kShape)));
+      kHeadsShape, in, {.mask = causal(), .bias = biases.finite()}};
+  const BackwardCall<T> backward(whole,
+                                 narrowed_to<T>(upstream_of(kHeadsShape)));
   EXPECT_TRUE(same_by_heads(backward, whole, 2, Deal::zig_zag));
 }
 
@@ -175,12 +169,12 @@ TEST(HeadsBackwardTest, SixteenBitGradientsAreRoundedOnce) {
 
 // Rank 0 wants d_key alone, rank 1 d_alibi alone.
 TEST(HeadsBackwardTest, ARankMayLeaveOutWhatItDoesNotWant) {
-  const Inputs<float> in = random_inputs(kShape, 7770);
-  const EveryBias biases(kShape);
-  const WholeCall<float> whole = {kShape, in, {.alibi = biases.slopes()}};
+  const Inputs<float> in = random_inputs(kHeadsShape, 7770);
+  const EveryBias biases(kHeadsShape);
+  const WholeCall<float> whole = {kHeadsShape, in, {.alibi = biases.slopes()}};
   const HeadsCall call = heads_call_of(whole, 2, Deal::contiguous);
   const auto result =
-      BackwardCall<float>(whole, upstream_of(kShape))
+      BackwardCall<float>(whole, upstream_of(kHeadsShape))
           .same_by_ranks(call.tokens, [&](Communicator& group, const auto& own,
                                           const auto& given) {
             AttentionGradients gradients;
@@ -208,8 +202,8 @@ std::string message_of(const HeadsCall& call,
 }
 
 TEST(HeadsBackwardErrorsTest, WhatNoRankCanHaveIsNamed) {
-  const Inputs<float> in = random_inputs(kShape, 7780);
-  const WholeCall<float> whole = {kShape, in};
+  const Inputs<float> in = random_inputs(kHeadsShape, 7780);
+  const WholeCall<float> whole = {kHeadsShape, in};
   const HeadsCall call = heads_call_of(whole, 1, Deal::contiguous);
   std::vector<float> numbers(4);
   AttentionGradients gradients;
@@ -222,7 +216,7 @@ TEST(HeadsBackwardErrorsTest, WhatNoRankCanHaveIsNamed) {
 }
 
 TEST(HeadsBackwardErrorsTest, NoGradientOfWeightsWithASharedBias) {
-  AttentionShape shape = kShape;
+  AttentionShape shape = kHeadsShape;
   shape.Lq = shape.Lkv = 0;
   const Inputs<float> in = random_inputs(shape, 7785);
   std::vector<float> numbers(1);
@@ -239,9 +233,9 @@ TEST(HeadsBackwardErrorsTest, NoGradientOfWeightsWithASharedBias) {
 }
 
 TEST(HeadsBackwardErrorsTest, GradientsThatDoNotFitAreNamed) {
-  const Inputs<float> in = random_inputs(kShape, 7790);
-  const EveryBias biases(kShape);
-  WholeCall<float> whole = {kShape, in};
+  const Inputs<float> in = random_inputs(kHeadsShape, 7790);
+  const EveryBias biases(kHeadsShape);
+  WholeCall<float> whole = {kHeadsShape, in};
   whole.tensors.Lq = whole.tensors.Lkv = 0;
   std::vector<float> numbers(4);
   AttentionGradients gradients;

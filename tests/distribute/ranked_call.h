@@ -19,6 +19,7 @@
 #include "headwise/distribute/shard_plan.h"
 #include "headwise/distribute/thread_ranks.h"
 #include "steps/call_part.h"
+#include "support/half_tensors.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
@@ -87,6 +88,12 @@ WholeOutputs<T> by_one_process(const WholeCall<T>& call) {
       out.views(), options_of_ranks(call.options), call.operation_options);
   EXPECT_TRUE(s) << s.error().message();
   return out;
+}
+
+template <class T>
+Inputs<T> narrowed_to(const Inputs<float>& in) {
+  return {narrowed_to<T>(in.query), narrowed_to<T>(in.key),
+          narrowed_to<T>(in.value)};
 }
 
 // ---- Plans that no planner makes, with short pieces ----
