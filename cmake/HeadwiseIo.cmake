@@ -57,6 +57,8 @@ target_sources(headwise_io
     include/headwise/interop/layouts.h
     include/headwise/interop/dialects.h
     include/headwise/interop/dialect_mask.h
+    include/headwise/interop/dialect_diff.h
+    include/headwise/interop/mask_lint.h
     include/headwise/interop/param_inspection.h
     include/headwise/interop/convert_params.h
     include/headwise/interop/token_text.h
@@ -184,7 +186,9 @@ target_sources(headwise_io
     src/interop/array.cc
     src/interop/file_subject.cc
     src/interop/atomic_file.cc
+    src/interop/dialect_diff.cc
     src/interop/dialect_mask.cc
+    src/interop/dialect_steps.cc
     src/interop/dialects.cc
     src/interop/element_bytes.cc
     src/interop/error_text.cc
@@ -203,6 +207,7 @@ target_sources(headwise_io
     src/interop/leftovers.cc
     src/interop/load_attention.cc
     src/interop/mapped_file.cc
+    src/interop/mask_lint.cc
     src/interop/model_heads.cc
     src/interop/nested_json_events.cc
     src/interop/new_folder.cc

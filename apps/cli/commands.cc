@@ -27,7 +27,8 @@ HeadwiseProgram::HeadwiseProgram(Command& chosen)
   for (const auto add :
        {add_explain, add_view, add_stats, add_run, add_encode, add_train,
         add_classify, add_importance, add_prune, add_inspect, add_convert,
-        add_onnx_run, add_check, add_plan, add_bench, add_info}) {
+        add_onnx_run, add_check, add_diff, add_lint_mask, add_plan, add_bench,
+        add_info}) {
     add(arguments(), chosen);
   }
   add_help_command();

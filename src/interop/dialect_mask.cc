@@ -181,26 +181,26 @@ Result<Tensor<T, 1>> padded(Tensor<T, 1> rows, std::size_t from, std::size_t to,
     return rows;
   }
   const std::size_t count = from == 0 ? 0 : rows.size() / from;
-  auto longer = Tensor<T, 1>::create({count * to});
+  auto longer = Tensor<T, 2>::create({count, to});
   HEADWISE_TRY(longer);
   std::ranges::fill(longer->elements(), missing);
   for (std::size_t row = 0; row < count; ++row) {
     std::copy_n(rows.data() + row * from, from, longer->data() + row * to);
   }
-  return longer;
+  return std::move(*longer).with_extents(Extents<1>{count * to});
 }
 
 // Whether each pair may attend; `lengths` are of the keys.
 Result<Tensor<bool, 1>> within(std::span<const std::int64_t> lengths,
                                std::size_t Lkv) {
-  auto allowed = Tensor<bool, 1>::create({lengths.size() * Lkv});
+  auto allowed = Tensor<bool, 2>::create({lengths.size(), Lkv});
   HEADWISE_TRY(allowed);
   for (std::size_t row = 0; row < lengths.size(); ++row) {
     for (std::size_t j = 0; j < Lkv; ++j) {
-      (*allowed)(row * Lkv + j) = static_cast<std::int64_t>(j) < lengths[row];
+      (*allowed)(row, j) = static_cast<std::int64_t>(j) < lengths[row];
     }
   }
-  return allowed;
+  return std::move(*allowed).with_extents(Extents<1>{lengths.size() * Lkv});
 }
 
 // Whether each element lets a query attend.

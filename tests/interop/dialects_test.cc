@@ -6,38 +6,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "headwise/attention/forward.h"
 #include "headwise/interop/dialect_mask.h"
+#include "interop/mask_arrays.h"
 #include "support/errors.h"
 #include "support/tensors.h"
 
 namespace headwise::testing_support {
 namespace {
-
-template <class T>
-Array array_of(DType dtype, std::vector<std::size_t> shape,
-               const std::vector<T>& elements) {
-  Array array{dtype, std::move(shape), {}};
-  array.data.resize(elements.size() * sizeof(T));
-  std::memcpy(array.data.data(), elements.data(), array.data.size());
-  return array;
-}
-Array bools(std::vector<std::size_t> shape,
-            const std::vector<std::uint8_t>& elements) {
-  return array_of(DType::boolean, std::move(shape), elements);
-}
-Array ints(std::vector<std::size_t> shape,
-           const std::vector<std::int64_t>& elements) {
-  return array_of(DType::int64, std::move(shape), elements);
-}
-Array floats(std::vector<std::size_t> shape,
-             const std::vector<float>& elements) {
-  return array_of(DType::float32, std::move(shape), elements);
-}
 
 const Dialect& dialect(const char* name) { return *find_dialect(name); }
 

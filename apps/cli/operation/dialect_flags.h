@@ -2,11 +2,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "headwise/interop/dialects.h"
 #include "operation_flags.h"
 
 namespace headwise::cli {
+
+inline std::vector<std::string> dialect_names() {
+  std::vector<std::string> names;
+  for (const Dialect& dialect : dialects()) {
+    names.emplace_back(dialect.name);
+  }
+  return names;
+}
 
 // Null without --dialect.
 inline const Dialect* dialect_of(const OperationFlags& flags) {

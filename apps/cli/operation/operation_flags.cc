@@ -1,9 +1,8 @@
 #include "operation_flags.h"
 
 #include <string>
-#include <vector>
 
-#include "headwise/interop/dialects.h"
+#include "dialect_flags.h"
 #include "shell/args.h"
 #include "shell/threads.h"
 
@@ -11,14 +10,6 @@ namespace headwise::cli {
 namespace {
 
 constexpr const char* kNpy = "F.npy";
-
-std::vector<std::string> dialect_names() {
-  std::vector<std::string> names;
-  for (const Dialect& dialect : dialects()) {
-    names.emplace_back(dialect.name);
-  }
-  return names;
-}
 
 void add_mask_options(const Arguments& masks, OperationFlags& flags) {
   masks.add_flag("--causal", flags.causal,

@@ -28,6 +28,8 @@ void add_prune(const Arguments& app, Command& chosen);
 void add_train(const Arguments& app, Command& chosen);
 void add_check(const Arguments& app, Command& chosen);
 void add_onnx_run(const Arguments& app, Command& chosen);
+void add_diff(const Arguments& app, Command& chosen);
+void add_lint_mask(const Arguments& app, Command& chosen);
 void add_plan(const Arguments& app, Command& chosen);
 void add_bench(const Arguments& app, Command& chosen);
 void add_inspect(const Arguments& app, Command& chosen);

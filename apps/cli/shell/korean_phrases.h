@@ -22,6 +22,8 @@ std::span<const Translation> korean_file_phrases();
 std::span<const Translation> korean_model_phrases();
 // Models of ONNX.
 std::span<const Translation> korean_onnx_phrases();
+// Dialects and their masks.
+std::span<const Translation> korean_dialect_phrases();
 // The options of the command.
 std::span<const Translation> korean_option_phrases();
 // The ranks of a group.

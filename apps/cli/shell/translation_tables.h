@@ -19,6 +19,7 @@ std::span<const Translation> korean_operation();
 // Help of the commands in one room.
 std::span<const Translation> korean_bench();
 std::span<const Translation> korean_convert();
+std::span<const Translation> korean_dialects();
 std::span<const Translation> korean_encode();
 std::span<const Translation> korean_explain();
 std::span<const Translation> korean_info();

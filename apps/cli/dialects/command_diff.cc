@@ -1,0 +1,267 @@
+// headwise diff
+// Two dialects on the same tensors: the first step at which they part, and why.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "dialect_words.h"
+#include "headwise/base/layout.h"
+#include "headwise/interop/dialect_diff.h"
+#include "operation/dialect_flags.h"
+#include "operation/option_errors.h"
+#include "operation/read_tensor.h"
+#include "shell/add_command.h"
+#include "shell/checks.h"
+#include "shell/json.h"
+#include "shell/output.h"
+#include "shell/say.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr CommandHelp kHelp = {
+    .name = "diff",
+    .description =
+        "find the step at which two libraries give different attention",
+    .examples =
+        R"(  headwise diff --dialects torch-mha,keras --query q.npy --key k.npy \
+      --mask mask.npy
+  headwise diff --dialects torch-sdpa,flash-attention --query q.npy \
+      --key k.npy --causal --json)",
+    .footer = R"(The tensors are (B, H, L, D) for both, or as --layout says.)"};
+
+struct DiffFlags {
+  std::string dialects;
+  std::string query;
+  std::string key;
+  std::string value;
+  std::string layout;
+  std::string mask;
+  std::string key_padding;
+  std::string key_lengths;
+  bool causal = false;
+  std::uint64_t past_length = 0;
+  std::optional<double> scale;
+  std::optional<double> softcap;
+  std::optional<double> dropout;
+  bool weights = false;
+  bool json = false;
+};
+
+struct TwoDialects {
+  const Dialect* first;
+  const Dialect* second;
+};
+
+Result<TwoDialects> two_dialects(const std::string& names) {
+  const std::size_t comma = names.find(',');
+  const std::string first = names.substr(0, comma);
+  const std::string second =
+      comma == std::string::npos ? "" : names.substr(comma + 1);
+  const TwoDialects two{find_dialect(first), find_dialect(second)};
+  if (two.first == nullptr || two.second == nullptr) {
+    return bad_option("--dialects", names,
+                      fmt::format("two names with a comma between, from {}",
+                                  fmt::join(dialect_names(), "; ")));
+  }
+  return two;
+}
+
+// (B, H, L, D) or, without a batch, (H, L, D), as --layout says.
+Result<Tensor<float, 4>> read_heads(const FileOption& file, bool& batched) {
+  auto array = read_file_of(file.option, file.path);
+  HEADWISE_TRY(array);
+  batched = array->shape.size() == 4;
+  if (array->shape.size() == 3) {
+    add_batch_axis(*array);
+  }
+  if (array->shape.size() != 4) {
+    return wrong_rank(file.option, *array, "4 axes, or 3 without a batch");
+  }
+  return tensor_of<float, 4>(file, *array);
+}
+
+Result<std::optional<Array>> read_array(std::string_view option,
+                                        const std::string& path) {
+  if (path.empty()) {
+    return std::optional<Array>();
+  }
+  auto array = read_file_of(option, path);
+  HEADWISE_TRY(array);
+  return std::optional<Array>(*std::move(array));
+}
+
+struct DiffFiles {
+  Tensor<float, 4> query;
+  Tensor<float, 4> key;
+  bool batched = true;
+  std::optional<Array> mask;
+  std::optional<Array> key_padding;
+  std::optional<Tensor<std::int64_t, 1>> key_lengths;
+};
+
+Result<DiffFiles> read_files(const DiffFlags& flags) {
+  DiffFiles files;
+  auto query = read_heads({"--query", flags.query}, files.batched);
+  HEADWISE_TRY(query);
+  files.query = *std::move(query);
+  bool key_batched = true;
+  auto key = read_heads({"--key", flags.key}, key_batched);
+  HEADWISE_TRY(key);
+  files.key = *std::move(key);
+  // It is not needed, but wrong files are worth an error.
+  if (!flags.value.empty()) {
+    bool value_batched = true;
+    HEADWISE_TRY(read_heads({"--value", flags.value}, value_batched));
+  }
+  auto mask = read_array("--mask", flags.mask);
+  HEADWISE_TRY(mask);
+  files.mask = *std::move(mask);
+  auto padding = read_array("--key-padding", flags.key_padding);
+  HEADWISE_TRY(padding);
+  files.key_padding = *std::move(padding);
+  HEADWISE_TRY(read_tensor({"--key-lengths", flags.key_lengths}, "(B)",
+                           files.batched, files.key_lengths));
+  return files;
+}
+
+std::string place_text(const DialectDifference& found,
+                       const TwoDialects& dialects) {
+  const auto& [b, h, i, j] = found.at;
+  return say(
+      {"largest at sequence {}, head {}, query {}, key {}: {} in {}, {} "
+       "in {}",
+       "가장 큰 차이는 시퀀스 {}, 헤드 {}, 쿼리 {}, 키 {}: {}({}), {}({})"},
+      b, h, i, j, found.first, dialects.first->name, found.second,
+      dialects.second->name);
+}
+
+std::string diff_text(const TwoDialects& dialects,
+                      const std::optional<DialectDifference>& found) {
+  if (!found) {
+    return say({"{} and {} give the same\n", "{}와(과) {}의 결과가 같습니다\n"},
+               dialects.first->name, dialects.second->name);
+  }
+  std::string text = say({"{} and {} part at the step {}: {}\n",
+                          "{}와(과) {}는 {} 스텝에서 갈라집니다. {}\n"},
+                         dialects.first->name, dialects.second->name,
+                         found->step, phrase_in_language(found->why));
+  if (found->rows != 0) {
+    text += say({"{} rows (sequence, head, query) differ: {}\n{}\n",
+                 "행(시퀀스, 헤드, 쿼리) {}개가 다릅니다: {}\n{}\n"},
+                found->rows, rows_text(found->first_rows, found->rows),
+                place_text(*found, dialects));
+  }
+  return text;
+}
+
+// JSON has no NaN and no infinities.
+Json number_as_json(double number) {
+  return std::isfinite(number) ? Json(number) : Json(fmt::format("{}", number));
+}
+
+std::string diff_json(const TwoDialects& dialects,
+                      const std::optional<DialectDifference>& found) {
+  Json json = {{"dialects", {dialects.first->name, dialects.second->name}},
+               {"same", !found.has_value()}};
+  if (found) {
+    json["step"] = found->step;
+    json["why"] = found->why;
+    json["rows"] = found->rows;
+    json["first_rows"] = found->first_rows;
+    if (found->rows != 0) {
+      json["at"] = found->at;
+      json["values"] = {number_as_json(found->first),
+                        number_as_json(found->second)};
+    }
+  }
+  return json_text(json, 2);
+}
+
+Outcome run_diff(const DiffFlags& flags, const Streams& streams) {
+  const auto dialects = two_dialects(flags.dialects);
+  HEADWISE_TRY(dialects);
+  const auto files = read_files(flags);
+  HEADWISE_TRY(files);
+  const bool heads_first = flags.layout != "blhd";
+  const auto view = [&](const Tensor<float, 4>& tensor) {
+    const TensorView<const float, 4> plain = tensor.view();
+    return heads_first ? as_blhd(plain) : plain;
+  };
+  DialectInput input{
+      .query = view(files->query),
+      .key = view(files->key),
+      .batched = files->batched,
+      .mask = files->mask ? &*files->mask : nullptr,
+      .key_padding = files->key_padding ? &*files->key_padding : nullptr,
+      .causal = flags.causal,
+      .past_length = flags.past_length,
+      .scale = flags.scale,
+      .softcap = flags.softcap,
+      .returns_weights = flags.weights,
+      .dropout = flags.dropout.value_or(0)};
+  if (files->key_lengths) {
+    input.key_lengths = files->key_lengths->view();
+  }
+  const auto found = diff_dialects(*dialects->first, *dialects->second, input);
+  if (!found) {
+    return in_option_words(found.error(), {});
+  }
+  return print(streams.out, flags.json ? diff_json(*dialects, *found)
+                                       : diff_text(*dialects, *found));
+}
+
+void add_options(const Arguments& command, DiffFlags& flags) {
+  constexpr const char* kNpy = "F.npy";
+  command
+      .add_text("--dialects", flags.dialects, "A,B",
+                "the two libraries to compare, by their dialects "
+                "(docs/dialects.md)")
+      .required();
+  command
+      .add_text("--query", flags.query, kNpy, "(B, Hq, Lq, D), or (Hq, Lq, D)")
+      .required();
+  command.add_text("--key", flags.key, kNpy, "(B, Hkv, Lkv, D)").required();
+  command.add_text("--value", flags.value, kNpy, "(B, Hkv, Lkv, Dv)");
+  command.add_choice("--layout", flags.layout, {"bhld", "blhd"},
+                     "axes of the files: bhld (default) or blhd");
+  command.add_text("--mask", flags.mask, kNpy,
+                   "the mask that both libraries are given");
+  command.add_text("--key-padding", flags.key_padding, kNpy,
+                   "(B, Lkv): the key padding mask that both are given");
+  command.add_text("--key-lengths", flags.key_lengths, kNpy,
+                   "(B): attend to this number of keys, from the first");
+  command.add_flag("--causal", flags.causal, "ask both for a causal mask");
+  command.add_number("--past-length", flags.past_length,
+                     "how many of the keys are those of a cache (default 0)");
+  command
+      .add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
+      .type_name("X")
+      .check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"));
+  command
+      .add_option("--softcap", flags.softcap,
+                  "replace scores by X * tanh(score / X)")
+      .type_name("X")
+      .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"));
+  command
+      .add_option("--dropout", flags.dropout,
+                  "drop attention weights with probability P")
+      .type_name("P")
+      .check(probability());
+  command.add_flag("--weights", flags.weights,
+                   "ask both to return the attention weights");
+  command.add_flag("--json", flags.json, "print JSON");
+}
+
+}  // namespace
+
+void add_diff(const Arguments& app, Command& chosen) {
+  add_command(app, chosen, kHelp, add_options, run_diff);
+}
+
+}  // namespace headwise::cli

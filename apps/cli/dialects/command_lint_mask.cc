@@ -1,0 +1,137 @@
+// headwise lint-mask
+// What looks wrong about a mask, before it silently changes a result.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dialect_words.h"
+#include "headwise/interop/mask_lint.h"
+#include "operation/dialect_flags.h"
+#include "operation/option_errors.h"
+#include "shell/add_command.h"
+#include "shell/json.h"
+#include "shell/outcome.h"
+#include "shell/output.h"
+#include "shell/say.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr CommandHelp kHelp = {
+    .name = "lint-mask",
+    .description = "warn about masks that silently change a result",
+    .examples =
+        R"(  headwise lint-mask --dialect torch-mha --mask attn_mask.npy
+  headwise lint-mask --dialect transformers --mask attention_mask.npy \
+      --padding left --json)",
+    .footer =
+        R"(docs/dialects.md lists the warnings. Options give sizes that the mask does not.)"};
+
+struct LintFlags {
+  std::string dialect;
+  std::string mask;
+  std::string key_padding;
+  std::uint64_t batch = 1;
+  std::uint64_t heads = 1;
+  std::uint64_t queries = 1;
+  std::uint64_t keys = 0;
+  std::string padding;
+  bool json = false;
+};
+
+std::string warning_text(const MaskWarning& warning) {
+  return say(
+      {"{}: {} rows (sequence, head, query): {}\n  {}\n  to mend it: {}\n",
+       "{}: 행(시퀀스, 헤드, 쿼리) {}개: {}\n  {}\n  해결: {}\n"},
+      warning.name, warning.rows, rows_text(warning.first_rows, warning.rows),
+      phrase_in_language(warning.what), phrase_in_language(warning.mend));
+}
+
+std::string lint_text(const std::vector<MaskWarning>& warnings) {
+  if (warnings.empty()) {
+    return say({"no warnings\n", "경고가 없습니다\n"});
+  }
+  std::string text;
+  for (const MaskWarning& warning : warnings) {
+    text += warning_text(warning);
+  }
+  return text;
+}
+
+std::string lint_json(const std::vector<MaskWarning>& warnings) {
+  Json list = Json::array();
+  for (const MaskWarning& warning : warnings) {
+    list.push_back({{"name", warning.name},
+                    {"what", warning.what},
+                    {"mend", warning.mend},
+                    {"rows", warning.rows},
+                    {"first_rows", warning.first_rows}});
+  }
+  return json_text({{"warnings", std::move(list)}}, 2);
+}
+
+Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
+  if (flags.mask.empty() == flags.key_padding.empty()) {
+    return usage("give --mask or --key-padding");
+  }
+  const bool padding = flags.mask.empty();
+  const Dialect& dialect = *find_dialect(flags.dialect);
+  const auto mask = read_file_of(padding ? "--key-padding" : "--mask",
+                                 padding ? flags.key_padding : flags.mask);
+  HEADWISE_TRY(mask);
+  MaskSizes sizes{flags.batch, flags.heads, flags.queries, flags.keys};
+  if (padding && mask->shape.size() == 2) {
+    sizes.B = mask->shape[0];
+    sizes.Lkv = mask->shape[1];
+  }
+  if (!padding) {
+    const auto known = sizes_of_mask(dialect, *mask, sizes);
+    if (!known) {
+      return in_option_words(known.error(), {});
+    }
+    sizes = *known;
+  }
+  if (sizes.Lkv == 0) {
+    return usage("--keys is needed: the mask does not say how many there are");
+  }
+  const auto warnings = lint_mask(
+      dialect, *mask, sizes,
+      {.key_padding = padding, .padded_left = flags.padding == "left"});
+  if (!warnings) {
+    return in_option_words(warnings.error(), {});
+  }
+  return print(streams.out,
+               flags.json ? lint_json(*warnings) : lint_text(*warnings));
+}
+
+void add_options(const Arguments& command, LintFlags& flags) {
+  constexpr const char* kNpy = "F.npy";
+  command
+      .add_choice("--dialect", flags.dialect, dialect_names(),
+                  "the library that the mask is for (docs/dialects.md)")
+      .type_name("NAME")
+      .required();
+  command.add_text("--mask", flags.mask, kNpy, "the mask");
+  command.add_text("--key-padding", flags.key_padding, kNpy,
+                   "(B, Lkv): or a key padding mask");
+  command.add_choice("--padding", flags.padding, {"right", "left"},
+                     "where padding is expected (default right)");
+  command.add_count("--batch", flags.batch, "number of sequences (default 1)");
+  command.add_count("--num-heads", flags.heads,
+                    "number of query heads (default 1)");
+  command.add_count("--queries", flags.queries,
+                    "number of queries (default 1)");
+  command.add_count("--keys", flags.keys, "number of keys");
+  command.add_flag("--json", flags.json, "print JSON");
+}
+
+}  // namespace
+
+void add_lint_mask(const Arguments& app, Command& chosen) {
+  add_command(app, chosen, kHelp, add_options, run_lint_mask);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,53 @@
+// Korean of the help of the commands in this room.
+#include <array>
+
+#include "shell/translation_tables.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr auto kTexts = std::to_array<Translation>({
+    {"(B): attend to this number of keys, from the first",
+     "(B): 앞에서부터 볼 수 있는 키의 개수"},
+    {"(B, Lkv): or a key padding mask", "(B, Lkv): 또는 키 패딩 마스크"},
+    {"(B, Lkv): the key padding mask that both are given",
+     "(B, Lkv): 둘 다에 주는 키 패딩 마스크"},
+    {"The tensors are (B, H, L, D) for both, or as --layout says.",
+     "두 라이브러리 모두 텐서는 (B, H, L, D)이거나 --layout을 따릅니다."},
+    {"ask both for a causal mask", "둘 다 인과 마스크를 씁니다"},
+    {"ask both to return the attention weights",
+     "둘 다 어텐션 가중치를 돌려주게 합니다"},
+    {"axes of the files: bhld (default) or blhd",
+     "파일의 축 순서입니다. 기본값에서는 헤드가 길이보다 앞에 옵니다"},
+    {"docs/dialects.md lists the warnings. Options give sizes that the mask "
+     "does not.",
+     "경고는 docs/dialects.md에 있습니다. 마스크에 없는 크기는 옵션으로 "
+     "줍니다."},
+    {"find the step at which two libraries give different attention",
+     "두 라이브러리의 어텐션이 갈라지는 스텝을 찾습니다"},
+    {"how many of the keys are those of a cache (default 0)",
+     "키 가운데 캐시에 있던 키의 수(기본값 0)"},
+    {"number of keys", "키의 수"},
+    {"number of queries (default 1)", "쿼리의 수(기본값 1)"},
+    {"number of query heads (default 1)", "쿼리 헤드의 수(기본값 1)"},
+    {"number of sequences (default 1)", "시퀀스의 수(기본값 1)"},
+    {"replace scores by X * tanh(score / X)",
+     "점수를 X * tanh(점수 / X)로 바꿉니다"},
+    {"the library that the mask is for (docs/dialects.md)",
+     "마스크를 받을 라이브러리(docs/dialects.md)"},
+    {"the mask", "마스크"},
+    {"the mask that both libraries are given", "두 라이브러리에 주는 마스크"},
+    {"the two libraries to compare, by their dialects (docs/dialects.md)",
+     "비교할 두 라이브러리의 방언 이름(docs/dialects.md)"},
+    {"warn about masks that silently change a result",
+     "결과를 조용히 바꾸는 마스크를 경고합니다"},
+    {"where padding is expected (default right)",
+     "패딩이 있어야 하는 쪽(기본값: 오른쪽)"},
+});
+static_assert(is_sorted(kTexts), "sort the rows by their English");
+
+}  // namespace
+
+std::span<const Translation> korean_dialects() { return kTexts; }
+
+}  // namespace headwise::cli

@@ -1,0 +1,71 @@
+// Two dialects on one input: the first step at which they part, and why. Every
+// step is computed as the library does, masked scores in float32 with its own
+// fill, so a true score below a fill loses as it does there.
+//
+//   step              differs in
+//   mask              which keys may be attended to, what is added to scores
+//   causal_mask       which keys a causal mask lets a query see
+//   softcap           whether scores are capped before or after the mask
+//   masked_scores     what a finite fill does next to the true scores
+//   attn_weights      rows without a key
+//   returned_weights  after dropout or before, per head or their mean
+//
+// Example:
+//   auto difference = diff_dialects(*torch_mha, *keras,
+//                                   {.query = q, .key = k, .mask =
+//                                   &array}).value();
+//   if (difference) std::cout << difference->step << ": " << difference->why;
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/interop/array.h"
+#include "headwise/interop/dialects.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// One call. The views and arrays must outlive it.
+struct DialectInput {
+  TensorView<const float, 4> query;    // (B, Lq, Hq, D)
+  TensorView<const float, 4> key;      // (B, Lkv, Hkv, D)
+  bool batched = true;                 // whether the arrays have a batch axis
+  const Array* mask = nullptr;         // as the library takes it
+  const Array* key_padding = nullptr;  // (B, Lkv)
+  TensorView<const std::int64_t, 1> key_lengths{};  // (B)
+  bool causal = false;
+  std::size_t past_length = 0;  // of the keys, those before the queries
+  std::optional<double> scale{};
+  std::optional<double> softcap{};
+  bool returns_weights = false;
+  double dropout = 0;  // its probability, for what is returned
+};
+
+struct DialectDifference {
+  std::string step;
+  std::string why;       // one sentence, without a full stop
+  std::size_t rows = 0;  // the number of rows (b, h, i) that differ
+  std::vector<std::array<std::size_t, 3>> first_rows;  // at most 8 of them
+  // The largest difference: where it is, and the two numbers. In a mask 1 is
+  // "may attend".
+  std::array<std::size_t, 4> at{};  // b, h, i, j
+  double first = 0;                 // of the first dialect
+  double second = 0;                // of the second
+};
+
+// Nothing if both give the same, within 1e-5. Errors: shape_mismatch,
+// out_of_range, those of read_mask() if neither dialect takes the mask,
+// out_of_memory. If one takes it, the difference is at "mask".
+Result<std::optional<DialectDifference>> diff_dialects(
+    const Dialect& a, const Dialect& b, const DialectInput& input);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,66 @@
+// Warnings about a mask, before it silently changes a result:
+//
+//   warning         what the mask looks like
+//   empty_rows      some queries have no key
+//   inverted        "may attend" and "masked" are exchanged: no query attends
+//                   to itself, or whole sequences are masked while padding is
+//                   not
+//   alignment       causal from the top left, with more keys than queries, as
+//                   if there were no cache
+//   padding_side    padding where the sequences do not expect it
+//   leak            causal, but for some keys after their query
+//   half_overflow   finite numbers that float16 does not have, so they become
+//                   -inf there
+//
+// Example:
+//   for (const MaskWarning& warning :
+//        lint_mask(*find_dialect("torch-mha"), array, sizes).value()) {
+//     std::cout << warning.what << "; " << warning.mend << '\n';
+//   }
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "headwise/interop/dialect_mask.h"
+#include "headwise/interop/dialects.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct MaskWarning {
+  std::string_view name;  // of the table above
+  std::string what;       // a sentence without a full stop
+  std::string mend;       // what to do, likewise
+  std::size_t rows = 0;   // the number of rows (b, h, i) it is about
+  std::vector<std::array<std::size_t, 3>> first_rows;  // at most 8 of them
+};
+
+struct MaskLintOptions {
+  bool key_padding = false;  // the mask is (B, Lkv), for read_key_padding()
+  bool padded_left = false;  // the side on which padding is expected
+};
+
+// In the order of the table, each at most once; empty for a mask that raises no
+// warning. Sequences, heads and queries that the mask does not tell apart are
+// one row. Errors: those of read_mask().
+Result<std::vector<MaskWarning>> lint_mask(const Dialect& dialect,
+                                           const Array& mask,
+                                           const MaskSizes& sizes,
+                                           const MaskLintOptions& options = {});
+
+// The sizes of a call that fit a mask with this shape. What the shape does not
+// say stays as it is in `others`, which also has the heads of a (B * H, Lq,
+// Lkv) mask. Errors: those of read_mask(), for a rank that the dialect does not
+// take.
+Result<MaskSizes> sizes_of_mask(const Dialect& dialect, const Array& mask,
+                                const MaskSizes& others);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,33 @@
+// The steps of one call as a library computes them, by plain loops.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/dialect_diff.h"
+#include "headwise/interop/dialect_mask.h"
+#include "headwise/steps/shape.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+// Each over (B, Hq, Lq, Lkv), in C order.
+struct DialectSteps {
+  std::vector<char> allowed;  // by masks, padding and lengths
+  std::vector<float> added;   // by a float mask
+  std::vector<char> causal;   // allowed by the causal mask
+  std::vector<float> scores;  // masked, as the softmax takes them
+  std::vector<double> weights;
+
+  bool may_attend(std::size_t n) const {
+    return allowed[n] != 0 && causal[n] != 0;
+  }
+};
+
+// Errors: those of read_mask().
+Result<DialectSteps> dialect_steps(const Dialect& dialect,
+                                   const DialectInput& input,
+                                   const AttentionShape& shape);
+
+}  // namespace headwise::inline HEADWISE_ABI

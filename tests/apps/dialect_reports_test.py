@@ -1,0 +1,121 @@
+"""`headwise diff` and `headwise lint-mask`."""
+import itertools
+import json
+
+import cli_case
+from cli_case import BAD_INPUT, USAGE, CliTest
+
+B, H, LQ, LKV = 2, 4, 3, 6
+
+
+class DiffTest(CliTest):
+    def diff(self, dialects, *opts):
+        self.put("q.npy", B, H, LQ, 5)
+        self.put("k.npy", B, 2, LKV, 5)
+        self.put("v.npy", B, 2, LKV, 7)
+        return ("diff", "--dialects", dialects, "--query", "q.npy", "--key",
+                "k.npy", "--value", "v.npy", *opts)
+
+    def found(self, dialects, *opts):
+        return json.loads(self.succeed(*self.diff(dialects, *opts, "--json")))
+
+    def test_names_the_step_the_rows_the_numbers_and_why(self):
+        self.put("m.npy", LQ, LKV, descr="|b1",
+                 values=[j <= i for i in range(LQ) for j in range(LKV)])
+        found = self.found("torch-mha,keras", "--mask", "m.npy")
+        self.assertEqual(found["dialects"], ["torch-mha", "keras"])
+        self.assertFalse(found["same"])
+        self.assertEqual(found["step"], "mask")
+        self.assertEqual(found["rows"], B * H * LQ)
+        self.assertEqual(found["first_rows"][0], [0, 0, 0])
+        self.assertEqual(sorted(found["values"]), [0, 1])
+        self.assertIn("masked in torch-mha and attend in keras", found["why"])
+        text = self.succeed(*self.diff("torch-mha,keras", "--mask", "m.npy"))
+        self.assertIn("torch-mha and keras part at the step mask: ", text)
+        self.assertIn("24 rows", text)
+        korean = self.succeed(*self.diff("torch-mha,keras", "--mask", "m.npy",
+                                         "--lang", "ko"))
+        self.assertIn("torch-mha에서는 마스킹, keras에서는 어텐션 가능", korean)
+
+    def test_causal_weights_softcap_and_lengths(self):
+        found = self.found("jax,flash-attention", "--causal")
+        self.assertEqual(found["step"], "causal_mask")
+        self.assertEqual(found["at"], [0, 0, 0, 1])
+        self.assertTrue(self.found("jax,torch-sdpa", "--causal")["same"])
+        self.put("n.npy", B, values=[0, 4], descr="<i8")
+        found = self.found("d2l,onnx-1.21", "--key-lengths", "n.npy")
+        self.assertEqual(found["step"], "attn_weights")
+        self.assertEqual(found["rows"], H * LQ)
+        self.assertEqual(found["values"][1], "nan")
+        found = self.found("onnx-1.23,onnx-1.21", "--key-lengths", "n.npy",
+                           "--softcap", "2")
+        self.assertEqual(found["step"], "softcap")
+        found = self.found("torch-mha,flax", "--weights")
+        self.assertEqual(found["step"], "returned_weights")
+        same = self.succeed(*self.diff("torch-mha,flax"))
+        self.assertEqual(same, "torch-mha and flax give the same\n")
+
+    def test_refuses(self):
+        self.put("m.npy", 5, 5, descr="|b1")
+        for code, message, dialects, *opts in (
+                (USAGE, "--dialects is keras, expected two names with a comma",
+                 "keras"),
+                (USAGE, "--dialects is keras,tf", "keras,tf"),
+                (BAD_INPUT, "--mask has shape (5, 5), expected (Lq, Lkv) = "
+                 "(3, 6)", "keras,torch-mha", "--mask", "m.npy")):
+            with self.subTest(dialects=dialects):
+                self.fail_with(code, message, *self.diff(dialects, *opts))
+
+
+class LintMaskTest(CliTest):
+    def lint(self, dialect, shape, allowed, *opts, descr="|b1"):
+        self.put("m.npy", *shape, descr=descr, values=[
+            allowed(*at) for at in itertools.product(*map(range, shape))])
+        return "lint-mask", "--dialect", dialect, "--mask", "m.npy", *opts
+
+    def warnings(self, *arguments):
+        found = json.loads(self.succeed(*self.lint(*arguments, "--json")))
+        return {w["name"]: w for w in found["warnings"]}
+
+    def test_each_warning_has_rows_and_the_mend(self):
+        causal = lambda i, j: j <= i
+        self.assertEqual(self.warnings("torch-sdpa", (4, 4), causal), {})
+        self.assertEqual(
+            self.succeed(*self.lint("torch-sdpa", (4, 4), causal)),
+            "no warnings\n")
+        inverted = self.warnings("torch-mha", (4, 4), causal)
+        self.assertEqual(inverted["inverted"]["rows"], 4)
+        self.assertIn("empty_rows", inverted)
+        late = self.warnings("keras", (2, 6), causal)
+        self.assertEqual(late["alignment"]["first_rows"],
+                         [[0, 0, 0], [0, 0, 1]])
+        left = lambda b, j: j >= 2 * b
+        side = self.warnings("transformers", (2, 5), left)
+        self.assertEqual(side["padding_side"]["first_rows"], [[1, 0, 0]])
+        self.assertEqual(self.warnings("transformers", (2, 5), left,
+                                       "--padding", "left"), {})
+        text = self.succeed(*self.lint("torch-sdpa", (4, 4), lambda i, j:
+                                       j <= i or (i, j) == (0, 3)))
+        self.assertIn("leak: 1 rows (sequence, head, query): (0, 0, 0)", text)
+        self.assertIn("to mend it: mask these keys too", text)
+        korean = self.succeed(*self.lint("torch-mha", (4, 4), causal, "--lang",
+                                         "ko"))
+        self.assertIn("마스크가 뒤집힌 것 같습니다", korean)
+
+    def test_sizes_that_the_mask_does_not_say(self):
+        self.put("n.npy", 2, values=[3, 0], descr="<i8")
+        line = "lint-mask", "--dialect", "d2l", "--mask", "n.npy"
+        self.fail_with(USAGE, "--keys is needed", *line)
+        self.assertIn("empty_rows", self.succeed(*line, "--keys", "4"))
+
+    def test_refuses(self):
+        self.fail_with(
+            BAD_INPUT, "--mask has shape (2, 2, 4, 4), expected a mask as "
+            "torch-mha takes it", *self.lint(
+                "torch-mha", (2, 2, 4, 4), lambda *at: True))
+        self.fail_with(USAGE, "give --mask or --key-padding", "lint-mask",
+                       "--dialect", "keras")
+
+
+if __name__ == "__main__":
+    cli_case.main()
