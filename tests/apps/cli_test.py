@@ -45,7 +45,7 @@ class HelpTest(CliTest):
         listed = self.succeed("help").split("Subcommands:\n")[1]
         for line in listed.splitlines():
             if line:
-                self.assertRegex(line, r"^  \w+  +\w")
+                self.assertRegex(line, r"^  [\w-]+  +\w")
         self.assertEqual(
             {"view", "encode", "prune", "classify", "help"} -
             set(self.commands()), set())

@@ -32,10 +32,10 @@ constexpr CommandHelp kHelp = {
         R"(  headwise check onnx ../shared/fixtures/onnx
   headwise check onnx node_tests --json)",
     .footer =
-        R"(DIR has a folder per case, with model.onnx and test_data_set_0 and so on, as ONNX's
-node tests have them. float32 outputs must agree within a tenth of the tolerance
-of these tests, which is 1e-7 plus 1e-3 of the expected value; 16-bit outputs
-within the tolerance itself. The exit code is 1 if a case fails.)"};
+        R"(DIR has a folder per case, with model.onnx and test_data_set_0 and so on, as
+ONNX's node tests have them. float32 outputs must agree within a tenth of the
+tolerance of these tests, which is 1e-7 plus 1e-3 of the expected value; 16-bit
+outputs within the tolerance itself. The exit code is 1 if a case fails.)"};
 
 struct CheckFlags {
   std::string suite;

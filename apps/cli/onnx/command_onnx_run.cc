@@ -31,9 +31,9 @@ constexpr CommandHelp kHelp = {
     .footer =
         R"(--data has input_0.pb or input_0.npy for the first input of the graph and so on,
 or .npz files with arrays of these names or of the names in the graph. Outputs
-that it has (output_0.pb, ...) are compared: the exit code is 1 if one differs by
-more than 1e-7 plus 1e-3 of the expected value. --out gets output_0.npy and so
-on, in the order of the graph; 16-bit outputs are written as float32.)"};
+that it has (output_0.pb, ...) are compared: the exit code is 1 if one differs
+by more than 1e-7 plus 1e-3 of the expected value. --out gets output_0.npy and
+so on, in the order of the graph; 16-bit outputs are written as float32.)"};
 
 struct OnnxRunFlags {
   std::string model;

@@ -10,8 +10,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"--data has input_0.pb or input_0.npy for the first input of the graph "
      "and so on,\nor .npz files with arrays of these names or of the names in "
      "the graph. Outputs\nthat it has (output_0.pb, ...) are compared: the "
-     "exit code is 1 if one differs by\nmore than 1e-7 plus 1e-3 of the "
-     "expected value. --out gets output_0.npy and so\non, in the order of the "
+     "exit code is 1 if one differs\nby more than 1e-7 plus 1e-3 of the "
+     "expected value. --out gets output_0.npy and\nso on, in the order of the "
      "graph; 16-bit outputs are written as float32.",
      "--data에는 그래프의 첫 번째 입력인 input_0.pb 또는 input_0.npy와 그다음 "
      "입력들이\n있거나, 이 이름이나 그래프 안의 이름으로 된 배열이 든 .npz "
@@ -20,14 +20,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "그래프의 순서대로 output_0.npy 등을\n씁니다. 16비트 출력은 float32로 "
      "씁니다."},
     {"DIR has a folder per case, with model.onnx and test_data_set_0 and so "
-     "on, "
-     "as ONNX's\nnode tests have them. float32 outputs must agree within a "
-     "tenth "
-     "of the tolerance\nof these tests, which is 1e-7 plus 1e-3 of the "
-     "expected "
-     "value; 16-bit outputs\nwithin the tolerance itself. The exit code is 1 "
-     "if a "
-     "case fails.",
+     "on, as\nONNX's node tests have them. float32 outputs must agree within a "
+     "tenth of the\ntolerance of these tests, which is 1e-7 plus 1e-3 of the "
+     "expected value; 16-bit\noutputs within the tolerance itself. The exit "
+     "code is 1 if a case fails.",
      "DIR에는 ONNX의 노드 테스트처럼 사례마다 model.onnx와 test_data_set_0 "
      "등이 "
      "든 폴더가\n있습니다. float32 출력은 그 테스트의 허용 오차(1e-7에 "
