@@ -75,6 +75,27 @@ TEST(MeanOfHeadsTest, HasTheBitsOfOneProcess) {
   }
 }
 
+// A sixth of it is a denormal number, which no public function returns.
+TEST(MeanOfHeadsTest, ASmallWeight) {
+  auto weights = Tensor<float, 4>::create({1, kHeads, 1, 1}).value();
+  weights(0, 2, 0, 0) = 1.5e-38f;
+  const ShardPlan plan = plan_of(2);
+  const auto ended = run_ranks(2, [&](Communicator& group) -> Status {
+    const HeadRange heads = plan.ranks[group.rank()].heads;
+    const auto mean = mean_of_heads(
+        group, plan, {1, 1, 1, 1},
+        part_along(1, weights.view(), {heads.first, heads.count}));
+    HEADWISE_TRY(mean);
+    if (group.rank() == 0) {
+      EXPECT_EQ(mean->elements()[0], 0.0f);
+    }
+    return ok();
+  });
+  for (const Status& status : ended.value()) {
+    ASSERT_TRUE(status) << status.error().message();
+  }
+}
+
 // Rank 0 gets the mean of heads that it does not have.
 TEST(MeanOfHeadsTest, HeadsOfOtherRanks) {
   const auto weights = weights_of(AttnWeights::per_head);
