@@ -234,6 +234,14 @@ class TogetherTest(CallCase):
         self.assertEqual((self.folder / "o.npy").read_bytes(),
                          (self.folder / "alone.npy").read_bytes())
 
+    def test_pages_that_no_machine_has_memory_for(self):
+        call = self.call("--cache", "paged", query=(1, H, 4, D), keys=4)
+        for size in ("9223372036854775808", "18446744073709551552"):
+            done = self.mpirun(2, *call, "--page-size", size, "--parallel", "auto",
+                               "--out", "o.npy")
+            self.assertEqual(done.returncode, OUT_OF_RESOURCES, done)
+            self.assertIn("out of memory", said_in(done)[0])
+
     def test_a_mistake_with_a_cache_is_said_once(self):
         call = self.call("--cache", "paged", "--causal", query=(1, H, 40, D), keys=30)
         done = self.mpirun(3, *call, "--parallel", "context", "--out", "o.npy")

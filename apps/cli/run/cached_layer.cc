@@ -164,7 +164,7 @@ Result<RunResult> layer_through_cache_together(
                                         *shared);
             });
       });
-  HEADWISE_TRY(of_all_ranks(result ? ok() : Status(result.error())));
+  HEADWISE_TRY(of_all_ranks(result));
   return result;
 }
 

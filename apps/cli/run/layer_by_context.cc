@@ -14,11 +14,6 @@
 namespace headwise::cli {
 namespace {
 
-template <class T>
-Status status_of(const Result<T>& result) {
-  return result ? ok() : Status(result.error());
-}
-
 // (B, L, E) as (B, L, 1, E).
 template <class T>
 TensorView<T, 4> as_one_head(const TensorView<T, 3>& tokens) {
@@ -47,7 +42,7 @@ class LayerTokens {
 
   Result<RunResult> run(Operands<float, 3> in) const {
     auto d_output = read_d_output();
-    HEADWISE_TRY(agreed(group_, status_of(d_output)));
+    HEADWISE_TRY(agreed(group_, d_output));
     const auto own = operands_of(own_rows(Side::queries, in.query),
                                  own_rows(Side::keys, in.key),
                                  own_rows(Side::keys, in.value));
@@ -55,7 +50,7 @@ class LayerTokens {
     in = {};
     const ContextLayerInputs inputs = {own->query, own->key, own->value};
     auto run = context_layer(group_, layer_, call_, inputs);
-    HEADWISE_TRY(of_all_ranks(status_of(run)));
+    HEADWISE_TRY(of_all_ranks(run));
     RunResult result;
     if (of_.training()) {
       auto gradients = differentiate(inputs, *run, *std::move(d_output));
@@ -132,7 +127,7 @@ class LayerTokens {
     whole_d_output = {};
     auto gradients = context_layer_backward(group_, layer_, call_, inputs, run,
                                             d_output->view());
-    HEADWISE_TRY(of_all_ranks(status_of(gradients)));
+    HEADWISE_TRY(of_all_ranks(gradients));
     auto whole =
         operands_of(whole_of(Side::queries, std::move(gradients->query)),
                     whole_of(Side::keys, std::move(gradients->key)),

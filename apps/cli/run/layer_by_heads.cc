@@ -15,11 +15,6 @@
 namespace headwise::cli {
 namespace {
 
-template <class T>
-Status status_of(const Result<T>& result) {
-  return result ? ok() : Status(result.error());
-}
-
 // One call in T: what this rank has of the layer.
 template <class T>
 class LayerHeads {
@@ -35,7 +30,7 @@ class LayerHeads {
   Result<RunResult> forward(const Operands<T, 3>& in) const {
     auto result = shard_.forward(group_, in.query.view(), in.key.view(),
                                  in.value.view(), options_, of_.layer_options);
-    HEADWISE_TRY(of_all_ranks(status_of(result)));
+    HEADWISE_TRY(of_all_ranks(result));
     return collected(*std::move(result), {});
   }
 
@@ -49,18 +44,18 @@ class LayerHeads {
            config.out_proj ? config.embed_dim : shape.Hq * shape.Dv},
           pairs_.extents(shape.Hq));
     });
-    HEADWISE_TRY(agreed(group_, status_of(files)));
+    HEADWISE_TRY(agreed(group_, files));
     const auto d_output = d_output_in<T>(*files);
-    HEADWISE_TRY(agreed(group_, status_of(d_output)));
+    HEADWISE_TRY(agreed(group_, d_output));
     const auto d_attn_weights = pairs_.own_gradient(files->d_attn_weights);
     HEADWISE_TRY(d_attn_weights);
     auto saved = shard_.forward_for_backward(group_, in.query.view(),
                                              in.key.view(), in.value.view(),
                                              options_, of_.layer_options);
-    HEADWISE_TRY(of_all_ranks(status_of(saved)));
+    HEADWISE_TRY(of_all_ranks(saved));
     auto gradients =
         shard_.backward(group_, *saved, d_output->view(), d_attn_weights->view);
-    HEADWISE_TRY(of_all_ranks(status_of(gradients)));
+    HEADWISE_TRY(of_all_ranks(gradients));
     auto by_name = named_on_first(*std::move(gradients));
     HEADWISE_TRY(by_name);
     return collected(std::move(*saved).take_result(), *std::move(by_name));
@@ -84,7 +79,7 @@ class LayerHeads {
       MultiHeadAttentionGradientsOf<T> own) const {
     MultiHeadAttentionParamGradients& of_params = own;
     auto params = shard_.gather(group_, std::move(of_params));
-    HEADWISE_TRY(of_all_ranks(status_of(params)));
+    HEADWISE_TRY(of_all_ranks(params));
     if (group_.rank() != 0) {
       return std::vector<NamedGradient>();
     }
@@ -111,7 +106,7 @@ Result<RunResult> run_layer_by_heads(Communicator& group,
   std::optional<MultiHeadAttention> whole = std::move(layer);
   const auto shard = LayerShard::create(*whole, group.ranks(), group.rank(),
                                         {.training = of.training()});
-  HEADWISE_TRY(agreed(group, status_of(shard)));
+  HEADWISE_TRY(agreed(group, shard));
   whole.reset();
   return with_dtype(of.flags.dtype, [&](auto number) -> Result<RunResult> {
     using T = decltype(number);

@@ -142,7 +142,7 @@ Result<RunResult> run_divided(Communicator& group, MultiHeadAttention layer,
                               Operands<float, 3> in, const ReadyLayer& of) {
   const auto spec =
       AttentionSpec::create(of.tensors, of.options, of.of_heads, "run");
-  HEADWISE_TRY(agreed(group, spec ? ok() : Status(spec.error())));
+  HEADWISE_TRY(agreed(group, spec));
   return run_layer_together(
       group, std::move(layer), std::move(in),
       {of.flags, of.batched, of.options, of.layer_options, *spec,
@@ -154,7 +154,7 @@ Result<RunResult> run_by_ranks(Communicator& group, MultiHeadAttention layer,
                                Operands<float, 3> in, const ReadyLayer& of) {
   // While the layer is whole.
   auto keep_mask = of.add_keep_mask(RunResult());
-  HEADWISE_TRY(agreed(group, keep_mask ? ok() : Status(keep_mask.error())));
+  HEADWISE_TRY(agreed(group, keep_mask));
   auto result =
       of.flags.cache.given()
           ? layer_through_cache_together(group, of.flags, layer, in, of.inputs,
@@ -175,12 +175,12 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
   auto layer =
       work_visibly(group, [&] { return ready_layer(flags, arrays, rotary); });
   if (group != nullptr) {
-    HEADWISE_TRY(agreed(*group, layer ? ok() : Status(layer.error())));
+    HEADWISE_TRY(agreed(*group, layer));
   }
   HEADWISE_TRY(layer);
   auto in = work_visibly(group, [&] { return read_operands<3>(arrays); });
   if (group != nullptr) {
-    HEADWISE_TRY(agreed(*group, in ? ok() : Status(in.error())));
+    HEADWISE_TRY(agreed(*group, in));
   }
   HEADWISE_TRY(in);
   const LayerOptions layer_options = {.positions = rotary.positions()};

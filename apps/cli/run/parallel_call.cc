@@ -38,7 +38,7 @@ class TogetherCall {
   Result<RunResult> run(Operands<T, 4> in) const {
     auto upstream =
         work_visibly(&group_, [this] { return read_upstream_files(); });
-    HEADWISE_TRY(agreed(group_, upstream ? ok() : Status(upstream.error())));
+    HEADWISE_TRY(agreed(group_, upstream));
     const AttentionShape tensors = shape_of(in);
     auto own = operands_of(own_rows_of(Side::queries, in.query),
                            own_rows_of(Side::keys, in.key),
@@ -228,7 +228,7 @@ Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
   const auto division =
       divide(options.flags, {options.spec, options.band, options.keys_in_parts},
              group.ranks());
-  HEADWISE_TRY(of_all_ranks(division ? ok() : Status(division.error())));
+  HEADWISE_TRY(of_all_ranks(division));
   return with_dtype(options.flags.dtype, [&](auto number) -> Result<RunResult> {
     using T = decltype(number);
     auto in_type = narrow<T>(std::move(in));

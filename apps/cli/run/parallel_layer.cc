@@ -31,7 +31,7 @@ Result<RunResult> run_layer_together(Communicator& group,
       of.flags,
       {of.spec, of.band, of.keys_in_parts, needs_all_heads(layer.config(), of)},
       group.ranks());
-  HEADWISE_TRY(of_all_ranks(division ? ok() : Status(division.error())));
+  HEADWISE_TRY(of_all_ranks(division));
   return division->by_heads()
              ? run_layer_by_heads(group, std::move(layer), std::move(in), of,
                                   *division)

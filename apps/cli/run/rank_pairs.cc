@@ -31,7 +31,7 @@ Result<Tensor<float, 4>> RankPairs::collect_weights(
     return collect(own);
   }
   auto mean = mean_of_heads(group_, heads_, extents(1), own.view());
-  HEADWISE_TRY(of_all_ranks(mean ? ok() : Status(mean.error())));
+  HEADWISE_TRY(of_all_ranks(mean));
   return mean;
 }
 

@@ -91,7 +91,7 @@ Result<RunResult> run_operation(const RunFlags& flags, InputArrays arrays,
                       operation_options, rotary);
   });
   if (group != nullptr) {
-    HEADWISE_TRY(agreed(*group, ready ? ok() : Status(ready.error())));
+    HEADWISE_TRY(agreed(*group, ready));
   }
   HEADWISE_TRY(ready);
   const AttentionShape whole = ready->whole;

@@ -1,11 +1,14 @@
 #include "shared_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
 #include "cached_run.h"
+#include "headwise/base/checked_product.h"
 #include "shell/rank_job.h"
 
 namespace headwise::cli {
@@ -13,6 +16,16 @@ namespace {
 
 // Shares end where blocks of keys do.
 constexpr std::size_t kKeyBlock = 128;
+
+// Of longer pages, rounding up could pass the largest number; no machine has
+// the memory.
+constexpr std::size_t kMostPageTokens = std::size_t{1} << 40;
+
+std::size_t rounded_up(std::size_t tokens, std::size_t unit) {
+  return std::max<std::size_t>(tokens / unit + (tokens % unit != 0 ? 1 : 0),
+                               1) *
+         unit;
+}
 
 // With fewer sequences than ranks each sequence is divided among all of them;
 // otherwise the ranks take whole sequences in turn.
@@ -23,27 +36,35 @@ std::size_t share_tokens(const AttentionShape& shape, std::size_t ranks,
     longest = std::max(longest, shape.sequence(b).Lkv);
   }
   const std::size_t unit = std::lcm(kKeyBlock, page_size);
-  const std::size_t parts = shape.B < ranks ? ranks * unit : unit;
-  const std::size_t units =
-      std::max<std::size_t>((longest + parts - 1) / parts, 1);
-  const std::size_t most =
-      std::max<std::size_t>(ContextCacheOptions{}.share_tokens / unit, 1);
-  return (shape.B < ranks ? std::min(units, most) : units) * unit;
+  return shape.B < ranks
+             ? rounded_up(std::min(rounded_up(longest, ranks) / ranks,
+                                   ContextCacheOptions{}.share_tokens),
+                          unit)
+             : rounded_up(longest, unit);
 }
 
 Result<ContextCache> make_cache(const CacheFlags& flags,
                                 const AttentionShape& shape,
                                 const Communicator& group) {
   ContextCacheOptions options = {.rank = cache_options(flags, shape)};
+  if (options.rank.page_size > kMostPageTokens) {
+    return Error::no_memory_for(~std::uint64_t{0});
+  }
   const std::size_t share =
       share_tokens(shape, group.ranks(), options.rank.page_size);
   options.share_tokens = share;
-  std::size_t shares = 0;  // at most, on one rank
+  std::size_t shares = 0;  // at least those of any rank
   for (std::size_t b = 0; b < shape.B; ++b) {
-    const std::size_t all = (shape.sequence(b).Lkv + share - 1) / share;
-    shares += (all + group.ranks() - 1) / group.ranks();
+    const std::size_t length = shape.sequence(b).Lkv;
+    shares += rounded_up(rounded_up(length, share) / share, group.ranks()) /
+              group.ranks();
   }
-  options.rank.max_tokens = std::max<std::size_t>(shares, 1) * share;
+  const auto tokens = checked_product(
+      std::array<std::size_t, 2>{std::max<std::size_t>(shares, 1), share});
+  if (!tokens) {
+    return Error::no_memory_for(~std::uint64_t{0});
+  }
+  options.rank.max_tokens = *tokens;
   return ContextCache::create(options, group.ranks(), group.rank());
 }
 
@@ -53,7 +74,7 @@ Result<SharedSequences> SharedSequences::create(Communicator& group,
                                                 const CacheFlags& flags,
                                                 const AttentionShape& shape) {
   auto cache = make_cache(flags, shape, group);
-  HEADWISE_TRY(agreed(group, cache ? ok() : Status(cache.error())));
+  HEADWISE_TRY(agreed(group, cache));
   SharedSequences made{*std::move(cache)};
   for (std::size_t b = 0; b < shape.B; ++b) {
     const auto id = made.cache.add();

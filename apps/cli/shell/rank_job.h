@@ -37,6 +37,15 @@ Outcome agreed(Communicator& group, const Outcome& own);
 // has the same error, such as a mask that does not fit, unless it is a
 // rank_failure.
 Status of_all_ranks(const Status& status);
+// The same of the error of a result.
+template <class T>
+Status agreed(Communicator& group, const Result<T>& own) {
+  return agreed(group, own ? ok() : Status(own.error()));
+}
+template <class T>
+Status of_all_ranks(const Result<T>& result) {
+  return of_all_ranks(result ? ok() : Status(result.error()));
+}
 // Whether the command ends because of such an error.
 bool failed_together();
 
