@@ -244,6 +244,9 @@ Status ClassifierRun::State::resume(const Checkpoint& checkpoint,
     restore_param(checkpoint, std::string(name), values);
     return ok();
   }));
+  if (ranked_) {
+    ranked_->set_complete();
+  }
   losses_ = checkpoint.records.at(std::string(kLossRecord));
   order_.clear();
   return ok();

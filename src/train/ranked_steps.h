@@ -51,6 +51,8 @@ class RankedSteps {
   Status move(Optimizer& optimizer, const RaggedTokens& next);
   // Every rank gets the whole word table, unless it has it.
   Status complete();
+  // The caller gave every rank the same values of all parameters.
+  void set_complete() { is_complete_ = true; }
 
   // The state of an optimiser of one process from those of the ranks, on rank
   // 0; on the others a state without values.

@@ -82,6 +82,30 @@ TEST_F(RankedRunTest, ItMayBeResumedOnAnotherNumberOfRanks) {
   }
 }
 
+// Steps of its own before leave nothing behind.
+TEST_F(RankedRunTest, ARunThatHasTakenStepsMayBeResumed) {
+  ClassifierRun alone = run(nullptr);
+  take_steps(alone, 2);
+  const Bytes at_half = checkpoint_of(alone, *Communicator::self());
+  const Checkpoint half = read_checkpoint(folder_ / "checkpoint.npz").value();
+  take_steps(alone, alone.total_steps());
+  const Bytes at_end = checkpoint_of(alone, *Communicator::self());
+  for (const bool is_written_first : {true, false}) {
+    on_ranks(2, [&](Communicator& group) {
+      ClassifierRun run = this->run(&group);
+      take_steps(run, 3);
+      ASSERT_TRUE(run.resume(half, "half.npz"));
+      if (is_written_first) {
+        const Bytes bytes = checkpoint_of(run, group);
+        EXPECT_TRUE(group.rank() != 0 || bytes == at_half);
+      }
+      take_steps(run, run.total_steps());
+      const Bytes bytes = checkpoint_of(run, group);
+      EXPECT_TRUE(group.rank() != 0 || bytes == at_end) << is_written_first;
+    });
+  }
+}
+
 TEST_F(RankedRunTest, EveryRankHasTheWholeModel) {
   ClassifierRun alone = run(nullptr);
   take_steps(alone, alone.total_steps());
