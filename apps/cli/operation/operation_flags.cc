@@ -54,8 +54,8 @@ void add_mask_options(const Arguments& masks, OperationFlags& flags) {
       .advanced();
   masks
       .add_choice("--dialect", flags.dialect, dialect_names(),
-                  "read --mask, --key-padding and tensors, and treat rows "
-                  "without a key, as this library does (docs/dialects.md)")
+                  "read masks and give results as this library does "
+                  "(docs/dialects.md)")
       .type_name("NAME");
   masks
       .add_choice("--empty-rows", flags.empty_rows, {"zero", "uniform", "nan"},
