@@ -87,8 +87,8 @@ CASES = (
         floats((2, 2), 9, 9, 1, 0), wholes((1, 1), 1)],
      [((1, 1, 1, 4), [-3, 2, 1, 4])]),
     ("RotaryEmbedding", {"interleaved": 1}, [
-        floats((1, 1, 1, 4), 1, 2, 3, 4), floats((1, 1, 2), 0, 1),
-        floats((1, 1, 2), 1, 0)], [((1, 1, 1, 4), [-2, 1, 3, 4])]),
+        floats((1, 1, 1, 4), 1, 2, 3, 4), floats((1, 1, 2), 0, 0),
+        floats((1, 1, 2), 1, 1)], [((1, 1, 1, 4), [-2, 1, -4, 3])]),
     ("RotaryEmbedding", {"interleaved": 1, "num_heads": 2,
                          "rotary_embedding_dim": 2},
      [floats((1, 1, 6), 1, 2, 3, 4, 5, 6), floats((1, 1, 1), 0),
