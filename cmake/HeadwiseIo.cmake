@@ -48,6 +48,7 @@ target_sources(headwise_io
     include/headwise/interop/array.h
     include/headwise/interop/file_subject.h
     include/headwise/interop/npy.h
+    include/headwise/interop/npy_file.h
     include/headwise/interop/npz.h
     include/headwise/interop/safetensors.h
     include/headwise/interop/sharded_safetensors.h
@@ -212,7 +213,9 @@ target_sources(headwise_io
     src/interop/nested_json_events.cc
     src/interop/new_folder.cc
     src/interop/npy.cc
+    src/interop/npy_file.cc
     src/interop/npy_header.cc
+    src/interop/npy_stream.cc
     src/interop/npz.cc
     src/interop/param_file.cc
     src/interop/params.cc

@@ -46,6 +46,7 @@
 #include "headwise/interop/mask_lint.h"
 #include "headwise/interop/model_heads.h"
 #include "headwise/interop/npy.h"
+#include "headwise/interop/npy_file.h"
 #include "headwise/interop/npz.h"
 #include "headwise/interop/param_inspection.h"
 #include "headwise/interop/params.h"

@@ -111,6 +111,27 @@ Result<std::size_t> InputFile::read(std::span<std::byte> into) {
   return count;
 }
 
+Result<std::size_t> InputFile::read_at(std::size_t offset,
+                                       std::span<std::byte> into) const {
+  std::size_t count = 0;
+  while (count < into.size()) {
+    const ssize_t got =
+        ::pread(descriptor_, into.data() + count, into.size() - count,
+                static_cast<off_t>(offset + count));
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got < 0) {
+      return io_error(subject_, errno);
+    }
+    if (got == 0) {
+      break;
+    }
+    count += static_cast<std::size_t>(got);
+  }
+  return count;
+}
+
 Result<std::vector<std::byte>> InputFile::read_all() {
   constexpr std::size_t kFirstPiece = std::size_t{1} << 16;
   std::vector<std::byte> bytes;

@@ -39,6 +39,10 @@ class InputFile : public ByteSource {
   std::optional<std::size_t> size() const { return size_; }
 
   Result<std::size_t> read(std::span<std::byte> into) override;
+  // The same from byte `offset` of a regular file on; read() continues where it
+  // was.
+  Result<std::size_t> read_at(std::size_t offset,
+                              std::span<std::byte> into) const;
   // Everything there is left.
   Result<std::vector<std::byte>> read_all();
   // The descriptor, which the caller closes from now on.

@@ -1,157 +1,15 @@
 #include "headwise/interop/npy.h"
 
 #include <array>
-#include <cstdint>
-#include <cstring>
 
-#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "interop/element_bytes.h"
-#include "interop/gather.h"
 #include "interop/input_file.h"
 #include "interop/npy_header.h"
 #include "interop/npy_stream.h"
-#include "interop/read_bytes.h"
 
 namespace headwise::inline HEADWISE_ABI {
-namespace {
-
-constexpr std::string_view kMagic("\x93NUMPY", 6);
-constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
-
-// One .npy on its way from a source to an Array.
-class NpyReader {
- public:
-  NpyReader(ByteSource& source, SourceSize size, const FileSubject& subject)
-      : source_(source), size_(size), subject_(subject) {}
-
-  Result<Array> read() {
-    const Result<std::string> text = read_header_text();
-    HEADWISE_TRY(text);
-    Result<NpyHeader> header =
-        parse_npy_header(*text, subject_, taken_ - text->size());
-    HEADWISE_TRY(header);
-    const std::size_t promised = header->data_bytes;
-    if (size_.bytes && *size_.bytes - taken_ != promised) {
-      return wrong_size(*header, *size_.bytes - taken_);
-    }
-    Array array{header->dtype, std::move(header->shape), {}};
-    header->shape = array.shape;
-    HEADWISE_TRY(read_data(*header, array.data));
-    to_native(*header, array);
-    return array;
-  }
-
- private:
-  // Exactly `bytes`, or an error at the end of the file.
-  Status read_all(std::span<std::byte> bytes, const char* given) {
-    const Result<std::size_t> got = source_.read(bytes);
-    HEADWISE_TRY(got);
-    taken_ += *got;
-    if (*got != bytes.size()) {
-      return subject_.bad_data(given, {}, taken_);
-    }
-    return ok();
-  }
-
-  // Little endian on every machine.
-  Result<std::size_t> read_number(std::size_t bytes) {
-    std::array<std::byte, 4> digits{};
-    const std::span<std::byte> used = std::span(digits).first(bytes);
-    HEADWISE_TRY(read_all(used, "is not a .npy file: it ends"));
-    std::size_t number = 0;
-    for (std::size_t i = bytes; i-- > 0;) {
-      number = number << 8 | std::to_integer<std::size_t>(digits[i]);
-    }
-    return number;
-  }
-
-  Result<std::string> read_header_text() {
-    std::array<std::byte, 8> start{};
-    HEADWISE_TRY(read_all(start, "is not a .npy file: it ends"));
-    if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
-      return subject_.bad_data("is not a .npy file",
-                               "\\x93NUMPY at its beginning");
-    }
-    const int major = std::to_integer<int>(start[6]);
-    const int minor = std::to_integer<int>(start[7]);
-    if (major < 1 || major > 3 || minor != 0) {
-      return subject_.error(ErrorCode::unsupported,
-                            "has version " + std::to_string(major) + "." +
-                                std::to_string(minor) + " of the .npy format",
-                            "1.0, 2.0 or 3.0");
-    }
-    const Result<std::size_t> length = read_number(major == 1 ? 2 : 4);
-    HEADWISE_TRY(length);
-    if (*length > kMaxHeaderBytes) {
-      return subject_.bad_data(
-          "has a header of " + std::to_string(*length) + " bytes",
-          "at most " + std::to_string(kMaxHeaderBytes));
-    }
-    std::string text(*length, ' ');
-    HEADWISE_TRY(read_all(std::as_writable_bytes(std::span(text)),
-                          "ends in its header"));
-    return text;
-  }
-
-  Status read_data(const NpyHeader& header, AlignedBytes& data) {
-    Result<AlignedBytes> read =
-        read_bytes(source_, header.data_bytes, size_.certain);
-    HEADWISE_TRY(read);
-    if (read->size() != header.data_bytes) {
-      return wrong_size(header, read->size());
-    }
-    data = *std::move(read);
-    std::array<std::byte, 1> beyond{};
-    const Result<std::size_t> got = source_.read(beyond);
-    HEADWISE_TRY(got);
-    return *got == 0 ? ok() : wrong_size(header, {});
-  }
-
-  // `there`: nothing where there are too many to count.
-  Error wrong_size(const NpyHeader& header,
-                   std::optional<std::size_t> there) const {
-    return subject_.bad_data(
-        there ? "has " + std::to_string(*there) + " bytes of data"
-              : "has too many bytes of data",
-        std::to_string(header.data_bytes) + " for " + shape_text(header.shape) +
-            " " + std::string(name_of(header.dtype)) + " in its header");
-  }
-
-  static void to_native(const NpyHeader& header, Array& array) {
-    const std::size_t item = size_of(array.dtype);
-    if (header.other_byte_order) {
-      reverse_elements(array.data, item);
-    }
-    if (array.dtype == DType::boolean) {
-      normalize_booleans(array.data);
-    }
-    if (header.fortran_order && array.shape.size() > 1) {
-      std::vector<std::ptrdiff_t> strides;
-      std::ptrdiff_t step = 1;
-      for (const std::size_t extent : array.shape) {
-        strides.push_back(step);
-        step *= static_cast<std::ptrdiff_t>(extent);
-      }
-      AlignedBytes in_c_order(array.data.size());
-      gather(array.data.data(), item, array.shape, strides, in_c_order.data());
-      array.data = std::move(in_c_order);
-    }
-  }
-
-  ByteSource& source_;
-  SourceSize size_;
-  const FileSubject& subject_;
-  std::size_t taken_ = 0;  // by the header
-};
-
-}  // namespace
-
-Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
-                              const FileSubject& subject) {
-  return NpyReader(source, size, subject).read();
-}
 
 Result<Array> read_npy(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<Array> {

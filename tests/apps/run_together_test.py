@@ -4,12 +4,14 @@
 
 Needs mpirun and a command that was built with MPI, as HEADWISE_MPIRUN says.
 """
+import math
 import os
 import random
 import subprocess
 import unittest
 
 import cli_case
+import params_case
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, SECONDS, USAGE
 from run_case import RunCase
 from together_case import ENVIRONMENT, MPIRUN, said_in
@@ -108,6 +110,29 @@ class TogetherTest(CallCase):
         self.assert_same_files(
             2, "run", "--query", "q.npy", "--key", "k.npy", "--value", "v.npy",
             "--offsets", "offsets.npy", "--causal", "--threads", "1")
+
+    def test_rows_of_files_of_every_layout(self):
+        """Each process reads its rows: one after another, or of each head."""
+        files = ("run", "--query", "q.npy", "--key", "k.npy", "--value", "v.npy",
+                 "--threads", "1", "--causal")
+        sizes = (("q", H, D), ("k", HKV, D), ("v", HKV, DV))
+        for name, heads, size in sizes:
+            self.put_random(f"{name}.npy", 2, 500, heads, size)
+        self.assert_same_files(3, *files, layout=("--layout", "blhd"))
+        for name, heads, size in sizes:
+            self.put_random(f"{name}.npy", heads, 900, size)
+        self.assert_same_files(2, *files)
+        for name, heads, size in sizes:
+            self.put_random_tensor(f"{name}.safetensors", heads, 900, size)
+        self.assert_same_files(2, *(file.replace(".npy", ".safetensors")
+                                    for file in files))
+
+    def put_random_tensor(self, name, *shape):
+        self.put_random(name, *shape)
+        path = self.folder / name
+        values = path.read_bytes()[-4 * math.prod(shape):]
+        path.write_bytes(params_case.safetensors_bytes(
+            {"x": ("float32", shape, values)}))
 
     def test_gradients(self):
         call = self.call("--causal", "--d-output", "do.npy", query=(1, H, 820, D),

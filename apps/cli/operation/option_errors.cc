@@ -7,11 +7,11 @@
 #include <array>
 #include <utility>
 
-#include "headwise/interop/file_subject.h"
 #include "headwise/interop/npy.h"
 #include "headwise/interop/safetensors.h"
 #include "shell/error_of_option.h"
 #include "shell/outcome.h"
+#include "tensor_name.h"
 
 namespace headwise::cli {
 
@@ -110,27 +110,12 @@ Error in_option_words(const Error& error, const OperationFlags& flags) {
 
 namespace {
 
-// "--d-output" -> "d_output"
-std::string tensor_name(std::string_view option) {
-  std::string name(option.substr(option.find_first_not_of('-')));
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
-// The only tensor of the file, or the one with the option's name.
 Result<Array> read_tensor_of(std::string_view option, const std::string& path) {
   const auto file = open_safetensors(path);
   HEADWISE_TRY(file);
-  const std::string name = tensor_name(option);
-  if (file->tensors().size() == 1) {
-    return file->array(file->tensors().begin()->first);
-  }
-  if (!file->tensors().contains(name)) {
-    return FileSubject{.operation = "open_safetensors", .file = path}.bad_data(
-        fmt::format("has {} tensors", file->tensors().size()),
-        fmt::format("one tensor, or one of them with the name {}", name));
-  }
-  return file->array(name);
+  const auto name = name_of_tensor(*file, option, path);
+  HEADWISE_TRY(name);
+  return file->array(*name);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "headwise/distribute/heads_backward.h"
 #include "operation/number_type.h"
 #include "operation_gradients.h"
+#include "own_rows.h"
 #include "parallel_plan.h"
 #include "rank_pairs.h"
 #include "rank_results.h"
@@ -39,15 +40,9 @@ class TogetherCall {
     auto upstream =
         work_visibly(&group_, [this] { return read_upstream_files(); });
     HEADWISE_TRY(agreed(group_, upstream));
-    const AttentionShape tensors = shape_of(in);
-    auto own = operands_of(own_rows_of(Side::queries, in.query),
-                           own_rows_of(Side::keys, in.key),
-                           own_rows_of(Side::keys, in.value));
+    const AttentionShape& tensors = of_.tensors;
+    const auto own = own_operands(std::move(in));
     HEADWISE_TRY(own);
-    in = {};
-    auto d_output = own_rows_of(Side::queries, upstream->d_output);
-    HEADWISE_TRY(d_output);
-    upstream->d_output = {};
     const std::size_t rows = rows_.count(Side::queries, group_.rank());
     auto output = Tensor<T, 4>::create_unset({1, rows, shape_.Hq, shape_.Dv});
     auto lse = Tensor<float, 3>::create_unset({1, shape_.Hq, rows});
@@ -70,9 +65,10 @@ class TogetherCall {
     if (!of_.flags.d_output.empty()) {
       const auto d_attn_weights = pairs_.own_gradient(upstream->d_attn_weights);
       HEADWISE_TRY(d_attn_weights);
-      auto found = gradients(tensors, *own,
-                             {own->query, own->key, own->value, *output,
-                              *softmax_rows, *d_output, d_attn_weights->view});
+      auto found =
+          gradients(tensors, *own,
+                    {own->query, own->key, own->value, *output, *softmax_rows,
+                     upstream->d_output, d_attn_weights->view});
       HEADWISE_TRY(found);
       result.gradients = *std::move(found);
     }
@@ -92,19 +88,36 @@ class TogetherCall {
   }
 
  private:
-  AttentionShape shape_of(const Operands<T, 4>& in) const {
-    return attention_shape(as_extents(in.query.view(), heads_first_).extents(),
-                           as_extents(in.key.view(), heads_first_).extents(),
-                           as_extents(in.value.view(), heads_first_).extents())
-        .value();  // checked before
+  Result<Operands<T, 4>> own_operands(Operands<T, 4> whole) const {
+    if (of_.files == nullptr) {
+      return operands_of(own_rows_of(Side::queries, whole.query),
+                         own_rows_of(Side::keys, whole.key),
+                         own_rows_of(Side::keys, whole.value));
+    }
+    auto own = work_visibly(&group_, [this] {
+      return operands_of(read_rows(Side::queries, of_.files->query),
+                         read_rows(Side::keys, of_.files->key),
+                         read_rows(Side::keys, of_.files->value));
+    });
+    HEADWISE_TRY(agreed(group_, own));
+    return own;
   }
 
-  // Of a tensor in the layout of the files; none of none.
+  // Of a tensor in the layout of the files.
   Result<Tensor<T, 4>> own_rows_of(Side side, const Tensor<T, 4>& whole) const {
     return rows_.own<T>(side, as_extents(whole.view(), heads_first_));
   }
 
-  // --d-output and --d-attn-weights, whole; empty where they are not given.
+  Result<Tensor<T, 4>> read_rows(Side side, const TensorFile& file) const {
+    const auto rows = read_own_rows(rows_, side, file, heads_first_);
+    HEADWISE_TRY(rows);
+    auto wide = to_float<4>(*rows, "run", file.option());
+    HEADWISE_TRY(wide);
+    return narrow<T>(*std::move(wide));
+  }
+
+  // The rank's rows of --d-output, and --d-attn-weights, whole; empty where
+  // they are not given.
   struct Upstream {
     Tensor<T, 4> d_output;
     Tensor<float, 4> d_attn_weights;
@@ -115,15 +128,15 @@ class TogetherCall {
     }
     const Extents<4> extents =
         whole_extents(Side::queries, shape_.Hq, shape_.Dv);
-    auto files =
-        read_upstream(of_.flags, of_.batched, {extents.begin(), extents.end()},
-                      pairs_.extents(shape_.Hq));
-    HEADWISE_TRY(files);
-    auto wide = to_float<4>(files->d_output, "run", "--d-output");
-    HEADWISE_TRY(wide);
-    auto d_output = narrow<T>(*std::move(wide));
+    const auto file =
+        open_d_output(of_.flags, of_.batched, {extents.begin(), extents.end()});
+    HEADWISE_TRY(file);
+    auto d_output = read_rows(Side::queries, *file);
     HEADWISE_TRY(d_output);
-    return Upstream{*std::move(d_output), std::move(files->d_attn_weights)};
+    auto d_attn_weights =
+        read_d_attn_weights(of_.flags, of_.batched, pairs_.extents(shape_.Hq));
+    HEADWISE_TRY(d_attn_weights);
+    return Upstream{*std::move(d_output), *std::move(d_attn_weights)};
   }
 
   Extents<4> whole_extents(Side side, std::size_t heads,

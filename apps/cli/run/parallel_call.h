@@ -24,11 +24,14 @@ struct TogetherOptions {
   KeyBand band;
   bool keys_in_parts;  // whether keys may come in parts
   std::function<Status(const QueriesAndKeys& gradients)> rotate_back;
+  const AttentionShape& tensors;
+  const InputFiles* files;  // null: every rank has the whole tensors
 };
 
-// All ranks call it with the same tensors, in the layout of the files. Rank 0
-// gets the results, the others empty ones. Errors: those of plan_shards(), of
-// the forward and backward pass by context or by heads, and of --d-output.
+// All ranks call it with the same tensors, in the layout of the files, or with
+// empty ones: each then reads its rows of the files. Rank 0 gets the results,
+// the others empty ones. Errors: those of plan_shards(), of the forward and
+// backward pass by context or by heads, and of --d-output.
 Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
                                   const TogetherOptions& options);
 

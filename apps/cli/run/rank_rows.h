@@ -52,6 +52,8 @@ class RankRows {
     return rows;
   }
 
+  std::size_t own_count(Side side) const { return count(side, group_.rank()); }
+
   // The rows of this rank, (1, rows, H, D), of a tensor (B, L, H, D). Errors:
   // out_of_memory.
   template <class T>
@@ -66,6 +68,20 @@ class RankRows {
                    copy_row<T>({whole, b, row}, {rows, 0, n});
                  });
     return own;
+  }
+
+  // Calls visit(batch, first, count, n) for rows of a tensor (B, L, H, D) that
+  // follow one another and are the n-th and following ones of this rank. Ends
+  // with an error of visit().
+  template <class Visit>
+  Status for_each_own_piece(Side side, const Visit& visit) const {
+    std::size_t n = 0;
+    for (const TokenPiece& piece : pieces(side, group_.rank())) {
+      const RowPlace place = place_of(side, piece);
+      HEADWISE_TRY(visit(place.batch, place.first, piece.range.tokens, n));
+      n += piece.range.tokens;
+    }
+    return ok();
   }
 
   // by_rows(tensor) views a tensor as (B, L, H, D); extents_of(rank) are those
@@ -106,18 +122,26 @@ class RankRows {
     return side == Side::queries ? share.queries : share.keys;
   }
 
+  struct RowPlace {
+    std::size_t batch;
+    std::size_t first;
+  };
+  RowPlace place_of(Side side, const TokenPiece& piece) const {
+    const SequencePlace place = shape_.sequence(piece.sequence);
+    const std::size_t first =
+        side == Side::queries ? place.first_query : place.first_key;
+    return {place.batch, first + piece.range.first};
+  }
+
   // Calls visit(batch, row, n) for the n-th row of a rank, which is a row of
   // the whole tensors.
   template <class Visit>
   void for_each_row(Side side, std::size_t rank, const Visit& visit) const {
     std::size_t n = 0;
     for (const TokenPiece& piece : pieces(side, rank)) {
-      const SequencePlace place = shape_.sequence(piece.sequence);
-      const std::size_t first =
-          side == Side::queries ? place.first_query : place.first_key;
-      for (std::size_t row = piece.range.first; row < piece.range.end();
-           ++row) {
-        visit(place.batch, first + row, n++);
+      const RowPlace place = place_of(side, piece);
+      for (std::size_t row = 0; row < piece.range.tokens; ++row) {
+        visit(place.batch, place.first + row, n++);
       }
     }
   }

@@ -59,6 +59,13 @@ Result<Rotation> rotation_of(const RotaryInputs& inputs,
   return rotation;
 }
 
+// (B, L, H, D), whatever the layout of the file.
+Extents<4> extents_of(const Array& array, bool heads_first) {
+  const auto& shape = array.shape;
+  return heads_first ? Extents<4>{shape[0], shape[2], shape[1], shape[3]}
+                     : Extents<4>{shape[0], shape[1], shape[2], shape[3]};
+}
+
 void round_all(const std::string& dtype, Operands<float, 4>& operands) {
   for (auto* tensor : {&operands.query, &operands.key, &operands.value}) {
     round_to(dtype, tensor->elements());
@@ -73,17 +80,17 @@ Result<ReadyCall> make_ready(const RunFlags& flags, InputArrays arrays,
                              const OperationOptions& operation_options,
                              const RotaryInputs& rotary) {
   HEADWISE_TRY(check_inputs(flags, arrays));
-  auto in = read_operands<4>(arrays);
+  auto in = arrays.files ? Operands<float, 4>() : read_operands<4>(arrays);
   HEADWISE_TRY(in);
   round_all(flags.dtype, *in);
   const bool heads_first = flags.heads_first();
-  const auto q = as_extents(in->query.view(), heads_first);
-  const auto k = as_extents(in->key.view(), heads_first);
-  const auto v = as_extents(in->value.view(), heads_first);
+  const Extents<4> q = extents_of(arrays.query, heads_first);
+  const Extents<4> k = extents_of(arrays.key, heads_first);
+  const Extents<4> v = extents_of(arrays.value, heads_first);
   if (options.offsets.ragged()) {
-    HEADWISE_TRY(options.offsets.check(q.extent(1), k.extent(1), "run"));
+    HEADWISE_TRY(options.offsets.check(q[1], k[1], "run"));
   }
-  const auto tensors = attention_shape(q.extents(), k.extents(), v.extents());
+  const auto tensors = attention_shape(q, k, v);
   HEADWISE_TRY(tensors);
   AttentionShape whole = *tensors;
   whole.Lkv += past.length();
@@ -93,11 +100,13 @@ Result<ReadyCall> make_ready(const RunFlags& flags, InputArrays arrays,
   auto rotation =
       rotation_of(rotary, *spec, *tensors, options.query_start, past);
   HEADWISE_TRY(rotation);
-  HEADWISE_TRY(rotation->rotate({q, k}));
+  HEADWISE_TRY(rotation->rotate({as_extents(in->query.view(), heads_first),
+                                 as_extents(in->key.view(), heads_first)}));
   round_all(flags.dtype, *in);  // what was rotated
   auto joined = past.joined(flags, *std::move(in));
   HEADWISE_TRY(joined);
-  return ReadyCall{*std::move(joined), whole, *spec, *std::move(rotation)};
+  return ReadyCall{*std::move(joined), whole, *spec, *std::move(rotation),
+                   std::move(arrays.files)};
 }
 
 }  // namespace headwise::cli

@@ -42,10 +42,11 @@ struct Rotation {
 };
 
 struct ReadyCall {
-  Operands<float, 4> in;
-  AttentionShape whole;  // of the tensors, past keys included
+  Operands<float, 4> in;  // empty with `files`
+  AttentionShape whole;   // of the tensors, past keys included
   AttentionSpec spec;
   Rotation rotation;
+  std::optional<InputFiles> files;  // of which each rank reads its rows
 };
 
 // Frees the arrays, which are as large as the tensors. Errors: those of the

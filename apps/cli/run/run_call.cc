@@ -68,7 +68,9 @@ Result<RunResult> attend_by_ranks(Communicator& group, const RunFlags& flags,
       keys_in_parts(ready.whole, options, operation_options),
       [&ready](const QueriesAndKeys& gradients) {
         return ready.rotation.rotate_back(gradients);
-      }};
+      },
+      ready.whole,
+      ready.files ? &*ready.files : nullptr};
   const auto attend = [&](Operands<float, 4> in) {
     return attend_together(group, std::move(in), together);
   };

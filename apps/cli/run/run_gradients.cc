@@ -13,21 +13,33 @@
 namespace headwise::cli {
 namespace {
 
+Status check_shape_of(std::string_view option,
+                      const std::vector<std::size_t>& given, bool batched,
+                      std::vector<std::size_t> expected, std::string_view of) {
+  if (!batched) {
+    expected.erase(expected.begin());
+  }
+  return given == expected
+             ? ok()
+             : Status(option_error(
+                   option,
+                   fmt::format("has shape ({})", fmt::join(given, ", ")),
+                   fmt::format("that of {}, ({})", of,
+                               fmt::join(expected, ", ")),
+                   ErrorCode::shape_mismatch));
+}
+
+constexpr std::string_view kDOutput = "--d-output";
+constexpr std::string_view kOfOutput = "the output";
+
 Result<Array> read_upstream_file(std::string_view option,
                                  const std::string& path, bool batched,
                                  std::vector<std::size_t> expected,
                                  std::string_view of) {
   auto array = read_file_of(option, path);
   HEADWISE_TRY(array);
-  if (!batched) {
-    expected.erase(expected.begin());
-  }
-  if (array->shape != expected) {
-    return option_error(
-        option, fmt::format("has shape ({})", fmt::join(array->shape, ", ")),
-        fmt::format("that of {}, ({})", of, fmt::join(expected, ", ")),
-        ErrorCode::shape_mismatch);
-  }
+  HEADWISE_TRY(
+      check_shape_of(option, array->shape, batched, std::move(expected), of));
   if (!batched) {
     array->shape.insert(array->shape.begin(), 1);
   }
@@ -40,12 +52,30 @@ Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
                                     std::vector<std::size_t> output,
                                     const Extents<4>& attn_weights) {
   UpstreamFiles upstream;
-  auto d_output = read_upstream_file("--d-output", flags.d_output, batched,
-                                     std::move(output), "the output");
+  auto d_output = read_upstream_file(kDOutput, flags.d_output, batched,
+                                     std::move(output), kOfOutput);
   HEADWISE_TRY(d_output);
   upstream.d_output = *std::move(d_output);
+  auto d_attn_weights = read_d_attn_weights(flags, batched, attn_weights);
+  HEADWISE_TRY(d_attn_weights);
+  upstream.d_attn_weights = *std::move(d_attn_weights);
+  return upstream;
+}
+
+Result<TensorFile> open_d_output(const RunFlags& flags, bool batched,
+                                 std::vector<std::size_t> output) {
+  auto file = TensorFile::open(kDOutput, flags.d_output);
+  HEADWISE_TRY(file);
+  HEADWISE_TRY(check_shape_of(kDOutput, file->shape(), batched,
+                              std::move(output), kOfOutput));
+  return file;
+}
+
+Result<Tensor<float, 4>> read_d_attn_weights(const RunFlags& flags,
+                                             bool batched,
+                                             const Extents<4>& attn_weights) {
   if (flags.d_attn_weights.empty()) {
-    return upstream;
+    return Tensor<float, 4>();
   }
   const auto [B, heads, Lq, Lkv] = attn_weights;
   const bool mean = flags.weights_form() == "mean";
@@ -57,10 +87,7 @@ Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
   if (mean) {
     array->shape.insert(array->shape.begin() + 1, 1);
   }
-  auto d_attn_weights = to_float<4>(*array, "run", "--d-attn-weights");
-  HEADWISE_TRY(d_attn_weights);
-  upstream.d_attn_weights = *std::move(d_attn_weights);
-  return upstream;
+  return to_float<4>(*array, "run", "--d-attn-weights");
 }
 
 Result<BiasGradient> make_bias_gradient(const Bias& bias) {

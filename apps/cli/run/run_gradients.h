@@ -10,6 +10,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/module/multi_head_attention.h"
+#include "operation/tensor_file.h"
 #include "run_call.h"
 
 namespace headwise::cli {
@@ -30,6 +31,14 @@ struct UpstreamFiles {
 Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
                                     std::vector<std::size_t> output,
                                     const Extents<4>& attn_weights);
+
+// Their parts. --d-output is read by whoever needs some of it; no
+// --d-attn-weights is an empty tensor.
+Result<TensorFile> open_d_output(const RunFlags& flags, bool batched,
+                                 std::vector<std::size_t> output);
+Result<Tensor<float, 4>> read_d_attn_weights(const RunFlags& flags,
+                                             bool batched,
+                                             const Extents<4>& attn_weights);
 
 // The tensor under its name, without the axis B where `batched` is false.
 template <std::size_t Rank>

@@ -65,21 +65,51 @@ bool shares_rows(const RunFlags& flags) {
   return flags.ragged() && flags.operation.query_offsets.empty();
 }
 
-}  // namespace
+// Of a call that each rank computes from its own rows: those of a layer, a
+// cache and a rotation come from whole tensors.
+bool ranks_read_rows(const RunFlags& flags) {
+  return flags.parallel.given() && !flags.is_layer() && !flags.cache.given() &&
+         flags.past_key.empty() && flags.present_dir.empty() &&
+         flags.rotary.asked_for().empty();
+}
 
-Result<InputArrays> read_inputs(const RunFlags& flags) {
+Result<InputArrays> read_whole(const RunFlags& flags) {
   auto query = read_file_of("--query", flags.query);
   HEADWISE_TRY(query);
   auto key = read_file_of("--key", flags.key);
   HEADWISE_TRY(key);
   auto value = read_file_of("--value", flags.value);
   HEADWISE_TRY(value);
+  return InputArrays{*std::move(query), *std::move(key), *std::move(value)};
+}
+
+Result<InputArrays> open_inputs(const RunFlags& flags) {
+  auto query = TensorFile::open("--query", flags.query);
+  HEADWISE_TRY(query);
+  auto key = TensorFile::open("--key", flags.key);
+  HEADWISE_TRY(key);
+  auto value = TensorFile::open("--value", flags.value);
+  HEADWISE_TRY(value);
+  const auto header = [](const TensorFile& file) {
+    return Array{file.dtype(), file.shape(), {}};
+  };
+  InputArrays arrays{header(*query), header(*key), header(*value)};
+  arrays.files =
+      InputFiles{*std::move(query), *std::move(key), *std::move(value)};
+  return arrays;
+}
+
+}  // namespace
+
+Result<InputArrays> read_inputs(const RunFlags& flags) {
+  auto arrays = ranks_read_rows(flags) ? open_inputs(flags) : read_whole(flags);
+  HEADWISE_TRY(arrays);
   const std::size_t batched_rank = flags.is_layer() ? 3 : 4;
-  const std::size_t rank = query->shape.size();
+  const std::size_t rank = arrays->query.shape.size();
   const bool batched = rank == batched_rank && !flags.ragged();
-  for (const auto& [name, array] : {std::pair{"--query", &*query},
-                                    {"--key", &*key},
-                                    {"--value", &*value}}) {
+  for (const auto& [name, array] : {std::pair{"--query", &arrays->query},
+                                    {"--key", &arrays->key},
+                                    {"--value", &arrays->value}}) {
     if (array->shape.size() != rank || (!batched && rank + 1 != batched_rank)) {
       return Error{
           ErrorCode::shape_mismatch,
@@ -95,8 +125,8 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
       array->shape.insert(array->shape.begin(), 1);
     }
   }
-  return InputArrays{*std::move(query), *std::move(key), *std::move(value),
-                     batched};
+  arrays->batched = batched;
+  return arrays;
 }
 
 Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {

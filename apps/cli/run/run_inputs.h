@@ -2,12 +2,21 @@
 // together, in the axes of the files: the library would speak of its own.
 #pragma once
 
+#include <optional>
+
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "headwise/module/multi_head_attention.h"
+#include "operation/tensor_file.h"
 #include "run_flags.h"
 
 namespace headwise::cli {
+
+struct InputFiles {
+  TensorFile query;
+  TensorFile key;
+  TensorFile value;
+};
 
 // An axis B of extent 1 stands first where the files have none.
 struct InputArrays {
@@ -15,6 +24,8 @@ struct InputArrays {
   Array key;
   Array value;
   bool batched = true;  // whether the files have an axis B
+  // Given if each rank reads its own rows: the arrays then have no elements.
+  std::optional<InputFiles> files{};
 };
 
 // Errors: those of the files, shape_mismatch for ranks.

@@ -101,6 +101,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s:은/는} 레이아웃 {0}에 맞지 않습니다: {*1}"},
     {"dtype, shape and data_offsets", "dtype, shape, data_offsets 중 하나"},
     {"elements of a type that is not read", "읽지 않는 자료형의 원소"},
+    {"ends before the elements that are read",
+     "{s:이/가} 읽을 원소보다 먼저 끝납니다"},
     {"ends in its header", "{s:이/가} 헤더에서 끝납니다"},
     {"ends in {}", "{s:이/가} {*0}에서 끝납니다"},
     {"fits no layout", "{s:은/는} 어느 레이아웃에도 맞지 않습니다"},

@@ -1,0 +1,40 @@
+// The tensor of an option in its file, for processes that need some of it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "headwise/base/dtype.h"
+#include "headwise/base/result.h"
+#include "headwise/interop/npy_file.h"
+#include "headwise/interop/safetensors.h"
+
+namespace headwise::cli {
+
+class TensorFile {
+ public:
+  // The file that read_file_of() reads, with its errors.
+  static Result<TensorFile> open(std::string_view option,
+                                 const std::string& path);
+
+  const std::string& option() const { return option_; }
+  DType dtype() const;
+  std::vector<std::size_t> shape() const;
+  // As NpyFile::read(). Errors: likewise, which begin with the option.
+  Status read(std::size_t first, std::span<std::byte> elements) const;
+
+ private:
+  using Source = std::variant<NpyFile, SafetensorsTensor>;
+  TensorFile(std::string_view option, Source source)
+      : option_(option), source_(std::move(source)) {}
+
+  std::string option_;
+  Source source_;
+};
+
+}  // namespace headwise::cli
