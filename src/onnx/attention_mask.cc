@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "base/check.h"
@@ -12,11 +13,11 @@ namespace {
 
 using In = AttentionInput;
 
-// The elements of rows of `given` columns, as rows of `wanted`.
+// The elements of rows of `given` columns, which may be none, as rows of
+// `wanted`.
 template <class T>
-std::vector<T> padded(const std::vector<T>& from, std::size_t given,
-                      std::size_t wanted, T beyond) {
-  const std::size_t rows = given == 0 ? 0 : from.size() / given;
+std::vector<T> padded(const std::vector<T>& from, std::size_t rows,
+                      std::size_t given, std::size_t wanted, T beyond) {
   std::vector<T> result(rows * wanted, beyond);
   for (std::size_t row = 0; row < rows; ++row) {
     std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(row * given), given,
@@ -57,16 +58,18 @@ Result<std::optional<OnnxAttentionMask>> OnnxAttentionMask::create(
   if (pads) {
     mask.extents[3] = scores[3];
   }
+  const std::size_t rows = element_count(std::span(mask.extents).first(3));
   if (given.dtype == DType::boolean) {
     std::vector<std::uint8_t> held(element_count(given.shape));
     std::ranges::transform(given.data, held.begin(), [](std::byte byte) {
       return static_cast<std::uint8_t>(byte);
     });
-    mask.booleans =
-        padded<std::uint8_t>(held, columns, mask.extents[3], std::uint8_t{0});
+    mask.booleans = padded<std::uint8_t>(held, rows, columns, mask.extents[3],
+                                         std::uint8_t{0});
   } else {
-    mask.numbers = padded<double>(doubles_of(given), columns, mask.extents[3],
-                                  -std::numeric_limits<double>::infinity());
+    mask.numbers =
+        padded<double>(doubles_of(given), rows, columns, mask.extents[3],
+                       -std::numeric_limits<double>::infinity());
   }
   return std::optional(std::move(mask));
 }

@@ -249,6 +249,22 @@ class DataTest(OnnxCase):
         _, got = read_npy(self.folder / "out/output_0.npy")
         self.assertAlmostEqual(got[0], want, delta=1e-6)
 
+    def test_a_mask_without_columns_hides_every_key(self):
+        rows = 3000  # so many that a read beyond the mask leaves its pages
+        for kind in (onnx.FLOAT, onnx.FLOAT16):
+            self.put_data(**{
+                f"input_{n}__pb": onnx.tensor(
+                    "QKV"[n], (1, 1, rows, 2), numbers((rows, 2), n), kind)
+                for n in range(3)})
+            for mask in (onnx.tensor("held", (rows, 0), kind=kind),
+                         onnx.tensor("held", (rows, 0), kind=onnx.BOOL)):
+                self.put_model(attention_model(
+                    ("Q", "K", "V", "held"), opset=24, kind=kind,
+                    initializers=[mask]))
+                self.onnx_run("--out", "out")
+                _, got = read_npy(self.folder / "out/output_0.npy")
+                self.assertEqual(set(got), {0.0})
+
     def test_bfloat16_comes_from_float32_and_goes_to_it(self):
         self.put_model(attention_model(kind=onnx.BFLOAT16))
         self.put_data(input_0__npy=npy_bytes(Q, numbers(Q)),
