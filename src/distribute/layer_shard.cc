@@ -1,6 +1,7 @@
 #include "headwise/distribute/layer_shard.h"
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/check.h"
@@ -244,6 +245,7 @@ class ShardForward {
          *std::move(lse), of_own_heads(run->result.scores, *spec)},
         nullptr};
     if (call.for_backward) {
+      HEADWISE_TRY(round_output(run->result.output, executor));
       done.saved.reset(new detail::SavedShard{
           &shard_, *std::move(inputs), std::move(own->options), *std::move(run),
           *std::move(merged)});
@@ -257,6 +259,21 @@ class ShardForward {
                                        std::size_t axis,
                                        const Tensor<float, Rank>& own) const {
     return PartGathering<Rank>(group_, ranges, axis).to_all(own);
+  }
+
+  // Without a w_o the backward pass begins with the output as it is returned
+  // (docs/arithmetic.md, "16-bit tensors").
+  Status round_output(Tensor<float, 3>& own, const Executor& executor) const {
+    if constexpr (!std::is_same_v<T, float>) {
+      if (!parts_.w_o) {
+        const auto narrowed = narrow<T>(std::move(own), executor);
+        HEADWISE_TRY(narrowed);
+        auto rounded = widen(narrowed->view(), executor);
+        HEADWISE_TRY(rounded);
+        own = *std::move(rounded);
+      }
+    }
+    return ok();
   }
 
   // Without a w_o `merged` itself, of which the backward pass needs a copy.

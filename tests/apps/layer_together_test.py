@@ -126,6 +126,15 @@ class LayerTogetherTest(LayerTogetherCase):
         self.put_random("sinks.npy", HEADS)
         self.assert_same_files(4, *call, scheme="context")
 
+    def test_16_bits_without_an_output_projection(self):
+        call = self.layer("--causal", "--d-output", "do.npy", "--dtype", "float16")
+        for name in ("weight", "bias"):
+            (self.folder / f"layer/w_o.{name}.npy").unlink()
+        self.put_random("do.npy", 2, 9, HEADS * D)
+        for scheme in ("heads", "context"):
+            with self.subTest(scheme=scheme):
+                self.assert_same_files(2, *call, scheme=scheme)
+
     def test_a_ragged_batch_by_context(self):
         call = self.layer("--offsets", "offsets.npy", "--causal", "--d-output", "do.npy")
         self.put("offsets.npy", 4, descr="<i8", values=(0, 20, 20, 900))

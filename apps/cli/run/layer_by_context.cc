@@ -51,6 +51,8 @@ class LayerTokens {
     const ContextLayerInputs inputs = {own->query, own->key, own->value};
     auto run = context_layer(group_, layer_, call_, inputs);
     HEADWISE_TRY(of_all_ranks(run));
+    // Without a w_o the backward pass begins with the output as it is written.
+    round_to(of_.flags.dtype, run->result.output.elements());
     RunResult result;
     if (of_.training()) {
       auto gradients = differentiate(inputs, *run, *std::move(d_output));

@@ -11,7 +11,8 @@
 //
 // Every rank has the whole layer. It keeps its own tokens only, so inputs,
 // projections and outputs take 1/P of the memory of one process. Inputs of 16
-// bits: widen them, and round the outputs.
+// bits: widen them, and round the outputs, in a layer without a w_o before the
+// backward pass (docs/arithmetic.md, "16-bit tensors").
 //
 // The options and positions are those of the whole call, the same on every
 // rank. The ranks compare sizes and most options; they do not compare the
