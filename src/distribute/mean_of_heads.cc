@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "distribute/call_digest.h"
 #include "distribute/copy_rows.h"
 #include "distribute/or_abort.h"
 #include "run/float_environment.h"
@@ -101,11 +102,22 @@ Status check(const Communicator& group, const ShardPlan& heads,
                        std::to_string(heads.ranks.size()),
                        std::to_string(group.ranks()) + ", as the group has");
   }
+  HEADWISE_TRY(check_shape(kOperation, "mean", mean, "(B, 1, Lq, Lkv)",
+                           Extents<4>{mean[0], 1, mean[2], mean[3]}));
   const std::size_t count = heads.ranks[group.rank()].heads.count;
   return count == 0 ? ok()
                     : check_shape(kOperation, "own", own.extents(),
                                   "(B, heads of the rank, Lq, Lkv)",
                                   Extents<4>{mean[0], count, mean[2], mean[3]});
+}
+
+std::string digest_of(const ShardPlan& heads) {
+  Digest digest;
+  for (const RankShare& share : heads.ranks) {
+    digest.add(share.heads.first);
+    digest.add(share.heads.count);
+  }
+  return digest.text();
 }
 
 }  // namespace
@@ -118,6 +130,8 @@ Result<Tensor<float, 4>> mean_of_heads(Communicator& group,
   const Status ended = or_abort(group, [&]() -> Status {
     group.set_step(kOperation, "adding up heads");
     HEADWISE_TRY(group.agree(check(group, heads, mean, own)));
+    HEADWISE_TRY(group.check_same("mean", shape_text(mean)));
+    HEADWISE_TRY(group.check_same("heads", digest_of(heads)));
     auto found = MeanRelay(group, heads).run(mean, own);
     HEADWISE_TRY(found);
     done = *std::move(found);

@@ -127,19 +127,45 @@ TEST(MeanOfHeadsTest, GradientOfEachHead) {
   EXPECT_EQ(each(0, 0, 0, 1), 0.0f);
 }
 
-TEST(MeanOfHeadsTest, AMistakeOfOneRankIsAnErrorOfAll) {
-  const auto weights = weights_of(AttnWeights::per_head);
+// `means`: the extents that each rank asks for.
+void expect_error(const std::vector<ShardPlan>& plans,
+                  const std::vector<Extents<4>>& means,
+                  const std::string& expected) {
   std::vector<std::string> messages(2);
   const auto ended = run_ranks(2, [&](Communicator& group) -> Status {
-    const auto mean = mean_of_heads(group, plan_of(group.rank() == 0 ? 3 : 2),
-                                    kMean, weights.view());
-    messages[group.rank()] = mean ? "no error" : mean.error().message();
+    const std::size_t rank = group.rank();
+    const auto& [B, H, Lq, Lkv] = means[rank];
+    const std::size_t heads = plans[rank].ranks[rank].heads.count;
+    const auto own = Tensor<float, 4>::create({B, heads, Lq, Lkv}).value();
+    const auto mean = mean_of_heads(group, plans[rank], means[rank], own);
+    messages[rank] = mean ? "no error" : mean.error().message();
     return mean ? ok() : Status(mean.error());
   });
   EXPECT_TRUE(ended);
   for (const std::string& message : messages) {
-    EXPECT_THAT(message, HasSubstr("heads.ranks is 3, expected 2"));
+    EXPECT_THAT(message, HasSubstr(expected));
   }
+}
+
+TEST(MeanOfHeadsTest, AMistakeOfOneRankIsAnErrorOfAll) {
+  expect_error({plan_of(3), plan_of(2)}, {kMean, kMean},
+               "heads.ranks is 3, expected 2");
+  const auto of_heads = [](std::size_t heads) {
+    return Extents<4>{2, heads, 9, 40};
+  };
+  expect_error({plan_of(2), plan_of(2)}, {kMean, of_heads(2)},
+               "mean has shape (2, 2, 9, 40)");
+  expect_error({plan_of(2), plan_of(2)}, {of_heads(0), of_heads(0)},
+               "mean has shape (2, 0, 9, 40)");
+}
+
+TEST(MeanOfHeadsTest, AllRanksAskForTheSame) {
+  expect_error({plan_of(2), plan_of(2)}, {kMean, {2, 1, 40, 9}},
+               "mean is (2, 1, 40, 9) on rank 1");
+  ShardPlan other = plan_of(2);
+  other.ranks[0].heads = {0, 3};
+  other.ranks[1].heads = {3, 3};
+  expect_error({plan_of(2), other}, {kMean, kMean}, "heads is ");
 }
 
 }  // namespace

@@ -10,8 +10,9 @@
 // adds its heads, the others wait.
 //
 // Errors, on every rank: invalid_argument for a plan of another number of
-// ranks; shape_mismatch for `own`; rank_failure; out_of_memory. After an error
-// the group cannot be used.
+// ranks, or ranks that were given different plans or means; shape_mismatch for
+// `own` and `mean`; rank_failure; out_of_memory. After an error the group
+// cannot be used.
 //
 // Example: the weights of heads_attention(), and back.
 //   auto mean = mean_of_heads(group, call.heads, {B, 1, Lq, Lkv}, weights);
