@@ -36,6 +36,19 @@ std::string digest_of_layer(const MultiHeadAttentionConfig& config,
   return digest.text();
 }
 
+Status check_rotated_rows(const Rotary& rotary, const AttentionShape& shape,
+                          const QueryStart& query_start,
+                          const HeadPositions& positions) {
+  const std::size_t B = shape.batches();
+  // Views that only have extents.
+  const TensorView<float, 4> query(nullptr,
+                                   {B, shape.query_rows(), shape.Hq, shape.D});
+  const TensorView<float, 4> key(nullptr,
+                                 {B, shape.key_rows(), shape.Hkv, shape.D});
+  return internal::check_rotation(rotary, {query, key}, shape, query_start,
+                                  positions);
+}
+
 namespace {
 
 Result<ContextCall> operation_of(const MultiHeadAttention& layer,
@@ -61,12 +74,6 @@ Result<ContextCall> operation_of(const MultiHeadAttention& layer,
   return operation;
 }
 
-// Views that only have extents.
-TensorView<float, 4> sized(std::size_t B, std::size_t L, std::size_t H,
-                           std::size_t D) {
-  return {nullptr, {B, L, H, D}};
-}
-
 Status check_positions(std::string_view operation,
                        const MultiHeadAttentionConfig& config,
                        const CheckedLayer& all,
@@ -82,12 +89,8 @@ Status check_positions(std::string_view operation,
     }
     return ok();
   }
-  const AttentionShape& s = all.shape();
-  return internal::check_rotation(
-      *config.rotary,
-      {sized(s.batches(), s.query_rows(), s.Hq, s.D),
-       sized(s.batches(), s.key_rows(), s.Hkv, s.D)},
-      s, all.operation.options.query_start, positions);
+  return check_rotated_rows(*config.rotary, all.shape(),
+                            all.operation.options.query_start, positions);
 }
 
 Status check_own(std::string_view operation,

@@ -30,6 +30,11 @@ Status check_layer(std::string_view operation, const MultiHeadAttention& layer);
 std::string digest_of_layer(const MultiHeadAttentionConfig& config,
                             std::uint64_t more);
 
+// The errors of rotate_heads(), of all rows of a call.
+Status check_rotated_rows(const Rotary& rotary, const AttentionShape& shape,
+                          const QueryStart& query_start,
+                          const HeadPositions& positions);
+
 // All ranks call it. Errors, on every rank: those of a call that one rank finds
 // alone, and invalid_argument for different layers.
 Result<CheckedLayer> checked_layer(std::string_view operation,

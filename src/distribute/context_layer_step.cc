@@ -82,6 +82,18 @@ Result<Tensor<float, 3>> flat_rows(TensorView<const float, 3> from,
   return flat;
 }
 
+// Of a call of these heads with L new tokens of each of B sequences.
+AttentionShape shape_of(const MultiHeadAttentionConfig& config, std::size_t B,
+                        std::size_t L) {
+  return {.B = B,
+          .Hq = config.num_heads,
+          .Hkv = *config.num_kv_heads,
+          .Lq = L,
+          .Lkv = L,
+          .D = *config.head_dim,
+          .Dv = *config.v_head_dim};
+}
+
 class LayerStep {
  public:
   LayerStep(Communicator& group, const MultiHeadAttention& layer,
@@ -106,7 +118,7 @@ class LayerStep {
     group_.set_step(kOperation, "projections");
     auto own = work_visibly(group_, [&] { return project(tokens); });
     HEADWISE_TRY(own);
-    const AttentionShape shape = shape_of(tokens_.rows());
+    const AttentionShape shape = shape_of(layer_.config(), 1, tokens_.rows());
     auto all = all_heads(*own, shape);
     HEADWISE_TRY(all);
     auto merged = Tensor<float, 3>::create_unset(
@@ -117,16 +129,6 @@ class LayerStep {
   }
 
  private:
-  AttentionShape shape_of(std::size_t rows) const {
-    const MultiHeadAttentionConfig& config = layer_.config();
-    return {.B = 1,
-            .Hq = config.num_heads,
-            .Hkv = *config.num_kv_heads,
-            .Lq = rows,
-            .Lkv = rows,
-            .D = *config.head_dim,
-            .Dv = *config.v_head_dim};
-  }
   const PartRange& own_rows() const { return shards_[group_.rank()].tokens; }
 
   // The rank's tokens, as they are compared.
@@ -140,8 +142,9 @@ class LayerStep {
     const ContextLayerInputs rows = {*query, *key, *value};
     const TensorView<const std::int64_t, 2> positions(
         tokens_.positions.data() + own_rows().first, {1, own_rows().count});
-    auto run = project_rows(layer_, shape_of(own_rows().count), rows,
-                            {positions, positions}, executor_);
+    auto run =
+        project_rows(layer_, shape_of(layer_.config(), 1, own_rows().count),
+                     rows, {positions, positions}, executor_);
     HEADWISE_TRY(run);
     const bool normed = layer_.config().qk_norm.has_value();
     return Projected{
@@ -222,7 +225,16 @@ Result<NewTokens> checked(const MultiHeadAttention& layer,
                           const AttentionOptions& options) {
   HEADWISE_TRY(check_layer(kOperation, layer));
   HEADWISE_TRY(check_tokens(layer.config(), tokens));
-  return new_tokens(cache, ids, tokens.query.extents(), options.offsets);
+  auto all = new_tokens(cache, ids, tokens.query.extents(), options.offsets);
+  const MultiHeadAttentionConfig& config = layer.config();
+  if (all && config.rotary) {
+    const TensorView<const std::int64_t, 2> positions(all->positions.data(),
+                                                      {all->B, all->L});
+    HEADWISE_TRY(check_rotated_rows(*config.rotary,
+                                    shape_of(config, all->B, all->L), {},
+                                    {positions, positions}));
+  }
+  return all;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ using testing_support::layer_of;
 using testing_support::random_layer_call;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::uniform;
 
 constexpr std::size_t kTokens = 300;
 
@@ -163,6 +165,49 @@ TEST(ContextLayerStepTest, ARaggedBatch) {
   });
   for (const Status& status : ended.value()) {
     ASSERT_TRUE(status) << status.error().message();
+  }
+}
+
+// Only the last rank projects it. All say what one process says.
+TEST(ContextLayerStepTest, APositionBeyondTheTablesIsAnErrorOfAll) {
+  const auto table = uniform<2>({292, 12}, 9980);
+  MultiHeadAttentionConfig config = kGrouped;
+  config.rotary = Rotary::from_tables(table, table).value();
+  const MultiHeadAttention layer = layer_of(config);
+  const auto call = random_layer_call(layer, 2, kTokens, kTokens, 9990);
+  const auto part = [](const Tensor<float, 3>& whole, std::size_t sequences,
+                       std::size_t count) {
+    return TensorView<const float, 3>(whole.data(),
+                                      {sequences, count, whole.extent(2)},
+                                      whole.view().strides());
+  };
+  std::vector<std::string> messages(2);
+  const auto ended = run_ranks(2, [&](Communicator& group) -> Status {
+    auto cache = ContextCache::create({.rank = {.num_kv_heads = 3,
+                                                .head_dim = 24,
+                                                .v_head_dim = 5,
+                                                .max_tokens = 1024,
+                                                .max_sequences = 2}},
+                                      2, group.rank())
+                     .value();
+    const std::vector<SequenceId> ids = {cache.add().value(),
+                                         cache.add().value()};
+    const auto step = [&](std::span<const SequenceId> of, std::size_t count) {
+      return context_layer_step(
+          group, layer, cache, of,
+          {part(call.query, of.size(), count), part(call.key, of.size(), count),
+           part(call.value, of.size(), count)});
+    };
+    HEADWISE_TRY(step(std::span(ids).subspan(1), 290));
+    const auto output = step(ids, 7);
+    messages[group.rank()] = output ? "no error" : output.error().message();
+    EXPECT_EQ(cache.length(ids[0]).value(), 0u);
+    return ok();
+  });
+  EXPECT_TRUE(ended);
+  for (const std::string& message : messages) {
+    EXPECT_THAT(message,
+                HasSubstr("query_positions[1][2] is 292, expected 0 to 291"));
   }
 }
 
