@@ -31,8 +31,8 @@ class DiffTest(CliTest):
         self.assertEqual(sorted(found["values"]), [0, 1])
         self.assertIn("masked in torch-mha and attend in keras", found["why"])
         text = self.succeed(*self.diff("torch-mha,keras", "--mask", "m.npy"))
-        self.assertIn("torch-mha and keras part at the step mask: ", text)
-        self.assertIn("24 rows", text)
+        self.assertIn("torch-mha and keras differ at the step mask: ", text)
+        self.assertIn("24 in total", text)
         korean = self.succeed(*self.diff("torch-mha,keras", "--mask", "m.npy",
                                          "--lang", "ko"))
         self.assertIn("torch-mha에서는 마스킹, keras에서는 어텐션 가능", korean)
@@ -96,8 +96,9 @@ class LintMaskTest(CliTest):
                                        "--padding", "left"), {})
         text = self.succeed(*self.lint("torch-sdpa", (4, 4), lambda i, j:
                                        j <= i or (i, j) == (0, 3)))
-        self.assertIn("leak: 1 rows (sequence, head, query): (0, 0, 0)", text)
-        self.assertIn("to mend it: mask these keys too", text)
+        self.assertIn("leak: the mask is causal", text)
+        self.assertIn("1 in total: (0, 0, 0)", text)
+        self.assertIn("fix: mask these keys too", text)
         korean = self.succeed(*self.lint("torch-mha", (4, 4), causal, "--lang",
                                          "ko"))
         self.assertIn("마스크가 뒤집힌 것 같습니다", korean)

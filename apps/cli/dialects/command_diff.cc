@@ -1,5 +1,5 @@
 // headwise diff
-// Two dialects on the same tensors: the first step at which they part, and why.
+// Two dialects on the same tensors: the first step that differs, and why.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -114,7 +114,7 @@ Result<DiffFiles> read_files(const DiffFlags& flags) {
   auto key = read_heads({"--key", flags.key}, key_batched);
   HEADWISE_TRY(key);
   files.key = *std::move(key);
-  // It is not needed, but wrong files are worth an error.
+  // Not needed, but a file that does not fit is an error.
   if (!flags.value.empty()) {
     bool value_batched = true;
     HEADWISE_TRY(read_heads({"--value", flags.value}, value_batched));
@@ -147,15 +147,16 @@ std::string diff_text(const TwoDialects& dialects,
     return say({"{} and {} give the same\n", "{}와(과) {}의 결과가 같습니다\n"},
                dialects.first->name, dialects.second->name);
   }
-  std::string text = say({"{} and {} part at the step {}: {}\n",
+  std::string text = say({"{} and {} differ at the step {}: {}\n",
                           "{}와(과) {}는 {} 스텝에서 갈라집니다. {}\n"},
                          dialects.first->name, dialects.second->name,
                          found->step, phrase_in_language(found->why));
   if (found->rows != 0) {
-    text += say({"{} rows (sequence, head, query) differ: {}\n{}\n",
-                 "행(시퀀스, 헤드, 쿼리) {}개가 다릅니다: {}\n{}\n"},
-                found->rows, rows_text(found->first_rows, found->rows),
-                place_text(*found, dialects));
+    text +=
+        say({"rows (sequence, head, query) that differ, {} in total: {}\n{}\n",
+             "행(시퀀스, 헤드, 쿼리) {}개가 다릅니다: {}\n{}\n"},
+            found->rows, rows_text(found->first_rows, found->rows),
+            place_text(*found, dialects));
   }
   return text;
 }

@@ -44,10 +44,11 @@ struct LintFlags {
 
 std::string warning_text(const MaskWarning& warning) {
   return say(
-      {"{}: {} rows (sequence, head, query): {}\n  {}\n  to mend it: {}\n",
-       "{}: 행(시퀀스, 헤드, 쿼리) {}개: {}\n  {}\n  해결: {}\n"},
-      warning.name, warning.rows, rows_text(warning.first_rows, warning.rows),
-      phrase_in_language(warning.what), phrase_in_language(warning.mend));
+      {"{}: {}\n  fix: {}\n  rows (sequence, head, query), {} in total: {}\n",
+       "{}: {}\n  해결: {}\n  행(시퀀스, 헤드, 쿼리) {}개: {}\n"},
+      warning.name, phrase_in_language(warning.what),
+      phrase_in_language(warning.mend), warning.rows,
+      rows_text(warning.first_rows, warning.rows));
 }
 
 std::string lint_text(const std::vector<MaskWarning>& warnings) {
