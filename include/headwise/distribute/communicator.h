@@ -119,8 +119,8 @@ class Communicator {
   // Whoever waits for a rank of the group, now or later, gets a rank_failure
   // with this message. Does nothing if the group has ended already.
   void abort(const Error& reason) noexcept;
-  // Whether the group ended with a failure of which another rank told this one.
-  // That rank reports it.
+  // Whether the group failed and another rank told this one about it. That rank
+  // reports the failure.
   bool was_told() const { return was_told_; }
 
   // ---- For back ends. ----
@@ -153,8 +153,8 @@ class Communicator {
       std::span<const std::byte> bytes, std::size_t to) = 0;
   virtual Result<std::unique_ptr<Pending>> begin_receive(
       std::span<std::byte> bytes, std::size_t from) = 0;
-  // Ends the waits of all other ranks with this error. False, and nothing
-  // happens, if another rank has told this one of a failure before.
+  // Ends the waits of all other ranks with this error. If another rank has told
+  // this one about a failure before, does nothing and returns false.
   virtual bool tell(const Error& reason) noexcept = 0;
   // This rank begins to wait for another, until it stops waiting.
   virtual void start_waiting(std::size_t other) = 0;

@@ -14,9 +14,9 @@
 // bits: widen them, and round the outputs, in a layer without a w_o before the
 // backward pass (docs/arithmetic.md, "16-bit tensors").
 //
-// The options and positions are those of the whole call, the same on every
-// rank. The ranks compare sizes and most options; they do not compare the
-// contents of tensors and parameters.
+// Every rank passes the options and positions of the whole call. The ranks
+// compare sizes and most options, but not the contents of tensors and
+// parameters.
 //
 // Backward: a rank gets the gradients of its own tokens, and rank 0 those of
 // the parameters and options. These are sums over all tokens, so for each
@@ -25,7 +25,7 @@
 // process (distribute/layer_shard.h).
 //
 // In a step over a ContextCache every rank passes all new tokens and gets all
-// outputs: a step has few tokens, and the cache is what takes memory.
+// outputs: a step has few tokens, and the cache takes most of the memory.
 //
 // Errors, on every rank: those of MultiHeadAttention and of
 // context_attention(); invalid_argument for a layer without heads or with an
@@ -60,8 +60,8 @@
 namespace headwise::inline HEADWISE_ABI {
 
 struct ContextLayerCall {
-  // The sizes of the whole call; of a ragged batch B is 1, and Lq and Lkv are
-  // its rows.
+  // The sizes of the whole call; in a ragged batch B is 1, and Lq and Lkv are
+  // the numbers of rows.
   std::size_t B = 1;
   std::size_t Lq = 0;
   std::size_t Lkv = 0;
@@ -83,8 +83,8 @@ struct ContextLayerInputs {
 
 struct ContextLayerRun {
   MultiHeadAttentionResult<3> result;
-  // The rest is for the backward pass. Queries and keys as they were projected,
-  // and as they were compared if the layer normalises them.
+  // The rest is for the backward pass. query and key are the projections;
+  // normed_query and normed_key are set if the layer normalises them.
   Tensor<float, 3> query{};  // (1, queries, num_heads * head_dim)
   Tensor<float, 3> key{};    // (1, keys, num_kv_heads * head_dim)
   Tensor<float, 3> value{};  // (1, keys, num_kv_heads * v_head_dim), or empty
@@ -100,8 +100,8 @@ Result<ContextLayerRun> context_layer(Communicator& group,
                                       const ContextLayerCall& call,
                                       const ContextLayerInputs& own);
 
-// `run`: what the forward pass of the same call gave, with for_backward;
-// `d_output` (1, queries, E). The gradients of query, key and value are those
+// `run`: the result of context_layer() for the same call, with for_backward;
+// `d_output`: (1, queries, E). The gradients of query, key and value are those
 // of the rank's rows.
 Result<MultiHeadAttentionGradients> context_layer_backward(
     Communicator& group, const MultiHeadAttention& layer,
@@ -110,10 +110,10 @@ Result<MultiHeadAttentionGradients> context_layer_backward(
 
 // Self-attention over a cache, as with LayerOptions::cache: `tokens` (B, L,
 // dim) are the new tokens of the sequences `ids` (B), in a ragged batch (1,
-// rows, dim) with options.offsets. They are appended and see what their
-// sequences hold; the mask says whether that is causal. Each rank projects some
-// of the tokens. The output is (B, L, E). Errors, on every rank: those of
-// ContextCache::step() and of context_layer().
+// rows, dim) with options.offsets. They are appended to the cache
+// and attend to all tokens of their sequences that the mask allows. Each rank
+// projects some of the tokens. The output is (B, L, E), or (1, rows, E).
+// Errors, on every rank: those of ContextCache::step() and of context_layer().
 //
 // Example:
 //   auto y = context_layer_step(group, layer, cache, {{id}}, {x, x, x},

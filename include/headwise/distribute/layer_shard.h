@@ -99,8 +99,8 @@ class LayerShard {
   // As those of MultiHeadAttention. Attention weights and scores are those of
   // the rank's heads, (B, heads of the rank, Lq, Lkv), and so is
   // d_attn_weights. backward() gives the whole gradients of query, key, value
-  // and of the norms, and of all others the rank's part, which gather() puts
-  // together.
+  // and the norms. Of all other gradients it gives the rank's part; gather()
+  // puts the parts together.
   Result<MultiHeadAttentionResult<3>> forward(
       Communicator& group, TensorView<const float, 3> query,
       TensorView<const float, 3> key, TensorView<const float, 3> value,

@@ -1,9 +1,9 @@
-// The mean of attention weights over heads that several ranks have: what one
-// process returns for AttnWeights::mean. Ask heads_attention() or LayerShard
-// for AttnWeights::per_head, and pass what each rank gets.
+// The mean of attention weights over heads that are divided among ranks, as one
+// process returns it for AttnWeights::mean. Ask heads_attention() or LayerShard
+// for AttnWeights::per_head, and pass the weights that each rank gets.
 //
 //   own   (B, heads of the rank, Lq, Lkv)  in
-//   mean  (B, 1, Lq, Lkv)                  out  on rank 0; others: no elements
+//   mean  (B, 1, Lq, Lkv)                  out  on rank 0; empty on the others
 //
 // The sum goes from rank to rank, in the order of the heads, so it has the bits
 // of one process, and no rank holds the weights of all heads. While one rank
@@ -14,7 +14,7 @@
 // `own` and `mean`; rank_failure; out_of_memory. After an error the group
 // cannot be used.
 //
-// Example: the weights of heads_attention(), and back.
+// Example: the mean of the weights, and its gradient for each head.
 //   auto mean = mean_of_heads(group, call.heads, {B, 1, Lq, Lkv}, weights);
 //   auto d_weights = gradient_of_each_head(d_mean, num_heads);
 #pragma once
@@ -37,8 +37,8 @@ Result<Tensor<float, 4>> mean_of_heads(Communicator& group,
                                        const Extents<4>& mean,
                                        TensorView<const float, 4> own);
 
-// The gradient by the weights of each of `heads` heads, from that of their
-// mean, (B, 1, Lq, Lkv) both: it is the same for all heads. Errors:
+// The gradient of the weights of one head, from the gradient of the mean over
+// `heads` heads, both (B, 1, Lq, Lkv). It is the same for all heads. Errors:
 // out_of_memory.
 Result<Tensor<float, 4>> gradient_of_each_head(
     TensorView<const float, 4> d_mean, std::size_t heads);

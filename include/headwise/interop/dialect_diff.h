@@ -1,14 +1,14 @@
-// Two dialects on one input: the first step at which they part, and why. Every
-// step is computed as the library does, masked scores in float32 with its own
-// fill, so a true score below a fill loses as it does there.
+// Compares two dialects on one input: the first step that differs, and why.
+// Every step is computed as the library does it, masked scores in float32 with
+// its own fill, so masked keys get weight here if they do in the library.
 //
-//   step              differs in
-//   mask              which keys may be attended to, what is added to scores
+//   step              what differs
+//   mask              which keys may be attended to, or what is added to scores
 //   causal_mask       which keys a causal mask lets a query see
 //   softcap           whether scores are capped before or after the mask
-//   masked_scores     what a finite fill does next to the true scores
-//   attn_weights      rows without a key
-//   returned_weights  after dropout or before, per head or their mean
+//   masked_scores     whether masked keys get weight because of a finite fill
+//   attn_weights      what a row without a key gives
+//   returned_weights  before or after dropout, per head or their mean
 //
 // Example:
 //   auto difference = diff_dialects(*torch_mha, *keras,
@@ -42,11 +42,11 @@ struct DialectInput {
   const Array* key_padding = nullptr;  // (B, Lkv)
   TensorView<const std::int64_t, 1> key_lengths{};  // (B)
   bool causal = false;
-  std::size_t past_length = 0;  // of the keys, those before the queries
+  std::size_t past_length = 0;  // number of keys before those of the queries
   std::optional<double> scale{};
   std::optional<double> softcap{};
   bool returns_weights = false;
-  double dropout = 0;  // its probability, for what is returned
+  double dropout = 0;  // the probability, for rules that depend on it
 };
 
 struct DialectDifference {
@@ -54,16 +54,16 @@ struct DialectDifference {
   std::string why;       // one sentence, without a full stop
   std::size_t rows = 0;  // the number of rows (b, h, i) that differ
   std::vector<std::array<std::size_t, 3>> first_rows;  // at most 8 of them
-  // The largest difference: where it is, and the two numbers. In a mask 1 is
-  // "may attend".
+  // The place of the largest difference, and the two numbers there. In a mask 1
+  // means "may attend".
   std::array<std::size_t, 4> at{};  // b, h, i, j
   double first = 0;                 // of the first dialect
   double second = 0;                // of the second
 };
 
-// Nothing if both give the same, within 1e-5. Errors: shape_mismatch,
-// out_of_range, those of read_mask() if neither dialect takes the mask,
-// out_of_memory. If one takes it, the difference is at "mask".
+// No value if both give the same numbers, within 1e-5. If only one dialect
+// takes the mask, they differ at "mask". Errors: shape_mismatch, out_of_range,
+// those of read_mask() if neither dialect takes the mask, out_of_memory.
 Result<std::optional<DialectDifference>> diff_dialects(
     const Dialect& a, const Dialect& b, const DialectInput& input);
 

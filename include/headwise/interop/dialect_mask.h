@@ -1,4 +1,4 @@
-// A mask as another library takes it, read as a mask or a bias of headwise:
+// Reads a mask of another library as a mask or a bias of headwise:
 //
 //   bool, int    nonzero = may attend, or masked (PyTorch's
 //                MultiheadAttention), or lengths (d2l)
@@ -6,7 +6,7 @@
 //
 // A rank-3 mask is (B * H, Lq, Lkv), (H, Lq, Lkv) or (B, Lq, Lkv), as the
 // dialect says. Numbers below -2e38 are read as -2e38, so they stay finite: a
-// row of them attends to every key alike, a row of -inf to none. A small added
+// row of them attends to all keys equally, a row of -inf to none. A small added
 // fill, such as ONNX Runtime's -1e4, becomes a bias.
 #pragma once
 
@@ -25,7 +25,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The sizes of the call that a mask is for.
+// The sizes of the call that the mask belongs to.
 struct MaskSizes {
   std::size_t B = 1;
   std::size_t Hq = 1;
@@ -34,8 +34,8 @@ struct MaskSizes {
   bool batched = true;  // whether the tensors have a batch axis
 };
 
-// At most one of a mask and a bias, over these axes. The views of mask() and
-// bias() look into this object, which must outlive the call.
+// A mask or a bias, over these axes. The views of mask() and bias() point into
+// this object, which must outlive the call.
 struct DialectMask {
   std::optional<Tensor<bool, 1>> allowed{};
   std::optional<Tensor<float, 1>> added{};

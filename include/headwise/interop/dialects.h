@@ -1,8 +1,8 @@
 // What attention means in other libraries, as data. A dialect says how a
 // library reads masks and what it does where libraries differ; read_mask()
 // (interop/dialect_mask.h) and apply_dialect() turn it into the options of a
-// call. The kernels know no dialect. docs/dialects.md has the table with its
-// sources.
+// call. The kernels do not know dialects. docs/dialects.md has the tables of
+// their rules.
 //
 //   torch-mha        torch.nn.MultiheadAttention, PyTorch 2.15
 //   torch-sdpa       torch.nn.functional.scaled_dot_product_attention
@@ -15,8 +15,8 @@
 //   flash-attention  FlashAttention 2.1 and newer
 //   transformers     eager attention of Hugging Face transformers
 //   d2l              the layer of the book Dive into Deep Learning
-//   seed-1e12        masked_fill(mask == 0, -1e12)
-//   seed-1e10        masked_fill(mask == 0, -1e10)
+//   seed-1e12        tutorial code with masked_fill(mask == 0, -1e12)
+//   seed-1e10        tutorial code with masked_fill(mask == 0, -1e10)
 //
 // Example:
 //   const Dialect* torch = find_dialect("torch-mha");
@@ -39,13 +39,13 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// What the elements of a mask say.
+// What the elements of a mask mean.
 enum class MaskReading : std::uint8_t {
   refused,  // the library takes no mask of this type
   attends,  // nonzero = may attend
   masks,    // nonzero = masked
   added,    // a number that is added to the scores
-  lengths,  // the number of keys that may be attended to, from the first
+  lengths,  // how many keys, from the first, may be attended to
 };
 
 // A mask of one rank.
@@ -56,14 +56,14 @@ struct MaskForm {
   MaskReading integers = MaskReading::refused;
   MaskReading floats = MaskReading::refused;
   bool heads_in_batch = false;  // the first axis is B * H
-  bool unbatched = false;       // only where the tensors have no batch axis
+  bool unbatched = false;       // only if the tensors have no batch axis
 };
 
-// Which key the first query is aligned with under a causal mask.
+// Where the diagonal of a causal mask is.
 enum class CausalAlignment : std::uint8_t {
   top_left,      // query 0 sees key 0
   bottom_right,  // the last query sees the last key
-  after_cache,   // query 0 sees the past keys and one more
+  after_cache,   // query 0 sees the past keys and the next one
 };
 
 enum class MaskFill : std::uint8_t {
@@ -77,38 +77,38 @@ enum class TensorLayout : std::uint8_t { bhld, blhd };
 
 struct Dialect {
   std::string_view name;
-  std::span<const MaskForm> masks{};  // by rank; none: it takes no mask
+  std::span<const MaskForm> masks{};  // by rank; empty: it takes no mask
   bool broadcasts = true;             // axes of extent 1 are broadcast
   bool pads_short_masks = false;      // missing last keys are masked
   MaskReading key_padding = MaskReading::attends;  // of a (B, Lkv) padding mask
   CausalAlignment causal = CausalAlignment::top_left;
   MaskFill fill = MaskFill::infinite;
-  double fill_value = 0;  // of a finite fill in float32
-  // A row without a key, by what the call asks for.
+  double fill_value = 0;  // of a finite fill, for float32 scores
+  // What a row without a key gives, depending on what the call asks for.
   EmptyRow empty_rows = EmptyRow::zero;
   EmptyRow empty_rows_with_weights = EmptyRow::zero;
   EmptyRow empty_rows_with_dropout = EmptyRow::zero;
-  // Attention weights are returned as they weigh the values.
+  // Whether returned attention weights include dropout.
   bool weights_after_dropout = false;
   bool averages_heads = false;  // of returned attention weights
-  bool scale_is_fixed = false;  // at 1/sqrt(D), the default of all others
+  bool scale_is_fixed = false;  // at 1/sqrt(D); otherwise that is the default
   SoftcapOrder softcap = SoftcapOrder::before_mask;
   TensorLayout layout = TensorLayout::bhld;  // of tensors with heads
 };
 
 // Every dialect, in the order of the table above.
 std::span<const Dialect> dialects();
-// Null for a name that no dialect has.
+// Null if no dialect has this name.
 const Dialect* find_dialect(std::string_view name);
 
 // What a call asks of a dialect.
 struct DialectCall {
   bool returns_weights = false;
   bool dropout = false;
-  std::size_t past_length = 0;  // keys of a cache, before the queries
+  std::size_t past_length = 0;  // number of keys before those of the queries
 };
 
-// Where query 0 is among the keys, if the mask is causal.
+// The position of query 0 among the keys under a causal mask.
 QueryStart causal_start(const Dialect& dialect, std::size_t past_length = 0);
 
 // Sets query_start, empty_rows and, where the call returns attention weights,

@@ -3,14 +3,13 @@
 //   warning         what the mask looks like
 //   empty_rows      some queries have no key
 //   inverted        "may attend" and "masked" are exchanged: no query attends
-//                   to itself, or whole sequences are masked while padding is
-//                   not
-//   alignment       causal from the top left, with more keys than queries, as
-//                   if there were no cache
-//   padding_side    padding where the sequences do not expect it
-//   leak            causal, but for some keys after their query
-//   half_overflow   finite numbers that float16 does not have, so they become
-//                   -inf there
+//                   to its own key, or some rows see no key and few pairs are
+//                   visible
+//   alignment       causal from the top left with more keys than queries, so
+//                   with a cache the newest keys are missing
+//   padding_side    padding on the other side than expected
+//   leak            causal, but a few keys after their query are visible
+//   half_overflow   finite numbers that become -inf in float16
 //
 // Example:
 //   for (const MaskWarning& warning :
@@ -37,8 +36,8 @@ namespace headwise::inline HEADWISE_ABI {
 struct MaskWarning {
   std::string_view name;  // of the table above
   std::string what;       // a sentence without a full stop
-  std::string mend;       // what to do, likewise
-  std::size_t rows = 0;   // the number of rows (b, h, i) it is about
+  std::string mend;       // how to fix it, likewise
+  std::size_t rows = 0;   // the number of rows (b, h, i) concerned
   std::vector<std::array<std::size_t, 3>> first_rows;  // at most 8 of them
 };
 
@@ -47,17 +46,17 @@ struct MaskLintOptions {
   bool padded_left = false;  // the side on which padding is expected
 };
 
-// In the order of the table, each at most once; empty for a mask that raises no
-// warning. Sequences, heads and queries that the mask does not tell apart are
-// one row. Errors: those of read_mask().
+// In the order of the table, each at most once. Sequences, heads and queries
+// count as one row if the mask does not distinguish them. Errors: those of
+// read_mask().
 Result<std::vector<MaskWarning>> lint_mask(const Dialect& dialect,
                                            const Array& mask,
                                            const MaskSizes& sizes,
                                            const MaskLintOptions& options = {});
 
-// The sizes of a call that fit a mask with this shape. What the shape does not
-// say stays as it is in `others`, which also has the heads of a (B * H, Lq,
-// Lkv) mask. Errors: those of read_mask(), for a rank that the dialect does not
+// The sizes of a call that a mask with this shape fits. Sizes that the shape
+// does not give come from `others`, such as the heads of a (B * H, Lq, Lkv)
+// mask. Errors: those of read_mask(), for a rank that the dialect does not
 // take.
 Result<MaskSizes> sizes_of_mask(const Dialect& dialect, const Array& mask,
                                 const MaskSizes& others);

@@ -1,9 +1,8 @@
-// A .npy file of which parts are read, for arrays that are larger than what a
-// process needs of them. The file is checked as by read_npy(), and other
-// programs may change it meanwhile: a file that has become shorter is an error.
+// Reads parts of a .npy file, for a process that needs only some of a large
+// array. The file is checked as by read_npy(). If another program shortens it
+// later, read() returns an error.
 //
-// An array in Fortran order, or of a pipe, is read as a whole when it is
-// opened.
+// An array in Fortran order, or from a pipe, is read as a whole by open().
 //
 // Errors: those of read_npy(); bad_data for elements that the file does not
 // have.
@@ -36,8 +35,9 @@ class NpyFile {
 
   DType dtype() const;
   const std::vector<std::size_t>& shape() const;
-  // Fills `elements`, whole ones, with those from the `first`-th on: in C order
-  // and native byte order, bools as 0 and 1.
+  // Fills `elements` with the elements of the array from number `first` on, in
+  // C order and native byte order, bools as 0 and 1. Its size is a multiple of
+  // the size of an element.
   Status read(std::size_t first, std::span<std::byte> elements) const;
 
  private:

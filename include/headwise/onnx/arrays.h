@@ -1,5 +1,5 @@
-// Arrays next to a model: converted to the types that it declares, and compared
-// with what it should give.
+// Arrays for a model: converted to the types that it declares, and compared
+// with the expected outputs.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The same numbers, each rounded once to a floating-point type. Errors:
-// unsupported for another type; out_of_memory.
+// The same numbers, each rounded once to the floating-point type `dtype`.
+// Errors: unsupported for other types; out_of_memory.
 Result<Array> rounded_to(const Array& array, DType dtype);
 
 // How far an array is from the expected one. Two elements agree if |got - want|
 // <= absolute + relative * |want|, both are NaN, or both the same infinity.
 struct ArrayDifference {
-  bool same_kind = true;  // type and shape; nothing else is compared without it
+  bool same_kind = true;  // same type and shape; else nothing is compared
   std::size_t elements = 0;
   std::size_t differing = 0;
-  double largest = 0;  // of all elements; infinite or NaN where only one is
-  std::vector<std::size_t> at{};  // of the largest
+  double largest = 0;  // infinite or NaN if only one of two elements is
+  std::vector<std::size_t> at{};  // the index of the largest difference
   double got = 0;
   double want = 0;
 
@@ -33,7 +33,7 @@ struct ArrayDifference {
 };
 
 struct Tolerance {
-  double relative = 1e-3;  // those of ONNX's node tests
+  double relative = 1e-3;  // both as in ONNX's node tests
   double absolute = 1e-7;
 };
 

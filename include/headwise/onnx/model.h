@@ -1,12 +1,12 @@
 // ONNX models that consist of attention and of what surrounds it in an exported
 // layer: read, checked and run. docs/onnx.md lists the operators.
 //
-// Reading checks everything that needs no input: sizes before memory is taken,
-// names, the order of the nodes, the operator set, each operator and its
+// read() checks everything that needs no input: sizes before memory is
+// allocated, names, the order of the nodes, the opset, each operator and its
 // attributes. External data is read only from regular files in the folder of
-// the model: no links, no path that leaves it.
+// the model, never through links or paths that leave it.
 //
-// Errors: io_error; bad_data for a file that is damaged or no model;
+// Errors: io_error; bad_data for a damaged file or one that is no model;
 // unsupported for operators, types and other parts of ONNX that headwise does
 // not run, and in a build without ONNX; shape_mismatch and invalid_argument for
 // inputs that do not fit; out_of_memory. They name the node and its input:
@@ -33,11 +33,11 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// An input or an output of a model, as it is declared.
+// An input or an output, as the model declares it.
 struct OnnxPort {
   std::string name{};
   std::optional<DType> dtype{};
-  // No value: of any rank. An axis without a value has any extent.
+  // No value: any rank. An axis without a value: any extent.
   std::optional<std::vector<std::optional<std::size_t>>> shape{};
 };
 
@@ -51,8 +51,9 @@ class OnnxModel {
   std::span<const OnnxPort> inputs() const;
   std::span<const OnnxPort> outputs() const;
 
-  // One array per input; the outputs in their order. Each array has the type
-  // that the graph says. `executor`: null for Executor::default_executor().
+  // Takes one array per input and returns one per output, in the order of
+  // inputs() and outputs(). Each array must have the type that the model
+  // declares. `executor`: null for Executor::default_executor().
   Result<std::vector<Array>> run(std::span<const Array> inputs,
                                  const Executor* executor = nullptr) const;
 
@@ -63,7 +64,7 @@ class OnnxModel {
   std::shared_ptr<const OnnxGraph> graph_;
 };
 
-// A file that holds one tensor (TensorProto), as ONNX's test data do.
+// Reads a file that holds one tensor (TensorProto), as in ONNX's test data.
 Result<Array> read_onnx_tensor(const std::string& path);
 
 }  // namespace headwise::inline HEADWISE_ABI
