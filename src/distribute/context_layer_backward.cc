@@ -123,14 +123,14 @@ class LayerRowsBackward {
                         run_.key, d_normed.key, gradients.k_norm);
   }
 
-  // In place. The gradients of its parameters, on rank 0, are sums over all
-  // tokens.
+  // In place. The gradients of its parameters are sums over all tokens, which
+  // rank 0 alone gets.
   Status through_norm(Of of, const HeadNormParams& params, std::size_t heads,
                       const Tensor<float, 3>& x, Tensor<float, 3>& d_y,
                       std::optional<HeadNormGradients>& of_params) const {
-    auto all_x = all_tokens(of, x);
+    auto all_x = all_tokens_on_first(of, x);
     HEADWISE_TRY(all_x);
-    auto all_d_y = all_tokens(of, d_y);
+    auto all_d_y = all_tokens_on_first(of, d_y);
     HEADWISE_TRY(all_d_y);
     const auto back = [&](const Tensor<float, 3>& from, Tensor<float, 3>& d,
                           TensorView<const std::int64_t, 1> offsets) {
@@ -220,12 +220,21 @@ class LayerRowsBackward {
 
   Result<Tensor<float, 3>> all_tokens(Of of,
                                       TensorView<const float, 3> own) const {
+    return gathered(of, [&](const auto& rows) { return rows.to_all(own); });
+  }
+  Result<Tensor<float, 3>> all_tokens_on_first(
+      Of of, TensorView<const float, 3> own) const {
+    return gathered(of, [&](const auto& rows) { return rows.to_first(own); });
+  }
+  template <class Gather>
+  Result<Tensor<float, 3>> gathered(Of of, const Gather& gather) const {
     const AttentionShape& shape = all_.shape();
+    const Shards& shards = all_.context.shards;
     return of == Of::queries
-               ? gather_rows(group_, shape.batches(), shape.query_rows(),
-                             all_.context.shards.queries, own)
-               : gather_rows(group_, shape.batches(), shape.key_rows(),
-                             all_.context.shards.keys, own);
+               ? gather(RowGathering(group_, shape.batches(),
+                                     shape.query_rows(), shards.queries))
+               : gather(RowGathering(group_, shape.batches(), shape.key_rows(),
+                                     shards.keys));
   }
 
   TensorView<const std::int64_t, 1> offsets(Of of) const {

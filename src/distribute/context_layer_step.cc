@@ -157,8 +157,9 @@ class LayerStep {
   Result<Projected> all_heads(const Projected& own,
                               const AttentionShape& shape) const {
     group_.set_step(kOperation, "gathering queries, keys and values");
+    const RowGathering tokens(group_, 1, shape.Lq, shards_);
     const auto gather = [&](const Tensor<float, 3>& rows) {
-      return gather_rows(group_, 1, shape.Lq, shards_, rows.view());
+      return tokens.to_all(rows.view());
     };
     auto query = gather(own.query);
     HEADWISE_TRY(query);
@@ -202,7 +203,8 @@ class LayerStep {
             "merged", executor_);
       });
       HEADWISE_TRY(own);
-      auto all = gather_rows(group_, 1, tokens_.rows(), shards_, own->view());
+      auto all =
+          RowGathering(group_, 1, tokens_.rows(), shards_).to_all(own->view());
       HEADWISE_TRY(all);
       merged = *std::move(all);
     }

@@ -1,4 +1,4 @@
-// The tokens of all ranks on each of them.
+// The tokens of all ranks together.
 #pragma once
 
 #include <algorithm>
@@ -17,39 +17,91 @@ namespace headwise::inline HEADWISE_ABI {
 // (B, L, features) from what each rank has of it, (1, rows, features). `shards`
 // are all tokens, in order. Errors: out_of_memory, rank_failure.
 template <class SomeShard>
-Result<Tensor<float, 3>> gather_rows(Communicator& group, std::size_t B,
-                                     std::size_t L,
-                                     const std::vector<SomeShard>& shards,
-                                     TensorView<const float, 3> own) {
-  const std::size_t features = own.extent(2);
-  const auto make = [&](std::size_t rows) {
+class RowGathering {
+ public:
+  RowGathering(Communicator& group, std::size_t B, std::size_t L,
+               const std::vector<SomeShard>& shards)
+      : group_(group), B_(B), L_(L), shards_(shards) {}
+
+  // On every rank.
+  Result<Tensor<float, 3>> to_all(TensorView<const float, 3> own) const {
+    const auto sent = in_one_piece(own);
+    HEADWISE_TRY(sent);
+    auto received = make_parts(own.extent(2));
+    HEADWISE_TRY(received);
+    const std::vector<std::span<const std::byte>> out(
+        group_.ranks(), bytes_of(sent->data(), sent->size()));
+    HEADWISE_TRY(group_.exchange(out, writable(*received)));
+    return joined(own.extent(2), *received);
+  }
+
+  // On rank 0; on the others nothing.
+  Result<Tensor<float, 3>> to_first(TensorView<const float, 3> own) const {
+    const auto sent = in_one_piece(own);
+    HEADWISE_TRY(sent);
+    Parts received;
+    if (group_.rank() == 0) {
+      auto made = make_parts(own.extent(2));
+      HEADWISE_TRY(made);
+      received = *std::move(made);
+    }
+    HEADWISE_TRY(group_.gather(bytes_of(sent->data(), sent->size()),
+                               writable(received), 0));
+    return group_.rank() == 0 ? joined(own.extent(2), received)
+                              : Tensor<float, 3>();
+  }
+
+ private:
+  using Parts = std::vector<Tensor<float, 4>>;
+
+  static Result<Tensor<float, 4>> make(std::size_t rows, std::size_t features) {
     return Tensor<float, 4>::create_unset({1, rows, 1, features});
-  };
-  auto sent = make(own.extent(1));
-  HEADWISE_TRY(sent);
-  copy_rows<float>({own.data(),
-                    sent->extents(),
-                    {own.stride(0), own.stride(1), 0, own.stride(2)}},
-                   *sent);
-  std::vector<Tensor<float, 4>> parts;
-  std::vector<std::span<std::byte>> in;
-  for (std::size_t rank = 0; rank < group.ranks(); ++rank) {
-    auto part = make(rows_of_rank(shards, rank));
-    HEADWISE_TRY(part);
-    parts.push_back(*std::move(part));
-    in.push_back(writable_bytes_of(parts.back().data(), parts.back().size()));
   }
-  const std::vector<std::span<const std::byte>> out(
-      group.ranks(), bytes_of(sent->data(), sent->size()));
-  HEADWISE_TRY(group.exchange(out, in));
-  auto whole = Tensor<float, 3>::create_unset({B, L, features});
-  HEADWISE_TRY(whole);
-  float* to = whole->data();
-  for (const Shard& shard : shards) {
-    to = std::copy_n(parts[shard.rank].data() + shard.row * features,
-                     shard.tokens.count * features, to);
+
+  static Result<Tensor<float, 4>> in_one_piece(TensorView<const float, 3> own) {
+    auto rows = make(own.extent(1), own.extent(2));
+    HEADWISE_TRY(rows);
+    copy_rows<float>({own.data(),
+                      rows->extents(),
+                      {own.stride(0), own.stride(1), 0, own.stride(2)}},
+                     *rows);
+    return rows;
   }
-  return whole;
-}
+
+  Result<Parts> make_parts(std::size_t features) const {
+    Parts parts;
+    for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
+      auto part = make(rows_of_rank(shards_, rank), features);
+      HEADWISE_TRY(part);
+      parts.push_back(*std::move(part));
+    }
+    return parts;
+  }
+
+  static std::vector<std::span<std::byte>> writable(Parts& parts) {
+    std::vector<std::span<std::byte>> bytes;
+    for (Tensor<float, 4>& part : parts) {
+      bytes.push_back(writable_bytes_of(part.data(), part.size()));
+    }
+    return bytes;
+  }
+
+  Result<Tensor<float, 3>> joined(std::size_t features,
+                                  const Parts& parts) const {
+    auto whole = Tensor<float, 3>::create_unset({B_, L_, features});
+    HEADWISE_TRY(whole);
+    float* to = whole->data();
+    for (const Shard& shard : shards_) {
+      to = std::copy_n(parts[shard.rank].data() + shard.row * features,
+                       shard.tokens.count * features, to);
+    }
+    return whole;
+  }
+
+  Communicator& group_;
+  std::size_t B_;
+  std::size_t L_;
+  const std::vector<SomeShard>& shards_;
+};
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "distribute/counting_rank.h"
 #include "distribute/ranked_call.h"
 #include "distribute/ranked_layer.h"
 #include "headwise/distribute/thread_ranks.h"
@@ -24,6 +25,7 @@ using testing_support::add_inputs;
 using testing_support::add_params;
 using testing_support::by_one_process;
 using testing_support::copy_elements;
+using testing_support::CountingRank;
 using testing_support::Deal;
 using testing_support::draw_norms;
 using testing_support::expect_part;
@@ -192,6 +194,33 @@ TEST(ContextLayerTest, EveryNumberOfRanks) {
   for (std::size_t ranks = 1; ranks <= 5; ++ranks) {
     expect_same(whole_of(layer, call, {.mask = causal()}), ranks);
   }
+}
+
+// Rank 0 alone sums the gradients of their parameters.
+TEST(ContextLayerTest, NormsCostOtherRanksNoTraffic) {
+  const auto received_by_rank_1 = [](const MultiHeadAttentionConfig& config) {
+    MultiHeadAttention layer = layer_of(config);
+    draw_norms(layer);
+    const LayerCall call = random_layer_call(layer, 1, 900, 900, 9105);
+    const Whole<float> whole = whole_of(layer, call);
+    const Division division = division_of(whole, 2, 384);
+    Joined joined(whole);
+    std::size_t received = 0;
+    const auto ended = run_ranks(2, [&](Communicator& group) {
+      CountingRank rank(group);
+      Status s =
+          run_rank(rank, whole, division, call_of(whole, division), joined);
+      received = group.rank() == 1 ? rank.received() : received;
+      return s;
+    });
+    for (const Status& status : ended.value()) {
+      EXPECT_TRUE(status) << status.error().message();
+    }
+    return received;
+  };
+  MultiHeadAttentionConfig normed = kGrouped;
+  normed.qk_norm = {.kind = NormKind::rms};
+  EXPECT_EQ(received_by_rank_1(normed), received_by_rank_1(kGrouped));
 }
 
 TEST(ContextLayerTest, FewerTokensThanRanks) {

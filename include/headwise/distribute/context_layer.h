@@ -22,7 +22,7 @@
 // the parameters and options. These are sums over all tokens, so for each
 // projection the inputs and the output gradients of all tokens go to every
 // rank, which sums its share of the output features in the order of one
-// process (distribute/layer_shard.h).
+// process (distribute/layer_shard.h); for each norm they go to rank 0.
 //
 // In a step over a ContextCache every rank passes all new tokens and gets all
 // outputs: a step has few tokens, and the cache takes most of the memory.
