@@ -37,9 +37,9 @@ class MpiChannel {
 
   void add(MpiTransfer& transfer) { transfers_.push_back(&transfer); }
   void remove(MpiTransfer& transfer) { std::erase(transfers_, &transfer); }
-  // Pieces of transfers that are on their way.
+  // Pieces of transfers that are on their way, but the first of each.
   std::size_t pieces() const { return pieces_; }
-  void add_piece() { ++pieces_; }
+  void add_pieces(std::size_t count) { pieces_ += count; }
   void remove_pieces(std::size_t count) { pieces_ -= count; }
   MpiSigns& signs() { return signs_; }
   // Whether the transfer has ended. Meanwhile moves on all others, too: another

@@ -18,10 +18,13 @@ constexpr std::size_t kInFirst = 2048;
 constexpr std::size_t kInPiece = std::size_t{512} << 10;
 constexpr std::size_t kOnTheirWay = 4;
 // Of all transfers of a process, but each has at least one: with many ranks the
-// pieces take no more memory than with two.
+// pieces take no more memory than with two. First pieces are small, and
+// receives wait long for theirs: they do not count.
 constexpr std::size_t kOfAll = 8;
 
 using Size = std::uint64_t;
+
+bool counts(const MpiPiece& piece) { return piece.begin != 0; }
 
 }  // namespace
 
@@ -33,7 +36,8 @@ MpiTransfer::MpiTransfer(std::shared_ptr<MpiChannel> channel, std::size_t other,
 
 MpiTransfer::~MpiTransfer() {
   channel_->remove(*this);
-  channel_->remove_pieces(pieces_.size());
+  channel_->remove_pieces(
+      static_cast<std::size_t>(std::ranges::count_if(pieces_, counts)));
   abandon(pieces_);
 }
 
@@ -72,8 +76,8 @@ Status MpiTransfer::end_pieces() {
     }
     HEADWISE_TRY(end(pieces_.front()));
     channel_->signs().moved_with(other_);
+    channel_->remove_pieces(counts(pieces_.front()) ? 1 : 0);
     pieces_.pop_front();
-    channel_->remove_pieces(1);
     has_first_ended_ = true;
   }
   return ok();
@@ -94,9 +98,9 @@ Status MpiTransfer::start_piece() {
   const std::size_t most = is_send() ? count : kInFirst;
   MpiPiece& piece =
       pieces_.emplace_back(is_first ? sizeof(Size) + most : count);
-  channel_->add_piece();
   piece.begin = next_;
   piece.count = count;
+  channel_->add_pieces(counts(piece) ? 1 : 0);
   next_ += count;
   return start(piece);
 }

@@ -22,6 +22,20 @@
 #include "headwise/distribute/communicator.h"
 #include "headwise/distribute/mpi.h"
 
+namespace {
+
+int large_sends = 0;  // pieces of this process, but the first of a message
+
+}  // namespace
+
+// The one of MPI, which lets itself be replaced.
+extern "C" int MPI_Isend(const void* bytes, int count, MPI_Datatype type,
+                         int to, int tag, MPI_Comm group,
+                         MPI_Request* request) {
+  large_sends += count > 4096 ? 1 : 0;
+  return PMPI_Isend(bytes, count, type, to, tag, group, request);
+}
+
 namespace headwise {
 namespace {
 
@@ -314,6 +328,38 @@ Status arrives_during_work(Communicator& group, std::size_t /*rank*/) {
   return group.finish(*receive);
 }
 
+// Receives that wait for their first piece leave a send its room.
+Status sends_beside_receives(Communicator& group, std::size_t /*rank*/) {
+  const Bytes large = message(4'000'000, 0);
+  if (group.rank() == 0) {
+    std::vector<Bytes> small(8, Bytes(8));
+    std::vector<Communicator::Transfer> transfers;
+    for (Bytes& bytes : small) {
+      auto receive = group.start_receive(bytes, 2);
+      HEADWISE_TRY(receive);
+      transfers.push_back(*receive);
+    }
+    auto send = group.start_send(large, 1);
+    HEADWISE_TRY(send);
+    HEADWISE_TRY(check(large_sends > 1, "one piece at a time"));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (Communicator::Transfer& transfer : transfers) {
+      HEADWISE_TRY(group.finish(transfer));
+    }
+    return group.finish(*send);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (group.rank() == 1) {
+    Bytes received(large.size());
+    HEADWISE_TRY(group.receive(received, 0));
+    return check(received == large, "the bytes of a large message");
+  }
+  for (int n = 0; n < 8; ++n) {
+    HEADWISE_TRY(group.send(message(8, 2), 0));
+  }
+  return ok();
+}
+
 // ---- Without a group. ----
 
 int without_mpi() {
@@ -383,7 +429,8 @@ int main(int argc, char** argv) {
                    {"stops_at_work", stops_at_work},
                    {"stops_while_it_waits", stops_while_it_waits},
                    {"wait_for_each_other", wait_for_each_other},
-                   {"arrives_during_work", arrives_during_work}};
+                   {"arrives_during_work", arrives_during_work},
+                   {"sends_beside_receives", sends_beside_receives}};
   const std::string_view name = argc > 1 ? argv[1] : "";
   const std::size_t rank = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;
   if (name == "without_mpi") {

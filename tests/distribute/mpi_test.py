@@ -68,6 +68,9 @@ class MpiTest(unittest.TestCase):
     def test_bytes_arrive_while_all_ranks_work(self):
         self.assert_succeeds(2, "arrives_during_work")
 
+    def test_a_send_beside_many_receives_has_several_pieces_on_their_way(self):
+        self.assert_succeeds(3, "sends_beside_receives")
+
     def test_a_stopped_rank_is_named_along_a_chain(self):
         for scenario in ("stops_at_work", "stops_while_it_waits"):
             with self.subTest(scenario):
