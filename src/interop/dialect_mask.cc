@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <new>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -173,14 +175,19 @@ NamedAxes axes_of(const MaskForm& form, const MaskSizes& sizes,
           std::span<const Axis>(axes)};
 }
 
-// Rows of `from` elements as rows of `to`, with `missing` behind them.
+// The rows of a mask of this shape, each with `missing` behind it until it has
+// `to` elements.
 template <class T>
-Result<Tensor<T, 1>> padded(Tensor<T, 1> rows, std::size_t from, std::size_t to,
-                            T missing) {
+Result<Tensor<T, 1>> padded(Tensor<T, 1> rows,
+                            const std::vector<std::size_t>& shape,
+                            std::size_t to, T missing) {
+  const std::size_t from = shape.back();
   if (from == to) {
     return rows;
   }
-  const std::size_t count = from == 0 ? 0 : rows.size() / from;
+  // From the shape: rows without an element are rows, too.
+  const std::size_t count = std::accumulate(
+      shape.begin(), shape.end() - 1, std::size_t{1}, std::multiplies<>());
   auto longer = Tensor<T, 2>::create({count, to});
   HEADWISE_TRY(longer);
   std::ranges::fill(longer->elements(), missing);
@@ -247,8 +254,7 @@ Result<DialectMask> read_added(const Reader& reader, const MaskForm& form,
       number = std::clamp(number, -kLargestBias, kLargestBias);
     }
   }
-  auto rows =
-      padded(*std::move(numbers), mask.shape.back(), shape.back(), kMinusInf);
+  auto rows = padded(*std::move(numbers), mask.shape, shape.back(), kMinusInf);
   HEADWISE_TRY(rows);
   return DialectMask{.added = *std::move(rows),
                      .axes = axes_of(form, reader.sizes, std::move(shape))};
@@ -274,7 +280,7 @@ Result<DialectMask> read_form(const Reader& reader, const MaskForm& form,
     return read_lengths(reader, form, mask);
   }
   std::vector<std::size_t> shape = mask.shape;
-  if (reader.dialect.pads_short_masks && shape.back() != 1) {
+  if (reader.dialect.pads_short_masks) {
     shape.back() = reader.sizes.Lkv;
   }
   if (reading == MaskReading::added) {
@@ -282,8 +288,7 @@ Result<DialectMask> read_form(const Reader& reader, const MaskForm& form,
   }
   auto allowed = allowed_of(mask, reading, reader.argument);
   HEADWISE_TRY(allowed);
-  auto rows =
-      padded(*std::move(allowed), mask.shape.back(), shape.back(), false);
+  auto rows = padded(*std::move(allowed), mask.shape, shape.back(), false);
   HEADWISE_TRY(rows);
   return filled(reader.dialect, *std::move(rows),
                 axes_of(form, reader.sizes, std::move(shape)));
@@ -306,11 +311,13 @@ Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
   const MaskForm batch{.rank = 2,
                        .axes = {Axis::B, Axis::Lkv},
                        .bools = dialect.key_padding,
-                       .integers = dialect.key_padding};
+                       .integers = dialect.key_padding,
+                       .floats = dialect.float_key_padding};
   const MaskForm one{.rank = 1,
                      .axes = {Axis::Lkv},
                      .bools = dialect.key_padding,
                      .integers = dialect.key_padding,
+                     .floats = dialect.float_key_padding,
                      .unbatched = true};
   const std::array<MaskForm, 2> forms = {batch, one};
   Dialect padding = dialect;

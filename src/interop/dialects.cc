@@ -85,12 +85,14 @@ constexpr std::array<Dialect, 13> kDialects = {{
      .masks = kTorchMha,
      .broadcasts = false,
      .key_padding = kMasks,
+     .float_key_padding = kAdded,
      .empty_rows_with_weights = EmptyRow::nan,
      .weights_after_dropout = true,
      .averages_heads = true,
      .scale_is_fixed = true},
     {.name = "torch-sdpa",  // rank 1 is refused
-     .masks = std::span<const MaskForm>(kTorchSdpa).subspan(1)},
+     .masks = std::span<const MaskForm>(kTorchSdpa).subspan(1),
+     .mask_excludes_causal = true},
     // Attention scores, like dropout, leave the fused path.
     {.name = "keras",
      .masks = kKeras,

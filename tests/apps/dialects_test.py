@@ -118,6 +118,32 @@ class DialectsTest(RunCase):
             term=lambda score, b, h, i, j: score + bias[i * LKV + j])
         self.assert_close("o.npy", (B, H, LQ, 7), output)
 
+    def test_a_short_mask_of_onnx_masks_the_missing_keys(self):
+        for dialect in "onnx-1.23", "onnx-1.21":
+            self.mask(LQ, 1, masked=lambda i, j: False)
+            self.succeed(*self.inputs("--mask", "m.npy", "--dialect", dialect))
+            output, _, _ = self.attention(lambda b, h, i, j: j == 0)
+            with self.subTest(dialect=dialect, columns=1):
+                self.assert_close("o.npy", (B, H, LQ, 7), output)
+            for descr in "|b1", "<f4":
+                self.put("m.npy", LQ, 0, values=[], descr=descr)
+                self.succeed(*self.inputs("--mask", "m.npy", "--dialect",
+                                          dialect, "--empty-rows", "zero"))
+                with self.subTest(dialect=dialect, descr=descr):
+                    self.assertEqual(set(read_npy(self.folder / "o.npy")[1]),
+                                     {0})
+
+    def test_a_float_key_padding_mask_of_pytorchs_layer_is_added(self):
+        added = [-math.inf if b == 1 and j > 3 else j / 4
+                 for b in range(B) for j in range(LKV)]
+        self.put("p.npy", B, LKV, values=added)
+        self.succeed(*self.inputs("--key-padding", "p.npy", "--dialect",
+                                  "torch-mha"))
+        output, _, _ = self.attention(
+            lambda b, h, i, j: not (b == 1 and j > 3),
+            term=lambda score, b, h, i, j: score + added[b * LKV + j])
+        self.assert_close("o.npy", (B, H, LQ, 7), output)
+
     def test_layout_is_the_librarys(self):
         self.succeed(*self.inputs())
         by_heads = read_npy(self.folder / "o.npy")[1]
@@ -189,6 +215,8 @@ class DialectsTest(RunCase):
         self.put("i.npy", LQ, LKV, descr="<i8")
         self.put("f.npy", B, H, LQ, LKV)
         self.put("o.npy", 3, values=[0, 2, 4], descr="<i8")
+        self.put("rows.npy", LQ, LKV)
+        self.put("p.npy", B, LKV)
         for code, message, *opts in (
                 (BAD_INPUT, "--mask has shape (2, 4, 3, 6), expected a mask as "
                  "torch-mha takes it: (Lq, Lkv) = (3, 6); (B * H, Lq, Lkv) = "
@@ -213,6 +241,11 @@ class DialectsTest(RunCase):
                 (BAD_INPUT, "--softcap is given, expected neither masks nor a "
                  "bias: onnx-1.21 caps the scores after them", "--softcap",
                  "2", "--causal", "--dialect", "onnx-1.21"),
+                (BAD_INPUT, "expected one bias: with --dialect torch-mha give "
+                 "--mask or --key-padding", "--mask", "rows.npy",
+                 "--key-padding", "p.npy", "--dialect", "torch-mha"),
+                (USAGE, "torch-sdpa takes --mask or --causal, not both",
+                 "--mask", "f.npy", "--causal", "--dialect", "torch-sdpa"),
                 (USAGE, "--dialect", "--dialect", "torch")):
             with self.subTest(opts=opts):
                 self.refuse(code, message, *self.inputs(*opts))

@@ -239,6 +239,10 @@ Status OperationInputs::check_dialect() const {
         "with --dialect, --mask and --key-padding are for batches without "
         "--offsets");
   }
+  if (dialect_->mask_excludes_causal && !flags_.mask.empty() && flags_.causal) {
+    return usage_error(
+        fmt::format("{} takes --mask or --causal, not both", dialect_->name));
+  }
   const bool scored = masked || flags_.causal || window_ || bias_ ||
                       key_lengths_ || key_lengths_of_queries_;
   if (flags_.softcap && dialect_->softcap == SoftcapOrder::after_mask &&
@@ -288,8 +292,8 @@ Status OperationInputs::take(std::string_view option, DialectMask mask,
   if (bias_) {
     return option_error(
         option, "is added to the scores",
-        fmt::format("one bias: with --dialect {} give --bias or {}",
-                    dialect_->name, option),
+        fmt::format("one bias: with --dialect {} give {} or {}", dialect_->name,
+                    flags_.bias.empty() ? "--mask" : "--bias", option),
         ErrorCode::unsupported);
   }
   bias_ = std::move(mask.added);

@@ -200,8 +200,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "0에서 {0} 사이의 번호(예: 0 또는 0,2-4)"},
     {"once", "한 번만 줄 수 있습니다."},
     {"one axis for each name in {}", "{0}의 이름마다 축 하나"},
-    {"one bias: with --dialect {} give --bias or {}",
-     "바이어스는 하나여야 합니다. --dialect {0}에서는 --bias와 {1} 중 하나만 "
+    {"one bias: with --dialect {} give {} or {}",
+     "바이어스는 하나여야 합니다. --dialect {0}에서는 {1:과/와} {2} 중 하나만 "
      "주세요."},
     {"one for each of the {} in --tokens", "--tokens의 {0}개마다 하나"},
     {"one of attention on cuda", "cuda에서는 어텐션의 워크로드"},
@@ -313,6 +313,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} needs {}, {} or {}",
      "{0:을/를} 쓰려면 {1}, {2}, {3} 중 하나가 필요합니다"},
     {"{} of at least {}", "{1} 이상의 {0}"},
+    {"{} takes --mask or --causal, not both",
+     "{0}에서는 --mask와 --causal을 함께 쓸 수 없습니다"},
     {"{} to {}, the positions of {}", "{0}에서 {2}의 위치 수 {1} 사이"},
     {"{} with --cache: the last query is at the last key",
      "--cache를 쓰면 {0:이어야/여야} 합니다. 마지막 쿼리가 마지막 키의 위치에 "

@@ -51,8 +51,9 @@ struct DialectMask {
 Result<DialectMask> read_mask(const Dialect& dialect, const Array& mask,
                               const MaskSizes& sizes);
 
-// A key padding mask, (B, Lkv), bool or integers; without a batch axis also
-// (Lkv). Errors: the same, about "mask.key_padding".
+// A key padding mask, (B, Lkv), bool or integers, or floats where the library
+// takes them; without a batch axis also (Lkv). Errors: the same, about
+// "mask.key_padding".
 Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
                                      const MaskSizes& sizes);
 

@@ -80,7 +80,10 @@ struct Dialect {
   std::span<const MaskForm> masks{};  // by rank; empty: it takes no mask
   bool broadcasts = true;             // axes of extent 1 are broadcast
   bool pads_short_masks = false;      // missing last keys are masked
-  MaskReading key_padding = MaskReading::attends;  // of a (B, Lkv) padding mask
+  // Of a (B, Lkv) padding mask of bools or integers, and of floats.
+  MaskReading key_padding = MaskReading::attends;
+  MaskReading float_key_padding = MaskReading::refused;
+  bool mask_excludes_causal = false;  // a call has one or the other
   CausalAlignment causal = CausalAlignment::top_left;
   MaskFill fill = MaskFill::infinite;
   double fill_value = 0;  // of a finite fill, for float32 scores
