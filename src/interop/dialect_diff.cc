@@ -162,7 +162,7 @@ std::string fill_text(const Dialect& dialect) {
     case MaskFill::infinite:
       return "-inf";
     case MaskFill::replaced:
-      return number + " instead";
+      return "replaced with " + number;
     case MaskFill::added:
       return "their own numbers plus " + number;
   }
@@ -194,7 +194,7 @@ std::string why_rows_differ(const Dialect& a, const Dialect& b,
 }
 
 std::string why_scores_differ(const Dialect& a, const Dialect& b) {
-  return "masked keys take part: masked scores are " + fill_text(a) + " in " +
+  return "masked keys get weight: masked scores are " + fill_text(a) + " in " +
          name_of(a) + " and " + fill_text(b) + " in " + name_of(b);
 }
 

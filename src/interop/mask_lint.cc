@@ -101,10 +101,10 @@ void find_empty_rows(const Dialect& dialect, const Allowed& allowed,
   warn(warnings,
        rows_where(allowed, "empty_rows",
                   [&](const auto& row) { return allowed.keys_of(row) == 0; }),
-       "a query has no key; with " + std::string(dialect.name) +
-           " its row gives " + what_rows_give(dialect),
-       "let every query see a key, such as its own, or leave these rows out of "
-       "what follows");
+       "some queries have no key; with " + std::string(dialect.name) +
+           " their rows give " + what_rows_give(dialect),
+       "let every query see a key, such as its own, or ignore the output of "
+       "these rows");
 }
 
 // Among as many queries as keys, each is expected to see itself. In a batch
@@ -140,7 +140,7 @@ void find_inverted(const Allowed& allowed, Warnings& warnings) {
   }
 }
 
-// Whether row i sees the keys up to i and none of the next ones.
+// Whether row i sees key i and none after it.
 bool is_top_left(const Allowed& allowed,
                  const std::array<std::size_t, 3>& row) {
   for (std::size_t j = 0; j < allowed.sizes().Lkv; ++j) {
@@ -170,8 +170,7 @@ void find_alignment(const Allowed& allowed, Warnings& warnings) {
       "let query i see the keys up to i + " + cached);
 }
 
-// Whether all queries of sequence b see no key before the first or after the
-// last one that any sees.
+// The first and the last key of a sequence that any query sees.
 struct Ends {
   std::size_t first;
   std::size_t last;  // one after the last
@@ -207,8 +206,8 @@ void find_padding_side(const Allowed& allowed, const MaskLintOptions& options,
        rows_where(allowed, "padding_side",
                   [&](const auto& row) { return odd[row[0]] != 0; }),
        options.padded_left
-           ? "padding is behind the tokens, where it is expected before them"
-           : "padding is before the tokens, where it is expected behind them",
+           ? "padding is after the tokens, but expected before them"
+           : "padding is before the tokens, but expected after them",
        options.padded_left ? "pad on the left, or expect padding on the right"
                            : "pad on the right, or expect padding on the left");
 }
@@ -238,7 +237,7 @@ void find_leak(const Allowed& allowed, Warnings& warnings) {
        rows_where(allowed, "leak",
                   [&](const auto& row) { return leaks(row) != 0; }),
        "the mask is causal, but lets a query see keys after it",
-       "mask these keys too, or use a causal mask of its own");
+       "mask these keys too, or use a separate causal mask");
 }
 
 void find_overflow(const Dialect& dialect, const DialectMask& mask,
@@ -284,7 +283,7 @@ Result<std::vector<MaskWarning>> lint_mask(const Dialect& dialect,
                                            const Array& array,
                                            const MaskSizes& sizes,
                                            const MaskLintOptions& options) try {
-  // What is filled with which number is told by the dialect.
+  // The dialect says which number is the fill.
   Dialect unfilled = dialect;
   unfilled.fill = MaskFill::infinite;
   const auto mask = options.key_padding

@@ -66,7 +66,7 @@ Result<TwoDialects> two_dialects(const std::string& names) {
   const TwoDialects two{find_dialect(first), find_dialect(second)};
   if (two.first == nullptr || two.second == nullptr) {
     return bad_option("--dialects", names,
-                      fmt::format("two names with a comma between, from {}",
+                      fmt::format("two names separated by a comma, from {}",
                                   fmt::join(dialect_names(), "; ")));
   }
   return two;
@@ -221,8 +221,7 @@ void add_options(const Arguments& command, DiffFlags& flags) {
   constexpr const char* kNpy = "F.npy";
   command
       .add_text("--dialects", flags.dialects, "A,B",
-                "the two libraries to compare, by their dialects "
-                "(docs/dialects.md)")
+                "the two dialects to compare (docs/dialects.md)")
       .required();
   command
       .add_text("--query", flags.query, kNpy, "(B, Hq, Lq, D), or (Hq, Lq, D)")
@@ -239,7 +238,7 @@ void add_options(const Arguments& command, DiffFlags& flags) {
                    "(B): attend to this number of keys, from the first");
   command.add_flag("--causal", flags.causal, "ask both for a causal mask");
   command.add_number("--past-length", flags.past_length,
-                     "how many of the keys are those of a cache (default 0)");
+                     "number of keys from a cache (default 0)");
   command
       .add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
       .type_name("X")

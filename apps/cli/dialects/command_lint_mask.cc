@@ -28,7 +28,7 @@ constexpr CommandHelp kHelp = {
   headwise lint-mask --dialect transformers --mask attention_mask.npy \
       --padding left --json)",
     .footer =
-        R"(docs/dialects.md lists the warnings. Options give sizes that the mask does not.)"};
+        R"(docs/dialects.md lists the warnings. Give the sizes that the mask does not have.)"};
 
 struct LintFlags {
   std::string dialect;
@@ -117,7 +117,7 @@ void add_options(const Arguments& command, LintFlags& flags) {
       .required();
   command.add_text("--mask", flags.mask, kNpy, "the mask");
   command.add_text("--key-padding", flags.key_padding, kNpy,
-                   "(B, Lkv): or a key padding mask");
+                   "key padding mask (B, Lkv), instead of --mask");
   command.add_choice("--padding", flags.padding, {"right", "left"},
                      "where padding is expected (default right)");
   command.add_count("--batch", flags.batch, "number of sequences (default 1)");

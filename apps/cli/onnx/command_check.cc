@@ -1,5 +1,5 @@
 // headwise check
-// Runs conformance cases and prints a table of what they gave.
+// Runs test cases and prints a table of the results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,9 +27,9 @@ namespace {
 
 constexpr CommandHelp kHelp = {
     .name = "check",
-    .description = "run conformance cases and print a table of the results",
+    .description = "run a folder of test cases and print which pass",
     .examples =
-        R"(  headwise check onnx ../shared/fixtures/onnx
+        R"(  headwise check onnx onnx/backend/test/data/node
   headwise check onnx node_tests --json)",
     .footer =
         R"(DIR has a folder per case, with model.onnx and test_data_set_0 and so on, as
@@ -191,7 +191,8 @@ Outcome run_check(const CheckFlags& flags, const Streams& streams) {
 }
 
 void add_options(const Arguments& command, CheckFlags& flags) {
-  command.add_choice("SUITE", flags.suite, {"onnx"}, "which cases").required();
+  command.add_choice("SUITE", flags.suite, {"onnx"}, "suite of test cases")
+      .required();
   command.add_text("DIR", flags.folder, "", "folder of the cases").required();
   command.add_flag("--json", flags.json, "print JSON");
   add_threads_option(command, flags.threads);

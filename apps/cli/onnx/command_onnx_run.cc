@@ -29,11 +29,12 @@ constexpr CommandHelp kHelp = {
         R"(  headwise onnx-run model.onnx --data test_data_set_0
   headwise onnx-run layer.onnx --data inputs.npz --out results)",
     .footer =
-        R"(--data has input_0.pb or input_0.npy for the first input of the graph and so on,
-or .npz files with arrays of these names or of the names in the graph. Outputs
-that it has (output_0.pb, ...) are compared: the exit code is 1 if one differs
-by more than 1e-7 plus 1e-3 of the expected value. --out gets output_0.npy and
-so on, in the order of the graph; 16-bit outputs are written as float32.)"};
+        R"(--data has the inputs in the order of the graph: input_0.pb or input_0.npy and
+so on, or .npz files with arrays of these names or of the names in the graph.
+If it has expected outputs (output_0.pb, ...), the outputs are compared with
+them, and the exit code is 1 if one differs by more than 1e-7 plus 1e-3 of the
+expected value. --out gets output_0.npy and so on, in the order of the graph;
+16-bit outputs are written as float32.)"};
 
 struct OnnxRunFlags {
   std::string model;

@@ -7,12 +7,17 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
-    {"--data has input_0.pb or input_0.npy for the first input of the graph "
-     "and so on,\nor .npz files with arrays of these names or of the names in "
-     "the graph. Outputs\nthat it has (output_0.pb, ...) are compared: the "
-     "exit code is 1 if one differs\nby more than 1e-7 plus 1e-3 of the "
-     "expected value. --out gets output_0.npy and\nso on, in the order of the "
-     "graph; 16-bit outputs are written as float32.",
+    {"--data has the inputs in the order of the graph: input_0.pb or "
+     "input_0.npy and\n"
+     "so on, or .npz files with arrays of these names or of the names in the "
+     "graph.\n"
+     "If it has expected outputs (output_0.pb, ...), the outputs are compared "
+     "with\n"
+     "them, and the exit code is 1 if one differs by more than 1e-7 plus 1e-3 "
+     "of the\n"
+     "expected value. --out gets output_0.npy and so on, in the order of the "
+     "graph;\n"
+     "16-bit outputs are written as float32.",
      "--data에는 그래프의 첫 번째 입력인 input_0.pb 또는 input_0.npy와 그다음 "
      "입력들이\n있거나, 이 이름이나 그래프 안의 이름으로 된 배열이 든 .npz "
      "파일이 있습니다.\n출력(output_0.pb, ...)이 있으면 비교하며, 1e-7에 "
@@ -36,11 +41,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "출력을 쓸 폴더. 없으면 만듭니다"},
     {"folder of the cases", "사례가 든 폴더"},
     {"folder with the inputs, or a .npz file", "입력이 든 폴더 또는 .npz 파일"},
+    {"run a folder of test cases and print which pass",
+     "폴더의 테스트 사례를 실행하고 통과 여부를 보여 줍니다"},
     {"run an ONNX model of attention and compare its outputs",
      "어텐션 ONNX 모델을 실행하고 출력을 비교합니다"},
-    {"run conformance cases and print a table of the results",
-     "적합성 사례를 실행하고 결과를 표로 보여 줍니다"},
-    {"which cases", "어떤 사례인지"},
+    {"suite of test cases", "테스트 사례의 종류"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 
