@@ -58,8 +58,8 @@ class DiffTest(CliTest):
     def test_refuses(self):
         self.put("m.npy", 5, 5, descr="|b1")
         for code, message, dialects, *opts in (
-                (USAGE, "--dialects is keras, expected two names separated by a comma",
-                 "keras"),
+                (USAGE, "--dialects is keras, expected two names separated by "
+                 "a comma", "keras"),
                 (USAGE, "--dialects is keras,tf", "keras,tf"),
                 (BAD_INPUT, "--mask has shape (5, 5), expected (Lq, Lkv) = "
                  "(3, 6)", "keras,torch-mha", "--mask", "m.npy")):

@@ -1,10 +1,9 @@
-// The test data of a model: its inputs and, where they are there, the outputs
-// that it should give.
+// The test data of a model: its inputs and, if given, the expected outputs.
 //
 // A folder has input_0.pb or input_0.npy for the first input of the graph, and
-// so on, output_0.pb or .npy likewise; what has no such file is looked for in
-// the folder's .npz files, by that name or by the name in the graph. A .npz
-// file may also be given alone.
+// so on, output_0.pb or .npy likewise; tensors without such a file are looked
+// up in the folder's .npz files, by that name or by the name in the graph. The
+// path may also be that of a .npz file.
 #pragma once
 
 #include <optional>
@@ -23,8 +22,8 @@ struct OnnxData {
 
   bool has_outputs() const;
 
-  // Inputs that are float32 in a .npy or .npz file are rounded to the 16-bit
-  // type that the model declares: these formats have no bfloat16. Outputs, too.
+  // float32 inputs and outputs in .npy and .npz files are rounded to the 16-bit
+  // type that the model declares, because these formats have no bfloat16.
   static Result<OnnxData> read(const std::string& path, const OnnxModel& model);
 };
 

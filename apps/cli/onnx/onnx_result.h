@@ -27,11 +27,12 @@ struct OnnxResult {
 
   std::size_t compared() const;
   std::size_t differing() const;  // outputs
-  // The output that differs most, or null. One of another type or shape first.
+  // The output that differs most, or null. An output of a wrong type or shape
+  // comes first.
   const OnnxOutput* worst() const;
 };
 
-// `tolerance` for each output's type.
+// `tolerance` gives the tolerance for an output's type.
 Result<OnnxResult> run_onnx(const OnnxModel& model, OnnxData data,
                             const Executor& executor,
                             Tolerance (*tolerance)(DType));

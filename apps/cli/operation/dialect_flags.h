@@ -1,4 +1,4 @@
-// What --dialect says of the files that a command reads.
+// What --dialect says about the files that a command reads.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ inline const Dialect* dialect_of(const OperationFlags& flags) {
   return flags.dialect.empty() ? nullptr : find_dialect(flags.dialect);
 }
 
-// Whether heads come before rows in files of heads: as --layout says, else rows
-// first in a ragged batch, else as the dialect has them.
+// Whether the axis of heads comes before that of rows: as --layout says;
+// without it, rows come first in a ragged batch, otherwise as in the dialect.
 inline bool heads_first(const OperationFlags& flags,
                         const std::string& layout) {
   if (!layout.empty()) {

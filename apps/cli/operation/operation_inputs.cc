@@ -231,7 +231,7 @@ Result<OperationInputs> OperationInputs::read(const OperationFlags& flags,
   return inputs;
 }
 
-// What the dialect has, but headwise cannot do.
+// What the dialect has, but headwise does not support.
 Status OperationInputs::check_dialect() const {
   const bool masked = !(flags_.mask.empty() && flags_.key_padding.empty());
   if (offsets_ && masked) {
@@ -268,7 +268,7 @@ Status OperationInputs::place_queries(const MaskSizes& sizes,
   if (dialect_->causal != CausalAlignment::after_cache || !key_lengths_) {
     return ok();
   }
-  // A cache that the lengths describe: the queries are its last tokens.
+  // The lengths describe a cache: the queries are its last tokens.
   auto starts = Tensor<std::int64_t, 1>::create(key_lengths_->extents());
   HEADWISE_TRY(starts);
   std::ranges::transform(key_lengths_->elements(), starts->data(),

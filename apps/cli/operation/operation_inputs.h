@@ -27,9 +27,10 @@ class OperationInputs {
   static Result<OperationInputs> read(const OperationFlags& flags, bool batched,
                                       std::size_t num_heads);
 
-  // Reads --mask and --key-padding as --dialect has them, and takes what it
-  // says of a call; without --dialect nothing. Before options(). Errors: those
-  // of read_mask(), and of options that the dialect does not have.
+  // Reads --mask and --key-padding by the rules of --dialect, and sets what it
+  // says about the call; without --dialect does nothing. Call it before
+  // options(). Errors: those of read_mask(), and for options that the dialect
+  // lacks.
   Status use_dialect(const MaskSizes& sizes, const DialectCall& call);
   // Whether query_start is the dialect's.
   bool places_queries() const { return places_queries_; }

@@ -1,4 +1,5 @@
-// The tensor of an option in its file, for processes that need some of it.
+// The tensor that an option names, in its file, for processes that need only a
+// part of it.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +19,14 @@ namespace headwise::cli {
 
 class TensorFile {
  public:
-  // The file that read_file_of() reads, with its errors.
+  // Opens the file as read_file_of() does, with the same errors.
   static Result<TensorFile> open(std::string_view option,
                                  const std::string& path);
 
   const std::string& option() const { return option_; }
   DType dtype() const;
   std::vector<std::size_t> shape() const;
-  // As NpyFile::read(). Errors: likewise, which begin with the option.
+  // As NpyFile::read(); errors begin with the option.
   Status read(std::size_t first, std::span<std::byte> elements) const;
 
  private:

@@ -9,7 +9,8 @@
 
 namespace headwise::cli {
 
-// The only one, or the one with the option's name: d_output for --d-output.
+// The only tensor of the file, or the one with the option's name: d_output for
+// --d-output.
 // Errors: bad_data for a file without such a tensor.
 Result<std::string> name_of_tensor(const SafetensorsFile& file,
                                    std::string_view option,

@@ -1,4 +1,4 @@
-// The rows of a rank of a tensor in a file, of which it reads no others.
+// Reads only the rows of this rank from a tensor in a file.
 #pragma once
 
 #include "headwise/base/result.h"

@@ -12,8 +12,8 @@
 
 namespace headwise::cli {
 
-// As attend_through_cache(), of all ranks, which pass the same tensors; only
-// the output. Errors: those of ContextCache and of CachedRun.
+// As attend_through_cache(), called by all ranks with the same tensors; gives
+// only the output. Errors: those of ContextCache and of CachedRun.
 Result<RunResult> attend_through_cache_together(
     Communicator& group, const RunFlags& flags, const Operands<float, 4>& in,
     const OperationInputs& inputs, const AttentionOptions& options,

@@ -28,8 +28,8 @@ struct TogetherOptions {
   const InputFiles* files;  // null: every rank has the whole tensors
 };
 
-// All ranks call it with the same tensors, in the layout of the files, or with
-// empty ones: each then reads its rows of the files. Rank 0 gets the results,
+// All ranks call it with the same tensors, in the layout of the files. With
+// empty tensors each rank reads its rows of the files. Rank 0 gets the results,
 // the others empty ones. Errors: those of plan_shards(), of the forward and
 // backward pass by context or by heads, and of --d-output.
 Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,

@@ -16,8 +16,8 @@ struct Row {
   const char* option;
 };
 
-// What a cache of several processes cannot do: its steps give the output
-// alone.
+// What a cache of several processes does not support: its steps give only the
+// output.
 Outcome check_cache(const RunFlags& flags) {
   if (flags.parallel.scheme == "heads") {
     return usage(

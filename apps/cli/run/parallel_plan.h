@@ -17,7 +17,7 @@ struct DividedCall {
   KeyBand band{};
   // Whether keys may come in parts (keys_in_parts()).
   bool keys_in_parts = true;
-  // A layer whose heads must be in one place.
+  // Whether a layer needs all heads of a token on one rank.
   bool needs_all_heads = false;
 };
 
@@ -29,13 +29,13 @@ struct Division {
   bool by_heads() const { return !heads.ranks.empty(); }
 };
 
-// With `auto`, a way that can do the call; of two, that of plan_shards().
-// Errors: those of plan_shards(), the same on every rank.
+// `auto` chooses a division that supports the call; if both do, as
+// plan_shards(). Errors: those of plan_shards(), the same on every rank.
 Result<Division> divide(const RunFlags& flags, const DividedCall& call,
                         std::size_t ranks);
 
-// Whether a row may see its keys one part after another: the mean of all values
-// and blocks that begin elsewhere need all keys at once.
+// Whether a row can process its keys in parts. The mean of all values, and
+// blocks that do not begin at multiples of their size, need all keys at once.
 bool keys_in_parts(const AttentionShape& tensors, AttentionOptions options,
                    OperationOptions operation_options);
 

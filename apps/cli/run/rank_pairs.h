@@ -13,7 +13,8 @@
 
 namespace headwise::cli {
 
-// What a rank is asked for: the mean is that of the heads of all ranks.
+// The options of one rank. It computes all weights of its heads: their mean is
+// taken over the heads of all ranks.
 AttentionOptions options_of_heads(AttentionOptions options);
 
 // A rank's part of the gradient of the attention weights.
@@ -24,8 +25,8 @@ struct OwnPairs {
 
 class RankPairs {
  public:
-  // What it is made of must outlive it. `spec`: of the whole call; `heads`: no
-  // ranks if the call is divided otherwise.
+  // The arguments must outlive it. `spec`: of the whole call; `heads`: no ranks
+  // if the call is not divided by heads.
   RankPairs(Communicator& group, const AttentionSpec& spec,
             const ShardPlan& heads)
       : group_(group), spec_(spec), heads_(heads) {}
@@ -37,8 +38,8 @@ class RankPairs {
   // The rank's, if they are asked for. Errors: out_of_memory.
   Result<Tensor<float, 4>> make_own(bool asked) const;
 
-  // What all ranks have as one tensor, on rank 0: all heads, or their mean if
-  // that is asked for. Nothing if nothing is asked for. Errors: out_of_memory,
+  // Rank 0 gets one tensor of the parts of all ranks: all heads, or their mean
+  // if that is asked for. Empty if nothing is asked for. Errors: out_of_memory,
   // rank_failure.
   Result<Tensor<float, 4>> collect_weights(Tensor<float, 4>& own) const;
   Result<Tensor<float, 4>> collect_scores(Tensor<float, 4>& own) const;

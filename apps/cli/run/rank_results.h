@@ -1,4 +1,4 @@
-// What ranks have of the results, put together on rank 0.
+// Joins the ranks' parts of the results on rank 0.
 #pragma once
 
 #include "headwise/base/result.h"
@@ -9,7 +9,7 @@
 
 namespace headwise::cli {
 
-// Without elements on other ranks. Errors: out_of_memory.
+// Empty on other ranks. Errors: out_of_memory.
 template <class T>
 Result<Tensor<T, 4>> on_rank_0(const Communicator& group,
                                const Extents<4>& extents) {

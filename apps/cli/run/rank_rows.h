@@ -70,9 +70,9 @@ class RankRows {
     return own;
   }
 
-  // Calls visit(batch, first, count, n) for rows of a tensor (B, L, H, D) that
-  // follow one another and are the n-th and following ones of this rank. Ends
-  // with an error of visit().
+  // Calls visit(batch, first, count, n) for each run of consecutive rows of a
+  // tensor (B, L, H, D) that belong to this rank; n counts the rank's rows
+  // before the run. Stops at an error of visit().
   template <class Visit>
   Status for_each_own_piece(Side side, const Visit& visit) const {
     std::size_t n = 0;

@@ -26,7 +26,7 @@ struct Rotation {
   QueryStart query_start;
   HeadPositions positions;
   const Executor& executor;
-  // What `positions` look at where there are past keys.
+  // The memory of `positions` if there are past keys.
   Tensor<std::int64_t, 2> key_positions{};
 
   Status rotate(const QueriesAndKeys& heads) const {
@@ -46,7 +46,7 @@ struct ReadyCall {
   AttentionShape whole;   // of the tensors, past keys included
   AttentionSpec spec;
   Rotation rotation;
-  std::optional<InputFiles> files;  // of which each rank reads its rows
+  std::optional<InputFiles> files;  // each rank reads its rows of them
 };
 
 // Frees the arrays, which are as large as the tensors. Errors: those of the

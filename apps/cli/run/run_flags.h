@@ -48,7 +48,7 @@ struct RunFlags {
 
   bool is_layer() const { return !params.empty(); }
   bool ragged() const { return !operation.offsets.empty(); }
-  // Whether heads stand before rows in the files.
+  // Whether the axis of heads comes before that of rows in the files.
   bool heads_first() const { return cli::heads_first(operation, layout); }
   // The form of the attention weights: as asked for, or as the dialect returns
   // them.

@@ -32,8 +32,8 @@ Result<UpstreamFiles> read_upstream(const RunFlags& flags, bool batched,
                                     std::vector<std::size_t> output,
                                     const Extents<4>& attn_weights);
 
-// Their parts. --d-output is read by whoever needs some of it; no
-// --d-attn-weights is an empty tensor.
+// One file each. open_d_output() lets the caller read parts. Without
+// --d-attn-weights the tensor is empty.
 Result<TensorFile> open_d_output(const RunFlags& flags, bool batched,
                                  std::vector<std::size_t> output);
 Result<Tensor<float, 4>> read_d_attn_weights(const RunFlags& flags,

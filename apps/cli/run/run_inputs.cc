@@ -65,8 +65,8 @@ bool shares_rows(const RunFlags& flags) {
   return flags.ragged() && flags.operation.query_offsets.empty();
 }
 
-// Of a call that each rank computes from its own rows: those of a layer, a
-// cache and a rotation come from whole tensors.
+// Whether each rank needs only its own rows. A layer, a cache and a rotation
+// start from whole tensors.
 bool ranks_read_rows(const RunFlags& flags) {
   return flags.parallel.given() && !flags.is_layer() && !flags.cache.given() &&
          flags.past_key.empty() && flags.present_dir.empty() &&

@@ -17,8 +17,8 @@ namespace {
 // Shares end where blocks of keys do.
 constexpr std::size_t kKeyBlock = 128;
 
-// Of longer pages, rounding up could pass the largest number; no machine has
-// the memory.
+// Rounding up longer pages could overflow, and no machine has the memory for
+// them.
 constexpr std::size_t kMostPageTokens = std::size_t{1} << 40;
 
 std::size_t rounded_up(std::size_t tokens, std::size_t unit) {
