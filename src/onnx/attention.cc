@@ -177,7 +177,9 @@ Result<Outputs> run_attention(const NodeCall& node) {
   const bool in_float = call->type == DType::float32 &&
                         value->dtype == DType::float32 &&
                         (call->softmax_type == DType::float32 ||
-                         call->softmax_type == DType::float64);
+                         call->softmax_type == DType::float64) &&
+                        // attention() has heads of at least one number.
+                        sizes.Hq > 0 && sizes.D > 0 && sizes.Dv > 0;
   if (in_float) {
     HEADWISE_TRY(attend_in_float(node, *call, *mask, *key, *value, *output,
                                  wanted_scores));

@@ -51,8 +51,9 @@ Result<std::optional<OnnxAttentionMask>> OnnxAttentionMask::create(
     }
   }
   const std::size_t columns = mask.extents[3];
-  const bool pads = node.opset() >= 24 && columns < scores[3];
-  if (!pads && columns != 1 && columns != scores[3]) {
+  // Opset 23 does not say it yet, but its reference pads as well.
+  const bool pads = columns < scores[3];
+  if (columns > scores[3]) {
     return node.wrong_shape(In::mask, expected);
   }
   if (pads) {

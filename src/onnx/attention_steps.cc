@@ -127,17 +127,28 @@ class Steps {
     copy_to(scores, QkOutput::softmax);
   }
 
+  // Of the row; NaN if one of its scores is.
+  double largest_score() const {
+    double largest = kMinusInf;
+    for (const double score : row_) {
+      largest = score > largest || std::isnan(score) ? score : largest;
+      if (std::isnan(largest)) {
+        break;
+      }
+    }
+    return largest;
+  }
+
   // Each step rounded to the type of the softmax, the result to that of the
   // node. A row without a key becomes 0.
   void softmax() {
     const DType type = call_.softmax_type;
     round_all(row_, type);
-    const auto largest = std::ranges::max_element(row_);
-    if (largest == row_.end() || *largest == kMinusInf) {
+    const double shift = largest_score();
+    if (shift == kMinusInf) {
       std::ranges::fill(row_, 0);
       return;
     }
-    const double shift = *largest;
     double sum = 0;
     for (double& score : row_) {
       score = rounded(std::exp(rounded(score - shift, type)), type);

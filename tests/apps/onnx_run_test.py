@@ -232,22 +232,21 @@ class DataTest(OnnxCase):
     def test_a_short_mask_hides_the_keys_beyond_it(self):
         self.put_inputs()
         mask = onnx.tensor("held", (2, 2), [0.0] * 4)
-        for opset, allowed in ((24, True), (23, False)):
-            data = attention_model(("Q", "K", "V", "held"), opset=opset,
-                                   initializers=[mask])
-            if allowed:
-                self.put_model(data)
-                self.onnx_run("--out", "out")
-            else:
-                self.refuse("attn (Attention): held has shape (2, 2), expected "
-                            "axes that are broadcast to (B, Hq, Lq, Lkv) = "
-                            "(1, 1, 2, 3)", data)
         q, k, v = numbers(Q), numbers(K, 1), numbers(V, 2)
         row = [math.exp(sum(q[d] * k[j * 2 + d] for d in range(2)) /
                         math.sqrt(2)) for j in range(2)]
         want = (row[0] * v[0] + row[1] * v[2]) / sum(row)
-        _, got = read_npy(self.folder / "out/output_0.npy")
-        self.assertAlmostEqual(got[0], want, delta=1e-6)
+        for opset in 23, 24:
+            self.put_model(attention_model(("Q", "K", "V", "held"), opset=opset,
+                                           initializers=[mask]))
+            self.onnx_run("--out", "out")
+            _, got = read_npy(self.folder / "out/output_0.npy")
+            self.assertAlmostEqual(got[0], want, delta=1e-6)
+        longer = onnx.tensor("held", (2, 4), [0.0] * 8)
+        self.refuse("attn (Attention): held has shape (2, 4), expected axes "
+                    "that are broadcast to (B, Hq, Lq, Lkv) = (1, 1, 2, 3)",
+                    attention_model(("Q", "K", "V", "held"),
+                                    initializers=[longer]))
 
     def test_a_mask_without_columns_hides_every_key(self):
         rows = 3000  # so many that a read beyond the mask leaves its pages
@@ -276,6 +275,60 @@ class DataTest(OnnxCase):
             self.assertAlmostEqual(g, w, delta=0.02)
         self.assertTrue(any(abs(g - w) > 1e-5
                             for g, w in zip(got, self.expected())))
+
+
+class AttentionTest(OnnxCase):
+    def attend(self, opset=25, kind=onnx.FLOAT, shapes=(Q, K, V), mask=None,
+               query=None, outputs=("Y",), **attributes):
+        """The output of a model that has its inputs."""
+        held = [onnx.tensor(name, shape, numbers(shape, seed), kind)
+                for seed, (name, shape) in enumerate(zip("QKV", shapes))]
+        if query is not None:
+            held[0] = onnx.tensor("Q", shapes[0], query, kind)
+        names = ["Q", "K", "V"]
+        if mask is not None:
+            names.append("mask")
+            held.append(onnx.tensor("mask", *mask))
+        self.put_model(onnx.model(
+            [onnx.node("Attention", names, outputs, name="attn",
+                       **attributes)], [],
+            [onnx.port(name, kind=kind) for name in outputs if name], held,
+            opset))
+        (self.folder / "data").mkdir(exist_ok=True)
+        self.onnx_run("--out", "out")
+        return read_npy(self.folder / "out/output_0.npy")
+
+    def test_a_mask_of_one_column_is_padded_in_every_opset(self):
+        value = numbers(V, 2)
+        for opset in 23, 24, 25:
+            for kind, values in (onnx.BOOL, [True, True]), (onnx.FLOAT, [0, 2]):
+                _, got = self.attend(opset, mask=((2, 1), values, kind))
+                with self.subTest(opset=opset, kind=kind):
+                    for at in range(4):
+                        self.assertAlmostEqual(got[at], value[at % 2],
+                                               delta=1e-6)
+
+    def test_a_nan_beside_masked_keys_is_no_empty_row(self):
+        mask = ((2, 3), [False, True, False, False, False, False], onnx.BOOL)
+        for kind in onnx.FLOAT, onnx.DOUBLE, onnx.FLOAT16:
+            _, got = self.attend(kind=kind, mask=mask,
+                                 query=[math.nan, 0, math.nan, 0])
+            with self.subTest(kind=kind):
+                self.assertTrue(all(map(math.isnan, got[:2])))
+                self.assertEqual(list(got[2:]), [0, 0])
+
+    def test_sizes_of_0_run_in_every_type(self):
+        for kind in onnx.FLOAT, onnx.DOUBLE, onnx.FLOAT16:
+            for shapes, want in (((Q, K, (1, 1, 3, 0)), (1, 1, 2, 0)),
+                                 (((1, 0, 2, 2), K, V), (1, 0, 2, 2)),
+                                 (((1, 1, 2, 0), (1, 1, 3, 0), V), Q),
+                                 ((Q, (1, 1, 0, 2), (1, 1, 0, 2)), Q),
+                                 (((0, 1, 2, 2), (0, 1, 3, 2), (0, 1, 3, 2)),
+                                  (0, 1, 2, 2)),
+                                 (((1, 1, 0, 2), K, V), (1, 1, 0, 2))):
+                with self.subTest(kind=kind, shapes=shapes):
+                    self.assertEqual(self.attend(kind=kind, shapes=shapes)[0],
+                                     want)
 
 
 class RefusalsTest(OnnxCase):
