@@ -1,9 +1,7 @@
-// Cast: to another type of number. A number beyond the range of an integer type
-// becomes its nearest end, NaN becomes 0.
-#include <cmath>
+// Cast: to another type of number.
 #include <cstdint>
-#include <limits>
 #include <string>
+#include <vector>
 
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
@@ -12,45 +10,31 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct Range {
-  std::int64_t low;
-  std::int64_t high;
-};
-
-Range range_of(DType dtype) {
-  const int bits = static_cast<int>(8 * size_of(dtype));
-  switch (dtype) {
-    case DType::uint8:
-    case DType::uint16:
-    case DType::uint32:
-      return {0, (std::int64_t{1} << bits) - 1};
-    case DType::int8:
-    case DType::int16:
-    case DType::int32:
-      return {-(std::int64_t{1} << (bits - 1)),
-              (std::int64_t{1} << (bits - 1)) - 1};
-    default:
-      return {std::numeric_limits<std::int64_t>::min(),
-              std::numeric_limits<std::int64_t>::max()};
+// Whole numbers that double does not hold are those beyond 2^53. Of them it
+// gets one that every smaller type rounds alike: what the last bits lose is
+// said by one above them.
+double to_round_again(std::uint64_t magnitude) {
+  constexpr std::uint64_t kLow = 0xfff;
+  if (magnitude >= std::uint64_t{1} << 53 && (magnitude & kLow) != 0) {
+    magnitude = (magnitude & ~kLow) | 0x800;
   }
+  return static_cast<double>(magnitude);
 }
 
-// Towards 0. Of uint64 the bits.
-std::int64_t whole(double number, DType dtype) {
-  if (std::isnan(number)) {
-    return 0;
+// For array_from(): each number is rounded once.
+std::vector<double> doubles_for(const Array& x, DType to) {
+  if (to == DType::float64 ||
+      (x.dtype != DType::int64 && x.dtype != DType::uint64)) {
+    return doubles_of(x);
   }
-  if (dtype == DType::uint64) {
-    return number <= 0 ? 0
-           : number >= 0x1p64
-               ? -1
-               : static_cast<std::int64_t>(static_cast<std::uint64_t>(number));
+  std::vector<double> numbers;
+  for (const std::int64_t each : integers_of(x)) {
+    const auto bits = static_cast<std::uint64_t>(each);
+    numbers.push_back(x.dtype == DType::int64 && each < 0
+                          ? -to_round_again(0 - bits)
+                          : to_round_again(bits));
   }
-  const Range range = range_of(dtype);
-  return number <= static_cast<double>(range.low) ? range.low
-         : number >= static_cast<double>(range.high)
-             ? range.high
-             : static_cast<std::int64_t>(number);
+  return numbers;
 }
 
 }  // namespace
@@ -66,7 +50,7 @@ Result<Outputs> run_cast(const NodeCall& node) {
         "bool, integers or floating-point numbers");
   }
   if (is_floating(*to)) {
-    return one(array_from(doubles_of(x), x.shape, *to));
+    return one(array_from(doubles_for(x, *to), x.shape, *to));
   }
   if (!is_floating(x.dtype)) {
     return one(array_from(integers_of(x), x.shape, *to));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <numbers>
 #include <string>
+#include <type_traits>
 
 #include "onnx/broadcast.h"
 #include "onnx/numbers.h"
@@ -15,12 +16,13 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-template <class T, class Combine>
+// `Made`: the elements of the result, those of the inputs by default.
+template <class Made = void, class T, class Combine>
 Result<Array> combined(const NodeCall& node, std::vector<std::size_t> shape,
                        const std::vector<T>& a, const std::vector<T>& b,
                        Combine combine) {
   HEADWISE_TRY(check_size(shape));
-  std::vector<T> result;
+  std::vector<std::conditional_t<std::is_void_v<Made>, T, Made>> result;
   result.reserve(element_count(shape));
   const auto steps_a = broadcast_strides(node.in(0).shape, shape);
   const auto steps_b = broadcast_strides(node.in(1).shape, shape);
@@ -70,6 +72,28 @@ Status check_divisors(const NodeCall& node) {
   return ok();
 }
 
+// Modulo 2^64.
+std::uint64_t power(std::uint64_t base, std::uint64_t exponent) {
+  std::uint64_t result = 1;
+  for (; exponent > 0; exponent >>= 1, base *= base) {
+    result *= exponent % 2 == 1 ? base : 1;
+  }
+  return result;
+}
+
+Status check_exponents(const NodeCall& node) {
+  if (node.in(1).dtype != DType::uint64) {
+    for (const std::int64_t exponent : integers_of(node.in(1))) {
+      if (exponent < 0) {
+        return node.input(1).error(ErrorCode::invalid_argument,
+                                   "has " + std::to_string(exponent),
+                                   "at least 0 for integers");
+      }
+    }
+  }
+  return ok();
+}
+
 template <class Function>
 Result<Outputs> unary(const NodeCall& node, Function function) {
   const Array& x = node.in(0);
@@ -109,11 +133,28 @@ Result<Outputs> run_div(const NodeCall& node) {
 }
 
 Result<Outputs> run_pow(const NodeCall& node) {
-  HEADWISE_TRY(check_floating(node, 0));
+  const DType base = node.in(0).dtype;
+  const DType exponent = node.in(1).dtype;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    if (node.in(i).dtype == DType::boolean) {
+      return wrong_type(node, i, "numbers");
+    }
+  }
   auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
   HEADWISE_TRY(shape);
+  if (is_integer(base) && is_integer(exponent)) {
+    HEADWISE_TRY(check_exponents(node));
+    return one(combined(node, *std::move(shape), integers_of(node.in(0)),
+                        integers_of(node.in(1)), wrapping(power)));
+  }
+  const std::vector<double> exponents = doubles_of(node.in(1));
+  if (is_integer(base)) {
+    return one(combined<std::int64_t>(
+        node, *std::move(shape), doubles_of(node.in(0)), exponents,
+        [base](double a, double b) { return whole(std::pow(a, b), base); }));
+  }
   return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
-                      doubles_of(node.in(1)),
+                      exponents,
                       [](double a, double b) { return std::pow(a, b); }));
 }
 

@@ -116,11 +116,11 @@ Status check_floating(const NodeCall& node, std::size_t input) {
              : Status(wrong_type(node, input, "floating-point numbers"));
 }
 
-Status check_same_type(const NodeCall& node) {
+Status check_same_type(const NodeCall& node, std::size_t input) {
   const DType dtype = node.in(0).dtype;
-  return node.in(1).dtype == dtype
+  return node.in(input).dtype == dtype
              ? ok()
-             : Status(wrong_type(node, 1, std::string(name_of(dtype))));
+             : Status(wrong_type(node, input, std::string(name_of(dtype))));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

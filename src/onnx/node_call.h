@@ -74,8 +74,8 @@ class NodeCall {
 // invalid_argument about an input: "holds int64 elements, expected ...".
 Error wrong_type(const NodeCall& node, std::size_t input, std::string expected);
 Status check_floating(const NodeCall& node, std::size_t input);
-// Of the first two inputs.
-Status check_same_type(const NodeCall& node);
+// Of the first input and another.
+Status check_same_type(const NodeCall& node, std::size_t input = 1);
 
 // What a node makes: one array per output, in order. Outputs that the node does
 // not name may be left empty.

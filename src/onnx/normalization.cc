@@ -74,9 +74,12 @@ Result<std::vector<double>> per_element(const NodeCall& node, std::size_t input,
 // What the two normalisations have in common: how a row is centred, its mean
 // and the inverse of its spread, then the scale and, where it is given, the
 // bias. `centred`: the mean is subtracted.
+// The result has the type of the scale.
 Result<Outputs> normalise(const NodeCall& node, bool centred) {
   HEADWISE_TRY(check_floating(node, 0));
+  HEADWISE_TRY(check_floating(node, 1));
   const Array& x = node.in(0);
+  const DType made_type = node.in(1).dtype;
   const auto axis = node.axis("axis", -1, x.shape.size());
   HEADWISE_TRY(axis);
   const auto stash = stash_type(node);
@@ -111,7 +114,7 @@ Result<Outputs> normalise(const NodeCall& node, bool centred) {
   std::size_t i = 0;
   for (Odometer at(x.shape); !at.done(); at.next(), ++i) {
     numbers[i] =
-        rounded(numbers[i] * (*scale)[at.offset(scale_steps)], x.dtype);
+        rounded(numbers[i] * (*scale)[at.offset(scale_steps)], made_type);
     if (node.has(2)) {
       numbers[i] += (*bias)[at.offset(bias_steps)];
     }
@@ -119,7 +122,7 @@ Result<Outputs> normalise(const NodeCall& node, bool centred) {
   std::vector<std::size_t> per_row = rows.outer;
   per_row.resize(x.shape.size(), 1);
   Outputs outputs;
-  for (auto made : {array_from(numbers, x.shape, x.dtype),
+  for (auto made : {array_from(numbers, x.shape, made_type),
                     array_from(means, per_row, *stash),
                     array_from(inverses, per_row, *stash)}) {
     HEADWISE_TRY(made);
@@ -131,6 +134,10 @@ Result<Outputs> normalise(const NodeCall& node, bool centred) {
 }  // namespace
 
 Result<Outputs> run_layer_normalization(const NodeCall& node) {
+  HEADWISE_TRY(check_same_type(node, 1));
+  if (node.has(2)) {
+    HEADWISE_TRY(check_same_type(node, 2));
+  }
   return normalise(node, /*centred=*/true);
 }
 

@@ -1,5 +1,7 @@
 #include "onnx/numbers.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -62,11 +64,48 @@ double number(T x) {
   return static_cast<double>(x);
 }
 
-std::int64_t whole(Float16 /*x*/) { return 0; }  // never asked for
-std::int64_t whole(BFloat16 /*x*/) { return 0; }
+std::int64_t as_whole(Float16 /*x*/) { return 0; }  // never asked for
+std::int64_t as_whole(BFloat16 /*x*/) { return 0; }
 template <class T>
-std::int64_t whole(T x) {
+std::int64_t as_whole(T x) {
   return static_cast<std::int64_t>(x);
+}
+
+struct Range {
+  std::int64_t low;
+  std::int64_t high;
+};
+
+Range range_of(DType dtype) {
+  const int bits = static_cast<int>(8 * size_of(dtype));
+  switch (dtype) {
+    case DType::uint8:
+    case DType::uint16:
+    case DType::uint32:
+      return {0, (std::int64_t{1} << bits) - 1};
+    case DType::int8:
+    case DType::int16:
+    case DType::int32:
+      return {-(std::int64_t{1} << (bits - 1)),
+              (std::int64_t{1} << (bits - 1)) - 1};
+    default:
+      return {std::numeric_limits<std::int64_t>::min(),
+              std::numeric_limits<std::int64_t>::max()};
+  }
+}
+
+// One that a type of 16 bits rounds as it would the number itself: of the two
+// neighbours of a number between them, the one whose last bit is 1.
+float to_round_again(double number) {
+  const auto near = static_cast<float>(number);
+  const auto bits = std::bit_cast<std::uint32_t>(near);
+  // Beside the smallest normal number is one that would become 0.
+  if (static_cast<double>(near) == number || !std::isfinite(near) ||
+      std::abs(near) <= std::numeric_limits<float>::min() || bits % 2 == 1) {
+    return near;
+  }
+  const bool beyond = std::abs(static_cast<double>(near)) > std::abs(number);
+  return std::bit_cast<float>(beyond ? bits - 1 : bits + 1);
 }
 
 }  // namespace
@@ -102,18 +141,35 @@ std::vector<std::int64_t> integers_of(const Array& array) {
   std::vector<std::int64_t> numbers(element_count(array.shape));
   with_stored_type(array.dtype, [&](auto stored) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      numbers[i] = whole(element<decltype(stored)>(array, i));
+      numbers[i] = as_whole(element<decltype(stored)>(array, i));
     }
   });
   return numbers;
 }
 
+std::int64_t whole(double number, DType dtype) {
+  if (std::isnan(number)) {
+    return 0;
+  }
+  if (dtype == DType::uint64) {
+    return number <= 0 ? 0
+           : number >= 0x1p64
+               ? -1
+               : static_cast<std::int64_t>(static_cast<std::uint64_t>(number));
+  }
+  const Range range = range_of(dtype);
+  return number <= static_cast<double>(range.low) ? range.low
+         : number >= static_cast<double>(range.high)
+             ? range.high
+             : static_cast<std::int64_t>(number);
+}
+
 double rounded(double number, DType dtype) {
   switch (dtype) {
     case DType::float16:
-      return widened(narrowed_to_float16(static_cast<float>(number)));
+      return widened(narrowed_to_float16(to_round_again(number)));
     case DType::bfloat16:
-      return widened(narrowed_to_bfloat16(static_cast<float>(number)));
+      return widened(narrowed_to_bfloat16(to_round_again(number)));
     case DType::float32:
       return static_cast<double>(static_cast<float>(number));
     default:
@@ -132,13 +188,12 @@ Result<Array> array_from(std::span<const double> numbers,
   auto array = array_of(std::move(shape), dtype);
   HEADWISE_TRY(array);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto single = static_cast<float>(numbers[i]);
     if (dtype == DType::float16) {
-      set(*array, i, narrowed_to_float16(single));
+      set(*array, i, narrowed_to_float16(to_round_again(numbers[i])));
     } else if (dtype == DType::bfloat16) {
-      set(*array, i, narrowed_to_bfloat16(single));
+      set(*array, i, narrowed_to_bfloat16(to_round_again(numbers[i])));
     } else if (dtype == DType::float32) {
-      set(*array, i, single);
+      set(*array, i, static_cast<float>(numbers[i]));
     } else {
       set(*array, i, numbers[i]);
     }

@@ -26,6 +26,10 @@ std::vector<double> doubles_of(const Array& array);
 // Of integers and booleans.
 std::vector<std::int64_t> integers_of(const Array& array);
 
+// Towards 0, for an integer type: its nearest end beyond its range, 0 for NaN.
+// Of uint64 the bits.
+std::int64_t whole(double number, DType dtype);
+
 // The nearest number of a type; beyond its range infinity. Of floating-point
 // types.
 double rounded(double number, DType dtype);

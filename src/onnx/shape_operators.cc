@@ -218,6 +218,9 @@ Result<Outputs> run_expand(const NodeCall& node) {
 }
 
 Result<Outputs> run_concat(const NodeCall& node) {
+  if (node.find("axis") == nullptr) {
+    return node.attribute("axis").bad_data("is left out", "an axis");
+  }
   const auto axis = node.axis("axis", 0, node.in(0).shape.size());
   HEADWISE_TRY(axis);
   std::vector<std::size_t> shape = node.in(0).shape;
@@ -258,6 +261,13 @@ namespace {
 Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
                                                std::size_t extent) {
   const std::size_t parts = node.output_count();
+  const bool counted = node.find("num_outputs") != nullptr;
+  // Before opset 18 equal parts need no attribute.
+  if (node.opset() >= 18 && counted == node.has(1)) {
+    return node.attribute("num_outputs")
+        .bad_data(counted ? "is given next to lengths" : "is left out",
+                  "num_outputs or lengths");
+  }
   std::vector<std::size_t> lengths;
   if (node.has(1)) {
     const auto given = list_input(node, 1);
@@ -288,7 +298,7 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
                   std::to_string(parts) + ", the number of outputs");
   }
   const std::size_t length = parts == 0 ? 0 : (extent + parts - 1) / parts;
-  if (node.find("num_outputs") == nullptr && length * parts != extent) {
+  if (!counted && length * parts != extent) {
     return node.wrong_shape(
         0, "an axis of equal parts for " + std::to_string(parts) + " outputs");
   }

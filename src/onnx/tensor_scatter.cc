@@ -1,6 +1,6 @@
 // TensorScatter, opset 24: new keys or values written into a cache of fixed
-// length, from write_indices of each sequence on. In the mode "circular" they
-// go on at the beginning of the cache.
+// length, from write_indices of each sequence on. In the mode "circular" slots
+// count modulo the length of the cache.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -69,13 +69,15 @@ Result<std::vector<std::int64_t>> first_slots(const NodeCall& node,
     return node.wrong_shape(2, shape_text(expected));
   }
   auto slots = integers_of(node.in(2));
-  const auto most = static_cast<std::int64_t>(
-      circular ? sizes.slots : sizes.slots - sizes.tokens);
-  for (const std::int64_t slot : slots) {
-    if (slot < 0 || slot > most) {
-      return node.input(2).error(ErrorCode::out_of_range,
-                                 "has " + std::to_string(slot),
-                                 "0 to " + std::to_string(most));
+  const auto most = static_cast<std::int64_t>(sizes.slots - sizes.tokens);
+  for (std::int64_t& slot : slots) {
+    if (slot < 0 || (!circular && slot > most)) {
+      return node.input(2).error(
+          ErrorCode::out_of_range, "has " + std::to_string(slot),
+          circular ? "at least 0" : "0 to " + std::to_string(most));
+    }
+    if (circular && sizes.slots > 0) {
+      slot %= static_cast<std::int64_t>(sizes.slots);
     }
   }
   return slots;

@@ -31,6 +31,11 @@ CASES = (
     ("Div", {}, [wholes((3,), 7, -7, 9), wholes((3,), 2, 2, -3)],
      [((3,), [3, -3, -3])]),
     ("Pow", {}, [A, floats((), 2)], [((2, 3), [1, 4, 9, 16, 25, 36])]),
+    ("Pow", {}, [wholes((4,), 3, -2, 3, 0), wholes((4,), 39, 3, 0, 0)],
+     [((4,), [3 ** 39, -8, 1, 1])]),
+    ("Pow", {}, [wholes((3,), 10, 9, -9), floats((3,), -1, 0.5, 0.5)],
+     [((3,), [0, 3, 0])]),
+    ("Pow", {}, [A, wholes((), 2)], [((2, 3), [1, 4, 9, 16, 25, 36])]),
     ("Sqrt", {}, [floats((2,), 4, 9)], [((2,), [2, 3])]),
     ("Neg", {}, [floats((2,), 4, -9)], [((2,), [-4, 9])]),
     ("Tanh", {}, [floats((1,), 0.5)], [((1,), [math.tanh(0.5)])]),
@@ -99,6 +104,10 @@ CASES = (
     ("TensorScatter", {"mode": "circular"},
      [floats((1, 3, 1), 0, 0, 0), floats((1, 2, 1), 1, 2), wholes((1,), 2)],
      [((1, 3, 1), [2, 0, 1])]),
+    ("TensorScatter", {"mode": "circular"},
+     [floats((2, 6, 1), *[0] * 12), floats((2, 2, 1), 1, 2, 3, 4),
+      wholes((2,), 6, 17)],
+     [((2, 6, 1), [1, 2, 0, 0, 0, 0, 4, 0, 0, 0, 0, 3])]),
 )
 
 # operator, attributes, inputs, what the error says
@@ -136,6 +145,24 @@ REFUSED = (
     ("TensorScatter", {}, [floats((1, 3, 1), 0, 0, 0),
                            floats((1, 2, 1), 1, 2), wholes((1,), 2)],
      "op (TensorScatter): x2 has 2, expected 0 to 1"),
+    ("TensorScatter", {"mode": "circular"},
+     [floats((1, 3, 1), 0, 0, 0), floats((1, 2, 1), 1, 2), wholes((1,), -1)],
+     "op (TensorScatter): x2 has -1, expected at least 0"),
+    ("Pow", {}, [wholes((1,), 2), wholes((1,), -1)],
+     "op (Pow): x1 has -1, expected at least 0 for integers"),
+    ("Pow", {}, [(BOOL, (1,), [True]), A],
+     "op (Pow): x0 holds bool elements, expected numbers"),
+    ("LayerNormalization", {}, [A, (onnx.FLOAT16, (3,), [1, 1, 1])],
+     "op (LayerNormalization): x1 holds float16 elements, expected float32"),
+    ("RMSNormalization", {}, [A, wholes((3,), 1, 1, 1)],
+     "op (RMSNormalization): x1 holds int64 elements, expected "
+     "floating-point numbers"),
+    ("Concat", {}, [A], "op (Concat): axis is left out, expected an axis"),
+    ("Split", {"axis": 0}, [A], "op (Split): num_outputs is left out, "
+                                "expected num_outputs or lengths"),
+    ("Split", {"axis": 0, "num_outputs": 2}, [A, wholes((2,), 1, 1)],
+     "op (Split): num_outputs is given next to lengths, expected num_outputs "
+     "or lengths"),
     ("Gelu", {"approximate": "fast"}, [A],
      "op (Gelu): approximate is fast, expected none or tanh"),
 )
@@ -166,6 +193,44 @@ class OperatorsTest(CliTest):
                     self.assertEqual(got_shape, shape)
                     for g, w in zip(got, want):
                         self.assertAlmostEqual(g, w, delta=1e-6 * (1 + abs(w)))
+
+    def put_one(self, op, inputs, kind, **attributes):
+        """A node whose output has another type than its first input."""
+        names = [f"x{i}" for i in range(len(inputs))]
+        held = [onnx.tensor(name, shape, values, held_as)
+                for name, (held_as, shape, values) in zip(names, inputs)]
+        (self.folder / "model.onnx").write_bytes(onnx.model(
+            [onnx.node(op, names, ["y"], name="op", **attributes)], [],
+            [onnx.port("y", kind=kind)], held, opset=25))
+        (self.folder / "data").mkdir(exist_ok=True)
+        self.succeed("onnx-run", "model.onnx", "--data", "data", "--out", "out")
+        return list(read_npy(self.folder / "out/output_0.npy")[1])
+
+    def test_a_cast_rounds_once(self):
+        for kind, to, number, want in (
+                (INT64, FLOAT, 2 ** 60 + 2 ** 36 + 1, 2 ** 60 + 2 ** 37),
+                (INT64, FLOAT, -(2 ** 60 + 2 ** 36 + 1), -2 ** 60 - 2 ** 37),
+                (INT64, FLOAT, 2 ** 60 + 2 ** 36, 2 ** 60),
+                (INT64, FLOAT, -2 ** 63, -2 ** 63),
+                (INT64, onnx.BFLOAT16, 2 ** 60 + 2 ** 52 + 1, 2 ** 60 + 2 ** 53),
+                (onnx.DOUBLE, onnx.FLOAT16, 65519.999999, 65504),
+                (onnx.DOUBLE, onnx.FLOAT16, 65520.0, math.inf),
+                (onnx.DOUBLE, onnx.FLOAT16, 1 + 2 ** -11 + 2 ** -40,
+                 1 + 2 ** -10),
+                (onnx.DOUBLE, onnx.FLOAT16, -1 - 3 * 2 ** -11 + 2 ** -40,
+                 -1 - 2 ** -10),
+                (onnx.DOUBLE, onnx.BFLOAT16, 1 + 2 ** -8 + 2 ** -40,
+                 1 + 2 ** -7)):
+            with self.subTest(number=number, to=to):
+                self.assertEqual(
+                    self.put_one("Cast", [(kind, (1,), [number])], to, to=to),
+                    [want])
+
+    def test_rms_normalization_has_the_type_of_its_scale(self):
+        ones = (onnx.FLOAT16, (2,), [1, 1])
+        got = self.put_one("RMSNormalization", [floats((1, 2), 3, 4), ones],
+                           onnx.FLOAT16, epsilon=0.0)
+        self.assertAlmostEqual(got[0], 3 / math.sqrt(12.5), delta=1e-3)
 
     def test_what_does_not_fit_is_refused(self):
         for op, attributes, inputs, message in REFUSED:
