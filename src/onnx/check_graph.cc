@@ -33,6 +33,18 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
       return subject.of_entry(shown(attribute.name))
           .error(ErrorCode::unsupported, "is no attribute that headwise knows");
     }
+    const std::int64_t since = first_opset_of(*known, attribute.name);
+    if (graph.opset < since) {
+      return subject.of_entry(shown(attribute.name))
+          .bad_data("is given in opset " + std::to_string(graph.opset),
+                    "opset " + std::to_string(since) + " to " +
+                        std::to_string(kLastOpset));
+    }
+    if (std::ranges::count(node.attributes, attribute.name,
+                           &OnnxAttribute::name) > 1) {
+      return subject.of_entry(shown(attribute.name))
+          .bad_data("is there twice", "one attribute of each name");
+    }
   }
   return ok();
 }

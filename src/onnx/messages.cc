@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 #include <new>
+#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -149,7 +150,12 @@ Result<OnnxPort> port(const onnx::ValueInfoProto& message,
   }
   port.shape.emplace();
   for (const auto& dim : type.shape().dim()) {
-    if (dim.has_dim_value() && dim.dim_value() >= 0) {
+    if (dim.has_dim_value() && dim.dim_value() < 0) {
+      return subject.bad_data(
+          "has an axis of extent " + std::to_string(dim.dim_value()),
+          "at least 0");
+    }
+    if (dim.has_dim_value()) {
       port.shape->emplace_back(static_cast<std::size_t>(dim.dim_value()));
     } else {
       port.shape->emplace_back(std::nullopt);
@@ -162,6 +168,10 @@ Result<OnnxAttribute> attribute(const onnx::AttributeProto& message,
                                 const FileSubject& node,
                                 const std::optional<std::string>& folder) {
   OnnxAttribute result{.name = message.name(), .value = OnnxUnreadable{}};
+  if (!message.ref_attr_name().empty()) {
+    result.value = OnnxUnreadable{"is an attribute of a function"};
+    return result;
+  }
   switch (message.type()) {
     case onnx::AttributeProto::INT:
       result.value = static_cast<std::int64_t>(message.i());
@@ -238,12 +248,39 @@ Result<OnnxNode> node(const onnx::NodeProto& message, int number,
 // The version of the standard operators that the model asks for.
 Result<std::int64_t> opset_of(const onnx::ModelProto& model,
                               const FileSubject& subject) {
+  std::optional<std::int64_t> opset;
+  std::set<std::string_view> domains;
   for (const auto& import : model.opset_import()) {
-    if (import.domain().empty() || import.domain() == "ai.onnx") {
-      return static_cast<std::int64_t>(import.version());
+    const bool standard =
+        import.domain().empty() || import.domain() == "ai.onnx";
+    if (!domains.insert(standard ? "" : std::string_view(import.domain()))
+             .second) {
+      return subject.bad_data(
+          "names two operator sets of domain " +
+              (standard ? std::string("ai.onnx") : shown(import.domain())),
+          "one of each domain");
+    }
+    if (standard) {
+      opset = import.version();
     }
   }
-  return subject.bad_data("names no operator set", "opset 13 to 25");
+  if (!opset) {
+    return subject.bad_data("names no operator set", "opset 13 to 25");
+  }
+  return *opset;
+}
+
+// A function of the model may have the name of an operator, so a model with
+// functions cannot be read without them.
+Status check_functions(const onnx::ModelProto& model,
+                       const FileSubject& subject) {
+  if (model.functions_size() == 0) {
+    return ok();
+  }
+  const auto& first = model.functions(0);
+  return subject.of_entry(shown(first.name()))
+      .error(ErrorCode::unsupported, "is a function of the model",
+             "a model without functions");
 }
 
 Status add_initializers(const onnx::GraphProto& message,
@@ -290,6 +327,7 @@ Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
     return subject.bad_data("has no graph", "an ONNX model");
   }
   OnnxGraph graph{.file = subject.file};
+  HEADWISE_TRY(check_functions(model, subject));
   const auto opset = opset_of(model, subject);
   HEADWISE_TRY(opset);
   graph.opset = *opset;

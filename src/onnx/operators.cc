@@ -1,6 +1,7 @@
 #include "onnx/operators.h"
 
 #include <algorithm>
+#include <array>
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -75,7 +76,32 @@ const std::vector<OnnxOperator>& operators() {
   return table;
 }
 
+struct LaterAttribute {
+  std::string_view op;
+  std::string_view name;
+  std::int64_t since;
+};
+
+// Those that an operator got after the opset of the table above.
+constexpr std::array kLaterAttributes = {
+    LaterAttribute{"Cast", "round_mode", 24},
+    LaterAttribute{"Cast", "saturate", 19},
+    LaterAttribute{"Reshape", "allowzero", 14},
+    LaterAttribute{"Shape", "end", 15},
+    LaterAttribute{"Shape", "start", 15},
+    LaterAttribute{"Split", "num_outputs", 18},
+};
+
 }  // namespace
+
+std::int64_t first_opset_of(const OnnxOperator& known,
+                            std::string_view attribute) {
+  const auto* const later =
+      std::ranges::find_if(kLaterAttributes, [&](const LaterAttribute& each) {
+        return each.op == known.name && each.name == attribute;
+      });
+  return later == kLaterAttributes.end() ? known.since : later->since;
+}
 
 const OnnxOperator* find_operator(const OnnxNode& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") {

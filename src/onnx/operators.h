@@ -33,6 +33,10 @@ struct OnnxOperator {
 // Null for one that headwise does not run.
 const OnnxOperator* find_operator(const OnnxNode& node);
 
+// The opset from which on an operator has an attribute.
+std::int64_t first_opset_of(const OnnxOperator& known,
+                            std::string_view attribute);
+
 // attention.cc, rotary_embedding.cc, tensor_scatter.cc, matmul.cc, cast.cc
 Result<Outputs> run_attention(const NodeCall& node);
 Result<Outputs> run_rotary_embedding(const NodeCall& node);

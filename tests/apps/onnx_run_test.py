@@ -360,6 +360,30 @@ class RefusalsTest(OnnxCase):
                     onnx.node("Attention", ["Q", "K", "W"], ["Y"],
                               name="attn"))),
                 ("Y is there twice", graph(run, run)),
+                ("attn (Attention): scale is there twice", graph(
+                    onnx.node("Attention", ["Q", "K", "V"], ["Y"], name="attn",
+                              raw_attributes=[onnx.attribute("scale", 1.0),
+                                              onnx.attribute("scale", 2.0)]))),
+                ("attn (Attention): scale is an attribute of a function", graph(
+                    onnx.node("Attention", ["Q", "K", "V"], ["Y"], name="attn",
+                              raw_attributes=[
+                                  onnx.attribute("scale", 1.0) +
+                                  onnx.field(21, "outer")]))),
+                ("names two operator sets of domain ai.onnx",
+                 graph(run) + onnx.field(8, onnx.field(1, "ai.onnx") +
+                                         onnx.field(2, 24))),
+                ("names two operator sets of domain com.x",
+                 graph(run) + 2 * onnx.field(8, onnx.field(1, "com.x") +
+                                             onnx.field(2, 1))),
+                ("Attention is a function of the model",
+                 graph(run) + onnx.field(25, onnx.field(1, "Attention") +
+                                         onnx.field(10, ""))),
+                ("Q has an axis of extent -1, expected at least 0", onnx.model(
+                    [run], [onnx.port("Q", (1, 1, -1, 2)), *ports[1:]], out)),
+                ("r (Reshape): allowzero is given in opset 13, expected opset "
+                 "14 to 25", graph(
+                     onnx.node("Reshape", ["Q", "K"], ["Y"], name="r",
+                               allowzero=1), opset=13)),
                 ("Y is made by no node", graph()),
                 ("attn (Attention) has no input 2", graph(
                     onnx.node("Attention", ["Q", "K"], ["Y"], name="attn"))),
