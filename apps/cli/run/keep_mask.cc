@@ -2,21 +2,20 @@
 
 #include <utility>
 
+#include "shell/visible_work.h"
+
 namespace headwise::cli {
 
-Result<RunResult> with_keep_mask(const RunFlags& flags,
+Result<RunResult> with_keep_mask(Communicator* group, const RunFlags& flags,
                                  Result<RunResult> result,
-                                 const Result<AttentionShape>& tensors,
-                                 const AttentionOptions& options,
-                                 const OperationOptions& operation_options) {
-  if (!result || flags.keep_mask_out.empty()) {
+                                 const Result<AttentionSpec>& spec) {
+  const bool other = group != nullptr && group->rank() != 0;
+  if (!result || flags.keep_mask_out.empty() || other) {
     return result;
   }
-  HEADWISE_TRY(tensors);
-  const auto spec =
-      AttentionSpec::create(*tensors, options, operation_options, "run");
   HEADWISE_TRY(spec);
-  auto keep_mask = spec->dropout.materialize();
+  auto keep_mask =
+      work_visibly(group, [&] { return spec->dropout.materialize(); });
   HEADWISE_TRY(keep_mask);
   result->keep_mask = *std::move(keep_mask);
   return result;

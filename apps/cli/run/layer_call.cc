@@ -120,50 +120,39 @@ struct ReadyLayer {
   AttentionShape tensors;     // the sizes of the heads
   OperationOptions of_heads;  // as far as a spec of the call needs them
 
-  Result<RunResult> add_keep_mask(Result<RunResult> result) const {
-    return with_keep_mask(flags, std::move(result), tensors, options, of_heads);
+  Result<AttentionSpec> spec() const {
+    return AttentionSpec::create(tensors, options, of_heads, "run");
   }
 };
 
 Result<RunResult> run_alone(const MultiHeadAttention& layer,
                             Operands<float, 3> in, const ReadyLayer& of) {
-  return of.add_keep_mask(of.flags.cache.given()
-                              ? layer_through_cache(of.flags, layer, in,
-                                                    of.inputs, of.options,
-                                                    of.tensors)
-                              : with_dtype(of.flags.dtype, [&](auto number) {
-                                  return run_layer_in<decltype(number)>(
-                                      of.flags, layer, std::move(in),
-                                      of.batched, of.options, of.layer_options);
-                                }));
+  auto result = of.flags.cache.given()
+                    ? layer_through_cache(of.flags, layer, in, of.inputs,
+                                          of.options, of.tensors)
+                    : with_dtype(of.flags.dtype, [&](auto number) {
+                        return run_layer_in<decltype(number)>(
+                            of.flags, layer, std::move(in), of.batched,
+                            of.options, of.layer_options);
+                      });
+  return with_keep_mask(nullptr, of.flags, std::move(result), of.spec());
 }
 
-Result<RunResult> run_divided(Communicator& group, MultiHeadAttention layer,
-                              Operands<float, 3> in, const ReadyLayer& of) {
-  const auto spec =
-      AttentionSpec::create(of.tensors, of.options, of.of_heads, "run");
-  HEADWISE_TRY(agreed(group, spec));
-  return run_layer_together(
-      group, std::move(layer), std::move(in),
-      {of.flags, of.batched, of.options, of.layer_options, *spec,
-       of.inputs.key_band(),
-       keys_in_parts(of.tensors, of.options, of.of_heads)});
-}
-
+// The result is that of rank 0.
 Result<RunResult> run_by_ranks(Communicator& group, MultiHeadAttention layer,
                                Operands<float, 3> in, const ReadyLayer& of) {
-  // While the layer is whole.
-  auto keep_mask = of.add_keep_mask(RunResult());
-  HEADWISE_TRY(agreed(group, keep_mask));
+  const auto spec = of.spec();
+  HEADWISE_TRY(agreed(group, spec));
   auto result =
       of.flags.cache.given()
           ? layer_through_cache_together(group, of.flags, layer, in, of.inputs,
                                          of.options, of.tensors)
-          : run_divided(group, std::move(layer), std::move(in), of);
-  if (result) {
-    result->keep_mask = std::move(keep_mask->keep_mask);
-  }
-  return result;
+          : run_layer_together(
+                group, std::move(layer), std::move(in),
+                {of.flags, of.batched, of.options, of.layer_options, *spec,
+                 of.inputs.key_band(),
+                 keys_in_parts(of.tensors, of.options, of.of_heads)});
+  return with_keep_mask(&group, of.flags, std::move(result), spec);
 }
 
 }  // namespace

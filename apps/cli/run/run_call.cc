@@ -96,18 +96,15 @@ Result<RunResult> run_operation(const RunFlags& flags, InputArrays arrays,
     HEADWISE_TRY(agreed(*group, ready));
   }
   HEADWISE_TRY(ready);
-  const AttentionShape whole = ready->whole;
-  if (group == nullptr) {
-    return with_keep_mask(flags,
-                          attend_alone(flags, *std::move(ready), batched,
-                                       inputs, options, operation_options),
-                          whole, options, operation_options);
-  }
-  auto result = attend_by_ranks(*group, flags, *std::move(ready), batched,
-                                inputs, options, operation_options);
-  return group->rank() != 0 ? std::move(result)
-                            : with_keep_mask(flags, std::move(result), whole,
-                                             options, operation_options);
+  const Result<AttentionSpec> spec = ready->spec;
+  return with_keep_mask(
+      group, flags,
+      group == nullptr
+          ? attend_alone(flags, *std::move(ready), batched, inputs, options,
+                         operation_options)
+          : attend_by_ranks(*group, flags, *std::move(ready), batched, inputs,
+                            options, operation_options),
+      spec);
 }
 
 }  // namespace headwise::cli
