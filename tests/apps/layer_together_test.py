@@ -5,6 +5,7 @@
 Needs mpirun and a command that was built with MPI, as HEADWISE_MPIRUN says.
 """
 import os
+import sys
 import unittest
 
 import cli_case
@@ -13,6 +14,14 @@ from run_together_test import CallCase
 from together_case import MPIRUN, said_in
 
 EMBED, HEADS, KV_HEADS, D = 24, 6, 3, 8
+
+# Runs a command, then says the largest memory that it had, in KiB.
+PEAK = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)
+"""
 
 
 class LayerTogetherCase(CallCase):
@@ -91,6 +100,20 @@ class LayerTogetherTest(LayerTogetherCase):
             for name in os.listdir(self.folder / "alone"):
                 self.assertEqual((self.folder / "together" / name).read_bytes(),
                                  (self.folder / "alone" / name).read_bytes(), name)
+
+    def test_only_rank_0_keeps_the_keep_mask(self):
+        """The peak of rank 1's memory is as without --keep-mask-out."""
+        length = 1800
+        call = self.layer("--dropout", "0.5", "--parallel", "context", "--out", "o.npy",
+                          length=length)
+        measured = (sys.executable, "-c", PEAK, cli_case.HEADWISE)
+        peaks = []
+        for options in ((), ("--keep-mask-out", "keep.npy")):
+            done = self.mpirun_words("-n", "1", cli_case.HEADWISE, *call, *options, ":",
+                                     "-n", "1", *measured, *call, *options)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            peaks.append(int(done.stdout))
+        self.assertLess(peaks[1] - peaks[0], 2 * HEADS * length ** 2 / 1024 / 2)
 
     def test_weights_scores_and_their_gradients(self):
         for form, shape in (("after-dropout", (2, HEADS, 9, 10)), ("mean", (2, 9, 10))):
@@ -179,6 +202,28 @@ class LayerTogetherTest(LayerTogetherCase):
         self.assertEqual(done.returncode, USAGE, done)
         self.assertEqual(len(said_in(done)), 1, done)
         self.assertIn("--chunk needs --causal", said_in(done)[0])
+
+    def test_a_bias_that_differs(self):
+        call = self.layer("--d-output", "do.npy", "--grad-dir", "together", "--bias")
+        self.put_random("bias.npy", HEADS, 9, 9)
+        self.put_random("shared.npy", 9, 9)
+        own = (*call, "bias.npy", "--bias-axes", "Hq,Lq,Lkv")
+        shared = (*call, "shared.npy", "--bias-axes", "Lq,Lkv")
+        self.refuse_two(own, shared, "--bias is shared by the heads", scheme="heads")
+        # By context, a sequence of 9 tokens would leave a rank idle.
+        for name in ("x.npy", "do.npy"):
+            self.put_random(name, 1, 9, EMBED)
+        self.refuse_two(own, shared, "headwise: --parallel is context on rank 1",
+                        scheme="auto")
+
+    def test_files_that_differ_with_a_cache(self):
+        call = self.layer("--causal", "--cache", "paged", "--chunk", "1")
+        self.put_random("x8.npy", 2, 8, EMBED)
+        self.refuse_two(call, ("run", "--query", "x8.npy", *call[3:]),
+                        "--query has 8 queries, expected 9, one for each key, with "
+                        "--cache and --params; on rank 1")
+        self.refuse_two(call, [word.replace("x.npy", "x8.npy") for word in call],
+                        "Lq = 8, Lkv = 8, D = 8, Dv = 8, chunk = 1 on rank 1")
 
     def test_a_mistake_is_said_once(self):
         call = self.layer("--d-output", "wrong.npy", "--grad-dir", "together")

@@ -41,8 +41,22 @@ class CallCase(RunCase):
                 "--threads", "1", *options)
 
     def mpirun(self, ranks, *arguments):
+        return self.mpirun_words("-n", str(ranks), cli_case.HEADWISE, *arguments)
+
+    def refuse_two(self, call, of_rank_1, message, scheme="context"):
+        """Two processes with different commands, of which one says why they end."""
+        (self.folder / "o.npy").unlink(missing_ok=True)
+        words = ("--parallel", scheme, "--deadline", "60", "--out", "o.npy")
+        one = ("-n", "1", cli_case.HEADWISE)
+        done = self.mpirun_words(*one, *call, *words, ":", *one, *of_rank_1, *words)
+        self.assertEqual(len(said_in(done)), 1, done)
+        self.assertIn(message, said_in(done)[0])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertFalse((self.folder / "o.npy").exists())
+
+    def mpirun_words(self, *words):
         return subprocess.run(
-            [MPIRUN, "-n", str(ranks), cli_case.HEADWISE, *arguments],
+            [MPIRUN, *words],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, cwd=self.folder, timeout=SECONDS,
             env={**os.environ, **ENVIRONMENT})
@@ -274,6 +288,24 @@ class TogetherTest(CallCase):
         self.assertEqual(len(said_in(done)), 1, done)
         self.assertIn("--query has 40 queries", said_in(done)[0])
         self.assertFalse((self.folder / "o.npy").exists())
+
+    def test_files_that_differ_with_a_cache(self):
+        call = self.call("--cache", "paged", query=(1, H, 5, D), keys=5)
+        chunks = (*call, "--causal", "--chunk", "1")
+        self.put_random("q6.npy", 1, H, 6, D)
+        self.put_random("k6.npy", 1, HKV, 6, D)
+        self.put_random("v6.npy", 1, HKV, 6, DV)
+
+        def other(words, **files):
+            return [files.get(word.removesuffix(".npy"), word) for word in words]
+
+        self.refuse_two(call, other(call, q="q6.npy"),
+                        "--query has 6 queries, expected at most 5 with --cache, one "
+                        "for each key; on rank 1")
+        self.refuse_two(chunks, other(chunks, q="q6.npy", k="k6.npy", v="v6.npy"),
+                        "headwise: the call is B = 1, Hq = 4, Hkv = 2, Lq = 6, "
+                        "Lkv = 6, D = 5, Dv = 7, chunk = 1 on rank 1")
+        self.refuse_two(chunks, (*chunks[:-1], "2"), "chunk = 2 on rank 1")
 
     def test_what_needs_all_keys_in_one_place(self):
         for options in (("--empty-rows", "uniform", "--causal", "--query-start", "-30"),

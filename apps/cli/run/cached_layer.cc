@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -69,22 +68,23 @@ Status check_same_tokens(const AttentionShape& shape) {
   return ok();
 }
 
-// `attend_with(shape)` makes the cache and returns what attends to a chunk.
-template <class AttendWith>
-Result<RunResult> run_chunks(const RunFlags& flags,
-                             const MultiHeadAttentionConfig& config,
-                             const Operands<float, 3>& in,
-                             const OperationInputs& inputs,
-                             const AttentionOptions& options,
-                             const AttentionShape& tensors,
-                             const AttendWith& attend_with) {
+Result<CachedRun> checked_run(const RunFlags& flags,
+                              const OperationInputs& inputs,
+                              const AttentionOptions& options,
+                              const AttentionShape& tensors) {
   const auto spec = AttentionSpec::create(
       tensors, options, {.kv_groups = tensors.kv_groups}, "run");
   HEADWISE_TRY(spec);
-  const AttentionShape& shape = spec->shape;
-  HEADWISE_TRY(check_same_tokens(shape));
-  const auto run = CachedRun::create(flags, inputs, options, shape);
-  HEADWISE_TRY(run);
+  HEADWISE_TRY(check_same_tokens(spec->shape));
+  return CachedRun::create(flags, inputs, options, spec->shape);
+}
+
+Result<RunResult> run_chunks(const CachedRun& run,
+                             const MultiHeadAttentionConfig& config,
+                             const Operands<float, 3>& in,
+                             const AttentionOptions& options,
+                             const CachedRun::Attend& attend) {
+  const AttentionShape& shape = run.shape();
   auto result = cached_result(options, shape);
   HEADWISE_TRY(result);
   const auto [B, L, E] = in.query.extents();
@@ -92,10 +92,8 @@ Result<RunResult> run_chunks(const RunFlags& flags,
       config.out_proj ? config.embed_dim : shape.Hq * shape.Dv;
   auto output = Tensor<float, 3>::create({B, L, size});
   HEADWISE_TRY(output);
-  const auto attend = attend_with(shape);
-  HEADWISE_TRY(attend);
-  HEADWISE_TRY(run->run(*attend, *result,
-                        TensorView<float, 4>(output->data(), {B, L, 1, size})));
+  HEADWISE_TRY(run.run(attend, *result,
+                       TensorView<float, 4>(output->data(), {B, L, 1, size})));
   result->output = *std::move(output);
   return result;
 }
@@ -116,7 +114,7 @@ Result<ChunkOutputs> run_chunk_together(
   auto output =
       context_layer_step(group, layer, shared.cache, shared.ids,
                          {tokens->query, tokens->key, tokens->value}, options);
-  HEADWISE_TRY(output);
+  HEADWISE_TRY(of_all_ranks(output));
   round_to(flags.dtype, output->elements());
   const auto [one, rows, E] = output->extents();
   return ChunkOutputs{
@@ -131,41 +129,32 @@ Result<RunResult> layer_through_cache(const RunFlags& flags,
                                       const OperationInputs& inputs,
                                       const AttentionOptions& options,
                                       const AttentionShape& tensors) {
-  std::optional<CachedSequences> cached;
-  return run_chunks(
-      flags, layer.config(), in, inputs, options, tensors,
-      [&](const AttentionShape& shape) -> Result<CachedRun::Attend> {
-        auto made = CachedSequences::create(flags.cache, shape);
-        HEADWISE_TRY(made);
-        cached = *std::move(made);
-        return CachedRun::Attend([&](const Chunk& chunk,
-                                     const AttentionOptions& part) {
-          return with_dtype(flags.dtype, [&](auto number) {
-            return run_chunk<decltype(number)>(layer, in, chunk, part, *cached);
-          });
-        });
-      });
+  const auto run = checked_run(flags, inputs, options, tensors);
+  HEADWISE_TRY(run);
+  auto cached = CachedSequences::create(flags.cache, run->shape());
+  HEADWISE_TRY(cached);
+  return run_chunks(*run, layer.config(), in, options,
+                    [&](const Chunk& chunk, const AttentionOptions& part) {
+                      return with_dtype(flags.dtype, [&](auto number) {
+                        return run_chunk<decltype(number)>(layer, in, chunk,
+                                                           part, *cached);
+                      });
+                    });
 }
 
 Result<RunResult> layer_through_cache_together(
     Communicator& group, const RunFlags& flags, const MultiHeadAttention& layer,
     const Operands<float, 3>& in, const OperationInputs& inputs,
     const AttentionOptions& options, const AttentionShape& tensors) {
-  std::optional<SharedSequences> shared;
-  auto result = run_chunks(
-      flags, layer.config(), in, inputs, options, tensors,
-      [&](const AttentionShape& shape) -> Result<CachedRun::Attend> {
-        auto made = SharedSequences::create(group, flags.cache, shape);
-        HEADWISE_TRY(made);
-        shared = *std::move(made);
-        return CachedRun::Attend(
-            [&](const Chunk& chunk, const AttentionOptions& part) {
-              return run_chunk_together(group, flags, layer, in, chunk, part,
-                                        *shared);
-            });
-      });
-  HEADWISE_TRY(of_all_ranks(result));
-  return result;
+  const auto run = checked_run(flags, inputs, options, tensors);
+  HEADWISE_TRY(agreed(group, run));
+  auto shared = SharedSequences::create(group, flags.cache, run->shape());
+  HEADWISE_TRY(shared);
+  return run_chunks(*run, layer.config(), in, options,
+                    [&](const Chunk& chunk, const AttentionOptions& part) {
+                      return run_chunk_together(group, flags, layer, in, chunk,
+                                                part, *shared);
+                    });
 }
 
 }  // namespace headwise::cli

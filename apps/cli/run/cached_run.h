@@ -44,6 +44,8 @@ class CachedRun {
                                   const AttentionOptions& options,
                                   const AttentionShape& shape);
 
+  const AttentionShape& shape() const { return shape_; }
+
   // All chunks, into `result` and its output (B, L, H, Dv).
   Status run(const Attend& attend, RunResult& result,
              const TensorView<float, 4>& output) const;

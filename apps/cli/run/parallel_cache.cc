@@ -83,9 +83,9 @@ Result<RunResult> attend_through_cache_together(
     const OperationOptions& operation_options) {
   const CallTensors views(in, flags.heads_first());
   const auto shape = views.shape(options, operation_options);
-  HEADWISE_TRY(of_all_ranks(shape));
+  HEADWISE_TRY(agreed(group, shape));
   const auto run = CachedRun::create(flags, inputs, options, *shape);
-  HEADWISE_TRY(of_all_ranks(run));
+  HEADWISE_TRY(agreed(group, run));
   auto sequences = SharedSequences::create(group, flags.cache, *shape);
   HEADWISE_TRY(sequences);
   auto result = empty_result(flags, in, options, *shape);

@@ -239,9 +239,9 @@ class TogetherCall {
 Result<RunResult> attend_together(Communicator& group, Operands<float, 4> in,
                                   const TogetherOptions& options) {
   const auto division =
-      divide(options.flags, {options.spec, options.band, options.keys_in_parts},
-             group.ranks());
-  HEADWISE_TRY(of_all_ranks(division));
+      divide(group, options.flags,
+             {options.spec, options.band, options.keys_in_parts});
+  HEADWISE_TRY(division);
   return with_dtype(options.flags.dtype, [&](auto number) -> Result<RunResult> {
     using T = decltype(number);
     auto in_type = narrow<T>(std::move(in));

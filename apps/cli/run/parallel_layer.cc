@@ -5,7 +5,6 @@
 #include "layer_by_context.h"
 #include "layer_by_heads.h"
 #include "parallel_plan.h"
-#include "shell/rank_job.h"
 
 namespace headwise::cli {
 namespace {
@@ -27,11 +26,10 @@ Result<RunResult> run_layer_together(Communicator& group,
                                      MultiHeadAttention layer,
                                      Operands<float, 3> in,
                                      const LayerTogether& of) {
-  const auto division = divide(
-      of.flags,
-      {of.spec, of.band, of.keys_in_parts, needs_all_heads(layer.config(), of)},
-      group.ranks());
-  HEADWISE_TRY(of_all_ranks(division));
+  const auto division = divide(group, of.flags,
+                               {of.spec, of.band, of.keys_in_parts,
+                                needs_all_heads(layer.config(), of)});
+  HEADWISE_TRY(division);
   return division->by_heads()
              ? run_layer_by_heads(group, std::move(layer), std::move(in), of,
                                   *division)

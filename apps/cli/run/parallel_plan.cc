@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "operation/parallel_scheme.h"
+#include "shell/rank_job.h"
 
 namespace headwise::cli {
 namespace {
@@ -51,10 +52,8 @@ Parallel scheme_of(const RunFlags& flags, const DividedCall& call) {
                                       : Parallel::automatic;
 }
 
-}  // namespace
-
-Result<Division> divide(const RunFlags& flags, const DividedCall& call,
-                        std::size_t ranks) {
+Result<Division> own_division(const RunFlags& flags, const DividedCall& call,
+                              std::size_t ranks) {
   ShardRequest request = request_of(call, ranks);
   request.parallel = scheme_of(flags, call);
   Division division;
@@ -70,6 +69,17 @@ Result<Division> divide(const RunFlags& flags, const DividedCall& call,
   if (flags.d_output.empty() && !call.keys_in_parts) {
     division.keys = KeyTransport::gathered;
   }
+  return division;
+}
+
+}  // namespace
+
+Result<Division> divide(Communicator& group, const RunFlags& flags,
+                        const DividedCall& call) {
+  auto division = own_division(flags, call, group.ranks());
+  HEADWISE_TRY(agreed(group, division));
+  HEADWISE_TRY(of_all_ranks(group.check_same(
+      "--parallel", division->by_heads() ? "heads" : "context")));
   return division;
 }
 

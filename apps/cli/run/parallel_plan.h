@@ -1,10 +1,9 @@
 // How --parallel divides a call among the ranks.
 #pragma once
 
-#include <cstddef>
-
 #include "headwise/attention/spec.h"
 #include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
 #include "headwise/distribute/context_attention.h"
 #include "headwise/distribute/key_band.h"
 #include "headwise/distribute/shard_plan.h"
@@ -30,9 +29,11 @@ struct Division {
 };
 
 // `auto` chooses a division that supports the call; if both do, as
-// plan_shards(). Errors: those of plan_shards(), the same on every rank.
-Result<Division> divide(const RunFlags& flags, const DividedCall& call,
-                        std::size_t ranks);
+// plan_shards(). All ranks call it. Errors, on every rank: those of
+// plan_shards(); invalid_argument for ranks whose calls are divided in
+// different ways.
+Result<Division> divide(Communicator& group, const RunFlags& flags,
+                        const DividedCall& call);
 
 // Whether a row can process its keys in parts. The mean of all values, and
 // blocks that do not begin at multiples of their size, need all keys at once.

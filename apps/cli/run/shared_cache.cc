@@ -1,14 +1,18 @@
 #include "shared_cache.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "cached_run.h"
 #include "headwise/base/checked_product.h"
+#include "headwise/interop/sha256.h"
 #include "shell/rank_job.h"
 
 namespace headwise::cli {
@@ -68,11 +72,32 @@ Result<ContextCache> make_cache(const CacheFlags& flags,
   return ContextCache::create(options, group.ranks(), group.rank());
 }
 
+// How the call is cut into steps. A step compares its own sizes only.
+std::string description(const CacheFlags& flags, const AttentionShape& shape) {
+  std::string text = fmt::format(
+      "B = {}, Hq = {}, Hkv = {}, Lq = {}, Lkv = {}, D = {}, Dv = {}", shape.B,
+      shape.Hq, shape.Hkv, shape.Lq, shape.Lkv, shape.D, shape.Dv);
+  if (flags.chunk) {
+    text += fmt::format(", chunk = {}", *flags.chunk);
+  }
+  if (shape.offsets.ragged()) {
+    std::string lengths;
+    for (std::size_t b = 0; b < shape.B; ++b) {
+      const SequencePlace place = shape.sequence(b);
+      lengths += fmt::format("{} {}\n", place.Lq, place.Lkv);
+    }
+    text += ", SHA-256 of lengths " + sha256_of(lengths);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<SharedSequences> SharedSequences::create(Communicator& group,
                                                 const CacheFlags& flags,
                                                 const AttentionShape& shape) {
+  HEADWISE_TRY(
+      of_all_ranks(group.check_same("the call", description(flags, shape))));
   auto cache = make_cache(flags, shape, group);
   HEADWISE_TRY(agreed(group, cache));
   SharedSequences made{*std::move(cache)};

@@ -18,7 +18,8 @@ struct SharedSequences {
   std::vector<SequenceId> ids{};
 
   // All ranks call it. Errors: those of ContextCache; out_of_memory of one rank
-  // on all.
+  // on all; invalid_argument, on all, for ranks that were given calls of
+  // different sizes or chunks.
   static Result<SharedSequences> create(Communicator& group,
                                         const CacheFlags& flags,
                                         const AttentionShape& shape);
