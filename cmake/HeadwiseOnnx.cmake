@@ -41,6 +41,7 @@ target_sources(headwise_onnx
     src/onnx/model.cc
     src/onnx/node_call.cc
     src/onnx/normalization.cc
+    src/onnx/node_memory.cc
     src/onnx/numbers.cc
     src/onnx/operators.cc
     src/onnx/rotary_embedding.cc

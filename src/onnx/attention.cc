@@ -180,10 +180,12 @@ Result<Outputs> run_attention(const NodeCall& node) {
                          call->softmax_type == DType::float64) &&
                         // attention() has heads of at least one number.
                         sizes.Hq > 0 && sizes.D > 0 && sizes.Dv > 0;
-  if (in_float) {
+  // Without features of V nothing is computed, however many rows Q and K have.
+  const bool asked = !output->data.empty() || node.wants(3);
+  if (asked && in_float) {
     HEADWISE_TRY(attend_in_float(node, *call, *mask, *key, *value, *output,
                                  wanted_scores));
-  } else {
+  } else if (asked) {
     HEADWISE_TRY(attend_in_steps(*call, *mask, node.in(In::query), *key, *value,
                                  *output, wanted_scores));
   }

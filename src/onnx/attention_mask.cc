@@ -58,6 +58,7 @@ Result<std::optional<OnnxAttentionMask>> OnnxAttentionMask::create(
   }
   if (pads) {
     mask.extents[3] = scores[3];
+    HEADWISE_TRY(check_size(mask.extents));
   }
   const std::size_t rows = element_count(std::span(mask.extents).first(3));
   if (given.dtype == DType::boolean) {

@@ -92,7 +92,13 @@ class Names {
       HEADWISE_TRY(check_inputs(node));
       HEADWISE_TRY(add_outputs(node));
     }
+    std::set<std::string_view> outputs;
     for (const OnnxPort& output : graph_.outputs) {
+      if (!outputs.insert(output.name).second) {
+        return file()
+            .of_entry(shown(output.name))
+            .bad_data("is there twice", "one output of each name");
+      }
       if (!known_.contains(output.name)) {
         return file()
             .of_entry(shown(output.name))

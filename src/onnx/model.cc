@@ -1,17 +1,20 @@
 #include "headwise/onnx/model.h"
 
-#include <deque>
+#include <limits>
 #include <map>
 #include <new>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
+#include "headwise/base/checked_product.h"
 #include "onnx/graph.h"
 #include "onnx/messages.h"
 #include "onnx/node_call.h"
+#include "onnx/node_memory.h"
 #include "onnx/operators.h"
 #include "onnx/shown_text.h"
+#include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -40,11 +43,49 @@ bool fits(const std::vector<std::size_t>& shape,
   return true;
 }
 
+// Of an output whose shape the model declares; 0 for one that cannot be
+// counted.
+std::size_t declared_bytes(const OnnxPort& port) {
+  if (!port.shape || !port.dtype) {
+    return 0;
+  }
+  std::vector<std::size_t> factors{size_of(*port.dtype)};
+  for (const auto& extent : *port.shape) {
+    factors.push_back(extent.value_or(0));
+  }
+  return checked_product(factors).value_or(0);
+}
+
+// 16 MiB and 16 times the tensors that are given, and the declared outputs.
+std::size_t usual_limit(const OnnxGraph& graph, std::span<const Array> inputs) {
+  std::size_t given = 0;
+  for (const Array& input : inputs) {
+    given += input.data.size();
+  }
+  for (const auto& [name, array] : graph.initializers) {
+    given += array.data.size();
+  }
+  for (const OnnxNode& node : graph.nodes) {
+    for (const OnnxAttribute& attribute : node.attributes) {
+      const auto* array = std::get_if<Array>(&attribute.value);
+      given += array == nullptr ? 0 : array->data.size();
+    }
+  }
+  std::size_t limit = (std::size_t{16} << 20) + 16 * given;
+  for (const OnnxPort& output : graph.outputs) {
+    const std::size_t more = declared_bytes(output);
+    limit += std::min(more, std::numeric_limits<std::size_t>::max() - limit);
+  }
+  return limit;
+}
+
 // The values of a run, by name. Each is kept until its last use.
 class Run {
  public:
-  Run(const OnnxGraph& graph, const Executor* executor)
-      : graph_(graph), executor_(executor) {
+  // `memory_limit`: bytes of all values together that nodes make.
+  Run(const OnnxGraph& graph, const Executor* executor,
+      std::size_t memory_limit)
+      : graph_(graph), executor_(executor), memory_limit_(memory_limit) {
     for (const OnnxNode& node : graph.nodes) {
       for (const std::string& input : node.inputs) {
         ++uses_[input];
@@ -79,12 +120,14 @@ class Run {
     return ok();
   }
 
-  Result<std::vector<Array>> outputs() const {
+  // Once, because it gives the arrays away.
+  Result<std::vector<Array>> outputs() {
     std::vector<Array> outputs;
     for (const OnnxPort& port : graph_.outputs) {
-      const Array& value = *values_.at(port.name);
-      HEADWISE_TRY(check_port(port, value));
-      outputs.push_back(value);
+      HEADWISE_TRY(check_port(port, *values_.at(port.name)));
+      const auto made = made_.find(port.name);
+      outputs.push_back(made == made_.end() ? *values_.at(port.name)
+                                            : std::move(made->second));
     }
     return outputs;
   }
@@ -113,7 +156,7 @@ class Run {
           "has " + std::to_string(array.shape.size()) + " axes",
           "at most 8 axes");
     }
-    return ok();
+    return check_empty(array.shape, subject);
   }
 
   Status run_node(const OnnxNode& node) {
@@ -121,13 +164,13 @@ class Run {
     for (const std::string& name : node.inputs) {
       inputs.push_back(name.empty() ? nullptr : values_.at(name));
     }
-    auto made =
-        find_operator(node)->run(NodeCall(graph_, node, inputs, executor_));
-    HEADWISE_TRY(made);
+    auto made = make(node, inputs);
+    if (!made) {
+      return about(node, made.error());
+    }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (!node.outputs[i].empty() && uses_.contains(node.outputs[i])) {
-        made_.emplace_back(std::move((*made)[i]));
-        values_[node.outputs[i]] = &made_.back();
+        HEADWISE_TRY(keep(node, node.outputs[i], std::move((*made)[i])));
       }
     }
     for (const std::string& name : node.inputs) {
@@ -136,23 +179,62 @@ class Run {
     return ok();
   }
 
+  Result<Outputs> make(const OnnxNode& node,
+                       std::span<const Array* const> inputs) const {
+    const NodeMemory memory(memory_limit_ - made_bytes_);
+    return find_operator(node)->run(NodeCall(graph_, node, inputs, executor_));
+  }
+
+  // An error that names its node.
+  Error about(const OnnxNode& node, const Error& error) const {
+    const FileSubject subject = graph_.subject("run_onnx", node);
+    if (error.code() == ErrorCode::out_of_memory) {
+      return no_memory(subject, error.bytes_needed());
+    }
+    return error.details().file.empty() ? subject.blame_here(error) : error;
+  }
+
+  Error no_memory(const FileSubject& subject, std::uint64_t bytes) const {
+    return subject.error(
+        ErrorCode::out_of_memory,
+        bytes == std::numeric_limits<std::uint64_t>::max()
+            ? "needs more bytes than can be counted"
+            : "needs " + std::to_string(bytes) + " bytes",
+        "at most " + std::to_string(memory_limit_) +
+            " bytes for all tensors together, the memory limit");
+  }
+
+  // Values that are copied as they are come here uncounted.
+  Status keep(const OnnxNode& node, const std::string& name, Array array) {
+    const FileSubject subject = graph_.subject("run_onnx", node);
+    HEADWISE_TRY(check_empty(array.shape, subject.of_entry(shown(name))));
+    const std::size_t bytes = array.data.size();
+    if (bytes > memory_limit_ - made_bytes_) {
+      return no_memory(subject, bytes);
+    }
+    made_bytes_ += bytes;
+    values_[name] = &(made_[name] = std::move(array));
+    return ok();
+  }
+
   // Gives back the memory of a value that is not used again.
   void release(const std::string& name) {
     if (--uses_[name] > 0) {
       return;
     }
-    for (Array& array : made_) {
-      if (&array == values_[name]) {
-        array.data = {};
-      }
+    if (const auto made = made_.find(name); made != made_.end()) {
+      made_bytes_ -= made->second.data.size();
+      made_.erase(made);
     }
   }
 
   const OnnxGraph& graph_;
   const Executor* executor_;
+  std::size_t memory_limit_;
+  std::size_t made_bytes_ = 0;
   std::map<std::string_view, std::size_t> uses_;
   std::map<std::string_view, const Array*> values_;
-  std::deque<Array> made_;  // addresses stay
+  std::map<std::string_view, Array> made_;
 };
 
 }  // namespace
@@ -169,9 +251,11 @@ Result<OnnxModel> OnnxModel::read(const std::string& path) try {
 std::span<const OnnxPort> OnnxModel::inputs() const { return graph_->inputs; }
 std::span<const OnnxPort> OnnxModel::outputs() const { return graph_->outputs; }
 
-Result<std::vector<Array>> OnnxModel::run(std::span<const Array> inputs,
-                                          const Executor* executor) const try {
-  Run run(*graph_, executor);
+Result<std::vector<Array>> OnnxModel::run(
+    std::span<const Array> inputs, const Executor* executor,
+    std::optional<std::size_t> memory_limit) const try {
+  Run run(*graph_, executor,
+          memory_limit.value_or(usual_limit(*graph_, inputs)));
   HEADWISE_TRY(run.take_inputs(inputs));
   HEADWISE_TRY(run.run_nodes());
   return run.outputs();

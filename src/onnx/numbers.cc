@@ -8,6 +8,7 @@
 
 #include "headwise/base/checked_product.h"
 #include "headwise/base/half.h"
+#include "onnx/node_memory.h"
 #include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -121,10 +122,8 @@ std::size_t element_count(std::span<const std::size_t> shape) {
 Status check_size(std::span<const std::size_t> shape) {
   std::vector<std::size_t> factors(shape.begin(), shape.end());
   factors.push_back(sizeof(double));
-  return checked_product(factors)
-             ? ok()
-             : Status(Error::no_memory_for(
-                   std::numeric_limits<std::uint64_t>::max()));
+  return NodeMemory::check(checked_product(factors).value_or(
+      std::numeric_limits<std::size_t>::max()));
 }
 
 std::vector<double> doubles_of(const Array& array) {

@@ -43,7 +43,8 @@ Result<Array> array_from(std::span<const std::int64_t> numbers,
                          std::vector<std::size_t> shape, DType dtype);
 
 std::size_t element_count(std::span<const std::size_t> shape);
-// Whether that many elements of 8 bytes can be counted. Errors: out_of_memory.
+// Whether the node that runs may take memory for that many elements of 8 bytes.
+// Errors: out_of_memory.
 Status check_size(std::span<const std::size_t> shape);
 
 }  // namespace headwise::inline HEADWISE_ABI

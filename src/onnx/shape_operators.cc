@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "headwise/base/checked_product.h"
 #include "onnx/broadcast.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
@@ -134,10 +135,11 @@ Result<Outputs> run_reshape(const NodeCall& node) {
                         ? x.shape[axis]
                         : static_cast<std::size_t>(extent));
   }
-  if (!check_size(shape)) {
+  const auto product = checked_product(shape);
+  if (!product) {
     return refuse();
   }
-  const std::size_t known = element_count(shape);
+  const std::size_t known = *product;
   const std::size_t count = element_count(x.shape);
   if (inferred) {
     if (known == 0 || count % known != 0) {
@@ -213,7 +215,6 @@ Result<Outputs> run_expand(const NodeCall& node) {
     }
     own = own == 1 ? static_cast<std::size_t>(extent) : own;
   }
-  HEADWISE_TRY(check_size(shape));
   return one(gathered(x, shape, broadcast_strides(x.shape, shape)));
 }
 

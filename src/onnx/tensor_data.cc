@@ -4,11 +4,13 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "base/check.h"
 #include "headwise/base/checked_product.h"
 #include "onnx/external_data.h"
+#include "onnx/node_memory.h"
 #include "onnx/shown_text.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -133,12 +135,28 @@ std::string onnx_type_name(std::int64_t type) {
              : "#" + std::to_string(type);
 }
 
+Status check_empty(std::span<const std::size_t> shape,
+                   const FileSubject& subject) {
+  constexpr std::size_t kMost = std::size_t{1} << 24;
+  std::vector<std::size_t> others;
+  std::ranges::copy_if(shape, std::back_inserter(others),
+                       [](std::size_t extent) { return extent != 0; });
+  const auto product = checked_product(others);
+  if (others.size() == shape.size() || (product && *product <= kMost)) {
+    return ok();
+  }
+  return subject.error(ErrorCode::unsupported, "has shape " + shape_text(shape),
+                       "axes of at most 16777216 together next to one of 0");
+}
+
 Result<Array> array_of(std::vector<std::size_t> shape, DType dtype) {
+  HEADWISE_TRY(check_empty(shape, FileSubject()));
   const auto bytes = bytes_of(shape, dtype);
   if (!bytes || *bytes > static_cast<std::size_t>(
                              std::numeric_limits<std::ptrdiff_t>::max())) {
     return Error::no_memory_for(std::numeric_limits<std::uint64_t>::max());
   }
+  HEADWISE_TRY(NodeMemory::take(*bytes));
   Array array{.dtype = dtype, .shape = std::move(shape), .data = {}};
   array.data.resize(*bytes);
   return array;
@@ -164,6 +182,7 @@ Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
                          "has " + std::to_string(shape->size()) + " axes",
                          "at most 8 axes");
   }
+  HEADWISE_TRY(check_empty(*shape, subject));
   const std::string wanted =
       shape_text(*shape) + " " + std::string(name_of(*dtype));
   const auto bytes = bytes_of(*shape, *dtype);

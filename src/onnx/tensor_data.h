@@ -41,7 +41,13 @@ struct TensorFields {
 Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
                         const std::optional<std::string>& folder);
 
-// Uninitialised elements. Errors: out_of_memory when the sizes overflow.
+// Errors: unsupported for a tensor without elements whose other axes have more
+// than 2^24 together; loops over them would not end.
+Status check_empty(std::span<const std::size_t> shape,
+                   const FileSubject& subject);
+
+// Uninitialised elements, taken from the memory of the node that runs. Errors:
+// out_of_memory; unsupported (check_empty).
 Result<Array> array_of(std::vector<std::size_t> shape, DType dtype);
 
 }  // namespace headwise::inline HEADWISE_ABI

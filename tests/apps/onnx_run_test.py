@@ -91,6 +91,112 @@ class FixturesTest(OnnxCase):
                 self.assertTrue(close, (file, n, g, w))
 
 
+def one_node(op, inputs, outputs=("y",), opset=24, **attributes):
+    """A model of one node whose inputs and outputs are float32 of any shape."""
+    return onnx.model([onnx.node(op, inputs, outputs, name="n", **attributes)],
+                      [onnx.port(name) for name in inputs],
+                      [onnx.port(name) for name in outputs if name],
+                      opset=opset)
+
+
+class LimitsTest(OnnxCase):
+    def run_shapes(self, data, *shapes):
+        self.put_model(data)
+        self.put_data(**{f"input_{n}__pb": onnx.tensor("x", shape, raw=bytes(
+            4 * math.prod(shape))) for n, shape in enumerate(shapes)})
+        return self.run_it("onnx-run", "model.onnx", "--data", "data")
+
+    def test_an_empty_tensor_with_a_huge_axis(self):
+        huge, bare = 2 ** 40, (0, 0)
+        for name, data, shapes in (
+                ("MatMul", one_node("MatMul", "xb"), ((huge, 0), bare)),
+                ("Attention", one_node("Attention", "qkv"), ((1, huge, 1, 0),) * 3),
+                ("RotaryEmbedding", one_node("RotaryEmbedding", "xcs"),
+                 ((1, huge, 1, 0), (1, 1, 0), (1, 1, 0))),
+                ("TensorScatter", one_node("TensorScatter", "xu"), ((1, huge, 1, 0),) * 2)):
+            with self.subTest(name):
+                done = self.run_shapes(data, *shapes)
+                self.assertEqual(done.returncode, BAD_INPUT, done)
+                self.assertIn("data/input_0.pb has shape (", done.stderr.decode())
+                self.assertIn("axes of at most 16777216 together",
+                              done.stderr.decode())
+        self.assertEqual(self.run_shapes(one_node("MatMul", "xb"),
+                                         (2 ** 24, 0), bare).returncode, OK)
+
+    def test_an_empty_tensor_with_a_huge_axis_that_a_node_makes(self):
+        held = onnx.tensor("s", (2,), (2 ** 40, 0), onnx.INT64)
+        for op in ("Reshape", "Expand"):
+            data = onnx.model([onnx.node(op, ["x", "s"], ["y"], name="n",
+                                         **({"allowzero": 1} if op == "Reshape"
+                                            else {}))],
+                              [onnx.port("x")], [onnx.port("y")], [held], 24)
+            done = self.run_shapes(data, (1, 0))
+            self.assertEqual(done.returncode, BAD_INPUT, done)
+            self.assertIn(f"n ({op})", done.stderr.decode())
+
+    def test_attention_without_features_computes_nothing(self):
+        done = self.run_shapes(one_node("Attention", "qkv"),
+                               *((1, 1, 2 ** 24, 0),) * 3)
+        self.assertEqual(done.returncode, OK, done)
+
+    def test_memory_is_limited(self):
+        wide, high = 2 ** 14, 2 ** 13
+        doubling = onnx.model(
+            [onnx.node("Concat", [f"x{n}"] * 2, [f"x{n + 1}"], name=f"c{n}",
+                       axis=0) for n in range(40)],
+            [onnx.port("x0")], [onnx.port("x40")])
+        expand = onnx.model(
+            [onnx.node("Expand", ["x", "s"], ["y"], name="n")],
+            [onnx.port("x")], [onnx.port("y")],
+            [onnx.tensor("s", (2,), (wide, high), onnx.INT64)])
+        for message, data, shapes in (
+                ("n (Expand) needs", expand, [(1,)]),
+                ("n (Add) needs", one_node("Add", "xb"),
+                 [(wide, 1), (1, high)]),
+                ("n (MatMul) needs", one_node("MatMul", "xb"),
+                 [(wide, 1), (1, high)]),
+                ("c18 (Concat) needs 16777216 bytes, expected at most "
+                 "16777728 bytes", doubling, [(8,)])):
+            with self.subTest(message):
+                done = self.run_shapes(data, *shapes)
+                self.assertEqual(done.returncode, cli_case.OUT_OF_RESOURCES,
+                                 done)
+                self.assertIn(message, done.stderr.decode())
+
+    def test_declared_outputs_and_the_option_raise_the_limit(self):
+        shapes = [(2 ** 12, 1), (1, 2 ** 11)]  # 32 MiB, and 64 in double
+        free = one_node("Add", "xb")
+        self.assertEqual(self.run_shapes(free, *shapes).returncode,
+                         cli_case.OUT_OF_RESOURCES)
+        self.onnx_run("--memory-limit", "64")
+        declared = onnx.model(
+            [onnx.node("Expand", ["x", "s"], ["y"])], [onnx.port("x")],
+            [onnx.port("y", (3 * 2 ** 12, 2 ** 10))],
+            [onnx.tensor("s", (2,), (3 * 2 ** 12, 2 ** 10), onnx.INT64)])
+        done = self.run_shapes(declared, (1,))
+        self.assertEqual(done.returncode, OK, done)
+
+    def test_memory_of_values_that_are_used_up_is_given_back(self):
+        count = 40  # of 1 MiB each, in 16 MiB and 16 times the input
+        nodes = [onnx.node("Identity", [f"x{n}"], [f"x{n + 1}"])
+                 for n in range(count)]
+        done = self.run_shapes(onnx.model(
+            nodes, [onnx.port("x0")], [onnx.port(f"x{count}")]), (2 ** 18,))
+        self.assertEqual(done.returncode, OK, done)
+        done = self.run_shapes(onnx.model(
+            nodes, [onnx.port("x0")],
+            [onnx.port(f"x{n + 1}") for n in range(count)]), (2 ** 18,))
+        self.assertEqual(done.returncode, cli_case.OUT_OF_RESOURCES, done)
+
+    def test_outputs_are_distinct(self):
+        done = self.run_shapes(onnx.model(
+            [onnx.node("Identity", ["x"], ["y"])], [onnx.port("x")],
+            [onnx.port("y")] * 2), (1,))
+        self.assertEqual(done.returncode, BAD_INPUT)
+        self.assertIn("y is there twice, expected one output of each name",
+                      done.stderr.decode())
+
+
 class CheckTest(OnnxCase):
     def put_case(self, name, want):
         folder = self.folder / "cases" / name
@@ -249,7 +355,7 @@ class DataTest(OnnxCase):
                                     initializers=[longer]))
 
     def test_a_mask_without_columns_hides_every_key(self):
-        rows = 3000  # so many that a read beyond the mask leaves its pages
+        rows = 1000  # so many that a read beyond the mask leaves its pages
         for kind in (onnx.FLOAT, onnx.FLOAT16):
             self.put_data(**{
                 f"input_{n}__pb": onnx.tensor(

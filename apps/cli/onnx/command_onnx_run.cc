@@ -2,7 +2,10 @@
 // Runs an ONNX model on its data and compares its outputs with expected ones.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <limits>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -41,10 +44,18 @@ struct OnnxRunFlags {
   std::string data;
   std::string out;
   std::size_t threads = 0;
+  std::size_t memory_limit = 0;  // MiB; 0: the usual one
   bool json = false;
 };
 
 Tolerance tolerance_of(DType /*dtype*/) { return {}; }
+
+std::optional<std::size_t> memory_limit_of(const OnnxRunFlags& flags) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() >> 20;
+  return flags.memory_limit == 0
+             ? std::optional<std::size_t>()
+             : std::optional(std::min(flags.memory_limit, kMost) << 20);
+}
 
 std::string output_file(std::size_t number) {
   return fmt::format("output_{}.npy", number);
@@ -102,8 +113,8 @@ Outcome run_onnx_run(const OnnxRunFlags& flags, const Streams& streams) {
   HEADWISE_TRY(data);
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
-  const auto result =
-      run_onnx(*model, *std::move(data), *executor, tolerance_of);
+  const auto result = run_onnx(*model, *std::move(data), *executor,
+                               tolerance_of, memory_limit_of(flags));
   HEADWISE_TRY(result);
   if (!flags.out.empty()) {
     HEADWISE_TRY(written(write_outputs(flags.out, *result)));
@@ -124,6 +135,9 @@ void add_options(const Arguments& command, OnnxRunFlags& flags) {
                    "folder for the outputs, made if missing");
   command.add_flag("--json", flags.json, "print JSON");
   add_threads_option(command, flags.threads);
+  command.add_count("--memory-limit", flags.memory_limit,
+                    "MiB for the tensors that nodes make (default: 16, plus 16 "
+                    "times the inputs and the model's tensors)");
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "1e-3을 더한 것)의\n10분의 1 안에서, 16비트 출력은 허용 오차 안에서 "
      "같아야 "
      "합니다. 사례가 하나라도\n실패하면 종료 코드는 1입니다."},
+    {"MiB for the tensors that nodes make (default: 16, plus 16 times the "
+     "inputs and the model's tensors)",
+     "노드가 만드는 텐서에 쓸 MiB(기본값: 입력과 모델 텐서의 16배에 16을 더한 "
+     "값)"},
     {"an .onnx file", ".onnx 파일"},
     {"folder for the outputs, made if missing",
      "출력을 쓸 폴더. 없으면 만듭니다"},

@@ -37,8 +37,9 @@ const OnnxOutput* OnnxResult::worst() const {
 
 Result<OnnxResult> run_onnx(const OnnxModel& model, OnnxData data,
                             const Executor& executor,
-                            Tolerance (*tolerance)(DType)) {
-  auto arrays = model.run(data.inputs, &executor);
+                            Tolerance (*tolerance)(DType),
+                            std::optional<std::size_t> memory_limit) {
+  auto arrays = model.run(data.inputs, &executor, memory_limit);
   HEADWISE_TRY(arrays);
   OnnxResult result;
   for (std::size_t i = 0; i < arrays->size(); ++i) {

@@ -32,9 +32,11 @@ struct OnnxResult {
   const OnnxOutput* worst() const;
 };
 
-// `tolerance` gives the tolerance for an output's type.
+// `tolerance` gives the tolerance for an output's type. `memory_limit`: see
+// OnnxModel::run.
 Result<OnnxResult> run_onnx(const OnnxModel& model, OnnxData data,
                             const Executor& executor,
-                            Tolerance (*tolerance)(DType));
+                            Tolerance (*tolerance)(DType),
+                            std::optional<std::size_t> memory_limit = {});
 
 }  // namespace headwise::cli

@@ -54,8 +54,12 @@ class OnnxModel {
   // Takes one array per input and returns one per output, in the order of
   // inputs() and outputs(). Each array must have the type that the model
   // declares. `executor`: null for Executor::default_executor().
-  Result<std::vector<Array>> run(std::span<const Array> inputs,
-                                 const Executor* executor = nullptr) const;
+  // `memory_limit`: bytes of the tensors that nodes make and that are held at a
+  // time; by default 16 MiB, plus 16 times the inputs and the tensors of the
+  // model, plus the outputs as they are declared.
+  Result<std::vector<Array>> run(
+      std::span<const Array> inputs, const Executor* executor = nullptr,
+      std::optional<std::size_t> memory_limit = {}) const;
 
  private:
   explicit OnnxModel(std::shared_ptr<const OnnxGraph> graph)
