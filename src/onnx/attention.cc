@@ -1,5 +1,7 @@
 // Attention: float32 by headwise's own attention(); other types step by step,
 // because the standard rounds after each step (attention_steps.h).
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -9,7 +11,9 @@
 #include "onnx/attention_call.h"
 #include "onnx/attention_mask.h"
 #include "onnx/attention_steps.h"
+#include "onnx/broadcast.h"
 #include "onnx/operators.h"
+#include "onnx/strided.h"
 #include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -85,6 +89,27 @@ ScoresStage stage_of(QkOutput output) {
   return ScoresStage::none;
 }
 
+// A bias this far below 0 times log2 e is still finite; a row of such fills,
+// as exporters write for -inf, is a mean.
+constexpr float kLowestBias = -2e38F;
+
+float clamped(double number) {
+  const auto bias = static_cast<float>(number);
+  return std::isfinite(bias) ? std::max(bias, kLowestBias) : bias;
+}
+
+// Scores behind the bias, as if it had not been clamped. -inf stays.
+void add_what_was_clamped(const OnnxAttentionMask& mask, Array& scores) {
+  const auto strides = broadcast_strides(mask.extents, scores.shape);
+  float* score = floats(scores);
+  for (Odometer at(scores.shape); !at.done(); at.next(), ++score) {
+    const double number = (*mask.numbers)[at.offset(strides)];
+    if (number < kLowestBias && std::isfinite(clamped(number))) {
+      *score = static_cast<float>(*score + (number - kLowestBias));
+    }
+  }
+}
+
 // The mask of a call, with the memory that it reads.
 struct Masks {
   std::vector<float> bias;
@@ -114,7 +139,7 @@ Masks masks_of(const OnnxAttentionCall& call,
     masks.mask = masks.mask & dense(masks.booleans.get(), given->axes());
   } else if (given) {
     for (const double number : *given->numbers) {
-      masks.bias.push_back(static_cast<float>(number));
+      masks.bias.push_back(clamped(number));
     }
     masks.added = dense(masks.bias.data(), given->axes());
   }
@@ -145,6 +170,10 @@ Status attend_in_float(const NodeCall& node, const OnnxAttentionCall& call,
                     key_view(key), key_view(value), outputs, options);
       !s) {
     return node.subject().blame(s.error());
+  }
+  if (scores != nullptr && call.qk_output == QkOutput::bias && mask &&
+      mask->numbers) {
+    add_what_was_clamped(*mask, *scores);
   }
   return ok();
 }

@@ -34,7 +34,7 @@ Result<std::size_t> head_count(const NodeCall& node, std::string_view name,
     return node.attribute(name).bad_data(
         present ? "is " + std::to_string(*given) : "is left out",
         "a divisor of the " + std::to_string(shape[2]) + " features of " +
-            node.input(input).entry);
+            node.input_name(input));
   }
   return static_cast<std::size_t>(*given);
 }
@@ -54,7 +54,7 @@ Status check_types(const NodeCall& node) {
           ErrorCode::invalid_argument,
           "holds " + std::string(name_of(node.in(i).dtype)) + " elements",
           std::string(name_of(node.in(as).dtype)) + ", as " +
-              node.input(as).entry);
+              node.input_name(as));
     }
     return ok();
   };
@@ -139,7 +139,7 @@ Result<AttentionSizes> sizes_of(const NodeCall& node) {
   if (sizes.Hkv == 0 || sizes.Hq % sizes.Hkv != 0) {
     return node.wrong_shape(In::query,
                             "a multiple of the " + std::to_string(sizes.Hkv) +
-                                " heads of " + node.input(In::key).entry);
+                                " heads of " + node.input_name(In::key));
   }
   HEADWISE_TRY(check_past(node, sizes));
   return sizes;

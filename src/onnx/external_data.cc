@@ -76,7 +76,8 @@ Result<Place> place_of(
   return place;
 }
 
-// The names on the way: a path that stays in its folder has plain ones only.
+// The names on the way: a path that stays in its folder has plain ones only,
+// and "." for the folder that it is in.
 Result<std::vector<std::string>> names_of(std::string_view location,
                                           const FileSubject& subject) {
   std::vector<std::string> names;
@@ -84,13 +85,16 @@ Result<std::vector<std::string>> names_of(std::string_view location,
   while (true) {
     const std::size_t slash = rest.find('/');
     const std::string_view name = rest.substr(0, slash);
-    if (name.empty() || name == "." || name == ".." ||
+    const bool last = slash == rest.npos;
+    if (name.empty() || name == ".." || (last && name == ".") ||
         name.find_first_of(std::string_view("\\\0", 2)) != name.npos) {
       return subject.bad_data("has its data in " + shown(location),
                               "a file in the folder of the model");
     }
-    names.emplace_back(name);
-    if (slash == rest.npos) {
+    if (name != ".") {
+      names.emplace_back(name);
+    }
+    if (last) {
       return names;
     }
     rest.remove_prefix(slash + 1);

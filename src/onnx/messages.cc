@@ -24,9 +24,9 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Messages may take eight times the bytes of their file and this much more: an
+// Messages may take 16 times the bytes of their file and this much more: an
 // empty node is two bytes of a file and a hundred in memory.
-constexpr std::size_t kSpareBytes = std::size_t{8} << 20;
+constexpr std::size_t kSpareBytes = std::size_t{16} << 20;
 thread_local std::size_t arena_bytes_left = 0;
 
 void* take_block(std::size_t bytes) {
@@ -343,7 +343,7 @@ Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
 }
 
 std::size_t most_bytes(const std::string& file) {
-  return 8 * file.size() + kSpareBytes;
+  return 16 * file.size() + kSpareBytes;
 }
 
 }  // namespace

@@ -10,7 +10,11 @@
 namespace headwise::inline HEADWISE_ABI {
 
 FileSubject NodeCall::input(std::size_t i) const {
-  return subject().of_entry(shown(node_.inputs[i]));
+  return subject().of_entry(input_name(i));
+}
+
+std::string NodeCall::input_name(std::size_t i) const {
+  return shown(node_.inputs[i]);
 }
 
 Error NodeCall::wrong_shape(std::size_t i, std::string expected) const {

@@ -41,6 +41,8 @@ class NodeCall {
 
   FileSubject subject() const { return graph_.subject("run_onnx", node_); }
   FileSubject input(std::size_t i) const;
+  // As errors about another input name it.
+  std::string input_name(std::size_t i) const;
   FileSubject attribute(std::string_view name) const {
     return subject().of_entry(std::string(name));
   }

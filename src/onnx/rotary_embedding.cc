@@ -43,7 +43,7 @@ Result<RotarySizes> sizes_of(const NodeCall& node) {
       return node.attribute("num_heads")
           .bad_data("is " + std::to_string(*heads),
                     "a divisor of the " + std::to_string(shape[2]) +
-                        " features of " + node.input(0).entry);
+                        " features of " + node.input_name(0));
     }
     sizes.H = static_cast<std::size_t>(*heads);
     sizes.L = shape[1];

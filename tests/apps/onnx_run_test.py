@@ -370,6 +370,24 @@ class DataTest(OnnxCase):
                 _, got = read_npy(self.folder / "out/output_0.npy")
                 self.assertEqual(set(got), {0.0})
 
+    def test_a_row_of_the_lowest_number_is_a_mean(self):
+        lowest, = struct.unpack("<f", b"\xff\xff\x7f\xff")
+        self.put_model(attention_model(
+            ("Q", "K", "V", "held"), ("Y", "", "", "scores"),
+            qk_matmul_output_mode=2, initializers=[onnx.tensor(
+                "held", (2, 3), [lowest] * 3 + [0.0, lowest, -math.inf])]))
+        self.put_inputs()
+        self.onnx_run("--out", "out")
+        _, got = read_npy(self.folder / "out/output_0.npy")
+        v = numbers(V, 2)
+        for d in range(2):
+            self.assertAlmostEqual(got[d], sum(v[d::2]) / 3, delta=1e-6)
+            self.assertAlmostEqual(got[2 + d], v[d], delta=1e-6)
+        _, scores = read_npy(self.folder / "out/output_1.npy")
+        self.assertEqual(list(scores[:3]), [lowest] * 3)
+        self.assertLess(abs(scores[3]), 10)
+        self.assertEqual(list(scores[4:]), [lowest, -math.inf])
+
     def test_bfloat16_comes_from_float32_and_goes_to_it(self):
         self.put_model(attention_model(kind=onnx.BFLOAT16))
         self.put_data(input_0__npy=npy_bytes(Q, numbers(Q)),
@@ -573,6 +591,13 @@ class RefusalsTest(OnnxCase):
                                               numbers((1, 1, 3, 4))))
         self.refuse("attn (Attention): K has shape (1, 1, 3, 4), expected "
                     "(1, 1, 3, 2)", attention_model())
+        self.put_data(input_1__pb=onnx.tensor("K", K, numbers(K),
+                                              onnx.FLOAT16))
+        self.refuse("attn (Attention): K holds float16 elements, expected "
+                    "float32, as Q", onnx.model(
+                        [onnx.node("Attention", "QKV", ["Y"], name="attn")],
+                        [onnx.port("Q"), onnx.port("K", kind=onnx.FLOAT16),
+                         onnx.port("V")], [onnx.port("Y")]))
 
     def test_inputs_that_are_not_there_or_not_as_declared(self):
         (self.folder / "data/input_1.pb").unlink()
@@ -596,7 +621,8 @@ class RefusalsTest(OnnxCase):
         def held(**place):
             return attention_model(("Q", "K", "V", "held"), initializers=[
                 onnx.external("held", (2, 3), place)])
-        for place in ("mask.bin", "sub/mask.bin"):
+        for place in ("mask.bin", "sub/mask.bin", "./mask.bin",
+                      "././sub/./mask.bin"):
             self.put_model(held(location=place, offset=0, length=24))
             self.onnx_run()
         above = f"../{self.folder.name}/mask.bin"
@@ -604,7 +630,9 @@ class RefusalsTest(OnnxCase):
                 ("expected a file in the folder of the model", above),
                 ("expected a file in the folder of the model",
                  "sub/../mask.bin"),
-                ("expected a file in the folder of the model", "./mask.bin"),
+                ("expected a file in the folder of the model", "."),
+                ("expected a file in the folder of the model", "sub/."),
+                ("expected a file in the folder of the model", "./../x"),
                 ("expected a file in the folder of the model",
                  str(self.folder / "mask.bin")),
                 ("expected a file in the folder of the model", ""),
