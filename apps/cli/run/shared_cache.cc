@@ -86,7 +86,7 @@ std::string description(const CacheFlags& flags, const AttentionShape& shape) {
       const SequencePlace place = shape.sequence(b);
       lengths += fmt::format("{} {}\n", place.Lq, place.Lkv);
     }
-    text += ", SHA-256 of lengths " + sha256_of(lengths);
+    text += fmt::format(", SHA-256(lengths) = {}", sha256_of(lengths));
   }
   return text;
 }
