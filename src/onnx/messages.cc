@@ -29,9 +29,15 @@ namespace {
 constexpr std::size_t kSpareBytes = std::size_t{16} << 20;
 thread_local std::size_t arena_bytes_left = 0;
 
+std::size_t most_bytes(const std::string& file) {
+  return 16 * file.size() + kSpareBytes;
+}
+
+struct LimitReached : std::bad_alloc {};
+
 void* take_block(std::size_t bytes) {
   if (bytes > arena_bytes_left) {
-    throw std::bad_alloc();
+    throw LimitReached();
   }
   void* block = std::malloc(bytes);
   if (block == nullptr) {
@@ -92,12 +98,17 @@ template <class Message>
 Result<const Message*> parsed(const std::string& bytes,
                               google::protobuf::Arena& arena,
                               const FileSubject& subject,
-                              const std::string& expected) {
+                              const std::string& expected) try {
   auto* message = google::protobuf::Arena::CreateMessage<Message>(&arena);
   if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return subject.bad_data("is damaged", expected);
   }
   return message;
+} catch (const LimitReached&) {
+  return subject.error(
+      ErrorCode::out_of_memory,
+      "needs more than " + std::to_string(most_bytes(bytes)) + " bytes",
+      "at most 16 times its own bytes and 16 MiB; raw_data needs least");
 }
 
 template <class Field>
@@ -340,10 +351,6 @@ Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
     graph.nodes.push_back(*std::move(made));
   }
   return graph;
-}
-
-std::size_t most_bytes(const std::string& file) {
-  return 16 * file.size() + kSpareBytes;
 }
 
 }  // namespace

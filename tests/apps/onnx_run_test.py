@@ -554,6 +554,8 @@ class RefusalsTest(OnnxCase):
         self.put_model(empty_nodes)
         done = self.run_it("onnx-run", "model.onnx", "--data", "data")
         self.assertEqual(done.returncode, cli_case.OUT_OF_RESOURCES, done)
+        self.assertIn(f"needs more than {16 * len(empty_nodes) + 2 ** 24} bytes",
+                      done.stderr.decode())
 
     def test_attention_of_wrong_shapes_and_attributes(self):
         for message, options in (
