@@ -158,10 +158,10 @@ TEST_F(DialectDiffTest, TrueScoresBelowAReplacedFill) {
   const std::vector<std::int64_t> lengths = {2, 3};
   input_.key_lengths = TensorView<const std::int64_t, 1>(lengths.data(), {2});
   const auto found = expect("d2l", "torch-sdpa", "masked_scores",
-                            "masked scores are -1000000 instead in d2l");
+                            "replaced with -1000000 in d2l");
   EXPECT_EQ(found.rows, 4U);  // all of sequence 0
   EXPECT_NEAR(found.first + found.second, 1, 0.6);
-  expect("d2l", "seed-1e12", "masked_scores", "instead in seed-1e12");
+  expect("d2l", "seed-1e12", "masked_scores", "replaced with -1e+12 in seed-1e12");
 }
 
 TEST_F(DialectDiffTest, Softcap) {
