@@ -49,12 +49,15 @@ ClassifierSettings classifier_settings_of(const Checkpoint& checkpoint) {
 
 ModelConfig config_of(const ClassifierOrigin& run) {
   const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-  return {{kBatch, count(run.settings.batch)},
-          {kEpochs, count(run.settings.epochs)},
-          {kLearningRate, run.settings.learning_rate},
-          {kMaxTokens, count(run.settings.max_tokens)},
-          {kDataHash, run.data_sha256},
-          {kModelHash, run.model_sha256}};
+  ModelConfig config = {{kBatch, count(run.settings.batch)},
+                        {kEpochs, count(run.settings.epochs)},
+                        {kLearningRate, run.settings.learning_rate},
+                        {kMaxTokens, count(run.settings.max_tokens)}};
+  // In the list they would be copied as variants, and if the copy of a variant
+  // throws, the one of libstdc++ 12 runs into undefined behaviour.
+  config.emplace(kDataHash, run.data_sha256);
+  config.emplace(kModelHash, run.model_sha256);
+  return config;
 }
 
 Status check_checkpoint(const Checkpoint& checkpoint, const std::string& path,
