@@ -9,7 +9,7 @@ if(HEADWISE_ONNX)
   find_library(HEADWISE_ONNX_PROTO onnx_proto REQUIRED)
   find_path(HEADWISE_ONNX_INCLUDE onnx/onnx_pb.h REQUIRED)
   set(onnx_messages src/onnx/messages.cc)
-  # By name: where the library lies is no part of what is installed.
+  # By name: its folder on this machine does not belong in what is installed.
   set(onnx_targets onnx_proto PkgConfig::headwise_protobuf)
   # Their headers are the system's, and parsed once.
   set_source_files_properties(src/onnx/messages.cc PROPERTIES

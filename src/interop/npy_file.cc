@@ -16,7 +16,7 @@ struct NpyFile::Open {
   InputFile file;
   NpyHeader header;
   std::size_t begin;           // of the data, in bytes
-  std::optional<Array> whole;  // where parts of the file are no parts of it
+  std::optional<Array> whole;  // if parts of the file cannot be read
 
   // Says how many bytes there were.
   Result<std::size_t> read(std::size_t offset,

@@ -56,7 +56,7 @@ Result<ArrayDifference> difference(const Array& got, const Array& want,
     const double apart = distance(mine[i], theirs[i]);
     const double allowed =
         tolerance.absolute + tolerance.relative * std::abs(theirs[i]);
-    // NaN and infinity are no distances that are allowed, and a NaN that was
+    // NaN and infinity are distances that are not allowed, and a NaN that was
     // expected allows no other.
     if (apart != 0 && (!(apart <= allowed) || std::isinf(apart))) {
       ++result.differing;

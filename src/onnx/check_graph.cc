@@ -31,7 +31,8 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
     if (std::ranges::find(known->attributes, attribute.name) ==
         known->attributes.end()) {
       return subject.of_entry(shown(attribute.name))
-          .error(ErrorCode::unsupported, "is no attribute that headwise knows");
+          .error(ErrorCode::unsupported,
+                 "is an attribute that headwise does not know");
     }
     const std::int64_t since = first_opset_of(*known, attribute.name);
     if (graph.opset < since) {

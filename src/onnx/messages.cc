@@ -146,7 +146,7 @@ Result<OnnxPort> port(const onnx::ValueInfoProto& message,
     return port;
   }
   if (!message.type().has_tensor_type()) {
-    return subject.error(ErrorCode::unsupported, "is no tensor", "a tensor");
+    return subject.error(ErrorCode::unsupported, "is not a tensor", "a tensor");
   }
   const auto& type = message.type().tensor_type();
   port.dtype = dtype_of_onnx(type.elem_type());

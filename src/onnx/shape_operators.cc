@@ -86,7 +86,7 @@ Result<Outputs> run_transpose(const NodeCall& node) {
     std::iota(all.begin(), all.end(), std::int64_t{0});
     if (sorted != all) {
       return node.attribute("perm").bad_data(
-          "is no order of axes",
+          "is not an order of the axes",
           "each of 0 to " + std::to_string(rank) + " - 1 once");
     }
     std::ranges::transform(**given, order.begin(), [](std::int64_t axis) {

@@ -123,7 +123,7 @@ REFUSED = (
      "op (Reshape): x1 is [4], expected a shape for the elements of (2, 3)"),
     ("Reshape", {}, [A, wholes((3,), 2 ** 62, 2 ** 62, 0)],
      "op (Reshape): x1 is [4611686018427387904, 4611686018427387904, 0]"),
-    ("Transpose", {"perm": [0, 0]}, [A], "op (Transpose): perm is no order"),
+    ("Transpose", {"perm": [0, 0]}, [A], "op (Transpose): perm is not an order"),
     ("Split", {"axis": 1}, [A, wholes((2,), 2, 2)],
      "op (Split): x1 does not divide 3 elements among 2 outputs"),
     ("Concat", {"axis": 0}, [A, floats((2,), 1, 2)],

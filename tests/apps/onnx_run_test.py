@@ -516,7 +516,8 @@ class RefusalsTest(OnnxCase):
                               raw_attributes=[onnx.field(1, "body") +
                                               onnx.field(6, b"") +
                                               onnx.field(20, 5)]))),
-                ("attn (Attention): heads is no attribute that headwise knows",
+                ("attn (Attention): heads is an attribute that headwise does "
+                 "not know",
                  graph(onnx.node("Attention", ["Q", "K", "V"], ["Y"],
                                  name="attn", heads=2))),
                 ("s is a sparse tensor", graph(run, more=onnx.field(

@@ -161,7 +161,8 @@ TEST_F(DialectDiffTest, TrueScoresBelowAReplacedFill) {
                             "replaced with -1000000 in d2l");
   EXPECT_EQ(found.rows, 4U);  // all of sequence 0
   EXPECT_NEAR(found.first + found.second, 1, 0.6);
-  expect("d2l", "seed-1e12", "masked_scores", "replaced with -1e+12 in seed-1e12");
+  expect("d2l", "seed-1e12", "masked_scores",
+         "replaced with -1e+12 in seed-1e12");
 }
 
 TEST_F(DialectDiffTest, Softcap) {

@@ -54,7 +54,8 @@ Result<DataPlace> open_place(const std::string& path) {
   return place;
 }
 
-// float32 stands for the 16-bit types in NumPy's files.
+// NumPy's files have no bfloat16, so float32 is rounded to a 16-bit type that
+// the model declares.
 Result<Array> as_declared(Array array, const OnnxPort& port) {
   const bool sixteen_bit = port.dtype && (*port.dtype == DType::bfloat16 ||
                                           *port.dtype == DType::float16);

@@ -6,7 +6,7 @@
 // attributes. External data is read only from regular files in the folder of
 // the model, never through links or paths that leave it.
 //
-// Errors: io_error; bad_data for a damaged file or one that is no model;
+// Errors: io_error; bad_data for a damaged file or a file of another kind;
 // unsupported for operators, types and other parts of ONNX that headwise does
 // not run, and in a build without ONNX; shape_mismatch and invalid_argument for
 // inputs that do not fit; out_of_memory. They name the node and its input:
