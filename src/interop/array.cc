@@ -10,6 +10,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/base/half.h"
 #include "interop/gather.h"
+#include "interop/with_type.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -33,40 +34,6 @@ T element(const std::byte* data, std::size_t index) {
   T value{};
   std::memcpy(&value, data + index * sizeof(T), sizeof(T));
   return value;
-}
-
-// visit(T{}) for the type T of the elements; std::byte for bool.
-template <class Visit>
-Status with_type(DType dtype, const Visit& visit) {
-  switch (dtype) {
-    case DType::boolean:
-      return visit(std::byte{});
-    case DType::int8:
-      return visit(std::int8_t{});
-    case DType::int16:
-      return visit(std::int16_t{});
-    case DType::int32:
-      return visit(std::int32_t{});
-    case DType::int64:
-      return visit(std::int64_t{});
-    case DType::uint8:
-      return visit(std::uint8_t{});
-    case DType::uint16:
-      return visit(std::uint16_t{});
-    case DType::uint32:
-      return visit(std::uint32_t{});
-    case DType::uint64:
-      return visit(std::uint64_t{});
-    case DType::float16:
-      return visit(Float16{});
-    case DType::bfloat16:
-      return visit(BFloat16{});
-    case DType::float32:
-      return visit(float{});
-    case DType::float64:
-      return visit(double{});
-  }
-  return ok();
 }
 
 Error type_error(const Array& array, std::string_view operation,

@@ -93,31 +93,26 @@ Result<InputFile> InputFile::open_with(int flags, std::string_view operation,
 }
 
 Result<std::size_t> InputFile::read(std::span<std::byte> into) {
-  std::size_t count = 0;
-  while (count < into.size()) {
-    const ssize_t got =
-        ::read(descriptor_, into.data() + count, into.size() - count);
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got < 0) {
-      return io_error(subject_, errno);
-    }
-    if (got == 0) {
-      break;
-    }
-    count += static_cast<std::size_t>(got);
-  }
-  return count;
+  return fill(into, [&](std::span<std::byte> rest) {
+    return ::read(descriptor_, rest.data(), rest.size());
+  });
 }
 
 Result<std::size_t> InputFile::read_at(std::size_t offset,
                                        std::span<std::byte> into) const {
+  return fill(into, [&](std::span<std::byte> rest) {
+    const std::size_t before = into.size() - rest.size();
+    return ::pread(descriptor_, rest.data(), rest.size(),
+                   static_cast<off_t>(offset + before));
+  });
+}
+
+template <class ReadSome>
+Result<std::size_t> InputFile::fill(std::span<std::byte> into,
+                                    const ReadSome& read_some) const {
   std::size_t count = 0;
   while (count < into.size()) {
-    const ssize_t got =
-        ::pread(descriptor_, into.data() + count, into.size() - count,
-                static_cast<off_t>(offset + count));
+    const ssize_t got = read_some(into.subspan(count));
     if (got < 0 && errno == EINTR) {
       continue;
     }

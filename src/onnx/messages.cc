@@ -93,24 +93,6 @@ Result<std::string> bytes_of_file(const FileSubject& subject) {
   return bytes;
 }
 
-// A message of the arena. Errors: bad_data.
-template <class Message>
-Result<const Message*> parsed(const std::string& bytes,
-                              google::protobuf::Arena& arena,
-                              const FileSubject& subject,
-                              const std::string& expected) try {
-  auto* message = google::protobuf::Arena::CreateMessage<Message>(&arena);
-  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return subject.bad_data("is damaged", expected);
-  }
-  return message;
-} catch (const LimitReached&) {
-  return subject.error(
-      ErrorCode::out_of_memory,
-      "needs more than " + std::to_string(most_bytes(bytes)) + " bytes",
-      "at most 16 times its own bytes and 16 MiB; raw_data needs least");
-}
-
 template <class Field>
 auto elements(const Field& field) {
   return std::span(field.data(), static_cast<std::size_t>(field.size()));
@@ -353,28 +335,44 @@ Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
   return graph;
 }
 
+// What `use` makes of the message in a file. Errors: of the file,
+// out_of_memory, bad_data.
+template <class Message, class Use>
+auto read_message(const FileSubject& subject, const char* expected,
+                  const Use& use) -> decltype(use(Message())) {
+  const auto bytes = bytes_of_file(subject);
+  HEADWISE_TRY(bytes);
+  google::protobuf::Arena arena(limited_to(most_bytes(*bytes)));
+  auto* message = google::protobuf::Arena::CreateMessage<Message>(&arena);
+  try {
+    if (!message->ParseFromArray(bytes->data(),
+                                 static_cast<int>(bytes->size()))) {
+      return subject.bad_data("is damaged", expected);
+    }
+  } catch (const LimitReached&) {
+    return subject.error(
+        ErrorCode::out_of_memory,
+        "needs more than " + std::to_string(most_bytes(*bytes)) + " bytes",
+        "at most 16 times its own bytes and 16 MiB; raw_data needs least");
+  }
+  return use(*message);
+}
+
 }  // namespace
 
 Result<OnnxGraph> read_graph(const std::string& path) {
   const FileSubject subject{.operation = "read_onnx", .file = path};
-  const auto bytes = bytes_of_file(subject);
-  HEADWISE_TRY(bytes);
-  google::protobuf::Arena arena(limited_to(most_bytes(*bytes)));
-  const auto model =
-      parsed<onnx::ModelProto>(*bytes, arena, subject, "an ONNX model");
-  HEADWISE_TRY(model);
-  return graph_of(**model, subject);
+  return read_message<onnx::ModelProto>(
+      subject, "an ONNX model",
+      [&](const onnx::ModelProto& model) { return graph_of(model, subject); });
 }
 
 Result<Array> read_tensor_message(const std::string& path) {
   const FileSubject subject{.operation = "read_onnx", .file = path};
-  const auto bytes = bytes_of_file(subject);
-  HEADWISE_TRY(bytes);
-  google::protobuf::Arena arena(limited_to(most_bytes(*bytes)));
-  const auto message =
-      parsed<onnx::TensorProto>(*bytes, arena, subject, "a tensor of ONNX");
-  HEADWISE_TRY(message);
-  return tensor(**message, subject, std::nullopt);
+  return read_message<onnx::TensorProto>(
+      subject, "a tensor of ONNX", [&](const onnx::TensorProto& message) {
+        return tensor(message, subject, std::nullopt);
+      });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -8,6 +8,7 @@
 
 #include "headwise/base/checked_product.h"
 #include "headwise/base/half.h"
+#include "interop/with_type.h"
 #include "onnx/node_memory.h"
 #include "onnx/tensor_data.h"
 
@@ -24,38 +25,6 @@ T element(const Array& array, std::size_t i) {
 template <class T>
 void set(Array& array, std::size_t i, T value) {
   std::memcpy(array.data.data() + i * sizeof(T), &value, sizeof(T));
-}
-
-// Calls `visit` with a value of the type that an element is stored as.
-template <class Visit>
-void with_stored_type(DType dtype, Visit visit) {
-  switch (dtype) {
-    case DType::boolean:
-    case DType::uint8:
-      return visit(std::uint8_t{});
-    case DType::int8:
-      return visit(std::int8_t{});
-    case DType::int16:
-      return visit(std::int16_t{});
-    case DType::uint16:
-      return visit(std::uint16_t{});
-    case DType::int32:
-      return visit(std::int32_t{});
-    case DType::uint32:
-      return visit(std::uint32_t{});
-    case DType::int64:
-      return visit(std::int64_t{});
-    case DType::uint64:
-      return visit(std::uint64_t{});
-    case DType::float16:
-      return visit(Float16{});
-    case DType::bfloat16:
-      return visit(BFloat16{});
-    case DType::float32:
-      return visit(float{});
-    case DType::float64:
-      return visit(double{});
-  }
 }
 
 double number(Float16 x) { return widened(x); }
@@ -128,7 +97,7 @@ Status check_size(std::span<const std::size_t> shape) {
 
 std::vector<double> doubles_of(const Array& array) {
   std::vector<double> numbers(element_count(array.shape));
-  with_stored_type(array.dtype, [&](auto stored) {
+  with_type(array.dtype, [&](auto stored) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = number(element<decltype(stored)>(array, i));
     }
@@ -138,7 +107,7 @@ std::vector<double> doubles_of(const Array& array) {
 
 std::vector<std::int64_t> integers_of(const Array& array) {
   std::vector<std::int64_t> numbers(element_count(array.shape));
-  with_stored_type(array.dtype, [&](auto stored) {
+  with_type(array.dtype, [&](auto stored) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = as_whole(element<decltype(stored)>(array, i));
     }

@@ -168,6 +168,16 @@ TEST(ContextLayerStepTest, ARaggedBatch) {
   }
 }
 
+ContextCache small_cache(const Communicator& group) {
+  return ContextCache::create({.rank = {.num_kv_heads = 3,
+                                        .head_dim = 24,
+                                        .v_head_dim = 5,
+                                        .max_tokens = 1024,
+                                        .max_sequences = 2}},
+                              group.ranks(), group.rank())
+      .value();
+}
+
 // Only the last rank projects it. All say what one process says.
 TEST(ContextLayerStepTest, APositionBeyondTheTablesIsAnErrorOfAll) {
   const auto table = uniform<2>({292, 12}, 9980);
@@ -183,13 +193,7 @@ TEST(ContextLayerStepTest, APositionBeyondTheTablesIsAnErrorOfAll) {
   };
   std::vector<std::string> messages(2);
   const auto ended = run_ranks(2, [&](Communicator& group) -> Status {
-    auto cache = ContextCache::create({.rank = {.num_kv_heads = 3,
-                                                .head_dim = 24,
-                                                .v_head_dim = 5,
-                                                .max_tokens = 1024,
-                                                .max_sequences = 2}},
-                                      2, group.rank())
-                     .value();
+    auto cache = small_cache(group);
     const std::vector<SequenceId> ids = {cache.add().value(),
                                          cache.add().value()};
     const auto step = [&](std::span<const SequenceId> of, std::size_t count) {
@@ -216,13 +220,7 @@ TEST(ContextLayerStepTest, AMistakeOfOneRankIsAnErrorOfAll) {
   const auto call = random_layer_call(layer, 1, 5, 5, 9970);
   std::vector<std::string> messages(2);
   const auto ended = run_ranks(2, [&](Communicator& group) -> Status {
-    auto cache = ContextCache::create({.rank = {.num_kv_heads = 3,
-                                                .head_dim = 24,
-                                                .v_head_dim = 5,
-                                                .max_tokens = 1024,
-                                                .max_sequences = 2}},
-                                      2, group.rank())
-                     .value();
+    auto cache = small_cache(group);
     const SequenceId id = cache.add().value();
     const std::vector<SequenceId> ids(group.rank() == 0 ? 1 : 2, id);
     const auto output = context_layer_step(group, layer, cache, ids,

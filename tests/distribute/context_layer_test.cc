@@ -30,6 +30,7 @@ using testing_support::Deal;
 using testing_support::draw_norms;
 using testing_support::expect_part;
 using testing_support::kGrouped;
+using testing_support::kinds_of_layers;
 using testing_support::layer_of;
 using testing_support::LayerCall;
 using testing_support::part_along;
@@ -232,21 +233,8 @@ TEST(ContextLayerTest, FewerTokensThanRanks) {
 }
 
 TEST(ContextLayerTest, EveryKindOfLayer) {
-  std::vector<MultiHeadAttentionConfig> kinds(9, kGrouped);
-  kinds[0].bias = false;
-  kinds[1].out_proj = false;
-  kinds[2].value_proj = false;
-  kinds[2].vdim = 15;
-  kinds[3].scoring = Scoring::additive;
+  std::vector<MultiHeadAttentionConfig> kinds = kinds_of_layers();
   kinds[4].qk_norm = {.kind = NormKind::rms, .over = NormOver::projection};
-  kinds[5].qk_norm = {
-      .kind = NormKind::layer, .over = NormOver::each_head, .bias = true};
-  kinds[5].rotary = Rotary::create({.rotary_dim = 24}).value();
-  kinds[6].add_bias_kv = kinds[6].add_zero_attn = true;
-  kinds[7].num_kv_heads = {};
-  kinds[7].kv_group_sizes = {1, 3, 2};
-  kinds[8].rotary = Rotary::create({.rotary_dim = 8}).value();
-  kinds[8].out_proj = kinds[8].bias = false;
   for (std::size_t n = 0; n < kinds.size(); ++n) {
     MultiHeadAttention layer = layer_of(kinds[n]);
     draw_norms(layer);

@@ -101,4 +101,25 @@ inline const MultiHeadAttentionConfig kGrouped = {.embed_dim = 48,
                                                   .head_dim = 24,
                                                   .v_head_dim = 5};
 
+// A layer of every kind. The norm of the fifth is over each head: a layer by
+// heads has no other.
+inline std::vector<MultiHeadAttentionConfig> kinds_of_layers() {
+  std::vector<MultiHeadAttentionConfig> kinds(9, kGrouped);
+  kinds[0].bias = false;
+  kinds[1].out_proj = false;
+  kinds[2].value_proj = false;
+  kinds[2].vdim = 15;
+  kinds[3].scoring = Scoring::additive;
+  kinds[4].qk_norm = {.kind = NormKind::rms};
+  kinds[5].qk_norm = {
+      .kind = NormKind::layer, .over = NormOver::each_head, .bias = true};
+  kinds[5].rotary = Rotary::create({.rotary_dim = 24}).value();
+  kinds[6].add_bias_kv = kinds[6].add_zero_attn = true;
+  kinds[7].num_kv_heads = {};
+  kinds[7].kv_group_sizes = {1, 3, 2};
+  kinds[8].rotary = Rotary::create({.rotary_dim = 8}).value();
+  kinds[8].out_proj = kinds[8].bias = false;
+  return kinds;
+}
+
 }  // namespace headwise::testing_support
