@@ -128,7 +128,7 @@ Result<std::unique_ptr<Communicator>> ranks_of(MPI_Comm communicator,
   std::unique_ptr<Communicator> group = std::make_unique<MpiCommunicator>(
       std::make_shared<MpiChannel>(*duplicate));
   group->set_deadline(deadline);
-  group->set_step(kOperation, "");
+  group->set_step(kOperation, "the start");
   HEADWISE_TRY(group->check_same("version", version()));
   group->set_step("", "");
   return group;
