@@ -24,12 +24,14 @@ set_target_properties(headwise_onnx PROPERTIES EXPORT_NAME onnx)
 target_sources(headwise_onnx
   PUBLIC FILE_SET HEADERS BASE_DIRS include FILES
     include/headwise/onnx/arrays.h
+    include/headwise/onnx/attention_nodes.h
     include/headwise/onnx/model.h
   PRIVATE
     ${onnx_messages}
     src/onnx/arrays.cc
     src/onnx/attention.cc
     src/onnx/attention_call.cc
+    src/onnx/attention_facts.cc
     src/onnx/attention_mask.cc
     src/onnx/attention_steps.cc
     src/onnx/broadcast.cc
@@ -37,6 +39,7 @@ target_sources(headwise_onnx
     src/onnx/check_graph.cc
     src/onnx/elementwise.cc
     src/onnx/external_data.cc
+    src/onnx/known_shapes.cc
     src/onnx/matmul.cc
     src/onnx/model.cc
     src/onnx/node_call.cc

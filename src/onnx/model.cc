@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "headwise/base/checked_product.h"
+#include "onnx/attention_facts.h"
 #include "onnx/graph.h"
 #include "onnx/messages.h"
 #include "onnx/node_call.h"
@@ -250,6 +251,12 @@ Result<OnnxModel> OnnxModel::read(const std::string& path) try {
 
 std::span<const OnnxPort> OnnxModel::inputs() const { return graph_->inputs; }
 std::span<const OnnxPort> OnnxModel::outputs() const { return graph_->outputs; }
+
+Result<std::vector<OnnxAttentionNode>> OnnxModel::attention_nodes() const try {
+  return find_attention_nodes(*graph_);
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory};
+}
 
 Result<std::vector<Array>> OnnxModel::run(
     std::span<const Array> inputs, const Executor* executor,

@@ -1,15 +1,18 @@
 // headwise inspect
 // What is in a file of parameters: its tensors, its attention layers and whose
-// layout they have.
+// layout they have. Of an ONNX model: where it computes attention.
 #include <fmt/format.h>
 
 #include <string>
 #include <string_view>
 
 #include "headwise/interop/param_inspection.h"
+#include "headwise/onnx/model.h"
+#include "inspect_onnx.h"
 #include "inspect_text.h"
 #include "operation/layer_choice.h"
 #include "shell/add_command.h"
+#include "shell/outcome.h"
 #include "shell/output.h"
 
 namespace headwise::cli {
@@ -19,11 +22,16 @@ constexpr CommandHelp kHelp = {
     .name = "inspect",
     .description =
         "list the tensors, attention layers and heads of "
-        "a parameter file",
+        "a file",
     .examples =
         R"(  headwise inspect model.safetensors
   headwise inspect model/ --tensors
-  headwise inspect layer.npz --layout-of keras --json)"};
+  headwise inspect layer.npz --layout-of keras --json
+  headwise inspect model.onnx)",
+    .footer =
+        R"(Of an ONNX model it lists the nodes that compute attention: the pattern by which
+headwise recognised them, and the heads, sizes and scale that the file gives; ?
+stands for a size that depends on the inputs.)"};
 
 struct InspectFlags {
   std::string path;
@@ -32,7 +40,24 @@ struct InspectFlags {
   bool json = false;
 };
 
+Outcome inspect_onnx(const InspectFlags& flags, const Streams& streams) {
+  if (!flags.layout_of.empty() || flags.tensors) {
+    return usage(
+        "--layout-of and --tensors are for parameter files, not for an ONNX "
+        "model");
+  }
+  const auto model = OnnxModel::read(flags.path);
+  HEADWISE_TRY(model);
+  const auto nodes = model->attention_nodes();
+  HEADWISE_TRY(nodes);
+  return print(streams.out, flags.json ? inspect_onnx_json(flags.path, *nodes)
+                                       : inspect_onnx_text(flags.path, *nodes));
+}
+
 Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
+  if (flags.path.ends_with(".onnx")) {
+    return inspect_onnx(flags, streams);
+  }
   const auto inspection = inspect_params(flags.path, flags.layout_of);
   HEADWISE_TRY(inspection);
   return print(streams.out, flags.json
@@ -43,8 +68,8 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
 void add_options(const Arguments& command, InspectFlags& flags) {
   command
       .add_text("FILE", flags.path, "",
-                "a .safetensors, .safetensors.index.json, .npz or .npy file, "
-                "or a folder with a model or with NAME.npy files")
+                "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx "
+                "file, or a folder with a model or with NAME.npy files")
       .required();
   command
       .add_choice(

@@ -18,15 +18,21 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--layer를 주면 다른 레이어는 옮기지\n않습니다. OUT은 전부 바뀌거나 전혀 "
      "바뀌지 않습니다."},
     {"Layout", "레이아웃"},
+    {"Of an ONNX model it lists the nodes that compute attention: the pattern "
+     "by which\nheadwise recognised them, and the heads, sizes and scale that "
+     "the file gives; ?\nstands for a size that depends on the inputs.",
+     "ONNX 모델이면 어텐션을 계산하는 노드를 보여 줍니다. headwise가 알아본 "
+     "패턴과,\n파일에 나온 헤드 수, 크기, 스케일입니다. 입력에 따라 정해지는 "
+     "크기는 ?로\n표시합니다."},
     {"Selection", "선택"},
     {"a .safetensors, .safetensors.index.json or .npz file, or a folder with a "
      "model or with NAME.npy files",
      ".safetensors, .safetensors.index.json, .npz 파일, 또는 모델이나 NAME.npy "
      "파일이 있는 폴더"},
-    {"a .safetensors, .safetensors.index.json, .npz or .npy file, or a folder "
-     "with a model or with NAME.npy files",
-     ".safetensors, .safetensors.index.json, .npz, .npy 파일, 또는 모델이나 "
-     "NAME.npy 파일이 있는 폴더"},
+    {"a .safetensors, .safetensors.index.json, .npz, .npy or .onnx file, or a "
+     "folder with a model or with NAME.npy files",
+     ".safetensors, .safetensors.index.json, .npz, .npy, .onnx 파일, 또는 "
+     "모델이나 NAME.npy 파일이 있는 폴더"},
     {"convert attention layers to another library's layout",
      "어텐션 레이어를 다른 라이브러리의 레이아웃으로 변환합니다"},
     {"expected layout of FILE; if it does not fit, the output says why: "
@@ -45,8 +51,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "어텐션 레이어가 아닌 텐서를 뺍니다"},
     {"list every tensor, including those of numbered layers",
      "번호가 붙은 레이어까지 모든 텐서를 나열합니다"},
-    {"list the tensors, attention layers and heads of a parameter file",
-     "파라미터 파일의 텐서, 어텐션 레이어, 헤드를 보여 줍니다"},
+    {"list the tensors, attention layers and heads of a file",
+     "파일의 텐서, 어텐션 레이어, 헤드를 보여 줍니다"},
     {"number of query heads, if OUT needs it and neither IN nor its "
      "config.json has it",
      "쿼리 헤드 수. OUT에 필요하지만 IN에도 config.json에도 없을 때 "

@@ -36,6 +36,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"--layout is for tensors with heads; with --params they are (B, L, E)",
      "--layout은 헤드가 있는 텐서에 씁니다. --params를 쓰면 텐서는 (B, L, "
      "E)입니다"},
+    {"--layout-of and --tensors are for parameter files, not for an ONNX model",
+     "--layout-of와 --tensors는 파라미터 파일에 쓰는 옵션입니다. ONNX 모델에는 "
+     "쓸 "
+     "수 없습니다"},
     {"--query-documents gives the queries other ids",
      "--query-documents로 쿼리의 id를 따로 줄 수 있습니다"},
     {"--score-weight is for tensors with heads; with --params the layer's is "

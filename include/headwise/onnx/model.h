@@ -27,6 +27,7 @@
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/onnx/attention_nodes.h"
 #include "headwise/run/executor.h"
 #include "headwise/version.h"
 
@@ -50,6 +51,9 @@ class OnnxModel {
   // In the order of the graph. Inputs that have an initializer are left out.
   std::span<const OnnxPort> inputs() const;
   std::span<const OnnxPort> outputs() const;
+
+  // In the order in which they run. Errors: out_of_memory.
+  Result<std::vector<OnnxAttentionNode>> attention_nodes() const;
 
   // Takes one array per input and returns one per output, in the order of
   // inputs() and outputs(). Each array must have the type that the model

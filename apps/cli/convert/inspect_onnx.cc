@@ -1,0 +1,114 @@
+#include "inspect_onnx.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+
+#include "headwise/version.h"
+#include "shell/json.h"
+#include "shell/output.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::size_t kColumns = 7;
+using Row = std::array<std::string, kColumns>;
+
+template <class T>
+std::string text_or_unknown(const std::optional<T>& number) {
+  return number ? fmt::format("{:.6g}", static_cast<double>(*number)) : "?";
+}
+
+std::string mask_text(const OnnxAttentionNode& node) {
+  if (node.causal) {
+    return node.mask ? say({"causal, given", "인과, 입력"})
+                     : say({"causal", "인과"});
+  }
+  return node.mask ? say({"given", "입력"}) : say({"none", "없음"});
+}
+
+Row row_of(const OnnxAttentionNode& node) {
+  const std::string size = node.head_size == node.value_size
+                               ? text_or_unknown(node.head_size)
+                               : text_or_unknown(node.head_size) + ", " +
+                                     text_or_unknown(node.value_size);
+  return {"  " + one_line(node.name),
+          node.pattern,
+          text_or_unknown(node.query_heads),
+          text_or_unknown(node.key_heads),
+          size,
+          text_or_unknown(node.scale),
+          mask_text(node)};
+}
+
+std::string table_text(const std::vector<Row>& rows) {
+  std::array<std::size_t, kColumns> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t n = 0; n < kColumns; ++n) {
+      widths[n] = std::max(widths[n], columns_of(row[n]));
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t n = 0; n + 1 < kColumns; ++n) {
+      text += row[n] + std::string(widths[n] + 2 - columns_of(row[n]), ' ');
+    }
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+template <class T>
+Json number_or_null(const std::optional<T>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string inspect_onnx_text(const std::string& path,
+                              const std::vector<OnnxAttentionNode>& nodes) {
+  const std::string head =
+      say({"File: {}\nAttention: {} node{}\n", "파일: {}\n어텐션: 노드 {}개\n"},
+          one_line(path), nodes.size(), nodes.size() == 1 ? "" : "s");
+  if (nodes.empty()) {
+    return head;
+  }
+  std::vector<Row> rows = {{say({"  node", "  노드"}), say({"pattern", "패턴"}),
+                            say({"heads", "헤드"}),
+                            say({"key heads", "키 헤드"}),
+                            say({"head size", "헤드 크기"}),
+                            say({"scale", "스케일"}), say({"mask", "마스크"})}};
+  for (const OnnxAttentionNode& node : nodes) {
+    rows.push_back(row_of(node));
+  }
+  return head + table_text(rows);
+}
+
+std::string inspect_onnx_json(const std::string& path,
+                              const std::vector<OnnxAttentionNode>& nodes) {
+  Json list = Json::array();
+  for (const OnnxAttentionNode& node : nodes) {
+    list.push_back({{"name", node.name},
+                    {"pattern", node.pattern},
+                    {"num_heads", number_or_null(node.query_heads)},
+                    {"num_kv_heads", number_or_null(node.key_heads)},
+                    {"head_size", number_or_null(node.head_size)},
+                    {"value_size", number_or_null(node.value_size)},
+                    {"scale", number_or_null(node.scale)},
+                    {"causal", node.causal},
+                    {"mask", node.mask}});
+  }
+  return json_text({{"schema", "headwise.inspect_onnx"},
+                    {"schema_version", 1},
+                    {"headwise_version", version()},
+                    {"file", path},
+                    {"attention", std::move(list)}},
+                   2);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,100 @@
+#include "onnx/attention_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "onnx/attention_call.h"
+#include "onnx/known_shapes.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using Count = std::optional<std::size_t>;
+
+// An attribute that holds a T; null if the node has none.
+template <class T>
+const T* attribute(const OnnxNode& node, std::string_view name) {
+  const auto found =
+      std::ranges::find(node.attributes, name, &OnnxAttribute::name);
+  return found == node.attributes.end() ? nullptr
+                                        : std::get_if<T>(&found->value);
+}
+
+Count count(const OnnxNode& node, std::string_view name) {
+  const auto* given = attribute<std::int64_t>(node, name);
+  return given == nullptr || *given < 1
+             ? Count()
+             : Count(static_cast<std::size_t>(*given));
+}
+
+bool flag(const OnnxNode& node, std::string_view name) {
+  const auto* given = attribute<std::int64_t>(node, name);
+  return given != nullptr && *given != 0;
+}
+
+bool has(const OnnxNode& node, std::size_t input) {
+  return input < node.inputs.size() && !node.inputs[input].empty();
+}
+
+// Features of one head, where both numbers are known.
+Count per_head(Count features, Count heads) {
+  return features && heads && *features % *heads == 0 ? *features / *heads
+                                                      : Count();
+}
+
+void add_scale(const OnnxNode& node, OnnxAttentionNode& facts) {
+  const auto* given = attribute<float>(node, "scale");
+  if (given != nullptr) {
+    facts.scale = *given;
+  } else if (facts.head_size) {
+    facts.scale = 1 / std::sqrt(static_cast<double>(*facts.head_size));
+  }
+}
+
+void add_standard(const OnnxNode& node, const KnownShapes& shapes,
+                  OnnxAttentionNode& facts) {
+  using In = AttentionInput;
+  facts.pattern = "Attention";
+  const auto& query = node.inputs[In::query];
+  const auto& key = node.inputs[In::key];
+  const auto& value = node.inputs[In::value];
+  const KnownShape* shape = shapes.of(query);
+  const bool merged = count(node, "q_num_heads").has_value() &&
+                      (shape == nullptr || shape->size() == 3);
+  facts.query_heads =
+      merged ? count(node, "q_num_heads") : shapes.extent(query, -3);
+  facts.key_heads =
+      merged ? count(node, "kv_num_heads") : shapes.extent(key, -3);
+  const auto size = [&](const std::string& name, Count heads) {
+    const Count features = shapes.extent(name, -1);
+    return merged ? per_head(features, heads) : features;
+  };
+  facts.head_size = size(query, facts.query_heads);
+  facts.value_size = size(value, facts.key_heads);
+  add_scale(node, facts);
+  facts.causal = flag(node, "is_causal");
+  facts.mask = has(node, In::mask) || has(node, In::lengths);
+}
+
+}  // namespace
+
+std::vector<OnnxAttentionNode> find_attention_nodes(const OnnxGraph& graph) {
+  const KnownShapes shapes(graph);
+  std::vector<OnnxAttentionNode> found;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const OnnxNode& node = graph.nodes[i];
+    if (node.op != "Attention") {
+      continue;
+    }
+    OnnxAttentionNode facts{.name = node.name.empty() ? "#" + std::to_string(i)
+                                                      : node.name};
+    add_standard(node, shapes, facts);
+    found.push_back(std::move(facts));
+  }
+  return found;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

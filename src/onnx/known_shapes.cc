@@ -1,0 +1,276 @@
+#include "onnx/known_shapes.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "onnx/numbers.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Longer lists of numbers are no shapes.
+constexpr std::size_t kMostNumbers = 64;
+
+const OnnxAttribute* find(const OnnxNode& node, std::string_view name) {
+  const auto found =
+      std::ranges::find(node.attributes, name, &OnnxAttribute::name);
+  return found == node.attributes.end() ? nullptr : &*found;
+}
+
+template <class T>
+const T* attribute(const OnnxNode& node, std::string_view name) {
+  const OnnxAttribute* found = find(node, name);
+  return found == nullptr ? nullptr : std::get_if<T>(&found->value);
+}
+
+// Operators whose result has the shape of their first input.
+bool keeps_shape(std::string_view op) {
+  constexpr std::array kNames = {
+      std::string_view("Cast"),    std::string_view("Erf"),
+      std::string_view("Gelu"),    std::string_view("Identity"),
+      std::string_view("Neg"),     std::string_view("RMSNormalization"),
+      std::string_view("Softmax"), std::string_view("LayerNormalization"),
+      std::string_view("Sqrt"),    std::string_view("Tanh"),
+      std::string_view("Add"),     std::string_view("Sub"),
+      std::string_view("Mul"),     std::string_view("Div"),
+      std::string_view("Pow"),     std::string_view("RotaryEmbedding")};
+  return std::ranges::find(kNames, op) != kNames.end();
+}
+
+// Of the larger rank; an extent that only one knows is taken if it is not 1.
+KnownShape broadcast(const KnownShape& a, const KnownShape& b) {
+  KnownShape shape = a.size() >= b.size() ? a : b;
+  const KnownShape& other = a.size() >= b.size() ? b : a;
+  const std::size_t front = shape.size() - other.size();
+  for (std::size_t axis = 0; axis < other.size(); ++axis) {
+    auto& extent = shape[front + axis];
+    if (other[axis] && *other[axis] != 1) {
+      extent = other[axis];
+    } else if (extent == std::size_t{1} && !other[axis]) {
+      extent.reset();
+    }
+  }
+  return shape;
+}
+
+}  // namespace
+
+KnownShapes::KnownShapes(const OnnxGraph& graph) {
+  for (const OnnxPort& input : graph.inputs) {
+    if (input.shape) {
+      shapes_[input.name] = *input.shape;
+    }
+  }
+  for (const auto& [name, array] : graph.initializers) {
+    take_array(name, array);
+  }
+  for (const OnnxNode& node : graph.nodes) {
+    add(node);
+  }
+}
+
+const KnownShape* KnownShapes::of(std::string_view value) const {
+  const auto found = shapes_.find(value);
+  return found == shapes_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::size_t> KnownShapes::extent(std::string_view value,
+                                               int axis) const {
+  const KnownShape* shape = of(value);
+  if (shape == nullptr) {
+    return std::nullopt;
+  }
+  const int at = axis < 0 ? axis + static_cast<int>(shape->size()) : axis;
+  return at < 0 || at >= static_cast<int>(shape->size())
+             ? std::nullopt
+             : (*shape)[static_cast<std::size_t>(at)];
+}
+
+std::optional<double> KnownShapes::number(std::string_view value) const {
+  const auto found = constants_.find(value);
+  return found == constants_.end() ? std::nullopt
+                                   : std::optional(found->second);
+}
+
+void KnownShapes::take_array(std::string_view name, const Array& array) {
+  shapes_[name] = KnownShape(array.shape.begin(), array.shape.end());
+  const std::size_t count = element_count(array.shape);
+  if (count == 1) {
+    constants_[name] = doubles_of(array).front();
+  }
+  if (array.dtype == DType::int64 && count <= kMostNumbers) {
+    const auto held = integers_of(array);
+    numbers_[name] = KnownNumbers(held.begin(), held.end());
+  }
+}
+
+void KnownShapes::add(const OnnxNode& node) {
+  if (node.outputs.empty() || node.outputs[0].empty()) {
+    return;
+  }
+  const std::string_view made = node.outputs[0];
+  if (const Array* array = attribute<Array>(node, "value");
+      node.op == "Constant" && array != nullptr) {
+    take_array(made, *array);
+    return;
+  }
+  if (const float* number = attribute<float>(node, "value_float")) {
+    shapes_[made] = {};
+    constants_[made] = *number;
+  }
+  if (auto shape = shape_of_result(node)) {
+    shapes_[made] = *std::move(shape);
+  }
+  auto held = numbers_of_result(node);
+  if (held && held->size() <= kMostNumbers) {
+    numbers_[made] = *std::move(held);
+  }
+}
+
+const KnownShape* KnownShapes::shape(const OnnxNode& node,
+                                     std::size_t input) const {
+  return input < node.inputs.size() ? of(node.inputs[input]) : nullptr;
+}
+
+const KnownShapes::KnownNumbers* KnownShapes::numbers(const OnnxNode& node,
+                                                      std::size_t input) const {
+  if (input >= node.inputs.size()) {
+    return nullptr;
+  }
+  const auto found = numbers_.find(node.inputs[input]);
+  return found == numbers_.end() ? nullptr : &found->second;
+}
+
+std::optional<KnownShape> KnownShapes::shape_of_result(
+    const OnnxNode& node) const {
+  if (node.op == "Reshape") {
+    return reshaped(node);
+  }
+  if (node.op == "Transpose") {
+    return transposed(node);
+  }
+  if (node.op == "MatMul") {
+    return multiplied(node);
+  }
+  const KnownShape* first = shape(node, 0);
+  if (first == nullptr || !keeps_shape(node.op)) {
+    return std::nullopt;
+  }
+  const bool two = node.op == "Add" || node.op == "Sub" || node.op == "Mul" ||
+                   node.op == "Div" || node.op == "Pow";
+  if (!two) {
+    return *first;
+  }
+  const KnownShape* second = shape(node, 1);
+  return second == nullptr ? std::nullopt
+                           : std::optional(broadcast(*first, *second));
+}
+
+std::optional<KnownShape> KnownShapes::reshaped(const OnnxNode& node) const {
+  const KnownNumbers* wanted = numbers(node, 1);
+  if (wanted == nullptr) {
+    return std::nullopt;
+  }
+  const KnownShape* from = shape(node, 0);
+  KnownShape made;
+  for (std::size_t axis = 0; axis < wanted->size(); ++axis) {
+    const auto number = (*wanted)[axis];
+    const bool copied =
+        number == std::int64_t{0} && from != nullptr && axis < from->size();
+    made.push_back(copied ? (*from)[axis]
+                   : number && *number > 0
+                       ? std::optional(static_cast<std::size_t>(*number))
+                       : std::nullopt);
+  }
+  return made;
+}
+
+std::optional<KnownShape> KnownShapes::transposed(const OnnxNode& node) const {
+  const KnownShape* from = shape(node, 0);
+  const auto* perm = attribute<std::vector<std::int64_t>>(node, "perm");
+  if (perm == nullptr) {
+    return from == nullptr
+               ? std::nullopt
+               : std::optional(KnownShape(from->rbegin(), from->rend()));
+  }
+  KnownShape made(perm->size());
+  for (std::size_t axis = 0; axis < perm->size(); ++axis) {
+    const std::int64_t at = (*perm)[axis];
+    if (from != nullptr && at >= 0 &&
+        at < static_cast<std::int64_t>(from->size())) {
+      made[axis] = (*from)[static_cast<std::size_t>(at)];
+    }
+  }
+  return made;
+}
+
+// Of two values with at least two axes each.
+std::optional<KnownShape> KnownShapes::multiplied(const OnnxNode& node) const {
+  const KnownShape* a = shape(node, 0);
+  const KnownShape* b = shape(node, 1);
+  if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) {
+    return std::nullopt;
+  }
+  KnownShape made = broadcast(KnownShape(a->begin(), a->end() - 2),
+                              KnownShape(b->begin(), b->end() - 2));
+  made.push_back((*a)[a->size() - 2]);
+  made.push_back(b->back());
+  return made;
+}
+
+// Exporters compute the shape that Reshape takes: parts of Shape next to
+// constants, in a Concat.
+std::optional<KnownShapes::KnownNumbers> KnownShapes::numbers_of_result(
+    const OnnxNode& node) const {
+  if (const auto* listed =
+          attribute<std::vector<std::int64_t>>(node, "value_ints")) {
+    return KnownNumbers(listed->begin(), listed->end());
+  }
+  if (const auto* one = attribute<std::int64_t>(node, "value_int")) {
+    return KnownNumbers{*one};
+  }
+  if (node.op == "Shape") {
+    const KnownShape* from = shape(node, 0);
+    if (from == nullptr || find(node, "start") != nullptr ||
+        find(node, "end") != nullptr) {
+      return std::nullopt;
+    }
+    KnownNumbers made;
+    for (const auto& extent : *from) {
+      made.push_back(extent ? std::optional(static_cast<std::int64_t>(*extent))
+                            : std::nullopt);
+    }
+    return made;
+  }
+  if (node.op == "Gather") {
+    const KnownNumbers* from = numbers(node, 0);
+    const KnownNumbers* at = numbers(node, 1);
+    if (at == nullptr || at->size() != 1) {
+      return std::nullopt;
+    }
+    const std::int64_t index = at->front().value_or(-1);
+    const bool known = from != nullptr && index >= 0 &&
+                       index < static_cast<std::int64_t>(from->size());
+    return KnownNumbers{known ? (*from)[static_cast<std::size_t>(index)]
+                              : std::nullopt};
+  }
+  if (node.op == "Unsqueeze" || node.op == "Squeeze" || node.op == "Cast") {
+    const KnownNumbers* from = numbers(node, 0);
+    return from == nullptr ? std::nullopt : std::optional(*from);
+  }
+  if (node.op != "Concat") {
+    return std::nullopt;
+  }
+  KnownNumbers made;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const KnownNumbers* part = numbers(node, i);
+    if (part == nullptr || made.size() > kMostNumbers) {
+      return std::nullopt;
+    }
+    made.insert(made.end(), part->begin(), part->end());
+  }
+  return made;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

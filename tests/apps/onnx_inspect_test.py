@@ -1,0 +1,69 @@
+"""`headwise inspect MODEL.onnx`: the attention that it finds."""
+import json
+
+import cli_case
+import onnx_file as onnx
+from cli_case import BAD_INPUT, USAGE, CliTest
+
+
+def port(name, *shape):
+    return onnx.port(name, shape)
+
+
+class OnnxInspectTest(CliTest):
+    def put(self, nodes, inputs, outputs=("Y",), held=(), opset=23):
+        (self.folder / "m.onnx").write_bytes(onnx.model(
+            nodes, inputs, [onnx.port(name) for name in outputs], held, opset))
+
+    def inspect(self):
+        return json.loads(self.succeed("inspect", "m.onnx", "--json"))
+
+    def test_attention_with_an_axis_of_heads(self):
+        self.put([onnx.node("Attention", ["Q", "K", "V"], ["Y"], "attn",
+                            is_causal=1)],
+                 [port("Q", 1, 6, 4, 16), port("K", 1, 2, 5, 16),
+                  port("V", 1, 2, 5, 8)])
+        told = self.inspect()
+        self.assertEqual(told["schema"], "headwise.inspect_onnx")
+        self.assertEqual(told["attention"], [
+            {"name": "attn", "pattern": "Attention", "num_heads": 6,
+             "num_kv_heads": 2, "head_size": 16, "value_size": 8,
+             "scale": 0.25, "causal": True, "mask": False}])
+
+    def test_sizes_through_the_operators_of_a_layer(self):
+        """Rank 3, behind projections; the batch and the length are open."""
+        held = [onnx.tensor("W", (8, 12), [0.0] * 96)]
+        self.put([onnx.node("MatMul", ["x", "W"], ["q"]),
+                  onnx.node("Attention", ["q", "q", "q", "m"], ["Y"],
+                            q_num_heads=3, kv_num_heads=3, scale=0.5)],
+                 [port("x", "B", "L", 8), port("m", "L", "L")], held=held)
+        self.assertEqual(self.inspect()["attention"], [
+            {"name": "#1", "pattern": "Attention", "num_heads": 3,
+             "num_kv_heads": 3, "head_size": 4, "value_size": 4,
+             "scale": 0.5, "causal": False, "mask": True}])
+
+    def test_the_table(self):
+        self.put([onnx.node("Attention", ["Q", "K", "V"], ["Y"], "attn")],
+                 [onnx.port(name) for name in "QKV"])
+        self.assertEqual(
+            self.succeed("inspect", "m.onnx").splitlines()[1:],
+            ["Attention: 1 node",
+             "  node  pattern    heads  key heads  head size  scale  mask",
+             "  attn  Attention  ?      ?          ?          ?      none"])
+        self.put([onnx.node("Identity", ["x"], ["Y"])], [port("x", 2)])
+        self.assertEqual(self.succeed("inspect", "m.onnx"),
+                         "File: m.onnx\nAttention: 0 nodes\n")
+
+    def test_what_is_refused(self):
+        self.put([onnx.node("LSTM", ["x"], ["Y"], "n")], [port("x", 2)])
+        self.fail_with(BAD_INPUT, "n (LSTM) is an operator that headwise does "
+                       "not run", "inspect", "m.onnx")
+        (self.folder / "m.onnx").write_bytes(b"no model")
+        self.fail_with(BAD_INPUT, "m.onnx is damaged", "inspect", "m.onnx")
+        for more in (("--tensors",), ("--layout-of", "bert")):
+            self.fail_with(USAGE, "not for an ONNX model", "inspect", "m.onnx",
+                           *more)
+
+
+if __name__ == "__main__":
+    cli_case.main()
