@@ -34,9 +34,11 @@ target_sources(headwise_onnx
     src/onnx/attention_facts.cc
     src/onnx/attention_mask.cc
     src/onnx/attention_steps.cc
+    src/onnx/axis_lists.cc
     src/onnx/broadcast.cc
     src/onnx/cast.cc
     src/onnx/check_graph.cc
+    src/onnx/constant.cc
     src/onnx/elementwise.cc
     src/onnx/external_data.cc
     src/onnx/known_shapes.cc
@@ -47,9 +49,10 @@ target_sources(headwise_onnx
     src/onnx/node_memory.cc
     src/onnx/numbers.cc
     src/onnx/operators.cc
+    src/onnx/reshape.cc
     src/onnx/rotary_embedding.cc
-    src/onnx/shape_operators.cc
     src/onnx/shown_text.cc
+    src/onnx/slices.cc
     src/onnx/strided.cc
     src/onnx/tensor_data.cc
     src/onnx/tensor_scatter.cc)

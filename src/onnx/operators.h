@@ -63,18 +63,22 @@ Result<Outputs> run_sub(const NodeCall& node);
 Result<Outputs> run_tanh(const NodeCall& node);
 Result<Outputs> run_where(const NodeCall& node);
 
-// shape_operators.cc
-Result<Outputs> run_concat(const NodeCall& node);
-Result<Outputs> run_constant(const NodeCall& node);
+// reshape.cc
 Result<Outputs> run_expand(const NodeCall& node);
-Result<Outputs> run_gather(const NodeCall& node);
 Result<Outputs> run_identity(const NodeCall& node);
 Result<Outputs> run_reshape(const NodeCall& node);
-Result<Outputs> run_shape(const NodeCall& node);
-Result<Outputs> run_slice(const NodeCall& node);
-Result<Outputs> run_split(const NodeCall& node);
 Result<Outputs> run_squeeze(const NodeCall& node);
 Result<Outputs> run_transpose(const NodeCall& node);
 Result<Outputs> run_unsqueeze(const NodeCall& node);
+
+// slices.cc
+Result<Outputs> run_concat(const NodeCall& node);
+Result<Outputs> run_gather(const NodeCall& node);
+Result<Outputs> run_slice(const NodeCall& node);
+Result<Outputs> run_split(const NodeCall& node);
+
+// constant.cc
+Result<Outputs> run_constant(const NodeCall& node);
+Result<Outputs> run_shape(const NodeCall& node);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,59 @@
+// Operators that make tensors without reading elements: Shape, Constant.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "onnx/numbers.h"
+#include "onnx/operators.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+Result<Outputs> run_shape(const NodeCall& node) {
+  const auto rank = static_cast<std::int64_t>(node.in(0).shape.size());
+  const auto start = node.integer("start", 0);
+  HEADWISE_TRY(start);
+  const auto end = node.integer("end", rank);
+  HEADWISE_TRY(end);
+  const auto within = [rank](std::int64_t axis) {
+    return std::clamp(axis < 0 ? axis + rank : axis, std::int64_t{0}, rank);
+  };
+  std::vector<std::int64_t> extents;
+  for (std::int64_t axis = within(*start); axis < within(*end); ++axis) {
+    extents.push_back(static_cast<std::int64_t>(
+        node.in(0).shape[static_cast<std::size_t>(axis)]));
+  }
+  return one(array_from(extents, {extents.size()}, DType::int64));
+}
+
+Result<Outputs> run_constant(const NodeCall& node) {
+  if (const auto* value = node.find("value")) {
+    if (const auto* array = std::get_if<Array>(&value->value)) {
+      return one(Array(*array));
+    }
+  }
+  if (const auto* value = node.find("value_int")) {
+    if (const auto* number = std::get_if<std::int64_t>(&value->value)) {
+      return one(array_from(std::vector{*number}, {}, DType::int64));
+    }
+  }
+  if (const auto* value = node.find("value_float")) {
+    if (const auto* number = std::get_if<float>(&value->value)) {
+      return one(array_from(std::vector<double>{*number}, {}, DType::float32));
+    }
+  }
+  if (const auto* value = node.find("value_ints")) {
+    if (const auto* list =
+            std::get_if<std::vector<std::int64_t>>(&value->value)) {
+      return one(array_from(*list, {list->size()}, DType::int64));
+    }
+  }
+  if (const auto* value = node.find("value_floats")) {
+    if (const auto* list = std::get_if<std::vector<float>>(&value->value)) {
+      return one(array_from(std::vector<double>(list->begin(), list->end()),
+                            {list->size()}, DType::float32));
+    }
+  }
+  return node.subject().bad_data("has no value", "a tensor or numbers");
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
