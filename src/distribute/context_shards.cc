@@ -14,6 +14,9 @@ namespace {
 // Whole sequences are good enough, and a sequence is short, at this share of
 // the mean work of a rank.
 constexpr double kSmallShare = 0.05;
+// A rank that has pieces of sequences has at most this share of the mean tokens
+// more, so that no rank needs much more memory than others.
+constexpr double kMoreTokens = 0.02;
 // The share of a piece of one of many sequences, times the pieces per rank.
 constexpr double kLeastPiece = 1.0 / 16;
 // Work varies along the sequences if their halves differ by more than this.
@@ -41,19 +44,24 @@ std::size_t tokens_of(std::span<const WeighedPiece> pieces) {
       [](const WeighedPiece& one) { return one.piece.range.tokens; });
 }
 
+// The tokens that a rank may have, in whole blocks: the mean, rounded up, or
+// `more` of it above the mean.
+std::size_t room_of_rank(std::size_t tokens, std::size_t ranks, double more) {
+  const auto mean =
+      static_cast<double>(tokens) / static_cast<double>(ranks * kShardTokens);
+  const double blocks =
+      std::max(std::ceil(mean), std::floor((1 + more) * mean));
+  return static_cast<std::size_t>(blocks) * kShardTokens;
+}
+
 // Hands out pieces, each to the rank with the least work of those that have
 // room for it.
 class Dealer {
  public:
-  Dealer(std::size_t ranks, std::size_t tokens) : tokens_(ranks) {
+  Dealer(std::size_t ranks, std::size_t room) : tokens_(ranks), room_(room) {
     for (std::size_t r = 0; r < ranks; ++r) {
       by_work_.emplace(0, r);
     }
-    const auto shards =
-        static_cast<double>(tokens) / static_cast<double>(ranks * kShardTokens);
-    room_ = static_cast<std::size_t>(
-                std::max(std::ceil(shards), std::floor(1.1 * shards))) *
-            kShardTokens;
   }
 
   std::size_t deal(const WeighedPiece& one) {
@@ -76,16 +84,16 @@ class Dealer {
  private:
   std::set<std::pair<std::uint64_t, std::size_t>> by_work_;
   std::vector<std::size_t> tokens_;  // of each rank
-  std::size_t room_ = 0;
+  std::size_t room_;
 };
 
 // Pieces in the order of their tokens, each with its rank.
 std::vector<OwnedPiece> deal(std::vector<WeighedPiece> pieces,
-                             std::size_t ranks) {
+                             std::size_t ranks, double more_tokens) {
   std::ranges::sort(pieces, [](const auto& a, const auto& b) {
     return a.work != b.work ? a.work > b.work : place_of(a) < place_of(b);
   });
-  Dealer dealer(ranks, tokens_of(pieces));
+  Dealer dealer(ranks, room_of_rank(tokens_of(pieces), ranks, more_tokens));
   std::vector<OwnedPiece> owned;
   owned.reserve(pieces.size());
   for (const WeighedPiece& one : pieces) {
@@ -216,19 +224,27 @@ void number_ranks(std::span<OwnedPiece> pieces, std::size_t ranks) {
   }
 }
 
+// In work and in tokens.
 bool balanced(const ShardRequest& request, std::span<const OwnedPiece> pieces) {
   std::vector<double> work(request.ranks);
+  std::vector<std::size_t> tokens(request.ranks);
   for (const OwnedPiece& one : pieces) {
     work[one.rank] += static_cast<double>(work_of(request, one.piece));
+    tokens[one.rank] += one.piece.range.tokens;
   }
-  return imbalance_of(work) <= kSmallShare;
+  const std::size_t all =
+      std::accumulate(tokens.begin(), tokens.end(), std::size_t{0});
+  return imbalance_of(work) <= kSmallShare &&
+         std::ranges::max(tokens) <=
+             room_of_rank(all, request.ranks, kSmallShare);
 }
 
 std::vector<OwnedPiece> query_shards(const ShardRequest& request) {
   const std::vector<WeighedPiece> sequences = whole_sequences(request);
-  std::vector<OwnedPiece> pieces = deal(sequences, request.ranks);
+  std::vector<OwnedPiece> pieces = deal(sequences, request.ranks, kSmallShare);
   if (request.pieces_per_rank != 0 || !balanced(request, pieces)) {
-    pieces = joined(deal(cut_sequences(request, sequences), request.ranks));
+    pieces = joined(
+        deal(cut_sequences(request, sequences), request.ranks, kMoreTokens));
   }
   number_ranks(pieces, request.ranks);
   return pieces;
@@ -258,7 +274,7 @@ std::vector<OwnedPiece> key_shards(const ShardRequest& request,
     }
   }
   const std::vector<OwnedPiece> dealt =
-      joined(deal(std::move(divided), request.ranks));
+      joined(deal(std::move(divided), request.ranks, kMoreTokens));
   pieces.insert(pieces.end(), dealt.begin(), dealt.end());
   std::ranges::sort(pieces, {}, place_of<OwnedPiece>);
   return pieces;
