@@ -32,6 +32,9 @@ void add_options(const AttentionSpec& spec, Digest& digest) {
   digest.add(spec.alibi.slopes());
   digest.add(spec.sinks.view());
   digest.add(std::uint64_t{spec.bias.given()});
+  for (const std::size_t extent : spec.bias.extents()) {
+    digest.add(extent);
+  }
   const TensorView<const float, 2> table = spec.t5_bias.table();
   for (std::size_t bucket = 0; bucket < table.extent(0); ++bucket) {
     digest.add(TensorView<const float, 1>(&table(bucket, 0), {table.extent(1)},

@@ -385,6 +385,20 @@ TEST(ContextAttentionErrorsTest, DifferentOptionsAreAnErrorOnAll) {
     EXPECT_THAT(message, HasSubstr("rank 2"));
     EXPECT_THAT(message, HasSubstr("digest"));
   }
+  // Both fit the call.
+  const std::size_t Lq = kShape.Lq;
+  const std::size_t Lkv = kShape.Lkv;
+  const std::vector<float> bias(kShape.Hq * Lq * Lkv);
+  const auto change_bias = [&](std::size_t rank, ContextCall& call, auto&) {
+    call.options.bias =
+        rank == 2 ? dense<2>({bias.data(), {Lq, Lkv}}, {Axis::Lq, Axis::Lkv})
+                  : dense<3>({bias.data(), {kShape.Hq, Lq, Lkv}},
+                             {Axis::H, Axis::Lq, Axis::Lkv});
+  };
+  for (const std::string& message : messages_of({}, change_bias)) {
+    EXPECT_THAT(message, HasSubstr("rank 2"));
+    EXPECT_THAT(message, HasSubstr("digest"));
+  }
 }
 
 TEST(ContextAttentionErrorsTest, WhatNeedsAllKeysIsRefusedUnlessGathered) {
