@@ -42,20 +42,27 @@ target_sources(headwise_onnx
     src/onnx/elementwise.cc
     src/onnx/external_data.cc
     src/onnx/known_shapes.cc
+    src/onnx/logic.cc
     src/onnx/matmul.cc
     src/onnx/model.cc
     src/onnx/node_call.cc
-    src/onnx/normalization.cc
     src/onnx/node_memory.cc
+    src/onnx/normalization.cc
     src/onnx/numbers.cc
     src/onnx/operators.cc
+    src/onnx/pad.cc
+    src/onnx/range.cc
+    src/onnx/reduce.cc
     src/onnx/reshape.cc
     src/onnx/rotary_embedding.cc
     src/onnx/shown_text.cc
     src/onnx/slices.cc
+    src/onnx/softmax.cc
     src/onnx/strided.cc
     src/onnx/tensor_data.cc
-    src/onnx/tensor_scatter.cc)
+    src/onnx/tensor_scatter.cc
+    src/onnx/trilu.cc
+    src/onnx/variadic.cc)
 target_link_libraries(headwise_onnx PUBLIC headwise_io PRIVATE ${onnx_targets})
 headwise_precompile(headwise_onnx)
 headwise_internals(headwise_onnx)

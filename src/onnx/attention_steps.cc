@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onnx/numbers.h"
+#include "onnx/softmax.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -127,39 +128,15 @@ class Steps {
     copy_to(scores, QkOutput::softmax);
   }
 
-  // Of the row; NaN if one of its scores is.
-  double largest_score() const {
-    double largest = kMinusInf;
-    for (const double score : row_) {
-      largest = score > largest || std::isnan(score) ? score : largest;
-      if (std::isnan(largest)) {
-        break;
-      }
-    }
-    return largest;
-  }
-
-  // Each step rounded to the type of the softmax, the result to that of the
-  // node. A row without a key becomes 0.
+  // In the type of the softmax, rounded to that of the node. A row without a
+  // key becomes 0.
   void softmax() {
-    const DType type = call_.softmax_type;
-    round_all(row_, type);
-    const double shift = largest_score();
-    if (shift == kMinusInf) {
+    if (std::ranges::all_of(row_, [](double x) { return x == kMinusInf; })) {
       std::ranges::fill(row_, 0);
       return;
     }
-    double sum = 0;
-    for (double& score : row_) {
-      score = rounded(std::exp(rounded(score - shift, type)), type);
-      // ml_dtypes, the arithmetic of the standard's reference, adds bfloat16
-      // one by one; NumPy adds float16 in float32.
-      sum = type == DType::bfloat16 ? rounded(sum + score, type) : sum + score;
-    }
-    sum = rounded(sum, type);
-    for (double& score : row_) {
-      score = round(rounded(score / sum, type));
-    }
+    softmax_in_steps(row_, call_.softmax_type);
+    round_all(row_, call_.type);
   }
 
   void weigh(std::size_t b, std::size_t h, std::size_t i,

@@ -30,17 +30,17 @@ Status check_axis_count(const NodeCall& node, std::size_t axes) {
 }
 
 Result<std::vector<std::size_t>> distinct_axes(
-    const NodeCall& node, std::size_t input,
+    const NodeCall& node, const FileSubject& given_by,
     const std::vector<std::int64_t>& given, std::size_t rank) {
   std::vector<std::size_t> axes;
   for (const std::int64_t each : given) {
-    const auto axis = node.axis_of(each, rank, node.input(input));
+    const auto axis = node.axis_of(each, rank, given_by);
     HEADWISE_TRY(axis);
     axes.push_back(*axis);
   }
   std::ranges::sort(axes);
   if (std::ranges::adjacent_find(axes) != axes.end()) {
-    return node.input(input).bad_data("names an axis twice", "distinct axes");
+    return given_by.bad_data("names an axis twice", "distinct axes");
   }
   return axes;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/file_subject.h"
 #include "onnx/node_call.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -18,9 +19,9 @@ Result<std::vector<std::int64_t>> list_input(const NodeCall& node,
 // Whether a tensor may have that many axes.
 Status check_axis_count(const NodeCall& node, std::size_t axes);
 
-// Numbers of axes, sorted; each at most once. Errors are about `input`.
+// Numbers of axes, sorted; each at most once. Errors are about `given_by`.
 Result<std::vector<std::size_t>> distinct_axes(
-    const NodeCall& node, std::size_t input,
+    const NodeCall& node, const FileSubject& given_by,
     const std::vector<std::int64_t>& given, std::size_t rank);
 
 }  // namespace headwise::inline HEADWISE_ABI

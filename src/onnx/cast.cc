@@ -1,4 +1,4 @@
-// Cast: to another type of number.
+// Cast, CastLike: to another type of number.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,10 +37,24 @@ std::vector<double> doubles_for(const Array& x, DType to) {
   return numbers;
 }
 
+Result<Outputs> cast_to(const Array& x, DType to) {
+  if (is_floating(to)) {
+    return one(array_from(doubles_for(x, to), x.shape, to));
+  }
+  if (!is_floating(x.dtype)) {
+    return one(array_from(integers_of(x), x.shape, to));
+  }
+  std::vector<std::int64_t> wholes;
+  for (const double each : doubles_of(x)) {
+    wholes.push_back(to == DType::boolean ? std::int64_t{each != 0}
+                                          : whole(each, to));
+  }
+  return one(array_from(wholes, x.shape, to));
+}
+
 }  // namespace
 
 Result<Outputs> run_cast(const NodeCall& node) {
-  const Array& x = node.in(0);
   const auto number = node.integer("to", 0);
   HEADWISE_TRY(number);
   const auto to = dtype_of_onnx(*number);
@@ -49,18 +63,11 @@ Result<Outputs> run_cast(const NodeCall& node) {
         ErrorCode::unsupported, "is " + onnx_type_name(*number),
         "bool, integers or floating-point numbers");
   }
-  if (is_floating(*to)) {
-    return one(array_from(doubles_for(x, *to), x.shape, *to));
-  }
-  if (!is_floating(x.dtype)) {
-    return one(array_from(integers_of(x), x.shape, *to));
-  }
-  std::vector<std::int64_t> wholes;
-  for (const double each : doubles_of(x)) {
-    wholes.push_back(*to == DType::boolean ? std::int64_t{each != 0}
-                                           : whole(each, *to));
-  }
-  return one(array_from(wholes, x.shape, *to));
+  return cast_to(node.in(0), *to);
+}
+
+Result<Outputs> run_cast_like(const NodeCall& node) {
+  return cast_to(node.in(0), node.in(1).dtype);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,10 +1,14 @@
-// Operators that make tensors without reading elements: Shape, Constant.
+// Operators that make tensors of shapes and constants: Shape, Size, Constant,
+// ConstantOfShape.
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "onnx/axis_lists.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
+#include "onnx/strided.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -23,6 +27,11 @@ Result<Outputs> run_shape(const NodeCall& node) {
         node.in(0).shape[static_cast<std::size_t>(axis)]));
   }
   return one(array_from(extents, {extents.size()}, DType::int64));
+}
+
+Result<Outputs> run_size(const NodeCall& node) {
+  const auto count = static_cast<std::int64_t>(element_count(node.in(0).shape));
+  return one(array_from(std::vector{count}, {}, DType::int64));
 }
 
 Result<Outputs> run_constant(const NodeCall& node) {
@@ -54,6 +63,32 @@ Result<Outputs> run_constant(const NodeCall& node) {
     }
   }
   return node.subject().bad_data("has no value", "a tensor or numbers");
+}
+
+Result<Outputs> run_constant_of_shape(const NodeCall& node) {
+  const auto extents = list_input(node, 0);
+  HEADWISE_TRY(extents);
+  HEADWISE_TRY(check_axis_count(node, extents->size()));
+  std::vector<std::size_t> shape;
+  for (const std::int64_t extent : *extents) {
+    if (extent < 0) {
+      return node.input(0).error(ErrorCode::out_of_range,
+                                 "has " + std::to_string(extent),
+                                 "extents of at least 0");
+    }
+    shape.push_back(static_cast<std::size_t>(extent));
+  }
+  const auto zero = array_from(std::vector<double>{0}, {}, DType::float32);
+  HEADWISE_TRY(zero);
+  const Array* value = &*zero;
+  if (const OnnxAttribute* given = node.find("value")) {
+    value = std::get_if<Array>(&given->value);
+    if (value == nullptr || element_count(value->shape) != 1) {
+      return node.attribute("value").bad_data("is of another kind",
+                                              "a tensor of 1 element");
+    }
+  }
+  return one(gathered(*value, shape, std::vector<std::size_t>(shape.size())));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,36 +1,20 @@
-// Operators on single elements: Add, Sub, Mul, Div, Pow; Sqrt, Tanh, Erf, Neg,
-// Gelu; Where.
+// Operators on single elements: Add, Sub, Mul, Div, Mod, Pow; Exp, Sqrt,
+// Reciprocal, Floor, Tanh, Sigmoid, Erf, Neg, Gelu; Where.
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <numbers>
 #include <string>
-#include <type_traits>
 
 #include "onnx/broadcast.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
+#include "onnx/pairs.h"
 #include "onnx/strided.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
-
-// `Made`: the elements of the result, those of the inputs by default.
-template <class Made = void, class T, class Combine>
-Result<Array> combined(const NodeCall& node, std::vector<std::size_t> shape,
-                       const std::vector<T>& a, const std::vector<T>& b,
-                       Combine combine) {
-  HEADWISE_TRY(check_size(shape));
-  std::vector<std::conditional_t<std::is_void_v<Made>, T, Made>> result;
-  result.reserve(element_count(shape));
-  const auto steps_a = broadcast_strides(node.in(0).shape, shape);
-  const auto steps_b = broadcast_strides(node.in(1).shape, shape);
-  for (Odometer at(shape); !at.done(); at.next()) {
-    result.push_back(combine(a[at.offset(steps_a)], b[at.offset(steps_b)]));
-  }
-  return array_from(result, std::move(shape), node.in(0).dtype);
-}
 
 // `reals` for floating-point numbers, `wholes` for integers (as the bits of
 // int64; overflow wraps).
@@ -45,10 +29,10 @@ Result<Outputs> binary(const NodeCall& node, Reals reals, Wholes wholes) {
   HEADWISE_TRY(shape);
   if (is_floating(dtype)) {
     return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
-                        doubles_of(node.in(1)), reals));
+                        doubles_of(node.in(1)), dtype, reals));
   }
   return one(combined(node, *std::move(shape), integers_of(node.in(0)),
-                      integers_of(node.in(1)), wholes));
+                      integers_of(node.in(1)), dtype, wholes));
 }
 
 // Integers modulo 2^64.
@@ -132,6 +116,27 @@ Result<Outputs> run_div(const NodeCall& node) {
   });
 }
 
+Result<Outputs> run_mod(const NodeCall& node) {
+  const auto as_dividend = node.flag("fmod");
+  HEADWISE_TRY(as_dividend);
+  const DType dtype = node.in(0).dtype;
+  if (is_floating(dtype) && !*as_dividend) {
+    return node.attribute("fmod").bad_data("is 0",
+                                           "1 for floating-point numbers");
+  }
+  HEADWISE_TRY(check_divisors(node));
+  const auto reals = [](double a, double b) { return std::fmod(a, b); };
+  if (dtype == DType::uint64) {
+    return binary(node, reals, wrapping(std::modulus<>()));
+  }
+  return binary(node, reals, [&](std::int64_t a, std::int64_t b) {
+    // The remainder of the lowest number by -1 would overflow.
+    const std::int64_t rest = b == -1 ? 0 : a % b;
+    const bool other_sign = rest != 0 && (rest < 0) != (b < 0);
+    return other_sign && !*as_dividend ? rest + b : rest;
+  });
+}
+
 Result<Outputs> run_pow(const NodeCall& node) {
   const DType base = node.in(0).dtype;
   const DType exponent = node.in(1).dtype;
@@ -145,17 +150,33 @@ Result<Outputs> run_pow(const NodeCall& node) {
   if (is_integer(base) && is_integer(exponent)) {
     HEADWISE_TRY(check_exponents(node));
     return one(combined(node, *std::move(shape), integers_of(node.in(0)),
-                        integers_of(node.in(1)), wrapping(power)));
+                        integers_of(node.in(1)), base, wrapping(power)));
   }
   const std::vector<double> exponents = doubles_of(node.in(1));
   if (is_integer(base)) {
-    return one(combined<std::int64_t>(
-        node, *std::move(shape), doubles_of(node.in(0)), exponents,
+    return one(combined(
+        node, *std::move(shape), doubles_of(node.in(0)), exponents, base,
         [base](double a, double b) { return whole(std::pow(a, b), base); }));
   }
   return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
-                      exponents,
+                      exponents, base,
                       [](double a, double b) { return std::pow(a, b); }));
+}
+
+Result<Outputs> run_exp(const NodeCall& node) {
+  return unary(node, [](double x) { return std::exp(x); });
+}
+
+Result<Outputs> run_floor(const NodeCall& node) {
+  return unary(node, [](double x) { return std::floor(x); });
+}
+
+Result<Outputs> run_reciprocal(const NodeCall& node) {
+  return unary(node, [](double x) { return 1 / x; });
+}
+
+Result<Outputs> run_sigmoid(const NodeCall& node) {
+  return unary(node, [](double x) { return 1 / (1 + std::exp(-x)); });
 }
 
 Result<Outputs> run_sqrt(const NodeCall& node) {

@@ -44,6 +44,7 @@ Result<Outputs> run_tensor_scatter(const NodeCall& node);
 Result<Outputs> run_matmul(const NodeCall& node);
 Result<Outputs> run_gemm(const NodeCall& node);
 Result<Outputs> run_cast(const NodeCall& node);
+Result<Outputs> run_cast_like(const NodeCall& node);
 
 // normalization.cc
 Result<Outputs> run_layer_normalization(const NodeCall& node);
@@ -54,17 +55,43 @@ Result<Outputs> run_softmax(const NodeCall& node);
 Result<Outputs> run_add(const NodeCall& node);
 Result<Outputs> run_div(const NodeCall& node);
 Result<Outputs> run_erf(const NodeCall& node);
+Result<Outputs> run_exp(const NodeCall& node);
+Result<Outputs> run_floor(const NodeCall& node);
 Result<Outputs> run_gelu(const NodeCall& node);
+Result<Outputs> run_mod(const NodeCall& node);
 Result<Outputs> run_mul(const NodeCall& node);
 Result<Outputs> run_neg(const NodeCall& node);
 Result<Outputs> run_pow(const NodeCall& node);
+Result<Outputs> run_reciprocal(const NodeCall& node);
+Result<Outputs> run_sigmoid(const NodeCall& node);
 Result<Outputs> run_sqrt(const NodeCall& node);
 Result<Outputs> run_sub(const NodeCall& node);
 Result<Outputs> run_tanh(const NodeCall& node);
 Result<Outputs> run_where(const NodeCall& node);
 
+// logic.cc
+Result<Outputs> run_and(const NodeCall& node);
+Result<Outputs> run_equal(const NodeCall& node);
+Result<Outputs> run_greater(const NodeCall& node);
+Result<Outputs> run_greater_or_equal(const NodeCall& node);
+Result<Outputs> run_less(const NodeCall& node);
+Result<Outputs> run_less_or_equal(const NodeCall& node);
+Result<Outputs> run_not(const NodeCall& node);
+Result<Outputs> run_or(const NodeCall& node);
+Result<Outputs> run_xor(const NodeCall& node);
+
+// variadic.cc, reduce.cc
+Result<Outputs> run_max(const NodeCall& node);
+Result<Outputs> run_min(const NodeCall& node);
+Result<Outputs> run_sum(const NodeCall& node);
+Result<Outputs> run_reduce_max(const NodeCall& node);
+Result<Outputs> run_reduce_mean(const NodeCall& node);
+Result<Outputs> run_reduce_min(const NodeCall& node);
+Result<Outputs> run_reduce_sum(const NodeCall& node);
+
 // reshape.cc
 Result<Outputs> run_expand(const NodeCall& node);
+Result<Outputs> run_flatten(const NodeCall& node);
 Result<Outputs> run_identity(const NodeCall& node);
 Result<Outputs> run_reshape(const NodeCall& node);
 Result<Outputs> run_squeeze(const NodeCall& node);
@@ -77,8 +104,13 @@ Result<Outputs> run_gather(const NodeCall& node);
 Result<Outputs> run_slice(const NodeCall& node);
 Result<Outputs> run_split(const NodeCall& node);
 
-// constant.cc
+// constant.cc, range.cc, pad.cc, trilu.cc
 Result<Outputs> run_constant(const NodeCall& node);
+Result<Outputs> run_constant_of_shape(const NodeCall& node);
+Result<Outputs> run_pad(const NodeCall& node);
+Result<Outputs> run_range(const NodeCall& node);
 Result<Outputs> run_shape(const NodeCall& node);
+Result<Outputs> run_size(const NodeCall& node);
+Result<Outputs> run_trilu(const NodeCall& node);
 
 }  // namespace headwise::inline HEADWISE_ABI

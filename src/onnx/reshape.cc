@@ -1,9 +1,10 @@
 // Operators that give the same elements other axes: Identity, Transpose,
-// Reshape, Squeeze, Unsqueeze, Expand.
+// Reshape, Flatten, Squeeze, Unsqueeze, Expand.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -109,13 +110,30 @@ Result<Outputs> run_reshape(const NodeCall& node) {
   return one(with_shape(x, shape));
 }
 
+Result<Outputs> run_flatten(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const auto rank = static_cast<std::int64_t>(x.shape.size());
+  const auto axis = node.integer("axis", 1);
+  HEADWISE_TRY(axis);
+  if (*axis < -rank || *axis > rank) {
+    return node.attribute("axis").error(
+        ErrorCode::out_of_range, "is " + std::to_string(*axis),
+        std::to_string(-rank) + " to " + std::to_string(rank));
+  }
+  const auto split = static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis);
+  const std::span shape(x.shape);
+  return one(with_shape(x, {element_count(shape.first(split)),
+                            element_count(shape.subspan(split))}));
+}
+
 Result<Outputs> run_squeeze(const NodeCall& node) {
   const Array& x = node.in(0);
   std::vector<std::size_t> axes;
   if (node.has(1)) {
     const auto given = list_input(node, 1);
     HEADWISE_TRY(given);
-    const auto found = distinct_axes(node, 1, *given, x.shape.size());
+    const auto found =
+        distinct_axes(node, node.input(1), *given, x.shape.size());
     HEADWISE_TRY(found);
     axes = *found;
   } else {
@@ -143,7 +161,7 @@ Result<Outputs> run_unsqueeze(const NodeCall& node) {
   HEADWISE_TRY(given);
   const std::size_t rank = x.shape.size() + given->size();
   HEADWISE_TRY(check_axis_count(node, rank));
-  const auto axes = distinct_axes(node, 1, *given, rank);
+  const auto axes = distinct_axes(node, node.input(1), *given, rank);
   HEADWISE_TRY(axes);
   std::vector<std::size_t> shape = x.shape;
   for (const std::size_t axis : *axes) {

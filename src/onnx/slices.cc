@@ -224,7 +224,8 @@ Result<Outputs> run_slice(const NodeCall& node) {
       return node.wrong_shape(i + 1, shape_text(node.in(1).shape));
     }
   }
-  HEADWISE_TRY(distinct_axes(node, node.has(3) ? 3 : 1, axes, x.shape.size()));
+  HEADWISE_TRY(distinct_axes(node, node.input(node.has(3) ? 3 : 1), axes,
+                             x.shape.size()));
   std::vector<std::size_t> shape = x.shape;
   std::vector<std::int64_t> first(x.shape.size(), 0);
   std::vector<std::int64_t> step(x.shape.size(), 1);

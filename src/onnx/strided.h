@@ -22,6 +22,7 @@ class Odometer {
 
   bool done() const { return done_; }
   void next();
+  std::size_t index(std::size_t axis) const { return at_[axis]; }
   std::size_t offset(std::span<const std::size_t> strides) const;
 
  private:

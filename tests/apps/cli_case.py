@@ -46,7 +46,8 @@ def read_npy(path):
     length, = struct.unpack("<H", data[8:10])
     header = eval(data[10:10 + length], {"__builtins__": {}})
     assert not header["fortran_order"]
-    kind = {"<f4": "f", "<i8": "q", "|b1": "B", "<f8": "d"}[header["descr"]]
+    kind = {"<f4": "f", "<f8": "d", "<i8": "q", "<u8": "Q",
+            "|b1": "B"}[header["descr"]]
     values = array.array(kind)
     values.frombytes(data[10 + length:])
     assert len(values) == math.prod(header["shape"]), header

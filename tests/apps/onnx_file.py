@@ -2,8 +2,9 @@
 import struct
 
 FLOAT, INT64, STRING, BOOL, FLOAT16, DOUBLE, BFLOAT16 = 1, 7, 8, 9, 10, 11, 16
+UINT64 = 13
 LETTERS = {FLOAT: "f", INT64: "q", BOOL: "?", FLOAT16: "e", DOUBLE: "d",
-           6: "i"}
+           6: "i", UINT64: "Q"}
 
 
 def varint(number):
@@ -30,7 +31,9 @@ def fields(number, values):
 
 
 def tensor(name, shape, values=(), kind=FLOAT, raw=None, more=b""):
-    if raw is None:
+    if raw is None and kind == BFLOAT16:  # values that it holds
+        raw = b"".join(struct.pack("<f", each)[2:] for each in values)
+    elif raw is None:
         raw = struct.pack(f"<{len(values)}{LETTERS[kind]}", *values)
     return (fields(1, shape) + field(2, kind) + field(8, name) +
             (field(9, raw) if raw else b"") + more)

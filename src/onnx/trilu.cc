@@ -1,0 +1,43 @@
+// Trilu: the upper or the lower triangle of matrices, 0 elsewhere.
+#include <algorithm>
+#include <cstdint>
+
+#include "onnx/numbers.h"
+#include "onnx/operators.h"
+#include "onnx/strided.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+Result<Outputs> run_trilu(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const std::size_t rank = x.shape.size();
+  if (rank < 2) {
+    return node.wrong_shape(0, "at least 2 axes");
+  }
+  std::int64_t diagonal = 0;
+  if (node.has(1)) {
+    if (node.in(1).dtype != DType::int64) {
+      return wrong_type(node, 1, "int64");
+    }
+    if (element_count(node.in(1).shape) != 1) {
+      return node.wrong_shape(1, "1 element");
+    }
+    diagonal = integers_of(node.in(1)).front();
+  }
+  const auto upper = node.integer("upper", 1);
+  HEADWISE_TRY(upper);
+  auto result = gathered(x, x.shape, strides_of(x.shape));
+  HEADWISE_TRY(result);
+  const std::size_t item = size_of(x.dtype);
+  std::byte* element = result->data.data();
+  for (Odometer at(x.shape); !at.done(); at.next(), element += item) {
+    const std::int64_t above = static_cast<std::int64_t>(at.index(rank - 1)) -
+                               static_cast<std::int64_t>(at.index(rank - 2));
+    if (*upper != 0 ? above < diagonal : above > diagonal) {
+      std::fill_n(element, item, std::byte{0});
+    }
+  }
+  return one(std::move(result));
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,80 @@
+// Operators that fold any number of inputs that are broadcast against each
+// other: Max, Min, Sum.
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "onnx/broadcast.h"
+#include "onnx/extremes.h"
+#include "onnx/numbers.h"
+#include "onnx/operators.h"
+#include "onnx/strided.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// `elements`: those of an input, as numbers of one kind.
+template <class Elements, class Fold>
+Result<Outputs> folded(const NodeCall& node, Elements elements, Fold fold) {
+  std::vector<std::size_t> inputs(node.input_count());
+  std::iota(inputs.begin(), inputs.end(), std::size_t{0});
+  const auto shape = broadcast_shape(node, inputs);
+  HEADWISE_TRY(shape);
+  HEADWISE_TRY(check_size(*shape));
+  decltype(elements(node.in(0))) result;
+  for (const std::size_t input : inputs) {
+    const auto each = elements(node.in(input));
+    const auto steps = broadcast_strides(node.in(input).shape, *shape);
+    result.resize(element_count(*shape));
+    std::size_t i = 0;
+    for (Odometer at(*shape); !at.done(); at.next(), ++i) {
+      const auto next = each[at.offset(steps)];
+      result[i] = input == 0 ? next : fold(result[i], next);
+    }
+  }
+  return one(array_from(result, *shape, node.in(0).dtype));
+}
+
+Status check_inputs(const NodeCall& node) {
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    if (!node.has(i)) {
+      return node.subject().bad_data(
+          "has no input " + std::to_string(i),
+          std::to_string(node.input_count()) + " inputs");
+    }
+    HEADWISE_TRY(check_same_type(node, i));
+  }
+  return ok();
+}
+
+Result<Outputs> extreme(const NodeCall& node, bool largest) {
+  const DType dtype = node.in(0).dtype;
+  if (dtype == DType::boolean) {
+    return wrong_type(node, 0, "numbers");
+  }
+  HEADWISE_TRY(check_inputs(node));
+  if (is_floating(dtype)) {
+    return folded(node, doubles_of, [largest](double a, double b) {
+      return further(a, b, largest);
+    });
+  }
+  return folded(node, integers_of, [&](std::int64_t a, std::int64_t b) {
+    return further(a, b, largest, dtype);
+  });
+}
+
+}  // namespace
+
+Result<Outputs> run_max(const NodeCall& node) { return extreme(node, true); }
+
+Result<Outputs> run_min(const NodeCall& node) { return extreme(node, false); }
+
+Result<Outputs> run_sum(const NodeCall& node) {
+  HEADWISE_TRY(check_floating(node, 0));
+  HEADWISE_TRY(check_inputs(node));
+  return folded(node, doubles_of, std::plus<>());
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
