@@ -24,6 +24,7 @@ set_target_properties(headwise_onnx PROPERTIES EXPORT_NAME onnx)
 target_sources(headwise_onnx
   PUBLIC FILE_SET HEADERS BASE_DIRS include FILES
     include/headwise/onnx/arrays.h
+    include/headwise/onnx/attention.h
     include/headwise/onnx/attention_nodes.h
     include/headwise/onnx/model.h
   PRIVATE
@@ -33,6 +34,7 @@ target_sources(headwise_onnx
     src/onnx/attention_call.cc
     src/onnx/attention_facts.cc
     src/onnx/attention_mask.cc
+    src/onnx/attention_options.cc
     src/onnx/attention_steps.cc
     src/onnx/axis_lists.cc
     src/onnx/broadcast.cc
@@ -55,6 +57,7 @@ target_sources(headwise_onnx
     src/onnx/reduce.cc
     src/onnx/reshape.cc
     src/onnx/rotary_embedding.cc
+    src/onnx/seen_attention.cc
     src/onnx/shown_text.cc
     src/onnx/slices.cc
     src/onnx/softmax.cc

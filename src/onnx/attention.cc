@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "headwise/attention/forward.h"
-#include "headwise/base/tensor.h"
-#include "headwise/steps/mask.h"
 #include "onnx/attention_call.h"
 #include "onnx/attention_mask.h"
+#include "onnx/attention_options.h"
 #include "onnx/attention_steps.h"
+#include "onnx/attention_views.h"
 #include "onnx/broadcast.h"
 #include "onnx/operators.h"
+#include "onnx/seen_attention.h"
 #include "onnx/strided.h"
 #include "onnx/tensor_data.h"
 
@@ -51,30 +52,6 @@ Result<Array> present_of(const NodeCall& node, std::size_t input,
   return present;
 }
 
-const float* floats(const Array& array) {
-  return reinterpret_cast<const float*>(array.data.data());
-}
-float* floats(Array& array) {
-  return reinterpret_cast<float*>(array.data.data());
-}
-
-// A view of (B, L, H, D) of Q or Y.
-template <class T>
-TensorView<T, 4> query_view(T* data, const AttentionSizes& sizes,
-                            std::size_t width) {
-  return sizes.heads_merged
-             ? TensorView<T, 4>(data,
-                                Extents<4>{sizes.B, sizes.Lq, sizes.Hq, width})
-             : as_blhd(TensorView<T, 4>(
-                   data, Extents<4>{sizes.B, sizes.Hq, sizes.Lq, width}));
-}
-
-TensorView<const float, 4> key_view(const Array& present) {
-  return as_blhd(TensorView<const float, 4>(
-      floats(present), Extents<4>{present.shape[0], present.shape[1],
-                                  present.shape[2], present.shape[3]}));
-}
-
 ScoresStage stage_of(QkOutput output) {
   switch (output) {
     case QkOutput::raw:
@@ -89,61 +66,16 @@ ScoresStage stage_of(QkOutput output) {
   return ScoresStage::none;
 }
 
-// A bias this far below 0 times log2 e is still finite; a row of such fills,
-// as exporters write for -inf, is a mean.
-constexpr float kLowestBias = -2e38F;
-
-float clamped(double number) {
-  const auto bias = static_cast<float>(number);
-  return std::isfinite(bias) ? std::max(bias, kLowestBias) : bias;
-}
-
 // Scores behind the bias, as if it had not been clamped. -inf stays.
 void add_what_was_clamped(const OnnxAttentionMask& mask, Array& scores) {
   const auto strides = broadcast_strides(mask.extents, scores.shape);
   float* score = floats(scores);
   for (Odometer at(scores.shape); !at.done(); at.next(), ++score) {
     const double number = (*mask.numbers)[at.offset(strides)];
-    if (number < kLowestBias && std::isfinite(clamped(number))) {
+    if (number < kLowestBias && std::isfinite(clamped_bias(number))) {
       *score = static_cast<float>(*score + (number - kLowestBias));
     }
   }
-}
-
-// The mask of a call, with the memory that it reads.
-struct Masks {
-  std::vector<float> bias;
-  std::unique_ptr<bool[]> booleans;
-  Mask mask;
-  Bias added;
-};
-
-Masks masks_of(const OnnxAttentionCall& call,
-               const std::optional<OnnxAttentionMask>& given) {
-  Masks masks;
-  if (call.causal) {
-    masks.mask = masks.mask & causal();
-  }
-  if (call.left_window || call.right_window) {
-    masks.mask = masks.mask & window(call.left_window, call.right_window);
-  }
-  if (!call.key_lengths.empty()) {
-    masks.mask =
-        masks.mask &
-        key_lengths(TensorView<const std::int64_t, 1>(call.key_lengths));
-  }
-  if (given && given->booleans) {
-    masks.booleans = std::make_unique<bool[]>(given->booleans->size());
-    std::copy(given->booleans->begin(), given->booleans->end(),
-              masks.booleans.get());
-    masks.mask = masks.mask & dense(masks.booleans.get(), given->axes());
-  } else if (given) {
-    for (const double number : *given->numbers) {
-      masks.bias.push_back(clamped(number));
-    }
-    masks.added = dense(masks.bias.data(), given->axes());
-  }
-  return masks;
 }
 
 Status attend_in_float(const NodeCall& node, const OnnxAttentionCall& call,
@@ -151,13 +83,9 @@ Status attend_in_float(const NodeCall& node, const OnnxAttentionCall& call,
                        const Array& key, const Array& value, Array& output,
                        Array* scores) {
   const AttentionSizes& sizes = call.sizes;
-  const Masks masks = masks_of(call, mask);
-  AttentionOptions options{.mask = masks.mask,
-                           .scale = call.scale,
-                           .softcap = call.softcap,
-                           .bias = masks.added,
-                           .query_start = call.query_starts,
-                           .executor = node.executor()};
+  const OnnxAttentionOptions held(call, mask);
+  AttentionOptions options = held.options();
+  options.executor = node.executor();
   AttentionOutputs outputs{.output =
                                query_view(floats(output), sizes, sizes.Dv)};
   if (scores != nullptr) {
@@ -190,6 +118,11 @@ Result<Outputs> run_attention(const NodeCall& node) {
   HEADWISE_TRY(key);
   auto value = present_of(node, In::value, In::past_value, sizes, sizes.Dv);
   HEADWISE_TRY(value);
+  if (node.seen() != nullptr) {
+    auto seen = seen_attention(*call, *mask, node.in(In::query), *key, *value);
+    HEADWISE_TRY(seen);
+    *node.seen() = *std::move(seen);
+  }
   auto output = array_of(
       sizes.heads_merged ? std::vector{sizes.B, sizes.Lq, sizes.Hq * sizes.Dv}
                          : std::vector{sizes.B, sizes.Hq, sizes.Lq, sizes.Dv},

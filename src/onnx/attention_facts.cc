@@ -8,6 +8,7 @@
 
 #include "onnx/attention_call.h"
 #include "onnx/known_shapes.h"
+#include "onnx/operators.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -86,7 +87,7 @@ std::vector<OnnxAttentionNode> find_attention_nodes(const OnnxGraph& graph) {
   std::vector<OnnxAttentionNode> found;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const OnnxNode& node = graph.nodes[i];
-    if (node.op != "Attention") {
+    if (!is_attention(node)) {
       continue;
     }
     OnnxAttentionNode facts{.name = node.name.empty() ? "#" + std::to_string(i)

@@ -14,6 +14,7 @@
 #include "onnx/node_call.h"
 #include "onnx/node_memory.h"
 #include "onnx/operators.h"
+#include "onnx/seen_attention.h"
 #include "onnx/shown_text.h"
 #include "onnx/tensor_data.h"
 
@@ -121,6 +122,25 @@ class Run {
     return ok();
   }
 
+  // Runs the nodes up to the last of `wanted`, which are of attention and in
+  // the order of the graph.
+  Result<std::vector<OnnxAttention>> see_nodes(
+      std::span<const OnnxNode* const> wanted) {
+    std::vector<OnnxAttention> result;
+    for (const OnnxNode& node : graph_.nodes) {
+      if (result.size() == wanted.size()) {
+        break;
+      }
+      const bool asked = wanted[result.size()] == &node;
+      SeenAttention seen;
+      HEADWISE_TRY(run_node(node, asked ? &seen : nullptr));
+      if (asked) {
+        result.emplace_back(std::move(seen));
+      }
+    }
+    return result;
+  }
+
   // Once, because it gives the arrays away.
   Result<std::vector<Array>> outputs() {
     std::vector<Array> outputs;
@@ -160,14 +180,17 @@ class Run {
     return check_empty(array.shape, subject);
   }
 
-  Status run_node(const OnnxNode& node) {
+  Status run_node(const OnnxNode& node, SeenAttention* seen = nullptr) {
     std::vector<const Array*> inputs;
     for (const std::string& name : node.inputs) {
       inputs.push_back(name.empty() ? nullptr : values_.at(name));
     }
-    auto made = make(node, inputs);
+    auto made = make(node, inputs, seen);
     if (!made) {
       return about(node, made.error());
+    }
+    if (seen != nullptr) {
+      made_bytes_ += (*seen)->bytes();
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (!node.outputs[i].empty() && uses_.contains(node.outputs[i])) {
@@ -181,9 +204,11 @@ class Run {
   }
 
   Result<Outputs> make(const OnnxNode& node,
-                       std::span<const Array* const> inputs) const {
+                       std::span<const Array* const> inputs,
+                       SeenAttention* seen) const {
     const NodeMemory memory(memory_limit_ - made_bytes_);
-    return find_operator(node)->run(NodeCall(graph_, node, inputs, executor_));
+    return find_operator(node)->run(
+        NodeCall(graph_, node, inputs, executor_, seen));
   }
 
   // An error that names its node.
@@ -238,6 +263,35 @@ class Run {
   std::map<std::string_view, Array> made_;
 };
 
+std::vector<const OnnxNode*> attention_nodes_of(const OnnxGraph& graph) {
+  std::vector<const OnnxNode*> nodes;
+  for (const OnnxNode& node : graph.nodes) {
+    if (is_attention(node)) {
+      nodes.push_back(&node);
+    }
+  }
+  return nodes;
+}
+
+// Those with these numbers.
+Result<std::vector<const OnnxNode*>> choose(
+    const OnnxGraph& graph, std::span<const std::size_t> numbers) {
+  const std::vector<const OnnxNode*> nodes = attention_nodes_of(graph);
+  std::vector<const OnnxNode*> chosen;
+  for (std::size_t n = 0; n < numbers.size(); ++n) {
+    if (numbers[n] >= nodes.size() || (n > 0 && numbers[n] <= numbers[n - 1])) {
+      return argument_error("run_onnx", "nodes[" + std::to_string(n) + "]",
+                            "is " + std::to_string(numbers[n]),
+                            "ascending numbers of the model's " +
+                                std::to_string(nodes.size()) +
+                                " nodes of attention",
+                            ErrorCode::out_of_range);
+    }
+    chosen.push_back(nodes[numbers[n]]);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 Result<OnnxModel> OnnxModel::read(const std::string& path) try {
@@ -266,6 +320,20 @@ Result<std::vector<Array>> OnnxModel::run(
   HEADWISE_TRY(run.take_inputs(inputs));
   HEADWISE_TRY(run.run_nodes());
   return run.outputs();
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory};
+}
+
+Result<std::vector<OnnxAttention>> OnnxModel::attention(
+    std::span<const Array> inputs, std::span<const std::size_t> nodes,
+    const Executor* executor, std::optional<std::size_t> memory_limit) const
+    try {
+  const auto chosen = choose(*graph_, nodes);
+  HEADWISE_TRY(chosen);
+  Run run(*graph_, executor,
+          memory_limit.value_or(usual_limit(*graph_, inputs)));
+  HEADWISE_TRY(run.take_inputs(inputs));
+  return run.see_nodes(*chosen);
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::out_of_memory};
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,20 +14,30 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "headwise/interop/file_subject.h"
+#include "headwise/onnx/attention.h"
 #include "headwise/run/executor.h"
 #include "onnx/graph.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
+using SeenAttention = std::unique_ptr<OnnxAttention::Parts>;
+
 class NodeCall {
  public:
-  // An input that the node leaves out is null.
+  // An input that the node leaves out is null. `seen`: see below.
   NodeCall(const OnnxGraph& graph, const OnnxNode& node,
-           std::span<const Array* const> inputs, const Executor* executor)
-      : graph_(graph), node_(node), inputs_(inputs), executor_(executor) {}
+           std::span<const Array* const> inputs, const Executor* executor,
+           SeenAttention* seen = nullptr)
+      : graph_(graph),
+        node_(node),
+        inputs_(inputs),
+        executor_(executor),
+        seen_(seen) {}
 
   std::int64_t opset() const { return graph_.opset; }
   const Executor* executor() const { return executor_; }
+  // Where a node of attention leaves what it is given; null: nobody asked.
+  SeenAttention* seen() const { return seen_; }
 
   bool has(std::size_t input) const {
     return input < inputs_.size() && inputs_[input] != nullptr;
@@ -71,6 +82,7 @@ class NodeCall {
   const OnnxNode& node_;
   std::span<const Array* const> inputs_;
   const Executor* executor_;
+  SeenAttention* seen_;
 };
 
 // invalid_argument about an input: "holds int64 elements, expected ...".

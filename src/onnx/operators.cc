@@ -138,6 +138,8 @@ std::int64_t first_opset_of(const OnnxOperator& known,
   return later == kLaterAttributes.end() ? known.since : later->since;
 }
 
+bool is_attention(const OnnxNode& node) { return node.op == "Attention"; }
+
 const OnnxOperator* find_operator(const OnnxNode& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx") {
     return nullptr;

@@ -33,6 +33,9 @@ struct OnnxOperator {
 // Null for one that headwise does not run.
 const OnnxOperator* find_operator(const OnnxNode& node);
 
+// Whether headwise runs it as attention.
+bool is_attention(const OnnxNode& node);
+
 // The opset from which on an operator has an attribute.
 std::int64_t first_opset_of(const OnnxOperator& known,
                             std::string_view attribute);

@@ -27,6 +27,7 @@
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
+#include "headwise/onnx/attention.h"
 #include "headwise/onnx/attention_nodes.h"
 #include "headwise/run/executor.h"
 #include "headwise/version.h"
@@ -63,6 +64,15 @@ class OnnxModel {
   // model, plus the outputs as they are declared.
   Result<std::vector<Array>> run(
       std::span<const Array> inputs, const Executor* executor = nullptr,
+      std::optional<std::size_t> memory_limit = {}) const;
+
+  // What nodes of attention are given (attention.h). `nodes` are numbers in
+  // attention_nodes(), ascending. Runs the model up to the last of them, as
+  // run() does; what is returned counts among the tensors that are held. Errors
+  // also: out_of_range for numbers that do not ascend or name no node.
+  Result<std::vector<OnnxAttention>> attention(
+      std::span<const Array> inputs, std::span<const std::size_t> nodes,
+      const Executor* executor = nullptr,
       std::optional<std::size_t> memory_limit = {}) const;
 
  private:

@@ -1,0 +1,55 @@
+// What a node of attention in an ONNX model is given, as attention() takes it.
+// With the results of
+//
+//   attention(node.query(), node.key(), node.value(), outputs, node.options())
+//
+// one sees inside a model, such as the attention weights of each head. They are
+// those of the node; if its type is not float32, up to rounding: the node
+// rounds after each step (docs/onnx.md), attention() computes in float32.
+//
+// Example:
+//   OnnxModel model = OnnxModel::read("layer.onnx").value();
+//   std::vector<std::size_t> first = {0};
+//   std::vector<OnnxAttention> seen = model.attention(inputs, first).value();
+#pragma once
+
+#include <memory>
+
+#include "headwise/attention/spec.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+class OnnxAttention {
+ public:
+  OnnxAttention(const OnnxAttention&) = delete;
+  OnnxAttention& operator=(const OnnxAttention&) = delete;
+  OnnxAttention(OnnxAttention&& other) noexcept;
+  OnnxAttention& operator=(OnnxAttention&& other) noexcept;
+  ~OnnxAttention();
+
+  // In float32. All views look into this object.
+  TensorView<const float, 4> query() const;  // (B, Lq, Hq, D)
+  TensorView<const float, 4> key() const;    // (B, Lkv, Hkv, D), the past first
+  TensorView<const float, 4> value() const;  // (B, Lkv, Hkv, Dv)
+
+  // Mask, bias, scale, softcap and the positions of the queries.
+  AttentionOptions options() const;
+  // Whether two nodes have equal options. Their tensors may differ.
+  bool same_options(const OnnxAttention& other) const;
+  // Whether queries have positions among the keys: by a causal mask, a window,
+  // past keys or nonpad_kv_seqlen.
+  bool relates_positions() const;
+
+  // For headwise itself.
+  struct Parts;
+  explicit OnnxAttention(std::unique_ptr<Parts> parts);
+
+ private:
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,69 @@
+#include "onnx/seen_attention.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "onnx/attention_views.h"
+#include "onnx/numbers.h"
+#include "onnx/tensor_data.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+Result<Array> in_float32(const Array& array) {
+  if (array.dtype != DType::float32) {
+    return array_from(doubles_of(array), array.shape, DType::float32);
+  }
+  auto copy = array_of(array.shape, DType::float32);
+  HEADWISE_TRY(copy);
+  std::ranges::copy(array.data, copy->data.begin());
+  return copy;
+}
+
+}  // namespace
+
+Result<SeenAttention> seen_attention(
+    const OnnxAttentionCall& call, const std::optional<OnnxAttentionMask>& mask,
+    const Array& query, const Array& key, const Array& value) {
+  auto own_query = in_float32(query);
+  HEADWISE_TRY(own_query);
+  auto own_key = in_float32(key);
+  HEADWISE_TRY(own_key);
+  auto own_value = in_float32(value);
+  HEADWISE_TRY(own_value);
+  return std::make_unique<OnnxAttention::Parts>(OnnxAttention::Parts{
+      call.sizes, OnnxAttentionOptions(call, mask), *std::move(own_query),
+      *std::move(own_key), *std::move(own_value)});
+}
+
+OnnxAttention::OnnxAttention(std::unique_ptr<Parts> parts)
+    : parts_(std::move(parts)) {}
+OnnxAttention::OnnxAttention(OnnxAttention&& other) noexcept = default;
+OnnxAttention& OnnxAttention::operator=(OnnxAttention&& other) noexcept =
+    default;
+OnnxAttention::~OnnxAttention() = default;
+
+TensorView<const float, 4> OnnxAttention::query() const {
+  return query_view(floats(std::as_const(parts_->query)), parts_->sizes,
+                    parts_->sizes.D);
+}
+TensorView<const float, 4> OnnxAttention::key() const {
+  return key_view(parts_->key);
+}
+TensorView<const float, 4> OnnxAttention::value() const {
+  return key_view(parts_->value);
+}
+
+AttentionOptions OnnxAttention::options() const {
+  return parts_->options.options();
+}
+
+bool OnnxAttention::same_options(const OnnxAttention& other) const {
+  return parts_->options.equals(other.parts_->options);
+}
+
+bool OnnxAttention::relates_positions() const {
+  return parts_->options.relates_positions();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
