@@ -12,12 +12,12 @@
 
 #include "headwise/onnx/arrays.h"
 #include "headwise/onnx/model.h"
-#include "onnx_data.h"
 #include "onnx_result.h"
 #include "onnx_text.h"
 #include "shell/add_command.h"
 #include "shell/error_text.h"
 #include "shell/json.h"
+#include "shell/onnx_data.h"
 #include "shell/output.h"
 #include "shell/say.h"
 #include "shell/threads.h"

@@ -2,9 +2,7 @@
 // Runs an ONNX model on its data and compares its outputs with expected ones.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -14,11 +12,11 @@
 #include "headwise/interop/npy.h"
 #include "headwise/onnx/arrays.h"
 #include "headwise/onnx/model.h"
-#include "onnx_data.h"
 #include "onnx_result.h"
 #include "onnx_text.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
+#include "shell/onnx_data.h"
 #include "shell/output.h"
 #include "shell/threads.h"
 
@@ -44,18 +42,11 @@ struct OnnxRunFlags {
   std::string data;
   std::string out;
   std::size_t threads = 0;
-  std::size_t memory_limit = 0;  // MiB; 0: the usual one
+  std::size_t memory_limit = 0;  // MiB
   bool json = false;
 };
 
 Tolerance tolerance_of(DType /*dtype*/) { return {}; }
-
-std::optional<std::size_t> memory_limit_of(const OnnxRunFlags& flags) {
-  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() >> 20;
-  return flags.memory_limit == 0
-             ? std::optional<std::size_t>()
-             : std::optional(std::min(flags.memory_limit, kMost) << 20);
-}
 
 std::string output_file(std::size_t number) {
   return fmt::format("output_{}.npy", number);
@@ -113,8 +104,9 @@ Outcome run_onnx_run(const OnnxRunFlags& flags, const Streams& streams) {
   HEADWISE_TRY(data);
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
-  const auto result = run_onnx(*model, *std::move(data), *executor,
-                               tolerance_of, memory_limit_of(flags));
+  const auto result =
+      run_onnx(*model, *std::move(data), *executor, tolerance_of,
+               memory_limit_of(flags.memory_limit));
   HEADWISE_TRY(result);
   if (!flags.out.empty()) {
     HEADWISE_TRY(written(write_outputs(flags.out, *result)));
@@ -135,9 +127,7 @@ void add_options(const Arguments& command, OnnxRunFlags& flags) {
                    "folder for the outputs, made if missing");
   command.add_flag("--json", flags.json, "print JSON");
   add_threads_option(command, flags.threads);
-  command.add_count("--memory-limit", flags.memory_limit,
-                    "MiB for the tensors that nodes make (default: 16, plus 16 "
-                    "times the inputs and the model's tensors)");
+  add_memory_limit_option(command, flags.memory_limit);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "headwise/onnx/arrays.h"
 #include "headwise/onnx/model.h"
 #include "headwise/run/executor.h"
-#include "onnx_data.h"
+#include "shell/onnx_data.h"
 
 namespace headwise::cli {
 

@@ -40,6 +40,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "--layout-of와 --tensors는 파라미터 파일에 쓰는 옵션입니다. ONNX 모델에는 "
      "쓸 "
      "수 없습니다"},
+    {"--node and --layers cannot be used together",
+     "--node와 --layers는 함께 쓸 수 없습니다"},
+    {"--onnx needs --data DIR", "--onnx에는 --data DIR가 필요합니다"},
     {"--query-documents gives the queries other ids",
      "--query-documents로 쿼리의 id를 따로 줄 수 있습니다"},
     {"--score-weight is for tensors with heads; with --params the layer's is "
@@ -124,8 +127,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "and keys have no positions in common",
      "쿼리와 키의 위치가 서로 다른 크로스 어텐션에서는 entropy, largest, "
      "first, separator 중 하나"},
-    {"expected --model DIR \"a sentence\", or --query F.npy and --key F.npy",
-     "--model DIR \"문장\", 또는 --query F.npy와 --key F.npy가 필요합니다"},
+    {"expected --model DIR \"a sentence\", --onnx MODEL.onnx and --data DIR, "
+     "or --query F.npy and --key F.npy",
+     "--model DIR \"문장\", --onnx MODEL.onnx와 --data DIR, 또는 --query "
+     "F.npy와 --key F.npy가 필요합니다"},
     {"expected either {} or {}", "{0:과/와} {1} 중 하나가 필요합니다"},
     {"expected one of {}, {} and {} with {}",
      "{3:과/와} 함께 {0}, {1}, {2} 중 하나가 필요합니다"},
@@ -284,6 +289,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "masks, and the text gives the tokens",
      "{0:은/는} --model과 함께 쓸 수 없습니다. 레이어와 마스크는 모델 폴더가, "
      "토큰은 텍스트가 정합니다"},
+    {"{} cannot be used with --onnx: the model defines the queries, keys, "
+     "masks and scores",
+     "{0:은/는} --onnx와 함께 쓸 수 없습니다. 쿼리, 키, 마스크, 점수는 모델이 "
+     "정합니다"},
     {"{} cannot be used with --parallel context; use --parallel heads",
      "{0:은/는} --parallel context와 함께 쓸 수 없습니다. --parallel heads를 "
      "쓰십시오"},
@@ -298,6 +307,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} is for {}", "{0:은/는} {1}에만 씁니다"},
     {"{} is required", "{0:이/가} 필요합니다"},
     {"{} is required with {}", "{1:을/를} 쓰려면 {0:이/가} 필요합니다"},
+    {"{} needs --onnx MODEL.onnx", "{0}에는 --onnx MODEL.onnx가 필요합니다"},
     {"{} needs --params; otherwise the tensor shapes give the number of heads",
      "{0:을/를} 쓰려면 --params가 필요합니다. 없으면 텐서의 모양으로 헤드 수가 "
      "정해집니다"},

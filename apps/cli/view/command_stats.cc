@@ -31,6 +31,7 @@ constexpr CommandHelp kHelp = {
     .examples =
         R"(  headwise stats --model all-MiniLM-L6-v2 "The cat sat on the mat."
   headwise stats --model all-MiniLM-L6-v2 - --sort previous < page.txt
+  headwise stats --onnx layer.onnx --data test_data_set_0
   headwise stats --query q.npy --key k.npy --causal --csv
   headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt --out stats.txt
   mpirun -n 8 headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt \
@@ -93,7 +94,10 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
         flags.json ? stats_json(seen, *stats) : stats_csv(*stats));
   }
   std::string head;
-  if (seen.model) {
+  if (!seen.nodes.empty()) {
+    head =
+        fmt::format("{}: {}\n\n", shown(*seen.model), nodes_text(seen.nodes));
+  } else if (seen.model) {
     head = say({"{}: {} tokens{}\n\n", "{}: 토큰 {}개{}\n\n"},
                shown(*seen.model), seen.query_labels.size(),
                seen.cut_tokens == 0 ? "" : "; " + cut_text(seen));

@@ -37,6 +37,7 @@ constexpr CommandHelp kHelp = {
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --out page.html
   headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg h.svg
+  headwise view --onnx layer.onnx --data test_data_set_0 --out page.html
   headwise view --query q.npy --key k.npy --causal --out page.html)"};
 
 Outcome check_flags(const ViewFlags& flags) {
@@ -109,7 +110,7 @@ Result<std::string> make_page(const ViewFlags& flags,
   auto page = ViewPage::create({.title = title_of(flags, text),
                                 .command = flags.typed,
                                 .model = text.model,
-                                .text = text.text,
+                                .text = subtitle_of(text),
                                 .cross = text.cross,
                                 .language = language(),
                                 .elements = !flags.no_elements,

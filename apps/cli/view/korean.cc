@@ -15,6 +15,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"(B, Lkv): true or 1 = a separator, such as [SEP]",
      "(B, Lkv): true 또는 1 = [SEP] 같은 구분 토큰"},
     {"A model and a text", "모델과 텍스트"},
+    {"An ONNX model and its inputs", "ONNX 모델과 그 입력"},
     {"Means over the queries that have a key; shares go from 0 to 1:\n  "
      "entropy    -sum w ln w, in nats: 0 for one key, ln n for n equal "
      "weights\n  distance   mean distance to the keys, in tokens\n  largest    "
@@ -33,6 +34,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "mpirun으로 "
      "실행하면\n프로세스들이 문장을 나누며, 숫자는 같습니다. --out을 준 실행이 "
      "중단되면\n같은 명령을 다시 실행해 이어 갑니다."},
+    {"an ONNX model: its nodes of attention are the layers",
+     "ONNX 모델. 어텐션 노드가 레이어입니다"},
     {"leave the components of queries and keys out of the page",
      "쿼리와 키의 성분을 페이지에서 뺍니다"},
     {"maximum tokens; longer texts are cut (default: the limit set in the "
@@ -46,6 +49,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"only these layers, such as 0,2-4 (default: all)",
      "이 레이어만. 예: 0,2-4 (기본값: 전부)"},
     {"only this head, such as 0.3", "헤드 하나만. 예: 0.3"},
+    {"only this node, by its name or its number (default: all)",
+     "이 노드만. 이름이나 번호로 고릅니다(기본값: 전부)"},
     {"open the page in the browser (without --out: a temporary file)",
      "페이지를 브라우저에서 엽니다. --out이 없으면 임시 파일에 저장합니다"},
     {"print comma-separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},

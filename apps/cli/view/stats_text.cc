@@ -12,6 +12,7 @@
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
+#include "view_json.h"
 
 namespace headwise::cli {
 namespace {
@@ -129,6 +130,11 @@ std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
   Json json = begin_json();
   if (seen.model) {
     json["model"] = *seen.model;
+  }
+  if (!seen.nodes.empty()) {
+    json["nodes"] = nodes_json(seen.nodes);
+  }
+  if (seen.text) {
     json["text"] = *seen.text;
     json["tokens"] = seen.query_labels;
     json["cut_tokens"] = seen.cut_tokens;

@@ -1,7 +1,6 @@
 #include "view_json.h"
 
 #include "headwise/version.h"
-#include "shell/json.h"
 
 namespace headwise::cli {
 namespace {
@@ -40,8 +39,13 @@ std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
                {"headwise_version", version()}};
   if (text.model) {
     json["model"] = *text.model;
+  }
+  if (text.text) {
     json["text"] = *text.text;
     json["cut_tokens"] = text.cut_tokens;
+  }
+  if (!text.nodes.empty()) {
+    json["nodes"] = nodes_json(text.nodes);
   }
   json["query_tokens"] = text.query_labels;
   json["key_tokens"] = text.key_labels;
@@ -60,6 +64,14 @@ std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
     json["heads"][0]["attn_weights"] = weights_json(*drawn.whole);
   }
   return json_text(json);
+}
+
+Json nodes_json(const std::vector<ViewedNode>& nodes) {
+  Json json = Json::array();
+  for (const ViewedNode& node : nodes) {
+    json.push_back({{"layer", node.layer}, {"name", node.name}});
+  }
+  return json;
 }
 
 }  // namespace headwise::cli

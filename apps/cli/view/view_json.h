@@ -3,13 +3,18 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "shell/json.h"
 #include "view_heads.h"
+#include "viewed_heads.h"
 
 namespace headwise::cli {
 
 // `whole`: the head that drawn.whole is.
 std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
                       const std::optional<HeadName>& whole);
+
+Json nodes_json(const std::vector<ViewedNode>& nodes);
 
 }  // namespace headwise::cli

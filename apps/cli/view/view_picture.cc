@@ -50,9 +50,10 @@ std::vector<std::size_t> order_of(const std::vector<DrawnHead>& heads,
   return order;
 }
 
-std::string subtitle_of(const ViewedText& text) {
+// The beginning of a long one.
+std::string cut_subtitle(const ViewedText& text) {
   constexpr std::size_t kMost = 120;
-  std::string words = text.text.value_or("");
+  std::string words = subtitle_of(text).value_or("");
   if (words.size() > kMost) {
     std::size_t end = kMost;
     while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) {
@@ -91,7 +92,7 @@ Result<std::string> view_picture(const ViewedText& text,
   }
   return heads_grid_svg({.heads = heads,
                          .title = words.title,
-                         .subtitle = subtitle_of(text),
+                         .subtitle = cut_subtitle(text),
                          .language = words.language,
                          .zoom = zoom,
                          .fit = fit});

@@ -3,6 +3,7 @@
 #include "operation/number_type.h"
 #include "operation/planned_inputs.h"
 #include "shell/args.h"
+#include "shell/onnx_data.h"
 
 namespace headwise::cli {
 namespace {
@@ -20,6 +21,16 @@ void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
       "--max-tokens", flags.max_tokens,
       "maximum tokens; longer texts are cut (default: the limit "
       "set in the model folder; at most: the model's positions)");
+}
+
+void add_onnx_options(const Arguments& onnx, ViewedFlags& flags) {
+  onnx.add_text("--onnx", flags.onnx, "MODEL.onnx",
+                "an ONNX model: its nodes of attention are the layers");
+  onnx.add_text("--data", flags.data, "DIR",
+                "folder with the inputs, or a .npz file");
+  onnx.add_text("--node", flags.node, "NAME|N",
+                "only this node, by its name or its number (default: all)");
+  add_memory_limit_option(onnx, flags.memory_limit);
 }
 
 void add_tensor_options(const Arguments& tensors, ViewedFlags& flags) {
@@ -46,6 +57,7 @@ void add_tensor_options(const Arguments& tensors, ViewedFlags& flags) {
 
 void add_viewed_options(const Arguments& command, ViewedFlags& flags) {
   add_sentence_options(command.under("A model and a text"), flags);
+  add_onnx_options(command.under("An ONNX model and its inputs"), flags);
   add_tensor_options(command.under("Tensors"), flags);
   add_weight_options(command, flags.operation);
   add_rotary_options(command, flags.rotary);
@@ -56,6 +68,8 @@ void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
   if (flags.text == "-") {
     plan.input("TEXT", *flags.text);
   }
+  plan.input("--onnx", flags.onnx);
+  plan.input("--data", flags.data);
   plan.input("--query", flags.query);
   plan.input("--key", flags.key);
   plan.input("--query-tokens", flags.query_tokens);

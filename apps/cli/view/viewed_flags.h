@@ -19,6 +19,10 @@ class FilePlan;
 struct ViewedFlags {
   std::string model;
   std::optional<std::string> text;
+  std::string onnx;
+  std::string data;
+  std::string node;
+  std::size_t memory_limit = 0;  // MiB
   std::string query;
   std::string key;
   std::string layout;

@@ -15,20 +15,32 @@
 namespace headwise::cli {
 namespace {
 
-// The options that go with --model: its own, and what is made of its heads. All
-// others describe tensors.
-constexpr std::array<std::string_view, 16> kBesideModel = {
-    "--model",       "TEXT",   "--layers", "--max-tokens",
-    "--threads",     "--lang", "--out",    "--open",
-    "--svg",         "--png",  "--json",   "--csv",
-    "--no-elements", "--head", "--sort",   "--title"};
+// The options that go with all heads: which of them, and what is made of them.
+constexpr std::array<std::string_view, 13> kOfHeads = {
+    "--layers", "--threads", "--lang",       "--out", "--open",
+    "--svg",    "--png",     "--json",       "--csv", "--head",
+    "--sort",   "--title",   "--no-elements"};
+// Those that go with --model only. All others describe tensors.
+constexpr std::array<std::string_view, 3> kOfModel = {"--model", "TEXT",
+                                                      "--max-tokens"};
+// With --onnx: its own, and what is said of the rows of its nodes.
+constexpr std::array<std::string_view, 9> kOfOnnx = {
+    "--onnx",       "--data",          "--node",
+    "--sequence",   "--query-tokens",  "--key-tokens",
+    "--separators", "--query-lengths", "--memory-limit"};
 
-bool is_of_tensors(const std::string& name) {
-  return std::ranges::find(kBesideModel, name) == kBesideModel.end();
+// The first that was typed and is neither of these options nor kOfHeads.
+template <std::size_t N>
+auto find_other(const std::vector<std::string>& given,
+                const std::array<std::string_view, N>& options) {
+  return std::ranges::find_if(given, [&](const std::string& name) {
+    return std::ranges::find(options, name) == options.end() &&
+           std::ranges::find(kOfHeads, name) == kOfHeads.end();
+  });
 }
 
 Status check_model_options(const ViewedFlags& flags) {
-  const auto other = std::ranges::find_if(flags.given, is_of_tensors);
+  const auto other = find_other(flags.given, kOfModel);
   if (other != flags.given.end()) {
     return usage_error(
         fmt::format("{} cannot be used with --model: the model folder defines "
@@ -44,6 +56,23 @@ Status check_model_options(const ViewedFlags& flags) {
   return ok();
 }
 
+Status check_onnx_options(const ViewedFlags& flags) {
+  const auto other = find_other(flags.given, kOfOnnx);
+  if (other != flags.given.end()) {
+    return usage_error(fmt::format(
+        "{} cannot be used with --onnx: the model defines the queries, keys, "
+        "masks and scores",
+        *other));
+  }
+  if (flags.data.empty()) {
+    return usage_error("--onnx needs --data DIR");
+  }
+  if (!flags.node.empty() && !flags.layers.empty()) {
+    return usage_error("--node and --layers cannot be used together");
+  }
+  return ok();
+}
+
 Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.text) {
     return usage_error(fmt::format(
@@ -52,10 +81,15 @@ Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.max_tokens) {
     return usage_error("--max-tokens needs --model DIR");
   }
+  for (const auto* option : {"--data", "--node", "--memory-limit"}) {
+    if (std::ranges::find(flags.given, option) != flags.given.end()) {
+      return usage_error(fmt::format("{} needs --onnx MODEL.onnx", option));
+    }
+  }
   if (flags.query.empty() && flags.key.empty()) {
     return usage_error(
-        "expected --model DIR \"a sentence\", or --query F.npy and "
-        "--key F.npy");
+        "expected --model DIR \"a sentence\", --onnx MODEL.onnx and --data "
+        "DIR, or --query F.npy and --key F.npy");
   }
   if (flags.query.empty() || flags.key.empty()) {
     return usage_error(flags.query.empty() ? "--key needs --query"
@@ -114,6 +148,20 @@ Result<std::vector<std::size_t>> parse_layers(const std::string& list,
   return layers;
 }
 
+std::string nodes_text(const std::vector<ViewedNode>& nodes) {
+  constexpr std::size_t kMost = 24;
+  std::string text;
+  for (std::size_t n = 0; n < std::min(nodes.size(), kMost); ++n) {
+    text += fmt::format("{}{}: {}", n == 0 ? "" : ", ", nodes[n].layer,
+                        nodes[n].name);
+  }
+  return text + (nodes.size() > kMost ? ", ..." : "");
+}
+
+std::optional<std::string> subtitle_of(const ViewedText& text) {
+  return text.nodes.empty() ? text.text : nodes_text(text.nodes);
+}
+
 std::string cut_text(const ViewedText& text) {
   if (text.cut_tokens == 0) {
     return "";
@@ -139,10 +187,16 @@ bool is_separator(std::string_view token) {
 
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags) {
-  const bool model = !flags.model.empty();
-  HEADWISE_TRY(model ? check_model_options(flags)
-                     : check_tensor_options(flags));
-  return model ? read_viewed_sentence(flags) : read_viewed_tensors(flags);
+  if (!flags.model.empty()) {
+    HEADWISE_TRY(check_model_options(flags));
+    return read_viewed_sentence(flags);
+  }
+  if (!flags.onnx.empty()) {
+    HEADWISE_TRY(check_onnx_options(flags));
+    return read_viewed_nodes(flags);
+  }
+  HEADWISE_TRY(check_tensor_options(flags));
+  return read_viewed_tensors(flags);
 }
 
 }  // namespace headwise::cli

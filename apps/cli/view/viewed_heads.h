@@ -1,4 +1,5 @@
-// The heads that a command looks at: of a text in a model, or of tensors.
+// The heads that a command looks at: of a text in a model, of an ONNX model, or
+// of tensors.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,18 @@
 
 namespace headwise::cli {
 
+// A node of an ONNX model, shown as a layer.
+struct ViewedNode {
+  std::size_t layer = 0;  // its number
+  std::string name{};     // "enc (Attention)"
+};
+
 // What is known before a layer is computed.
 struct ViewedText {
   std::optional<std::string> model{};
   std::optional<std::string> text{};
-  std::size_t cut_tokens = 0;  // of the text, beyond max_tokens
+  std::vector<ViewedNode> nodes{};  // those that are shown
+  std::size_t cut_tokens = 0;       // of the text, beyond max_tokens
   std::size_t max_tokens = 0;
   std::string max_tokens_from{};  // "--max-tokens", "max_seq_length of DIR"
   std::size_t most_tokens = 0;    // that --max-tokens can ask for
@@ -63,6 +71,11 @@ class ViewedHeads {
   std::vector<std::size_t> layers_;
 };
 
+// "0: enc (Attention), 1: dec (Attention)"; of many the first.
+std::string nodes_text(const std::vector<ViewedNode>& nodes);
+// What stands under a title: the text or the nodes.
+std::optional<std::string> subtitle_of(const ViewedText& text);
+
 // How many tokens were cut off, at which limit and how to raise it; empty where
 // none were.
 std::string cut_text(const ViewedText& text);
@@ -72,8 +85,10 @@ std::string cut_text(const ViewedText& text);
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags);
 
-// The two kinds of them.
+// The kinds of them.
 Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
+    const ViewedFlags& flags);
+Result<std::unique_ptr<ViewedHeads>> read_viewed_nodes(
     const ViewedFlags& flags);
 Result<std::unique_ptr<ViewedHeads>> read_viewed_tensors(
     const ViewedFlags& flags);

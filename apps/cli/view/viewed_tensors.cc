@@ -7,16 +7,14 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/interop/file_subject.h"
 #include "headwise/steps/scores.h"
-#include "headwise/train/labelled_text.h"
 #include "operation/number_type.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
 #include "operation/read_tensor.h"
 #include "operation/rotary_inputs.h"
 #include "shell/outcome.h"
-#include "shell/read_text.h"
+#include "tensor_heads.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -102,49 +100,33 @@ Status check_fit(const Layers& query, const Layers& key, bool heads_first) {
   return ok();
 }
 
-class ViewedTensors : public ViewedHeads {
+class ViewedTensors : public TensorHeads {
  public:
+  explicit ViewedTensors(const ViewedFlags& flags)
+      : TensorHeads(flags), heads_first_(flags.heads_first()) {}
   static Result<std::unique_ptr<ViewedHeads>> read(const ViewedFlags& flags);
 
   AttentionOptions options() const override { return operation_->options(); }
-  OperationOptions operation_options() const override {
-    OperationOptions options = operation_->operation_options();
-    if (separators_) {
-      options.statistics.separators = *separators_;
-    }
-    if (query_lengths_) {
-      options.statistics.query_lengths = *query_lengths_;
-    }
-    return options;
-  }
-
   Status visit(bool steps, const SeeLayer& see) const override;
 
  private:
-  Status read_statistics(const ViewedFlags& flags);
+  TensorView<const float, 4> first_query() const override {
+    return query_.layer(0, heads_first_);
+  }
+  TensorView<const float, 4> first_key() const override {
+    return key_.layer(0, heads_first_);
+  }
+  OperationOptions plain_operation() const override {
+    return operation_->operation_options();
+  }
   Status rotate(const ViewedFlags& flags);
-  Status read_labels(const ViewedFlags& flags, const AttentionShape& shape);
-  Result<AttentionSpec> spec() const;  // of the first layer
-  Result<AttentionShape> shape() const;
-  std::vector<TracedStep> list() const;
 
   Layers query_;
   Layers key_;
-  std::string command_;  // begins the messages
   bool heads_first_ = true;
-  std::size_t sequence_ = 0;
   bool rotated_ = false;
   std::optional<OperationInputs> operation_;
-  std::optional<Tensor<bool, 2>> separators_;
-  std::optional<Tensor<std::int64_t, 1>> query_lengths_;
 };
-
-Status ViewedTensors::read_statistics(const ViewedFlags& flags) {
-  HEADWISE_TRY(read_tensor({"--query-lengths", flags.query_lengths}, "(B)",
-                           true, query_lengths_));
-  return read_tensor({"--separators", flags.separators}, "(B, Lkv)",
-                     key_.batched, separators_);
-}
 
 // Rotates the queries and keys of every layer that is shown.
 Status ViewedTensors::rotate(const ViewedFlags& flags) {
@@ -169,31 +151,6 @@ Status ViewedTensors::rotate(const ViewedFlags& flags) {
   return ok();
 }
 
-// Of the keys, or else of the queries: a token a line, or their numbers.
-Result<std::vector<std::string>> labels_of(std::string_view option,
-                                           const std::string& path,
-                                           std::size_t count, bool keys) {
-  std::vector<std::string> labels;
-  if (path.empty()) {
-    for (std::size_t n = 0; n < count; ++n) {
-      labels.push_back(std::to_string(n));
-    }
-    return labels;
-  }
-  const auto text = read_text(option, path);
-  HEADWISE_TRY(text);
-  for (const std::string_view line : text_lines(*text)) {
-    labels.emplace_back(line);
-  }
-  if (labels.size() != count) {
-    return FileSubject{std::string(option), path}.bad_data(
-        fmt::format("has {} lines", labels.size()),
-        std::to_string(count) +
-            (keys ? ", one for each key" : ", one for each query"));
-  }
-  return labels;
-}
-
 // Options that place the queries among the keys, as with a key/value cache: the
 // keys are then of the same sequence.
 bool relates_positions(const std::string& option) {
@@ -202,107 +159,10 @@ bool relates_positions(const std::string& option) {
   return std::ranges::find(kOptions, option) != kOptions.end();
 }
 
-std::vector<std::size_t> special_of(const std::vector<std::string>& labels) {
-  std::vector<std::size_t> special;
-  for (std::size_t n = 0; n < labels.size(); ++n) {
-    if (is_special(labels[n])) {
-      special.push_back(n);
-    }
-  }
-  return special;
-}
-
-Result<AttentionSpec> ViewedTensors::spec() const {
-  Extents<4> no_value = key_.layer(0, heads_first_).extents();
-  no_value[3] = 0;
-  auto shape = attention_shape(query_.layer(0, heads_first_).extents(),
-                               key_.layer(0, heads_first_).extents(), no_value);
-  HEADWISE_TRY(shape);
-  OperationOptions asked = operation_options();
-  asked.statistics.rows = true;  // there are no values
-  return AttentionSpec::create(*shape, options(), asked, command_);
-}
-
-Result<AttentionShape> ViewedTensors::shape() const {
-  const auto spec = this->spec();
-  HEADWISE_TRY(spec);
-  AttentionShape sizes = spec->shape;
-  if (sequence_ >= sizes.B) {
-    return option_error("--sequence", fmt::format("is {}", sequence_),
-                        sizes.B == 0 ? "less than the batch's 0"
-                                     : fmt::format("0 to {}", sizes.B - 1),
-                        ErrorCode::out_of_range);
-  }
-  const SequencePlace place = sizes.sequence(sequence_);
-  sizes.Lq = spec->statistics.queries(sequence_);
-  sizes.Lkv = place.Lkv;
-  return sizes;
-}
-
-Status ViewedTensors::read_labels(const ViewedFlags& flags,
-                                  const AttentionShape& shape) {
-  auto queries =
-      labels_of("--query-tokens", flags.query_tokens, shape.Lq, false);
-  HEADWISE_TRY(queries);
-  const bool same = flags.key_tokens.empty() && shape.Lq == shape.Lkv;
-  auto keys =
-      labels_of(same ? "--query-tokens" : "--key-tokens",
-                same ? flags.query_tokens : flags.key_tokens, shape.Lkv, true);
-  HEADWISE_TRY(keys);
-  text_.cross = (shape.Lq != shape.Lkv || *queries != *keys) &&
-                std::ranges::none_of(flags.given, relates_positions);
-  text_.query_special = special_of(*queries);
-  text_.key_special = special_of(*keys);
-  text_.query_labels = *std::move(queries);
-  text_.key_labels = *std::move(keys);
-  if (separators_ || !flags.operation.offsets.empty() ||
-      std::ranges::none_of(text_.key_labels, is_separator)) {
-    return ok();
-  }
-  const auto view = key_.layer(0, heads_first_);
-  auto separators = Tensor<bool, 2>::create({view.extent(0), view.extent(1)});
-  HEADWISE_TRY(separators);
-  for (std::size_t j = 0; j < shape.Lkv; ++j) {
-    (*separators)(sequence_, j) = is_separator(text_.key_labels[j]);
-  }
-  separators_ = *std::move(separators);
-  return ok();
-}
-
-// The steps between the heads and their attention weights, by their shapes.
-std::vector<TracedStep> ViewedTensors::list() const {
-  constexpr std::array<std::string_view, 10> kOfLayer = {
-      "query", "key",     "value",   "q",      "k",
-      "v",     "v_heads", "context", "merged", "output"};
-  const auto query = query_.layer(0, heads_first_);
-  const auto key = key_.layer(0, heads_first_);
-  const AttentionOptions given = options();
-  const auto checked = spec();
-  std::vector<TracedStep> steps =
-      list_steps({.from_tokens = false,
-                  .rotary = rotated_,
-                  .softcap = given.softcap.has_value(),
-                  .bias = given.bias.given(),
-                  .t5_bias = given.t5_bias.table.data() != nullptr,
-                  .alibi = given.alibi.data() != nullptr,
-                  .sinks = given.sinks.data() != nullptr,
-                  .masks = checked ? checked->mask.parts()
-                                   : std::vector<BoundMask::Part>(),
-                  .B = query.extent(0),
-                  .Lq = query.extent(1),
-                  .Lkv = key.extent(1),
-                  .num_heads = query.extent(2),
-                  .head_dim = query.extent(3),
-                  .num_kv_heads = key.extent(2)});
-  std::erase_if(steps, [&](const TracedStep& step) {
-    return std::ranges::find(kOfLayer, step.name) != kOfLayer.end();
-  });
-  return steps;
-}
-
 Status ViewedTensors::visit(bool steps, const SeeLayer& see) const {
   const std::vector<TracedStep> listed =
-      steps ? list() : std::vector<TracedStep>();
+      steps ? list(first_query(), first_key(), rotated_)
+            : std::vector<TracedStep>();
   for (const std::size_t number : layers_) {
     const auto query = query_.layer(number, heads_first_);
     HEADWISE_TRY(see({.number = number,
@@ -316,14 +176,11 @@ Status ViewedTensors::visit(bool steps, const SeeLayer& see) const {
 
 Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
     const ViewedFlags& flags) {
-  auto seen = std::make_unique<ViewedTensors>();
+  auto seen = std::make_unique<ViewedTensors>(flags);
   auto query = read_layers("--query", flags.query, flags);
   HEADWISE_TRY(query);
   auto key = read_layers("--key", flags.key, flags);
   HEADWISE_TRY(key);
-  seen->command_ = flags.command;
-  seen->heads_first_ = flags.heads_first();
-  seen->sequence_ = flags.sequence.value_or(0);
   HEADWISE_TRY(check_fit(*query, *key, seen->heads_first_));
   seen->query_ = *std::move(query);
   seen->key_ = *std::move(key);
@@ -343,7 +200,7 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
        .batched = seen->query_.batched},
       {.returns_weights = true}));
   seen->operation_ = *std::move(operation);
-  HEADWISE_TRY(seen->read_statistics(flags));
+  HEADWISE_TRY(seen->read_statistics(flags, seen->key_.batched));
   const auto shape = seen->shape();
   if (!shape) {
     return in_option_words(shape.error(), flags.operation);
@@ -351,7 +208,8 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
   if (const Status rotated = seen->rotate(flags); !rotated) {
     return in_option_words(in_rotary_words(rotated.error()), flags.operation);
   }
-  HEADWISE_TRY(seen->read_labels(flags, *shape));
+  HEADWISE_TRY(seen->read_labels(
+      flags, *shape, std::ranges::any_of(flags.given, relates_positions)));
   std::unique_ptr<ViewedHeads> heads = std::move(seen);
   return heads;
 }

@@ -6,6 +6,7 @@
 // path may also be that of a .npz file.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,13 @@
 #include "headwise/onnx/model.h"
 
 namespace headwise::cli {
+
+class Arguments;
+
+// --memory-limit, in MiB; 0: the usual one.
+void add_memory_limit_option(const Arguments& command, std::size_t& mebibytes);
+// In bytes, for OnnxModel.
+std::optional<std::size_t> memory_limit_of(std::size_t mebibytes);
 
 struct OnnxData {
   std::vector<Array> inputs;

@@ -4,16 +4,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "args.h"
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
 #include "headwise/onnx/arrays.h"
-#include "shell/outcome.h"
+#include "outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -97,6 +99,18 @@ Result<std::optional<Array>> find_tensor(DataPlace& place,
 }
 
 }  // namespace
+
+void add_memory_limit_option(const Arguments& command, std::size_t& mebibytes) {
+  command.add_count("--memory-limit", mebibytes,
+                    "MiB for the tensors that nodes make (default: 16, plus 16 "
+                    "times the inputs and the model's tensors)");
+}
+
+std::optional<std::size_t> memory_limit_of(std::size_t mebibytes) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() >> 20;
+  return mebibytes == 0 ? std::optional<std::size_t>()
+                        : std::optional(std::min(mebibytes, kMost) << 20);
+}
 
 bool OnnxData::has_outputs() const {
   return std::ranges::any_of(

@@ -1,0 +1,161 @@
+#include "tensor_heads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "headwise/interop/file_subject.h"
+#include "headwise/train/labelled_text.h"
+#include "operation/option_errors.h"
+#include "operation/read_tensor.h"
+#include "shell/outcome.h"
+#include "shell/read_text.h"
+
+namespace headwise::cli {
+namespace {
+
+// Of the keys, or else of the queries: a token a line, or their numbers.
+Result<std::vector<std::string>> labels_of(std::string_view option,
+                                           const std::string& path,
+                                           std::size_t count, bool keys) {
+  std::vector<std::string> labels;
+  if (path.empty()) {
+    for (std::size_t n = 0; n < count; ++n) {
+      labels.push_back(std::to_string(n));
+    }
+    return labels;
+  }
+  const auto text = read_text(option, path);
+  HEADWISE_TRY(text);
+  for (const std::string_view line : text_lines(*text)) {
+    labels.emplace_back(line);
+  }
+  if (labels.size() != count) {
+    return FileSubject{std::string(option), path}.bad_data(
+        fmt::format("has {} lines", labels.size()),
+        std::to_string(count) +
+            (keys ? ", one for each key" : ", one for each query"));
+  }
+  return labels;
+}
+
+std::vector<std::size_t> special_of(const std::vector<std::string>& labels) {
+  std::vector<std::size_t> special;
+  for (std::size_t n = 0; n < labels.size(); ++n) {
+    if (is_special(labels[n])) {
+      special.push_back(n);
+    }
+  }
+  return special;
+}
+
+}  // namespace
+
+OperationOptions TensorHeads::operation_options() const {
+  OperationOptions options = plain_operation();
+  if (separators_) {
+    options.statistics.separators = *separators_;
+  }
+  if (query_lengths_) {
+    options.statistics.query_lengths = *query_lengths_;
+  }
+  return options;
+}
+
+Status TensorHeads::read_statistics(const ViewedFlags& flags, bool batched) {
+  HEADWISE_TRY(read_tensor({"--query-lengths", flags.query_lengths}, "(B)",
+                           true, query_lengths_));
+  return read_tensor({"--separators", flags.separators}, "(B, Lkv)", batched,
+                     separators_);
+}
+
+Result<AttentionSpec> TensorHeads::spec() const {
+  Extents<4> no_value = first_key().extents();
+  no_value[3] = 0;
+  auto shape =
+      attention_shape(first_query().extents(), first_key().extents(), no_value);
+  HEADWISE_TRY(shape);
+  OperationOptions asked = operation_options();
+  asked.statistics.rows = true;  // there are no values
+  return AttentionSpec::create(*shape, options(), asked, command_);
+}
+
+Result<AttentionShape> TensorHeads::shape() const {
+  const auto spec = this->spec();
+  HEADWISE_TRY(spec);
+  AttentionShape sizes = spec->shape;
+  if (sequence_ >= sizes.B) {
+    return option_error("--sequence", fmt::format("is {}", sequence_),
+                        sizes.B == 0 ? "less than the batch's 0"
+                                     : fmt::format("0 to {}", sizes.B - 1),
+                        ErrorCode::out_of_range);
+  }
+  const SequencePlace place = sizes.sequence(sequence_);
+  sizes.Lq = spec->statistics.queries(sequence_);
+  sizes.Lkv = place.Lkv;
+  return sizes;
+}
+
+Status TensorHeads::read_labels(const ViewedFlags& flags,
+                                const AttentionShape& shape, bool related) {
+  auto queries =
+      labels_of("--query-tokens", flags.query_tokens, shape.Lq, false);
+  HEADWISE_TRY(queries);
+  const bool same = flags.key_tokens.empty() && shape.Lq == shape.Lkv;
+  auto keys =
+      labels_of(same ? "--query-tokens" : "--key-tokens",
+                same ? flags.query_tokens : flags.key_tokens, shape.Lkv, true);
+  HEADWISE_TRY(keys);
+  text_.cross = (shape.Lq != shape.Lkv || *queries != *keys) && !related;
+  text_.query_special = special_of(*queries);
+  text_.key_special = special_of(*keys);
+  text_.query_labels = *std::move(queries);
+  text_.key_labels = *std::move(keys);
+  if (separators_ || !flags.operation.offsets.empty() ||
+      std::ranges::none_of(text_.key_labels, is_separator)) {
+    return ok();
+  }
+  const auto view = first_key();
+  auto separators = Tensor<bool, 2>::create({view.extent(0), view.extent(1)});
+  HEADWISE_TRY(separators);
+  for (std::size_t j = 0; j < shape.Lkv; ++j) {
+    (*separators)(sequence_, j) = is_separator(text_.key_labels[j]);
+  }
+  separators_ = *std::move(separators);
+  return ok();
+}
+
+std::vector<TracedStep> TensorHeads::list(TensorView<const float, 4> query,
+                                          TensorView<const float, 4> key,
+                                          bool rotated) const {
+  constexpr std::array<std::string_view, 10> kOfLayer = {
+      "query", "key",     "value",   "q",      "k",
+      "v",     "v_heads", "context", "merged", "output"};
+  const AttentionOptions given = options();
+  const auto checked = spec();
+  std::vector<TracedStep> steps =
+      list_steps({.from_tokens = false,
+                  .rotary = rotated,
+                  .softcap = given.softcap.has_value(),
+                  .bias = given.bias.given(),
+                  .t5_bias = given.t5_bias.table.data() != nullptr,
+                  .alibi = given.alibi.data() != nullptr,
+                  .sinks = given.sinks.data() != nullptr,
+                  .masks = checked ? checked->mask.parts()
+                                   : std::vector<BoundMask::Part>(),
+                  .B = query.extent(0),
+                  .Lq = query.extent(1),
+                  .Lkv = key.extent(1),
+                  .num_heads = query.extent(2),
+                  .head_dim = query.extent(3),
+                  .num_kv_heads = key.extent(2)});
+  std::erase_if(steps, [&](const TracedStep& step) {
+    return std::ranges::find(kOfLayer, step.name) != kOfLayer.end();
+  });
+  return steps;
+}
+
+}  // namespace headwise::cli

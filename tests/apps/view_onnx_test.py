@@ -1,0 +1,430 @@
+"""`headwise view --onnx` and `stats --onnx`: the heads of an ONNX model are
+those that its nodes of attention compute."""
+import json
+import math
+import os
+import pathlib
+import re
+import xml.etree.ElementTree
+
+import cli_case
+import onnx_file as onnx
+from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, CliTest, npy_bytes, read_npy
+
+# What may differ from a node that rounds each of its steps to 16 bits.
+TOLERANCE = {onnx.FLOAT: 1e-6, onnx.DOUBLE: 1e-6, onnx.FLOAT16: 4e-3,
+             onnx.BFLOAT16: 3e-2}
+KINDS = {"float": onnx.FLOAT, "float16": onnx.FLOAT16, "double": onnx.DOUBLE,
+         "bfloat16": onnx.BFLOAT16, "bool": onnx.BOOL, "int64": onnx.INT64}
+MODEL_OPTIONS = ("--onnx", "model.onnx", "--data", "data")
+
+
+def numbers(shape, seed=0):
+    return [((n * 37 + 11 + 7 * seed) % 101) / 50 - 1
+            for n in range(math.prod(shape))]
+
+
+class OnnxViewTest(CliTest):
+    """Models whose nodes also return their attention weights, mode 3 of
+    qk_matmul_output: the last outputs of the graph."""
+
+    def put_model(self, nodes, inputs, outputs, initializers=(), opset=24):
+        """`inputs`: (name, shape, values, kind)."""
+        (self.folder / "model.onnx").write_bytes(onnx.model(
+            nodes, [onnx.port(name, None, kind) for name, _, _, kind in inputs],
+            [onnx.port(name, None, kind) for name, kind in outputs],
+            initializers, opset))
+        data = self.folder / "data"
+        data.mkdir(exist_ok=True)
+        for old in data.iterdir():
+            old.unlink()
+        for n, (name, shape, values, kind) in enumerate(inputs):
+            raw = None
+            if kind == onnx.BFLOAT16:
+                raw = b"".join(onnx.struct.pack("<f", x)[2:] for x in values)
+            (data / f"input_{n}.pb").write_bytes(
+                onnx.tensor(name, shape, values, kind, raw))
+
+    def put_attention(self, query, key, kind=onnx.FLOAT, opset=24, name="attn",
+                      value=None, values_of=None, more=(), **attributes):
+        """One node. `more`: (place, shape, values, kind) of its other inputs."""
+        names = ["Q", "K", "V", "", "", "", ""]
+        value = value or key
+        inputs = [("Q", query, numbers(query), kind),
+                  ("K", key, numbers(key, 1), kind),
+                  ("V", value, numbers(value, 2), kind)]
+        for place, shape, values, its_kind in more:
+            names[place] = f"x{place}"
+            inputs.append((names[place], shape, values, its_kind))
+        while not names[-1]:
+            names.pop()
+        self.put_model(
+            [onnx.node("Attention", names, ["Y", "", "", "W"], name=name,
+                       qk_matmul_output_mode=3, **attributes)],
+            inputs, [("Y", kind), ("W", kind)], opset=opset)
+
+    def view(self, *arguments):
+        done = self.run_it("view", *MODEL_OPTIONS, *arguments)
+        self.assertEqual(done.returncode, 0, done)
+        return done
+
+    def page(self, name="page.html"):
+        text = (self.folder / name).read_text("utf-8")
+        return json.loads(re.search(
+            r'<script type="application/json" id="page">(.*?)</script>', text,
+            re.S).group(1))
+
+    def shown_weights(self, layer, head, sequence):
+        """(Lq, Lkv); null where the mask forbids the key."""
+        done = self.view("--head", f"{layer}.{head}", "--sequence", sequence,
+                         "--json")
+        heads = json.loads(done.stdout)["heads"]
+        self.assertEqual(len(heads), 1)
+        return heads[0]["attn_weights"]
+
+    def check_weights(self, output=1, layer=0, tolerance=1e-6, every=True):
+        """What is shown is what the node returns; of some models only the last
+        head is looked at."""
+        done = self.run_it("onnx-run", "model.onnx", "--data", "data", "--out",
+                           "out")
+        self.assertIn(done.returncode, (0, 1), done)
+        (B, Hq, Lq, Lkv), weights = read_npy(
+            self.folder / "out" / f"output_{output}.npy")
+        places = [(b, h) for b in range(B) for h in range(Hq)]
+        for b, h in places if every else places[-1:]:
+            rows = self.shown_weights(layer, str(h), str(b))
+            self.assertEqual((len(rows), len(rows[0])), (Lq, Lkv))
+            for i, row in enumerate(rows):
+                for j, shown in enumerate(row):
+                    want = weights[((b * Hq + h) * Lq + i) * Lkv + j]
+                    where = (b, h, i, j, shown, want)
+                    if shown is None:
+                        self.assertEqual(want, 0, where)
+                    else:
+                        self.assertLessEqual(abs(shown - want), tolerance, where)
+
+
+class Fixtures(OnnxViewTest):
+    def cases(self):
+        folder = pathlib.Path(
+            os.environ.get("HEADWISE_FIXTURES", cli_case.FIXTURES)) / "onnx"
+        cases = sorted(path.parent for path in folder.glob("*/case.json"))
+        if not cases:
+            self.skipTest(f"no cases in {folder}")
+        return cases
+
+    def put_case(self, case):
+        """The node with its attention weights as its last output."""
+        told = json.loads((case / "case.json").read_text())
+        kinds = {name: KINDS[each["elem_type"]]
+                 for name, each in told["tensors"].items()}
+        inputs = told["node_inputs"]
+        (self.folder / "model.onnx").write_bytes(onnx.model(
+            [onnx.node("Attention", inputs, ["Y", "", "", "W"],
+                       **{**told["attributes"], "qk_matmul_output_mode": 3})],
+            [onnx.port(name, None, kinds[name]) for name in inputs if name],
+            [onnx.port("W", None, kinds["Q"])], opset=told["opset"]))
+        data = self.folder / "data"
+        data.mkdir(exist_ok=True)
+        for old in data.iterdir():
+            old.unlink()
+        for n, name in enumerate(name for name in inputs if name):
+            (data / f"input_{n}.pb").write_bytes(
+                (case / told["tensors"][name]["pb"]).read_bytes())
+        return kinds["Q"]
+
+    def test_the_weights_are_those_of_the_node(self):
+        for case in self.cases():
+            with self.subTest(case.name):
+                kind = self.put_case(case)
+                self.check_weights(output=0, tolerance=TOLERANCE[kind],
+                                   every=False)
+
+
+class Weights(OnnxViewTest):
+    def test_three_axes_and_grouped_heads(self):
+        self.put_attention((2, 3, 16), (2, 5, 8), q_num_heads=4, kv_num_heads=2)
+        self.check_weights()
+        done = json.loads(self.view("--json").stdout)
+        self.assertEqual([head["kv_head"] for head in done["heads"]], [0, 0, 1, 1])
+
+    def test_every_type(self):
+        for kind, tolerance in TOLERANCE.items():
+            with self.subTest(kind):
+                self.put_attention((1, 2, 3, 4), (1, 1, 5, 4), kind, scale=0.75)
+                self.check_weights(tolerance=tolerance)
+
+    def test_causal_behind_past_keys(self):
+        past = (1, 2, 4, 4)
+        self.put_attention(
+            (1, 2, 3, 4), (1, 2, 3, 4), is_causal=1,
+            more=[(n, past, numbers(past, n), onnx.FLOAT) for n in (4, 5)])
+        self.check_weights()
+        page = json.loads(self.view("--json", "--head", "0.1").stdout)
+        self.assertEqual(page["key_tokens"], list("0123456"))
+        self.assertEqual([row.count(None) for row in
+                          page["heads"][0]["attn_weights"]], [2, 1, 0])
+
+    def test_a_softcap_and_a_window(self):
+        self.put_attention((1, 2, 6, 4), (1, 2, 6, 4), opset=25, softcap=0.5,
+                           scale=2.0, left_window_size=2, right_window_size=1)
+        self.check_weights()
+
+    def test_numbers_of_keys_and_rows_without_one(self):
+        self.put_attention((2, 1, 3, 4), (2, 1, 5, 4), is_causal=1,
+                           more=[(6, (2,), [4, 1], onnx.INT64)])
+        self.check_weights()
+        head, = json.loads(self.view("--json", "--sequence", "1").stdout)["heads"]
+        self.assertEqual(head["queries_without_key"], 2)
+
+    def test_masks_of_every_rank(self):
+        for shape, kind in (((5,), onnx.BOOL), ((3, 5), onnx.FLOAT),
+                            ((2, 3, 5), onnx.BOOL), ((2, 1, 3, 5), onnx.FLOAT),
+                            ((1, 2, 1, 4), onnx.BOOL)):
+            count = math.prod(shape)
+            values = [n % 3 != 1 for n in range(count)] if kind == onnx.BOOL \
+                else [-math.inf if n % 4 == 3 else n % 7 - 3.0 for n in range(count)]
+            with self.subTest(shape):
+                self.put_attention((2, 2, 3, 4), (2, 2, 5, 4),
+                                   more=[(3, shape, values, kind)])
+                self.check_weights()
+
+    def test_a_mask_of_0_and_minus_infinity_only_forbids(self):
+        shape = (3, 5)
+        values = [-math.inf if n in (1, 8) or n >= 10 else 0.0 for n in range(15)]
+        self.put_attention((1, 2, 3, 4), (1, 2, 5, 4),
+                           more=[(3, shape, values, onnx.FLOAT)])
+        self.check_weights()
+        self.view("--out", "page.html")
+        page = self.page()
+        self.assertIsNotNone(page["layers"][0]["heads"][0]["query"])
+        self.assertNotIn("bias", {step["step"] for step in page["trace"]})
+
+    def test_fills_of_the_lowest_number(self):
+        values = [-3.4e38 if n % 5 > 2 or n > 9 else 0.0 for n in range(15)]
+        self.put_attention((1, 2, 3, 4), (1, 2, 5, 4),
+                           more=[(3, (3, 5), values, onnx.FLOAT)])
+        self.check_weights()
+
+
+def two_layers(scale=None, names=("enc", "dec")):
+    """Two nodes of attention; the second reads what the first makes."""
+    more = {} if scale is None else {"scale": scale}
+    return [onnx.node("Attention", ["Q", "K", "V"], ["A", "", "", "W0"],
+                      name=names[0], qk_matmul_output_mode=3),
+            onnx.node("Neg", ["A"], ["N"], name="neg"),
+            onnx.node("Attention", ["N", "K", "V"], ["Y", "", "", "W1"],
+                      name=names[1], qk_matmul_output_mode=3, **more)]
+
+
+class Nodes(OnnxViewTest):
+    def put_two(self, **options):
+        shape = (1, 2, 4, 4)
+        self.put_model(two_layers(**options),
+                       [(name, shape, numbers(shape, n), onnx.FLOAT)
+                        for n, name in enumerate("QKV")],
+                       [("Y", onnx.FLOAT), ("W0", onnx.FLOAT), ("W1", onnx.FLOAT)])
+
+    def test_nodes_that_are_alike_are_the_layers_of_one_page(self):
+        self.put_two()
+        self.check_weights(output=1, layer=0)
+        self.check_weights(output=2, layer=1)
+        done = self.view("--out", "page.html", "--svg", "all.svg", "--json")
+        page = self.page()
+        self.assertEqual([layer["number"] for layer in page["layers"]], [0, 1])
+        self.assertEqual((page["title"], page["model"], page["text"], page["kind"]),
+                         ("model.onnx", "model.onnx",
+                          "0: enc (Attention), 1: dec (Attention)", "self"))
+        self.assertEqual(json.loads(done.stdout)["nodes"],
+                         [{"layer": 0, "name": "enc (Attention)"},
+                          {"layer": 1, "name": "dec (Attention)"}])
+        svg = (self.folder / "all.svg").read_text("utf-8")
+        self.assertIn("0: enc (Attention), 1: dec (Attention)", svg)
+
+    def test_one_node_by_its_name_or_its_number(self):
+        self.put_two(scale=0.25)
+        for node in ("dec", "1"):
+            self.view("--node", node, "--out", "page.html")
+            self.assertEqual(self.page()["text"], "1: dec (Attention)")
+        self.view("--layers", "0", "--out", "page.html")
+        self.assertEqual(self.page()["text"], "0: enc (Attention)")
+
+    def test_a_name_that_is_a_number_comes_before_the_number(self):
+        self.put_two(names=("1", "0"))
+        self.view("--node", "1", "--out", "page.html")
+        self.assertEqual(self.page()["text"], "0: 1 (Attention)")
+
+    def test_nodes_that_differ_do_not_share_a_page(self):
+        self.put_two(scale=0.25)
+        self.fail_with(
+            BAD_INPUT, "--onnx: model.onnx: dec (Attention) has another mask or "
+            "scale than enc (Attention), expected one of the nodes by --node, or "
+            "those that are alike by --layers: 0: enc (Attention), 1: dec "
+            "(Attention)", "view", *MODEL_OPTIONS, "--json")
+
+    def test_nodes_of_other_sizes(self):
+        shape = (1, 2, 4, 4)
+        short = (1, 2, 3, 4)
+        self.put_model(
+            [onnx.node("Attention", ["Q", "K", "V"], ["Y"], name="enc"),
+             onnx.node("Attention", ["Y", "P", "P"], ["Z"], name="cross")],
+            [(name, shape, numbers(shape), onnx.FLOAT) for name in "QKV"] +
+            [("P", short, numbers(short), onnx.FLOAT)], [("Z", onnx.FLOAT)])
+        self.fail_with(BAD_INPUT, "cross (Attention) has other sizes than enc",
+                       "view", *MODEL_OPTIONS, "--json")
+        self.view("--node", "cross", "--out", "page.html")
+        self.assertEqual(self.page()["kind"], "cross")
+
+    def test_a_name_that_is_unknown_or_not_unique(self):
+        self.put_two()
+        self.fail_with(USAGE, "--node is foo, expected one of 0: enc (Attention), "
+                       "1: dec (Attention)", "view", *MODEL_OPTIONS, "--json",
+                       "--node", "foo")
+        self.fail_with(USAGE, "--layers is 0,2, expected numbers from 0 to 1",
+                       "view", *MODEL_OPTIONS, "--json", "--layers", "0,2")
+        self.put_two(names=("same", "same"))
+        self.fail_with(USAGE, "--node is same, expected a number: 0 and 1 have "
+                       "this name", "view", *MODEL_OPTIONS, "--json", "--node",
+                       "same")
+
+    def test_hostile_names(self):
+        evil = "</script><script>alert(1)</script>\x1b[2J\u202e" + "x" * 5000
+        self.put_attention((1, 1, 2, 4), (1, 1, 2, 4), name=evil)
+        done = self.view("--out", "page.html", "--svg", "all.svg", "--json")
+        text = (self.folder / "page.html").read_text("utf-8")
+        self.assertNotIn("<script>alert", text)
+        self.assertEqual(self.page()["text"][:32], "0: </script><script>alert(1)</sc")
+        for shown in (self.page()["text"], done.stdout.decode(),
+                      (self.folder / "all.svg").read_text("utf-8")):
+            self.assertNotRegex(shown, "[\x1b\u202e]")
+        self.assertLess(len(self.page()["text"]), 100)
+        self.assertTrue(xml.etree.ElementTree.parse(self.folder / "all.svg"))
+        table = self.succeed("stats", *MODEL_OPTIONS)
+        self.assertIn(r"alert(1)</script>\x1b[2J", table)
+        self.assertNotIn("\x1b", table)
+
+
+class Rows(OnnxViewTest):
+    def test_tokens_are_labels(self):
+        self.put_attention((1, 1, 2, 4), (1, 1, 3, 4))
+        self.put_text("[CLS]\ncat\n", "q.txt")
+        self.put_text("the\n[SEP]\nmat\n", "k.txt")
+        self.view("--out", "page.html", "--query-tokens", "q.txt", "--key-tokens",
+                  "k.txt", "--title", "Mine")
+        page = self.page()
+        self.assertEqual((page["query_tokens"], page["key_tokens"], page["title"]),
+                         (["[CLS]", "cat"], ["the", "[SEP]", "mat"], "Mine"))
+        self.assertEqual((page["query_special"], page["separators"], page["kind"]),
+                         ([0], [1], "cross"))
+        self.fail_with(BAD_INPUT, "k.txt has 3 lines, expected 2, one for each query",
+                       "view", *MODEL_OPTIONS, "--json", "--query-tokens", "k.txt")
+
+    def test_queries_that_are_padding_are_left_out(self):
+        self.put_attention((2, 1, 3, 4), (2, 1, 3, 4))
+        self.put("n.npy", 2, values=[1, 3], descr="<i8")
+        done = self.view("--json", "--query-lengths", "n.npy")
+        self.assertEqual(json.loads(done.stdout)["query_tokens"], ["0"])
+        self.put("n.npy", 2, values=[1, 4], descr="<i8")
+        self.fail_with(BAD_INPUT, "--query-lengths[1] is 4, expected a number from 0 to the 3 queries",
+                       "view", *MODEL_OPTIONS, "--json", "--query-lengths", "n.npy")
+
+    def test_statistics_as_a_table_and_as_json(self):
+        self.put_attention((1, 2, 3, 4), (1, 2, 3, 4), is_causal=1)
+        table = self.succeed("stats", *MODEL_OPTIONS)
+        self.assertTrue(table.startswith("model.onnx: 0: attn (Attention)\n\n"), table)
+        done = json.loads(self.succeed("stats", *MODEL_OPTIONS, "--json"))
+        shown = json.loads(self.view("--json").stdout)
+        self.assertEqual((done["model"], done["nodes"]),
+                         ("model.onnx", [{"layer": 0, "name": "attn (Attention)"}]))
+        for mine, theirs in zip(done["heads"], shown["heads"]):
+            self.assertAlmostEqual(mine["entropy"], theirs["entropy"], places=5)
+
+
+class Refusals(OnnxViewTest):
+    def refuse(self, code, message, *arguments, command="view"):
+        return self.fail_with(code, message, command, *arguments)
+
+    def test_options_that_do_not_go_together(self):
+        self.put_attention((1, 1, 2, 4), (1, 1, 2, 4))
+        self.put("q.npy", 1, 1, 2, 4)
+        defines = ("cannot be used with --onnx: the model defines the queries, "
+                   "keys, masks and scores")
+        for option in (("--query", "q.npy"), ("--causal",), ("--scale", "1"),
+                       ("--dtype", "float16"), ("--dialect", "keras"),
+                       ("--max-tokens", "4"), ("--rotary-base", "10000"),
+                       ("--layout", "blhd")):
+            with self.subTest(option):
+                self.refuse(USAGE, f"{option[0]} {defines}", *MODEL_OPTIONS,
+                            "--json", *option)
+        self.refuse(USAGE, "--onnx cannot be used with --model", "--model", "m",
+                    "text", *MODEL_OPTIONS, "--json")
+        self.refuse(USAGE, f"TEXT {defines}", *MODEL_OPTIONS, "--json", "a text")
+        self.refuse(USAGE, "--node and --layers cannot be used together",
+                    *MODEL_OPTIONS, "--json", "--node", "0", "--layers", "0")
+        self.refuse(USAGE, "--onnx needs --data DIR", "--onnx", "model.onnx",
+                    "--json")
+        for option in ("--data", "--node", "--memory-limit"):
+            self.refuse(USAGE, f"{option} needs --onnx MODEL.onnx", option, "7",
+                        "--json")
+        self.refuse(USAGE, "--corpus needs --model DIR", *MODEL_OPTIONS,
+                    "--corpus", "q.npy", command="stats")
+
+    def test_files_that_are_wrong(self):
+        self.put_attention((1, 1, 2, 4), (1, 1, 2, 4))
+        self.refuse(BAD_INPUT, "none.onnx: No such file", "--onnx", "none.onnx",
+                    "--data", "data", "--json")
+        self.refuse(BAD_INPUT, "No such file or directory", "--onnx", "model.onnx",
+                    "--data", "none", "--json")
+        self.refuse(USAGE, "--out is model.onnx, which --onnx reads", *MODEL_OPTIONS,
+                    "--out", "model.onnx")
+        (self.folder / "data" / "input_1.pb").unlink()
+        self.refuse(USAGE, "--data has no input 1, which is K", *MODEL_OPTIONS,
+                    "--json")
+
+    def test_a_model_without_attention(self):
+        self.put_model([onnx.node("Neg", ["x"], ["y"])],
+                       [("x", (2,), [1, 2], onnx.FLOAT)], [("y", onnx.FLOAT)])
+        self.refuse(BAD_INPUT, "--onnx: model.onnx has no node of attention",
+                    *MODEL_OPTIONS, "--json")
+
+    def test_inputs_that_the_node_refuses(self):
+        shape = (1, 1, 2, 4)
+        self.put_model(
+            [onnx.node("Attention", ["Q", "K", "V"], ["Y"], name="attn")],
+            [(name, shape, list(range(8)), onnx.INT64) for name in "QKV"],
+            [("Y", onnx.INT64)])
+        self.refuse(BAD_INPUT, "model.onnx: attn (Attention): Q holds int64 elements",
+                    *MODEL_OPTIONS, "--json")
+
+    def test_numbers_that_a_page_cannot_hold(self):
+        shape = (1, 1, 2, 4)
+        for bad, text in ((math.nan, "nan"), (math.inf, "inf")):
+            self.put_model(
+                [onnx.node("Attention", ["Q", "K", "K"], ["Y"], name="attn")],
+                [("Q", shape, [0.5] * 8, onnx.FLOAT),
+                 ("K", shape, [0.5] * 6 + [bad, 0], onnx.FLOAT)],
+                [("Y", onnx.FLOAT)])
+            self.refuse(BAD_INPUT, "model.onnx: attn (Attention): key[0, 1, 0, 2] is "
+                        + text, *MODEL_OPTIONS, "--out", "page.html")
+        self.assertFalse((self.folder / "page.html").exists())
+
+    def test_nothing_to_show(self):
+        for query, key in (((1, 1, 0, 4), (1, 1, 2, 4)), ((1, 1, 2, 4), (1, 1, 0, 4)),
+                           ((1, 1, 2, 0), (1, 1, 2, 0)), ((0, 1, 2, 4), (0, 1, 2, 4))):
+            with self.subTest((query, key)):
+                self.put_attention(query, key)
+                done = self.run_it("view", *MODEL_OPTIONS, "--out", "page.html")
+                self.assertEqual(done.returncode, BAD_INPUT, done)
+                self.assertFalse((self.folder / "page.html").exists())
+
+    def test_the_memory_limit(self):
+        shape = (1, 1, 600, 600)  # 1.44 MB each, and the copies that are shown
+        self.put_attention(shape, shape)
+        done = self.refuse(OUT_OF_RESOURCES, "attn (Attention) needs",
+                           *MODEL_OPTIONS, "--json", "--memory-limit", "1")
+        self.assertIn("the memory limit", done)
+        self.view("--json", "--memory-limit", "100")
+
+
+if __name__ == "__main__":
+    cli_case.main()
