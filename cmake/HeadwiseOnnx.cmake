@@ -41,12 +41,18 @@ target_sources(headwise_onnx
     src/onnx/cast.cc
     src/onnx/check_graph.cc
     src/onnx/constant.cc
+    src/onnx/contrib_attention.cc
+    src/onnx/contrib_inputs.cc
+    src/onnx/contrib_mask.cc
+    src/onnx/contrib_operators.cc
     src/onnx/elementwise.cc
     src/onnx/external_data.cc
+    src/onnx/group_query_attention.cc
     src/onnx/known_shapes.cc
     src/onnx/logic.cc
     src/onnx/matmul.cc
     src/onnx/model.cc
+    src/onnx/multi_head_attention.cc
     src/onnx/node_call.cc
     src/onnx/node_memory.cc
     src/onnx/normalization.cc

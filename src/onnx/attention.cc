@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "headwise/attention/forward.h"
+#include "onnx/attend.h"
 #include "onnx/attention_call.h"
 #include "onnx/attention_mask.h"
 #include "onnx/attention_options.h"
@@ -78,10 +79,10 @@ void add_what_was_clamped(const OnnxAttentionMask& mask, Array& scores) {
   }
 }
 
-Status attend_in_float(const NodeCall& node, const OnnxAttentionCall& call,
-                       const std::optional<OnnxAttentionMask>& mask,
-                       const Array& key, const Array& value, Array& output,
-                       Array* scores) {
+Status attend_in_float(const NodeCall& node, const ReadyAttention& ready,
+                       Array& output, Array* scores) {
+  const OnnxAttentionCall& call = ready.call;
+  const std::optional<OnnxAttentionMask>& mask = ready.mask;
   const AttentionSizes& sizes = call.sizes;
   const OnnxAttentionOptions held(call, mask);
   AttentionOptions options = held.options();
@@ -93,9 +94,9 @@ Status attend_in_float(const NodeCall& node, const OnnxAttentionCall& call,
     outputs.scores = TensorView<float, 4>(
         floats(*scores), Extents<4>{sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()});
   }
-  if (const Status s =
-          attention(query_view(floats(node.in(In::query)), sizes, sizes.D),
-                    key_view(key), key_view(value), outputs, options);
+  if (const Status s = attention(
+          query_view(floats(*ready.query), sizes, sizes.D),
+          key_view(*ready.key), key_view(*ready.value), outputs, options);
       !s) {
     return node.subject().blame(s.error());
   }
@@ -108,54 +109,69 @@ Status attend_in_float(const NodeCall& node, const OnnxAttentionCall& call,
 
 }  // namespace
 
-Result<Outputs> run_attention(const NodeCall& node) {
-  const auto call = OnnxAttentionCall::create(node);
-  HEADWISE_TRY(call);
-  const AttentionSizes& sizes = call->sizes;
-  const auto mask = OnnxAttentionMask::create(node, sizes);
-  HEADWISE_TRY(mask);
-  auto key = present_of(node, In::key, In::past_key, sizes, sizes.D);
-  HEADWISE_TRY(key);
-  auto value = present_of(node, In::value, In::past_value, sizes, sizes.Dv);
-  HEADWISE_TRY(value);
+Result<Attended> attend(const NodeCall& node, const ReadyAttention& ready,
+                        bool wants_scores) {
+  const OnnxAttentionCall& call = ready.call;
+  const AttentionSizes& sizes = call.sizes;
   if (node.seen() != nullptr) {
-    auto seen = seen_attention(*call, *mask, node.in(In::query), *key, *value);
+    auto seen = seen_attention(call, ready.mask, *ready.query, *ready.key,
+                               *ready.value);
     HEADWISE_TRY(seen);
     *node.seen() = *std::move(seen);
   }
   auto output = array_of(
       sizes.heads_merged ? std::vector{sizes.B, sizes.Lq, sizes.Hq * sizes.Dv}
                          : std::vector{sizes.B, sizes.Hq, sizes.Lq, sizes.Dv},
-      call->type);
+      call.type);
   HEADWISE_TRY(output);
-  Array scores;
-  if (node.wants(3)) {
-    auto made =
-        array_of({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()}, call->type);
-    HEADWISE_TRY(made);
-    scores = *std::move(made);
+  Attended made{.output = *std::move(output), .scores = {}};
+  if (wants_scores) {
+    auto scores =
+        array_of({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()}, call.type);
+    HEADWISE_TRY(scores);
+    made.scores = *std::move(scores);
   }
-  Array* wanted_scores = node.wants(3) ? &scores : nullptr;
-  const bool in_float = call->type == DType::float32 &&
-                        value->dtype == DType::float32 &&
-                        (call->softmax_type == DType::float32 ||
-                         call->softmax_type == DType::float64) &&
+  Array* scores = wants_scores ? &made.scores : nullptr;
+  const bool in_float = call.type == DType::float32 &&
+                        ready.value->dtype == DType::float32 &&
+                        (call.softmax_type == DType::float32 ||
+                         call.softmax_type == DType::float64) &&
                         // attention() has heads of at least one number.
                         sizes.Hq > 0 && sizes.D > 0 && sizes.Dv > 0;
   // Without features of V nothing is computed, however many rows Q and K have.
-  const bool asked = !output->data.empty() || node.wants(3);
+  const bool asked = !made.output.data.empty() || wants_scores;
   if (asked && in_float) {
-    HEADWISE_TRY(attend_in_float(node, *call, *mask, *key, *value, *output,
-                                 wanted_scores));
+    HEADWISE_TRY(attend_in_float(node, ready, made.output, scores));
   } else if (asked) {
-    HEADWISE_TRY(attend_in_steps(*call, *mask, node.in(In::query), *key, *value,
-                                 *output, wanted_scores));
+    HEADWISE_TRY(attend_in_steps(call, ready.mask, *ready.query, *ready.key,
+                                 *ready.value, made.output, scores));
   }
+  return made;
+}
+
+Result<Outputs> run_attention(const NodeCall& node) {
+  auto call = OnnxAttentionCall::create(node);
+  HEADWISE_TRY(call);
+  const AttentionSizes& sizes = call->sizes;
+  auto mask = OnnxAttentionMask::create(node, sizes);
+  HEADWISE_TRY(mask);
+  auto key = present_of(node, In::key, In::past_key, sizes, sizes.D);
+  HEADWISE_TRY(key);
+  auto value = present_of(node, In::value, In::past_value, sizes, sizes.Dv);
+  HEADWISE_TRY(value);
+  auto made = attend(node,
+                     {.call = *std::move(call),
+                      .mask = *std::move(mask),
+                      .query = &node.in(In::query),
+                      .key = &*key,
+                      .value = &*value},
+                     node.wants(3));
+  HEADWISE_TRY(made);
   Outputs outputs;
-  outputs.push_back(*std::move(output));
+  outputs.push_back(std::move(made->output));
   outputs.push_back(*std::move(key));
   outputs.push_back(*std::move(value));
-  outputs.push_back(std::move(scores));
+  outputs.push_back(std::move(made->scores));
   return outputs;
 }
 

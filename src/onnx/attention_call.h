@@ -15,6 +15,7 @@
 
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
+#include "headwise/steps/softmax.h"
 #include "onnx/node_call.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -62,6 +63,10 @@ struct OnnxAttentionCall {
   // first query.
   std::vector<std::int64_t> key_lengths;
   std::vector<std::int64_t> query_starts;
+  // Not in the standard: one more score per query head, empty for none, and
+  // what a row without a key gives.
+  std::vector<float> sinks;
+  EmptyRow empty_rows = EmptyRow::zero;
 
   static Result<OnnxAttentionCall> create(const NodeCall& node);
 };

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "onnx/attention_call.h"
+#include "onnx/contrib_operators.h"
 #include "onnx/known_shapes.h"
 #include "onnx/operators.h"
 
@@ -48,7 +49,7 @@ Count per_head(Count features, Count heads) {
 
 void add_scale(const OnnxNode& node, OnnxAttentionNode& facts) {
   const auto* given = attribute<float>(node, "scale");
-  if (given != nullptr) {
+  if (given != nullptr && (*given != 0 || node.domain != kContribDomain)) {
     facts.scale = *given;
   } else if (facts.head_size) {
     facts.scale = 1 / std::sqrt(static_cast<double>(*facts.head_size));
@@ -58,7 +59,6 @@ void add_scale(const OnnxNode& node, OnnxAttentionNode& facts) {
 void add_standard(const OnnxNode& node, const KnownShapes& shapes,
                   OnnxAttentionNode& facts) {
   using In = AttentionInput;
-  facts.pattern = "Attention";
   const auto& query = node.inputs[In::query];
   const auto& key = node.inputs[In::key];
   const auto& value = node.inputs[In::value];
@@ -80,6 +80,76 @@ void add_standard(const OnnxNode& node, const KnownShapes& shapes,
   facts.mask = has(node, In::mask) || has(node, In::lengths);
 }
 
+// Features of Q, K or V of MultiHeadAttention: as they are, packed, or with
+// heads apart.
+Count contrib_size(const KnownShapes& shapes, const std::string& name,
+                   Count heads) {
+  const KnownShape* shape = shapes.of(name);
+  if (shape == nullptr || shape->size() < 3) {
+    return {};
+  }
+  return shape->size() == 3 ? per_head(shape->back(), heads) : shape->back();
+}
+
+void add_multi_head(const OnnxNode& node, const KnownShapes& shapes,
+                    OnnxAttentionNode& facts) {
+  facts.query_heads = facts.key_heads = count(node, "num_heads");
+  facts.head_size = contrib_size(shapes, node.inputs[0], facts.query_heads);
+  facts.value_size =
+      has(node, 2) ? contrib_size(shapes, node.inputs[2], facts.query_heads)
+                   : facts.head_size;
+  add_scale(node, facts);
+  facts.causal = flag(node, "unidirectional");
+  facts.mask = has(node, 4) || has(node, 5);
+}
+
+void add_group_query(const OnnxNode& node, const KnownShapes& shapes,
+                     OnnxAttentionNode& facts) {
+  facts.query_heads = count(node, "num_heads");
+  facts.key_heads = count(node, "kv_num_heads");
+  Count heads = facts.query_heads;
+  if (heads && facts.key_heads && !has(node, 1)) {  // packed
+    *heads += 2 * *facts.key_heads;
+  }
+  facts.head_size = facts.value_size =
+      contrib_size(shapes, node.inputs[0], heads);
+  add_scale(node, facts);
+  const auto* causal = attribute<std::int64_t>(node, "causal");
+  facts.causal = causal == nullptr || *causal != 0;
+  facts.mask = has(node, 10);
+}
+
+void add_contrib_attention(const OnnxNode& node, const KnownShapes& shapes,
+                           OnnxAttentionNode& facts) {
+  facts.query_heads = facts.key_heads = count(node, "num_heads");
+  const auto* widths =
+      attribute<std::vector<std::int64_t>>(node, "qkv_hidden_sizes");
+  const Count all = shapes.extent(node.inputs[1], 1);
+  const auto width = [&](std::size_t n) -> Count {
+    if (widths == nullptr) {
+      return all ? Count(*all / 3) : Count();
+    }
+    return n < widths->size() && (*widths)[n] > 0
+               ? Count(static_cast<std::size_t>((*widths)[n]))
+               : Count();
+  };
+  facts.head_size = per_head(width(0), facts.query_heads);
+  facts.value_size = per_head(width(2), facts.query_heads);
+  add_scale(node, facts);
+  facts.causal = flag(node, "unidirectional");
+  facts.mask = has(node, 3) || has(node, 5);
+}
+
+using AddFacts = void (*)(const OnnxNode&, const KnownShapes&,
+                          OnnxAttentionNode&);
+
+AddFacts facts_of(const OnnxNode& node) {
+  return node.domain != kContribDomain      ? add_standard
+         : node.op == "MultiHeadAttention"  ? add_multi_head
+         : node.op == "GroupQueryAttention" ? add_group_query
+                                            : add_contrib_attention;
+}
+
 }  // namespace
 
 std::vector<OnnxAttentionNode> find_attention_nodes(const OnnxGraph& graph) {
@@ -90,9 +160,11 @@ std::vector<OnnxAttentionNode> find_attention_nodes(const OnnxGraph& graph) {
     if (!is_attention(node)) {
       continue;
     }
-    OnnxAttentionNode facts{.name = node.name.empty() ? "#" + std::to_string(i)
-                                                      : node.name};
-    add_standard(node, shapes, facts);
+    OnnxAttentionNode facts{
+        .name = node.name.empty() ? "#" + std::to_string(i) : node.name,
+        .pattern = node.domain == kContribDomain ? node.domain + " " + node.op
+                                                 : node.op};
+    facts_of(node)(node, shapes, facts);
     found.push_back(std::move(facts));
   }
   return found;

@@ -49,7 +49,11 @@ OnnxAttentionOptions::OnnxAttentionOptions(
 AttentionOptions OnnxAttentionOptions::options() const {
   AttentionOptions options{.scale = call_.scale,
                            .softcap = call_.softcap,
-                           .query_start = call_.query_starts};
+                           .query_start = call_.query_starts,
+                           .empty_rows = call_.empty_rows};
+  if (!call_.sinks.empty()) {
+    options.sinks = TensorView<const float, 1>(call_.sinks);
+  }
   if (call_.causal) {
     options.mask = options.mask & causal();
   }
@@ -77,6 +81,7 @@ bool OnnxAttentionOptions::equals(const OnnxAttentionOptions& other) const {
          call_.right_window == theirs.right_window &&
          call_.key_lengths == theirs.key_lengths &&
          call_.query_starts == theirs.query_starts &&
+         call_.sinks == theirs.sinks && call_.empty_rows == theirs.empty_rows &&
          std::ranges::equal(axes_.extents(), other.axes_.extents()) &&
          std::equal(booleans_.get(), booleans_.get() + boolean_count_,
                     other.booleans_.get(),

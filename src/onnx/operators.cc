@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "onnx/contrib_operators.h"
+
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
@@ -138,15 +140,20 @@ std::int64_t first_opset_of(const OnnxOperator& known,
   return later == kLaterAttributes.end() ? known.since : later->since;
 }
 
-bool is_attention(const OnnxNode& node) { return node.op == "Attention"; }
+bool is_attention(const OnnxNode& node) {
+  // All operators of the other domain are.
+  return node.op == "Attention" || node.domain == kContribDomain;
+}
 
 const OnnxOperator* find_operator(const OnnxNode& node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx") {
+  const bool contrib = node.domain == kContribDomain;
+  if (!contrib && !node.domain.empty() && node.domain != "ai.onnx") {
     return nullptr;
   }
-  const auto found =
-      std::ranges::find(operators(), node.op, &OnnxOperator::name);
-  return found == operators().end() ? nullptr : &*found;
+  const std::span<const OnnxOperator> known =
+      contrib ? contrib_operators() : std::span(operators());
+  const auto found = std::ranges::find(known, node.op, &OnnxOperator::name);
+  return found == known.end() ? nullptr : &*found;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

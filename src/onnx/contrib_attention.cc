@@ -1,0 +1,235 @@
+// Attention of ONNX Runtime (com.microsoft): with the projections of Q, K and V
+// in one matrix.
+//
+//   inputs   input (B, L, features), weights (features, Q + K + V), bias,
+//            mask_index, past (2, B, H, past, D), attention_bias
+//   outputs  output (B, L, V), present (2, B, H, past + L, D)
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "onnx/attend.h"
+#include "onnx/contrib_inputs.h"
+#include "onnx/contrib_mask.h"
+#include "onnx/contrib_operators.h"
+#include "onnx/numbers.h"
+#include "onnx/tensor_data.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+struct In {
+  static constexpr std::size_t input = 0;
+  static constexpr std::size_t weights = 1;
+  static constexpr std::size_t bias = 2;
+  static constexpr std::size_t mask = 3;
+  static constexpr std::size_t past = 4;
+  static constexpr std::size_t attention_bias = 5;
+  static constexpr std::size_t beyond = 6;
+};
+
+// Features of Q, K and V together.
+using Widths = std::array<std::size_t, 3>;
+
+Result<Widths> widths_of(const NodeCall& node, std::size_t heads) {
+  const std::size_t features = node.in(In::weights).shape[1];
+  const auto given = node.integers("qkv_hidden_sizes");
+  HEADWISE_TRY(given);
+  Widths widths{features / 3, features / 3, features / 3};
+  if (*given) {
+    if ((*given)->size() != 3 ||
+        std::ranges::any_of(**given, [&](std::int64_t width) {
+          return width < 0 || width > static_cast<std::int64_t>(features);
+        })) {
+      return node.attribute("qkv_hidden_sizes")
+          .bad_data("is of another kind", "the features of Q, K and V");
+    }
+    std::ranges::transform(**given, widths.begin(), [](std::int64_t width) {
+      return static_cast<std::size_t>(width);
+    });
+  }
+  const bool fits = std::accumulate(widths.begin(), widths.end(),
+                                    std::size_t{0}) == features &&
+                    widths[0] == widths[1] && widths[0] % heads == 0 &&
+                    widths[2] % heads == 0;
+  if (!fits) {
+    return node.wrong_shape(In::weights,
+                            "the features of Q, K and V, each of " +
+                                std::to_string(heads) + " heads");
+  }
+  return widths;
+}
+
+// input (rows, k) times weights (k, n), each sum rounded once.
+Result<Array> projected(const Array& input, const Array& weights) {
+  const std::size_t k = weights.shape[0];
+  const std::size_t n = weights.shape[1];
+  auto made = array_of({input.shape[0], input.shape[1], n}, DType::float32);
+  HEADWISE_TRY(made);
+  const auto* x = reinterpret_cast<const float*>(input.data.data());
+  const auto* w = reinterpret_cast<const float*>(weights.data.data());
+  auto* out = reinterpret_cast<float*>(made->data.data());
+  std::vector<double> sums(n);
+  for (std::size_t row = 0; row < input.shape[0] * input.shape[1]; ++row) {
+    std::ranges::fill(sums, 0);
+    for (std::size_t i = 0; i < k; ++i) {
+      const double factor = x[row * k + i];
+      for (std::size_t j = 0; j < n; ++j) {
+        sums[j] += factor * static_cast<double>(w[i * n + j]);
+      }
+    }
+    out = std::ranges::transform(sums, out, [](double sum) {
+            return static_cast<float>(sum);
+          }).out;
+  }
+  return made;
+}
+
+Result<AttentionSizes> sizes_of(const NodeCall& node) {
+  HEADWISE_TRY(check_axes(node, In::input, 3));
+  HEADWISE_TRY(check_axes(node, In::weights, 2));
+  const auto heads = head_number(node, "num_heads");
+  HEADWISE_TRY(heads);
+  const auto& input = node.in(In::input).shape;
+  const auto& weights = node.in(In::weights).shape;
+  if (weights[0] != input[2]) {
+    return node.wrong_shape(
+        In::weights, "a matrix of " + std::to_string(input[2]) + " rows");
+  }
+  const auto widths = widths_of(node, *heads);
+  HEADWISE_TRY(widths);
+  AttentionSizes sizes{.B = input[0],
+                       .Hq = *heads,
+                       .Hkv = *heads,
+                       .Lq = input[1],
+                       .new_keys = input[1],
+                       .D = (*widths)[0] / *heads,
+                       .Dv = (*widths)[2] / *heads,
+                       .heads_merged = true};
+  if (node.has(In::bias)) {
+    HEADWISE_TRY(check_shape_of(node, In::bias, {weights[1]}));
+  }
+  if ((node.has(In::past) || node.wants(1)) && sizes.D != sizes.Dv) {
+    return node.wrong_shape(In::weights,
+                            "the same features of K and V next to a past");
+  }
+  if (node.has(In::past)) {
+    HEADWISE_TRY(check_axes(node, In::past, 5));
+    sizes.past_keys = node.in(In::past).shape[3];
+    HEADWISE_TRY(check_shape_of(
+        node, In::past, {2, sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
+  }
+  return sizes;
+}
+
+// The keys (half 0) or the values (half 1) of a past.
+Result<Array> half_of(const Array& past, std::size_t half) {
+  const auto& shape = past.shape;
+  auto made = array_of({shape[1], shape[2], shape[3], shape[4]}, past.dtype);
+  HEADWISE_TRY(made);
+  std::copy_n(past.data.data() + half * made->data.size(), made->data.size(),
+              made->data.data());
+  return made;
+}
+
+Result<Array> joined_present(const Array& key, const Array& value) {
+  auto made = array_of(
+      {2, key.shape[0], key.shape[1], key.shape[2], key.shape[3]}, key.dtype);
+  HEADWISE_TRY(made);
+  std::byte* out = made->data.data();
+  out = std::ranges::copy(key.data, out).out;
+  std::ranges::copy(value.data, out);
+  return made;
+}
+
+}  // namespace
+
+Result<Outputs> run_contrib_attention(const NodeCall& node) {
+  HEADWISE_TRY(refuse_inputs_from(node, In::beyond));
+  HEADWISE_TRY(refuse_attribute(node, "do_rotary"));
+  HEADWISE_TRY(refuse_attribute(node, "past_present_share_buffer"));
+  const auto sizes = sizes_of(node);
+  HEADWISE_TRY(sizes);
+  ContribInputs inputs(node);
+  ReadyAttention ready;
+  ready.call.sizes = *sizes;
+  ready.call.query_starts.assign(sizes->B,
+                                 static_cast<std::int64_t>(sizes->past_keys));
+  const auto scale = contrib_scale(node, sizes->D);
+  HEADWISE_TRY(scale);
+  ready.call.scale = *scale;
+  ContribMaskInputs masks{
+      .index = In::mask, .starts = true, .bias = In::attention_bias};
+  const auto optional = [&](std::size_t input) -> Result<const Array*> {
+    return node.has(input) ? inputs.floats(input)
+                           : Result<const Array*>(nullptr);
+  };
+  const auto added = optional(In::attention_bias);
+  HEADWISE_TRY(added);
+  masks.bias_numbers = *added;
+  auto mask = contrib_mask(node, masks, ready.call);
+  HEADWISE_TRY(mask);
+  ready.mask = *std::move(mask);
+  const auto input = inputs.floats(In::input);
+  HEADWISE_TRY(input);
+  const auto weights = inputs.floats(In::weights);
+  HEADWISE_TRY(weights);
+  const auto given_bias = optional(In::bias);
+  HEADWISE_TRY(given_bias);
+  const auto past = optional(In::past);
+  HEADWISE_TRY(past);
+  const auto features = projected(**input, **weights);
+  HEADWISE_TRY(features);
+  const auto bias = [&](std::size_t first) {
+    return *given_bias == nullptr
+               ? nullptr
+               : reinterpret_cast<const float*>((*given_bias)->data.data()) +
+                     first;
+  };
+  const auto places = [&](std::size_t size, std::size_t first) {
+    return merged_heads(sizes->B, sizes->Lq, features->shape[2], sizes->Hq,
+                        size, first);
+  };
+  const auto present = [&](std::size_t size, std::size_t first,
+                           std::size_t half) -> Result<Array> {
+    auto made = split_heads(*features, places(size, first), bias(first));
+    HEADWISE_TRY(made);
+    if (*past == nullptr) {
+      return made;
+    }
+    const auto before = half_of(**past, half);
+    HEADWISE_TRY(before);
+    return with_past(&*before, std::vector(sizes->B, sizes->past_keys), *made,
+                     sizes->Lkv());
+  };
+  const std::size_t width = sizes->Hq * sizes->D;
+  const auto query = merged_query(*features, places(sizes->D, 0), bias(0));
+  HEADWISE_TRY(query);
+  const auto key = present(sizes->D, width, 0);
+  HEADWISE_TRY(key);
+  const auto value = present(sizes->Dv, 2 * width, 1);
+  HEADWISE_TRY(value);
+  ready.query = &*query;
+  ready.key = &*key;
+  ready.value = &*value;
+  auto made = attend(node, ready, /*wants_scores=*/false);
+  HEADWISE_TRY(made);
+  Outputs outputs;
+  auto output = inputs.narrowed(std::move(made->output));
+  HEADWISE_TRY(output);
+  outputs.push_back(*std::move(output));
+  if (node.wants(1)) {
+    auto joined = joined_present(*key, *value);
+    HEADWISE_TRY(joined);
+    auto narrow = inputs.narrowed(*std::move(joined));
+    HEADWISE_TRY(narrow);
+    outputs.push_back(*std::move(narrow));
+  }
+  return outputs;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

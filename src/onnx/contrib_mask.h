@@ -1,0 +1,36 @@
+// Masks of ONNX Runtime's operators of attention: what they add to the scores.
+// A masked key gets mask_filter_value (-10000 by default), a later one under
+// `unidirectional` the lowest float32, and then attention_bias. So a row
+// without a key attends to its masked keys. A row whose sums are all -inf is
+// NaN.
+#pragma once
+
+#include <optional>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/array.h"
+#include "onnx/attention_call.h"
+#include "onnx/attention_mask.h"
+#include "onnx/node_call.h"
+
+namespace headwise::inline HEADWISE_ABI {
+
+struct ContribMaskInputs {
+  std::size_t index = 0;  // int32: lengths, or 0 for masked
+  bool starts = false;    // lengths may be followed by starts: (2B)
+  std::size_t bias = 0;
+  const Array* bias_numbers = nullptr;  // in float32; null if it is left out
+  bool shown = false;  // scores are an output, with what is added
+};
+
+// Fills call.causal and the mask from the attributes and inputs. Nothing if no
+// key is masked but by call.causal.
+Result<std::optional<OnnxAttentionMask>> contrib_mask(
+    const NodeCall& node, const ContribMaskInputs& inputs,
+    OnnxAttentionCall& call);
+
+// (B or 1, H or 1, Lq, Lkv). Errors: shape_mismatch.
+Status check_attention_bias(const NodeCall& node, std::size_t input,
+                            const AttentionSizes& sizes);
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,422 @@
+// GroupQueryAttention of ONNX Runtime (com.microsoft): causal, with a cache.
+//
+//   inputs   query, key, value, past_key, past_value, seqlens_k,
+//            total_sequence_length, cos_cache, sin_cache, position_ids,
+//            attention_bias, head_sink
+//   outputs  output, present_key, present_value, output_qk
+//
+// query (B, L, Hq * D), key and value (B, L, Hkv * D); or all three in query,
+// (B, L, (Hq + 2 Hkv) * D). Sequence b has seqlens_k[b] + 1 keys, the new ones
+// last; if total_sequence_length is L, none of them are from the past.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "onnx/attend.h"
+#include "onnx/contrib_inputs.h"
+#include "onnx/contrib_mask.h"
+#include "onnx/contrib_operators.h"
+#include "onnx/numbers.h"
+#include "onnx/strided.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+struct In {
+  static constexpr std::size_t query = 0;
+  static constexpr std::size_t key = 1;
+  static constexpr std::size_t value = 2;
+  static constexpr std::size_t past_key = 3;
+  static constexpr std::size_t past_value = 4;
+  static constexpr std::size_t lengths = 5;
+  static constexpr std::size_t total = 6;
+  static constexpr std::size_t cosines = 7;
+  static constexpr std::size_t sines = 8;
+  static constexpr std::size_t positions = 9;
+  static constexpr std::size_t attention_bias = 10;
+  static constexpr std::size_t sink = 11;
+  static constexpr std::size_t beyond = 12;
+};
+
+struct GroupCall {
+  AttentionSizes sizes;  // Lkv() is total_sequence_length
+  bool packed = false;
+  bool prompt = false;                    // nothing is read from the past
+  std::vector<std::size_t> past_lengths;  // per sequence
+  std::size_t cache_rows = 0;             // of present_key
+};
+
+Status check_int32(const NodeCall& node, std::size_t input) {
+  if (!node.has(input)) {
+    return node.subject().bad_data("has no input " + std::to_string(input),
+                                   "7 inputs");
+  }
+  return node.in(input).dtype == DType::int32
+             ? ok()
+             : Status(wrong_type(node, input, "int32"));
+}
+
+Result<AttentionSizes> sizes_of(const NodeCall& node) {
+  const auto Hq = head_number(node, "num_heads");
+  HEADWISE_TRY(Hq);
+  const auto Hkv = head_number(node, "kv_num_heads");
+  HEADWISE_TRY(Hkv);
+  if (*Hq % *Hkv != 0) {
+    return node.attribute("num_heads")
+        .bad_data("is " + std::to_string(*Hq), "a multiple of kv_num_heads");
+  }
+  HEADWISE_TRY(check_axes(node, In::query, 3));
+  const auto& query = node.in(In::query).shape;
+  const bool packed = !node.has(In::key);
+  if (packed == node.has(In::value)) {
+    return node.input(packed ? In::value : In::key)
+        .error(ErrorCode::invalid_argument, "is given alone",
+               "key and value together");
+  }
+  // Before the sum, which must not overflow.
+  const bool few = *Hq <= query[2] && *Hkv <= query[2];
+  const std::size_t heads = *Hq + (packed && few ? 2 * *Hkv : 0);
+  if (!few || query[2] % heads != 0) {
+    return node.wrong_shape(In::query,
+                            "features of " + std::to_string(heads) + " heads");
+  }
+  AttentionSizes sizes{.B = query[0],
+                       .Hq = *Hq,
+                       .Hkv = *Hkv,
+                       .Lq = query[1],
+                       .D = query[2] / heads,
+                       .heads_merged = true};
+  sizes.Dv = sizes.D;
+  for (const std::size_t i : {In::key, In::value}) {
+    if (!packed) {
+      HEADWISE_TRY(
+          check_shape_of(node, i, {sizes.B, sizes.Lq, sizes.Hkv * sizes.D}));
+    }
+  }
+  return sizes;
+}
+
+// How many keys each sequence has.
+Status read_lengths(const NodeCall& node, GroupCall& call) {
+  AttentionSizes& sizes = call.sizes;
+  HEADWISE_TRY(check_int32(node, In::lengths));
+  HEADWISE_TRY(check_int32(node, In::total));
+  HEADWISE_TRY(check_shape_of(node, In::lengths, {sizes.B}));
+  if (element_count(node.in(In::total).shape) != 1) {
+    return node.wrong_shape(In::total, "1 element");
+  }
+  std::size_t past = 0;
+  if (node.has(In::past_key) != node.has(In::past_value)) {
+    return node.input(node.has(In::past_key) ? In::past_key : In::past_value)
+        .error(ErrorCode::invalid_argument, "is given alone",
+               "past_key and past_value together");
+  }
+  if (node.has(In::past_key)) {
+    HEADWISE_TRY(check_axes(node, In::past_key, 4));
+    past = node.in(In::past_key).shape[2];
+    for (const std::size_t i : {In::past_key, In::past_value}) {
+      HEADWISE_TRY(
+          check_shape_of(node, i, {sizes.B, sizes.Hkv, past, sizes.D}));
+    }
+  }
+  const auto Lq = static_cast<std::int64_t>(sizes.Lq);
+  const std::int64_t total = integers_of(node.in(In::total)).front();
+  const std::int64_t most = static_cast<std::int64_t>(past) + Lq;
+  if (total < Lq || total > most) {
+    return node.input(In::total).error(
+        ErrorCode::out_of_range, "has " + std::to_string(total),
+        std::to_string(Lq) + " to " + std::to_string(most));
+  }
+  sizes.new_keys = static_cast<std::size_t>(total);
+  call.prompt = total == Lq;
+  call.cache_rows = std::max(past, sizes.new_keys);
+  for (const std::int64_t number : integers_of(node.in(In::lengths))) {
+    const std::int64_t before = call.prompt ? 0 : number + 1 - Lq;
+    if (number < 0 || number >= total || before < 0 ||
+        before > static_cast<std::int64_t>(past)) {
+      return node.input(In::lengths)
+          .error(ErrorCode::out_of_range, "has " + std::to_string(number),
+                 std::to_string(call.prompt ? 0 : Lq - 1) + " to " +
+                     std::to_string(total - 1));
+    }
+    call.past_lengths.push_back(static_cast<std::size_t>(before));
+  }
+  return ok();
+}
+
+// cos_cache and sin_cache, and the row of each token.
+class Rotation {
+ public:
+  static Result<Rotation> create(const NodeCall& node, ContribInputs& inputs,
+                                 const GroupCall& call) {
+    Rotation rotation;
+    const auto wanted = node.flag("do_rotary");
+    HEADWISE_TRY(wanted);
+    const auto interleaved = node.flag("rotary_interleaved");
+    HEADWISE_TRY(interleaved);
+    if (!*wanted) {
+      return rotation;
+    }
+    if (!node.has(In::cosines) || !node.has(In::sines)) {
+      return node.subject().bad_data(
+          "has no input " +
+              std::to_string(node.has(In::cosines) ? In::sines : In::cosines),
+          "cos_cache and sin_cache");
+    }
+    HEADWISE_TRY(check_axes(node, In::cosines, 2));
+    const auto& shape = node.in(In::cosines).shape;
+    HEADWISE_TRY(check_shape_of(node, In::sines, shape));
+    if (2 * shape[1] > call.sizes.D) {
+      return node.wrong_shape(
+          In::cosines,
+          "no more than " + std::to_string(call.sizes.D / 2) + " columns");
+    }
+    const auto cosines = inputs.floats(In::cosines);
+    HEADWISE_TRY(cosines);
+    const auto sines = inputs.floats(In::sines);
+    HEADWISE_TRY(sines);
+    rotation.pairs_ = shape[1];
+    rotation.interleaved_ = *interleaved;
+    rotation.cosines_ = reinterpret_cast<const float*>((*cosines)->data.data());
+    rotation.sines_ = reinterpret_cast<const float*>((*sines)->data.data());
+    HEADWISE_TRY(rotation.place(node, call, shape[0]));
+    return rotation;
+  }
+
+  // (B, L, H, D) or (B, H, L, D).
+  void turn(Array& array, bool heads_last) const {
+    if (pairs_ == 0) {
+      return;
+    }
+    auto* row = reinterpret_cast<float*>(array.data.data());
+    const auto& shape = array.shape;
+    for (std::size_t n = 0; n < element_count(std::span(shape).first(3)); ++n) {
+      const std::size_t b = n / (shape[1] * shape[2]);
+      const std::size_t i = heads_last ? n / shape[2] % shape[1] : n % shape[2];
+      turn_row(row, rows_[b * (heads_last ? shape[1] : shape[2]) + i]);
+      row += shape[3];
+    }
+  }
+
+ private:
+  Status place(const NodeCall& node, const GroupCall& call,
+               std::size_t cached) {
+    const AttentionSizes& sizes = call.sizes;
+    std::vector<std::int64_t> given;
+    if (node.has(In::positions)) {
+      if (node.in(In::positions).dtype != DType::int64) {
+        return wrong_type(node, In::positions, "int64");
+      }
+      HEADWISE_TRY(check_shape_of(node, In::positions, {sizes.B, sizes.Lq}));
+      given = integers_of(node.in(In::positions));
+    }
+    const auto add = [&](std::int64_t at) -> Status {
+      if (at < 0 || at >= static_cast<std::int64_t>(cached)) {
+        return node.input(given.empty() ? In::cosines : In::positions)
+            .error(ErrorCode::out_of_range,
+                   "has no position " + std::to_string(at),
+                   "0 to " + std::to_string(cached) + " - 1");
+      }
+      rows_.push_back(static_cast<std::size_t>(at));
+      return ok();
+    };
+    for (std::size_t n = 0; n < sizes.B * sizes.Lq; ++n) {
+      const std::size_t counted =
+          call.past_lengths[n / sizes.Lq] + n % sizes.Lq;
+      // A prompt counts on from the first position, which was checked before.
+      HEADWISE_TRY(add(given.empty()  ? static_cast<std::int64_t>(counted)
+                       : !call.prompt ? given[n]
+                       : n == 0
+                           ? given[0]
+                           : static_cast<std::int64_t>(rows_[0] + counted)));
+    }
+    return ok();
+  }
+
+  void turn_row(float* row, std::size_t at) const {
+    for (std::size_t p = 0; p < pairs_; ++p) {
+      float& x = row[interleaved_ ? 2 * p : p];
+      float& y = row[interleaved_ ? 2 * p + 1 : p + pairs_];
+      const float c = cosines_[at * pairs_ + p];
+      const float s = sines_[at * pairs_ + p];
+      const float turned = x * c - y * s;
+      y = y * c + x * s;
+      x = turned;
+    }
+  }
+
+  std::size_t pairs_ = 0;
+  bool interleaved_ = false;
+  const float* cosines_ = nullptr;
+  const float* sines_ = nullptr;
+  std::vector<std::size_t> rows_;
+};
+
+Status read_scores(const NodeCall& node, const GroupCall& group,
+                   OnnxAttentionCall& call) {
+  call.sizes = group.sizes;
+  const auto scale = contrib_scale(node, group.sizes.D);
+  HEADWISE_TRY(scale);
+  call.scale = *scale;
+  const auto softcap = node.number("softcap");
+  HEADWISE_TRY(softcap);
+  if (softcap->value_or(0) != 0) {
+    call.softcap = **softcap;
+  }
+  const auto causal = node.integer("causal", 1);
+  HEADWISE_TRY(causal);
+  if (*causal != 0 && *causal != 1) {
+    return node.attribute("causal").bad_data("is " + std::to_string(*causal),
+                                             "0 or 1");
+  }
+  call.causal = *causal == 1;
+  const auto window = node.integer("local_window_size", -1);
+  HEADWISE_TRY(window);
+  if (*window != -1 && (*window < 1 || !call.causal)) {
+    return node.attribute("local_window_size")
+        .bad_data("is " + std::to_string(*window),
+                  "-1 or, with a causal mask, a number of keys");
+  }
+  if (*window > 0) {
+    call.left_window = *window - 1;
+  }
+  const auto lengths = integers_of(node.in(In::lengths));
+  for (std::size_t b = 0; b < group.sizes.B; ++b) {
+    call.query_starts.push_back(
+        static_cast<std::int64_t>(group.past_lengths[b]));
+    call.key_lengths.push_back(lengths[b] + 1);
+  }
+  call.empty_rows = EmptyRow::nan;
+  return ok();
+}
+
+Status read_sinks(const NodeCall& node, ContribInputs& inputs,
+                  OnnxAttentionCall& call) {
+  const auto smooth = node.flag("smooth_softmax");
+  HEADWISE_TRY(smooth);
+  if (node.has(In::sink)) {
+    HEADWISE_TRY(check_shape_of(node, In::sink, {call.sizes.Hq}));
+    const auto given = inputs.floats(In::sink);
+    HEADWISE_TRY(given);
+    const auto* numbers = reinterpret_cast<const float*>((*given)->data.data());
+    call.sinks.assign(numbers, numbers + call.sizes.Hq);
+  } else if (*smooth) {
+    call.sinks.assign(call.sizes.Hq, 0);
+  }
+  return ok();
+}
+
+// The output output_qk, at the stage that an attribute names.
+Status read_qk_output(const NodeCall& node, OnnxAttentionCall& call) {
+  const auto stage = node.integer("qk_output", 0);
+  HEADWISE_TRY(stage);
+  if (*stage < 0 || *stage > 2 || (*stage == 0 && node.wants(3))) {
+    return node.attribute("qk_output")
+        .bad_data(
+            "is " + std::to_string(*stage),
+            "1 (before) or 2 (after the softmax), or 0 without output_qk");
+  }
+  call.qk_output = *stage == 2 ? QkOutput::softmax : QkOutput::bias;
+  return ok();
+}
+
+Result<std::optional<OnnxAttentionMask>> bias_mask(
+    const NodeCall& node, ContribInputs& inputs, const AttentionSizes& sizes) {
+  if (!node.has(In::attention_bias)) {
+    return std::optional<OnnxAttentionMask>();
+  }
+  HEADWISE_TRY(check_attention_bias(node, In::attention_bias, sizes));
+  const auto given = inputs.floats(In::attention_bias);
+  HEADWISE_TRY(given);
+  OnnxAttentionMask mask;
+  std::ranges::copy((*given)->shape, mask.extents.begin());
+  HEADWISE_TRY(check_size(mask.extents));
+  mask.numbers = doubles_of(**given);
+  return std::optional(std::move(mask));
+}
+
+// ONNX Runtime shows masked scores as 0.
+void show_masked_as_zero(Array& scores) {
+  auto* numbers = reinterpret_cast<float*>(scores.data.data());
+  const std::size_t count = scores.data.size() / sizeof(float);
+  std::replace(numbers, numbers + count, kMinusInf, 0.0F);
+}
+
+}  // namespace
+
+Result<Outputs> run_group_query_attention(const NodeCall& node) {
+  HEADWISE_TRY(refuse_inputs_from(node, In::beyond));
+  GroupCall group;
+  const auto sizes = sizes_of(node);
+  HEADWISE_TRY(sizes);
+  group.sizes = *sizes;
+  group.packed = !node.has(In::key);
+  HEADWISE_TRY(read_lengths(node, group));
+  ContribInputs inputs(node);
+  ReadyAttention ready;
+  HEADWISE_TRY(read_scores(node, group, ready.call));
+  HEADWISE_TRY(read_sinks(node, inputs, ready.call));
+  HEADWISE_TRY(read_qk_output(node, ready.call));
+  auto mask = bias_mask(node, inputs, group.sizes);
+  HEADWISE_TRY(mask);
+  ready.mask = *std::move(mask);
+  const auto rotation = Rotation::create(node, inputs, group);
+  HEADWISE_TRY(rotation);
+  const auto places = [&](std::size_t input, std::size_t heads,
+                          std::size_t first) {
+    return merged_heads(sizes->B, sizes->Lq, node.in(input).shape[2], heads,
+                        sizes->D, group.packed ? first * sizes->D : 0);
+  };
+  const auto new_heads = [&](std::size_t input,
+                             std::size_t first) -> Result<Array> {
+    const std::size_t from = group.packed ? In::query : input;
+    const auto given = inputs.floats(from);
+    HEADWISE_TRY(given);
+    return split_heads(**given, places(from, sizes->Hkv, first), nullptr);
+  };
+  const auto given = inputs.floats(In::query);
+  HEADWISE_TRY(given);
+  auto query = merged_query(**given, places(In::query, sizes->Hq, 0), nullptr);
+  HEADWISE_TRY(query);
+  rotation->turn(*query, /*heads_last=*/true);
+  auto new_key = new_heads(In::key, sizes->Hq);
+  HEADWISE_TRY(new_key);
+  rotation->turn(*new_key, /*heads_last=*/false);
+  auto new_value = new_heads(In::value, sizes->Hq + sizes->Hkv);
+  HEADWISE_TRY(new_value);
+  const auto present = [&](std::size_t past_input, const Array& made,
+                           std::size_t rows) -> Result<Array> {
+    const auto past = node.has(past_input) ? inputs.floats(past_input)
+                                           : Result<const Array*>(nullptr);
+    HEADWISE_TRY(past);
+    return with_past(*past, group.past_lengths, made, rows);
+  };
+  const std::size_t total = group.sizes.Lkv();
+  auto key = present(In::past_key, *new_key, total);
+  HEADWISE_TRY(key);
+  auto value = present(In::past_value, *new_value, total);
+  HEADWISE_TRY(value);
+  ready.query = &*query;
+  ready.key = &*key;
+  ready.value = &*value;
+  auto made = attend(node, ready, node.wants(3));
+  HEADWISE_TRY(made);
+  show_masked_as_zero(made->scores);
+  if (group.cache_rows > total) {
+    key = present(In::past_key, *new_key, group.cache_rows);
+    HEADWISE_TRY(key);
+    value = present(In::past_value, *new_value, group.cache_rows);
+    HEADWISE_TRY(value);
+  }
+  Outputs outputs;
+  for (Array* each : {&made->output, &*key, &*value, &made->scores}) {
+    auto narrow = inputs.narrowed(std::move(*each));
+    HEADWISE_TRY(narrow);
+    outputs.push_back(*std::move(narrow));
+  }
+  return outputs;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,265 @@
+// MultiHeadAttention of ONNX Runtime (com.microsoft).
+//
+//   inputs   query, key, value, bias, key_padding_mask, attention_bias,
+//            past_key, past_value
+//   outputs  output, present_key, present_value, qk
+//
+// query (B, Lq, H * D), key (B, Lkv, H * D) and value (B, Lkv, H * Dv); or key
+// and value with heads apart, (B, H, Lkv, D), to which no bias is added; or
+// packed: key (B, Lkv, H, 2, D) without a value, or query (B, L, H, 3, D)
+// without both. qk are the scores with masks and biases.
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "onnx/attend.h"
+#include "onnx/contrib_inputs.h"
+#include "onnx/contrib_mask.h"
+#include "onnx/contrib_operators.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+struct In {
+  static constexpr std::size_t query = 0;
+  static constexpr std::size_t key = 1;
+  static constexpr std::size_t value = 2;
+  static constexpr std::size_t bias = 3;
+  static constexpr std::size_t padding = 4;
+  static constexpr std::size_t attention_bias = 5;
+  static constexpr std::size_t past_key = 6;
+  static constexpr std::size_t past_value = 7;
+  static constexpr std::size_t beyond = 8;
+};
+
+// Q, K and V: the input that each is in, and where.
+struct Place {
+  std::size_t input = 0;
+  HeadPlaces heads{};
+  bool projected = true;  // gets the bias of its projection
+};
+struct Places {
+  AttentionSizes sizes;
+  Place query;
+  Place key;
+  Place value;
+};
+
+// The nth of `count` tensors in (B, L, H, count, D).
+HeadPlaces packed(const std::vector<std::size_t>& shape, std::size_t n) {
+  const std::size_t H = shape[2];
+  const std::size_t size = shape[4];
+  const std::size_t token = H * shape[3] * size;
+  return {.extents = {shape[0], H, shape[1], size},
+          .strides = {shape[1] * token, shape[3] * size, token, 1},
+          .first = n * size};
+}
+
+// (B, H, L, D)
+HeadPlaces apart(const std::vector<std::size_t>& shape) {
+  return {.extents = {shape[0], shape[1], shape[2], shape[3]},
+          .strides = {shape[1] * shape[2] * shape[3], shape[2] * shape[3],
+                      shape[3], 1}};
+}
+
+// (B, L, heads * size)
+Result<HeadPlaces> merged(const NodeCall& node, std::size_t input,
+                          std::size_t heads) {
+  const auto& shape = node.in(input).shape;
+  if (shape[2] % heads != 0) {
+    return node.wrong_shape(input,
+                            "features of " + std::to_string(heads) + " heads");
+  }
+  return merged_heads(shape[0], shape[1], shape[2], heads, shape[2] / heads);
+}
+
+// A packed input has its own axis of heads.
+Status check_packed(const NodeCall& node, std::size_t input, std::size_t heads,
+                    std::size_t count) {
+  const auto& shape = node.in(input).shape;
+  if (shape[2] != heads || shape[3] != count) {
+    return node.wrong_shape(input, "(B, L, " + std::to_string(heads) + ", " +
+                                       std::to_string(count) + ", D)");
+  }
+  for (const std::size_t other : {In::key, In::value}) {
+    if (other > input && node.has(other)) {
+      return node.input(other).error(ErrorCode::invalid_argument,
+                                     "is given next to a packed input",
+                                     "packed inputs alone");
+    }
+  }
+  return ok();
+}
+
+Status place_keys(const NodeCall& node, std::size_t heads, Places& places) {
+  if (!node.has(In::key)) {
+    return node.wrong_shape(In::query, "5 axes");
+  }
+  const auto& key = node.in(In::key).shape;
+  if (key.size() == 5) {
+    HEADWISE_TRY(check_packed(node, In::key, heads, 2));
+    places.key = {In::key, packed(key, 0)};
+    places.value = {In::key, packed(key, 1)};
+    return ok();
+  }
+  if (!node.has(In::value)) {
+    return node.wrong_shape(In::key, "5 axes");
+  }
+  if (key.size() != 3 && key.size() != 4) {
+    return node.wrong_shape(In::key, "3 to 5 axes");
+  }
+  HEADWISE_TRY(check_axes(node, In::value, key.size()));
+  if (key.size() == 4) {
+    places.key = {In::key, apart(key), /*projected=*/false};
+    places.value = {In::value, apart(node.in(In::value).shape),
+                    /*projected=*/false};
+    return ok();
+  }
+  const auto key_heads = merged(node, In::key, heads);
+  HEADWISE_TRY(key_heads);
+  const auto value_heads = merged(node, In::value, heads);
+  HEADWISE_TRY(value_heads);
+  places.key = {In::key, *key_heads};
+  places.value = {In::value, *value_heads};
+  return ok();
+}
+
+Status check_past(const NodeCall& node, AttentionSizes& sizes) {
+  if (node.has(In::past_key) != node.has(In::past_value)) {
+    return node.input(node.has(In::past_key) ? In::past_key : In::past_value)
+        .error(ErrorCode::invalid_argument, "is given alone",
+               "past_key and past_value together");
+  }
+  if (!node.has(In::past_key)) {
+    return ok();
+  }
+  HEADWISE_TRY(check_axes(node, In::past_key, 4));
+  sizes.past_keys = node.in(In::past_key).shape[2];
+  HEADWISE_TRY(check_shape_of(node, In::past_key,
+                              {sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
+  return check_shape_of(node, In::past_value,
+                        {sizes.B, sizes.Hkv, sizes.past_keys, sizes.Dv});
+}
+
+Result<Places> places_of(const NodeCall& node) {
+  const auto heads = head_number(node, "num_heads");
+  HEADWISE_TRY(heads);
+  Places places;
+  const auto& query = node.in(In::query).shape;
+  if (query.size() == 5) {
+    HEADWISE_TRY(check_packed(node, In::query, *heads, 3));
+    places.query = {In::query, packed(query, 0)};
+    places.key = {In::query, packed(query, 1)};
+    places.value = {In::query, packed(query, 2)};
+  } else {
+    HEADWISE_TRY(check_axes(node, In::query, 3));
+    const auto query_heads = merged(node, In::query, *heads);
+    HEADWISE_TRY(query_heads);
+    places.query = {In::query, *query_heads};
+    HEADWISE_TRY(place_keys(node, *heads, places));
+  }
+  const auto& [B, H, Lq, D] = places.query.heads.extents;
+  const auto& keys = places.key.heads.extents;
+  const auto& values = places.value.heads.extents;
+  if (keys != std::array{B, H, keys[2], D}) {
+    return node.wrong_shape(places.key.input,
+                            "keys that fit " + node.input_name(In::query));
+  }
+  if (values != std::array{B, H, keys[2], values[3]}) {
+    return node.wrong_shape(
+        places.value.input,
+        "values that fit " + node.input_name(places.key.input));
+  }
+  places.sizes = {.B = B,
+                  .Hq = H,
+                  .Hkv = H,
+                  .Lq = Lq,
+                  .new_keys = keys[2],
+                  .D = D,
+                  .Dv = values[3],
+                  .heads_merged = true};
+  HEADWISE_TRY(check_past(node, places.sizes));
+  return places;
+}
+
+// Keys or values with their past.
+Result<Array> present(const NodeCall& node, ContribInputs& inputs,
+                      const Place& place, const float* bias,
+                      std::size_t past_input, const AttentionSizes& sizes) {
+  const auto from = inputs.floats(place.input);
+  HEADWISE_TRY(from);
+  auto made =
+      split_heads(**from, place.heads, place.projected ? bias : nullptr);
+  HEADWISE_TRY(made);
+  if (!node.has(past_input)) {
+    return made;
+  }
+  const auto past = inputs.floats(past_input);
+  HEADWISE_TRY(past);
+  return with_past(*past, std::vector(sizes.B, sizes.past_keys), *made,
+                   sizes.Lkv());
+}
+
+}  // namespace
+
+Result<Outputs> run_multi_head_attention(const NodeCall& node) {
+  HEADWISE_TRY(refuse_inputs_from(node, In::beyond));
+  const auto places = places_of(node);
+  HEADWISE_TRY(places);
+  const AttentionSizes& sizes = places->sizes;
+  ContribInputs inputs(node);
+  const float* bias = nullptr;
+  if (node.has(In::bias)) {
+    HEADWISE_TRY(
+        check_shape_of(node, In::bias, {sizes.Hq * (2 * sizes.D + sizes.Dv)}));
+    const auto given = inputs.floats(In::bias);
+    HEADWISE_TRY(given);
+    bias = reinterpret_cast<const float*>((*given)->data.data());
+  }
+  const auto bias_from = [&](std::size_t first) {
+    return bias == nullptr ? nullptr : bias + first;
+  };
+  ReadyAttention ready;
+  ready.call.sizes = sizes;
+  ready.call.query_starts.assign(sizes.B,
+                                 static_cast<std::int64_t>(sizes.past_keys));
+  const auto scale = contrib_scale(node, sizes.D);
+  HEADWISE_TRY(scale);
+  ready.call.scale = *scale;
+  ready.call.qk_output = QkOutput::bias;
+  ContribMaskInputs masks{
+      .index = In::padding, .bias = In::attention_bias, .shown = node.wants(3)};
+  if (node.has(In::attention_bias)) {
+    const auto added = inputs.floats(In::attention_bias);
+    HEADWISE_TRY(added);
+    masks.bias_numbers = *added;
+  }
+  auto mask = contrib_mask(node, masks, ready.call);
+  HEADWISE_TRY(mask);
+  ready.mask = *std::move(mask);
+  const auto from = inputs.floats(places->query.input);
+  HEADWISE_TRY(from);
+  auto query = merged_query(**from, places->query.heads, bias);
+  HEADWISE_TRY(query);
+  auto key = present(node, inputs, places->key, bias_from(sizes.Hq * sizes.D),
+                     In::past_key, sizes);
+  HEADWISE_TRY(key);
+  auto value =
+      present(node, inputs, places->value, bias_from(2 * sizes.Hq * sizes.D),
+              In::past_value, sizes);
+  HEADWISE_TRY(value);
+  ready.query = &*query;
+  ready.key = &*key;
+  ready.value = &*value;
+  auto made = attend(node, ready, node.wants(3));
+  HEADWISE_TRY(made);
+  Outputs outputs;
+  for (Array* each : {&made->output, &*key, &*value, &made->scores}) {
+    auto narrow = inputs.narrowed(std::move(*each));
+    HEADWISE_TRY(narrow);
+    outputs.push_back(*std::move(narrow));
+  }
+  return outputs;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
