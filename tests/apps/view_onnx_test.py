@@ -164,6 +164,8 @@ class Weights(OnnxViewTest):
         self.assertEqual(page["key_tokens"], list("0123456"))
         self.assertEqual([row.count(None) for row in
                           page["heads"][0]["attn_weights"]], [2, 1, 0])
+        self.view("--out", "page.html")
+        self.assertEqual(self.page()["kind"], "self")
 
     def test_a_softcap_and_a_window(self):
         self.put_attention((1, 2, 6, 4), (1, 2, 6, 4), opset=25, softcap=0.5,
@@ -261,6 +263,23 @@ class Nodes(OnnxViewTest):
             "scale than enc (Attention), expected one of the nodes by --node, or "
             "those that are alike by --layers: 0: enc (Attention), 1: dec "
             "(Attention)", "view", *MODEL_OPTIONS, "--json")
+
+    def test_masks_are_compared_by_their_elements(self):
+        shape = (1, 2, 4, 4)
+        for kind, same, other in (
+                (onnx.BOOL, [True, True, False, True], [True] * 4),
+                (onnx.FLOAT, [0.0, 1.5, 0.0, 0.0], [0.0, 1.5, 0.0, 2.0])):
+            for second in (same, other):
+                with self.subTest((kind, second)):
+                    self.put_model(
+                        [onnx.node("Attention", ["Q", "Q", "Q", "M"], ["A"], name="a"),
+                         onnx.node("Attention", ["A", "Q", "Q", "N"], ["Y"], name="b")],
+                        [("Q", shape, numbers(shape), onnx.FLOAT),
+                         ("M", (4,), same, kind), ("N", (1, 4), second, kind)],
+                        [("Y", onnx.FLOAT)])
+                    done = self.run_it("view", *MODEL_OPTIONS, "--json")
+                    self.assertEqual(done.returncode,
+                                     0 if second == same else BAD_INPUT, done)
 
     def test_nodes_of_other_sizes(self):
         shape = (1, 2, 4, 4)
@@ -424,6 +443,14 @@ class Refusals(OnnxViewTest):
                            *MODEL_OPTIONS, "--json", "--memory-limit", "1")
         self.assertIn("the memory limit", done)
         self.view("--json", "--memory-limit", "100")
+
+    def test_what_is_shown_counts_for_the_memory_limit(self):
+        shape = (1, 1, 300, 300)  # 0.36 MB each, 1.08 MB for a node that is shown
+        self.put_model(two_layers(), [(name, shape, numbers(shape), onnx.FLOAT)
+                                      for name in "QKV"], [("Y", onnx.FLOAT)])
+        limit = ("--json", "--memory-limit", "3")
+        self.view(*limit, "--node", "enc")
+        self.refuse(OUT_OF_RESOURCES, "dec (Attention) needs", *MODEL_OPTIONS, *limit)
 
 
 if __name__ == "__main__":
