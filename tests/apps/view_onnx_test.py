@@ -28,6 +28,8 @@ class OnnxViewTest(CliTest):
     """Models whose nodes also return their attention weights, mode 3 of
     qk_matmul_output: the last outputs of the graph."""
 
+    kind = onnx.FLOAT
+
     def put_model(self, nodes, inputs, outputs, initializers=(), opset=24):
         """`inputs`: (name, shape, values, kind)."""
         (self.folder / "model.onnx").write_bytes(onnx.model(
@@ -45,14 +47,14 @@ class OnnxViewTest(CliTest):
             (data / f"input_{n}.pb").write_bytes(
                 onnx.tensor(name, shape, values, kind, raw))
 
-    def put_attention(self, query, key, kind=onnx.FLOAT, opset=24, name="attn",
-                      value=None, values_of=None, more=(), **attributes):
+    def put_attention(self, query, key, kind=None, opset=24, name="attn", more=(),
+                      **attributes):
         """One node. `more`: (place, shape, values, kind) of its other inputs."""
+        kind = kind or self.kind
         names = ["Q", "K", "V", "", "", "", ""]
-        value = value or key
         inputs = [("Q", query, numbers(query), kind),
                   ("K", key, numbers(key, 1), kind),
-                  ("V", value, numbers(value, 2), kind)]
+                  ("V", key, numbers(key, 2), kind)]
         for place, shape, values, its_kind in more:
             names[place] = f"x{place}"
             inputs.append((names[place], shape, values, its_kind))
@@ -74,15 +76,16 @@ class OnnxViewTest(CliTest):
             r'<script type="application/json" id="page">(.*?)</script>', text,
             re.S).group(1))
 
-    def shown_weights(self, layer, head, sequence):
+    def shown_weights(self, layer, head, sequence, more=()):
         """(Lq, Lkv); null where the mask forbids the key."""
-        done = self.view("--head", f"{layer}.{head}", "--sequence", sequence,
-                         "--json")
+        done = self.view("--head", f"{layer}.{head}", "--sequence", str(sequence),
+                         "--json", *more)
         heads = json.loads(done.stdout)["heads"]
         self.assertEqual(len(heads), 1)
         return heads[0]["attn_weights"]
 
-    def check_weights(self, output=1, layer=0, tolerance=1e-6, every=True):
+    def check_weights(self, output=1, layer=0, tolerance=1e-6, every=True,
+                      more=()):
         """What is shown is what the node returns; of some models only the last
         head is looked at."""
         done = self.run_it("onnx-run", "model.onnx", "--data", "data", "--out",
@@ -92,7 +95,7 @@ class OnnxViewTest(CliTest):
             self.folder / "out" / f"output_{output}.npy")
         places = [(b, h) for b in range(B) for h in range(Hq)]
         for b, h in places if every else places[-1:]:
-            rows = self.shown_weights(layer, str(h), str(b))
+            rows = self.shown_weights(layer, h, b, more)
             self.assertEqual((len(rows), len(rows[0])), (Lq, Lkv))
             for i, row in enumerate(rows):
                 for j, shown in enumerate(row):
@@ -158,14 +161,26 @@ class Weights(OnnxViewTest):
         past = (1, 2, 4, 4)
         self.put_attention(
             (1, 2, 3, 4), (1, 2, 3, 4), is_causal=1,
-            more=[(n, past, numbers(past, n), onnx.FLOAT) for n in (4, 5)])
+            more=[(n, past, numbers(past, n), self.kind) for n in (4, 5)])
         self.check_weights()
         page = json.loads(self.view("--json", "--head", "0.1").stdout)
         self.assertEqual(page["key_tokens"], list("0123456"))
         self.assertEqual([row.count(None) for row in
                           page["heads"][0]["attn_weights"]], [2, 1, 0])
-        self.view("--out", "page.html")
-        self.assertEqual(self.page()["kind"], "self")
+
+    def test_positions_make_it_attention_within_a_sequence(self):
+        past = [(n, (1, 1, 2, 4), numbers((1, 1, 2, 4)), self.kind) for n in (4, 5)]
+        lengths = [(6, (1,), [4], onnx.INT64)]
+        for kind, more, attributes in (
+                ("cross", (), {}), ("self", (), {"is_causal": 1}),
+                ("self", (), {"left_window_size": 2}),
+                ("self", (), {"right_window_size": 0}),
+                ("self", past, {}), ("self", lengths, {})):
+            with self.subTest((kind, more, attributes)):
+                self.put_attention((1, 1, 3, 4), (1, 1, 5, 4), opset=25, more=more,
+                                   **attributes)
+                self.view("--out", "page.html")
+                self.assertEqual(self.page()["kind"], kind)
 
     def test_a_softcap_and_a_window(self):
         self.put_attention((1, 2, 6, 4), (1, 2, 6, 4), opset=25, softcap=0.5,
@@ -191,6 +206,11 @@ class Weights(OnnxViewTest):
                                    more=[(3, shape, values, kind)])
                 self.check_weights()
 
+    def test_numbers_of_keys_alone(self):
+        self.put_attention((2, 1, 3, 4), (2, 1, 5, 4),
+                           more=[(6, (2,), [4, 0], onnx.INT64)])
+        self.check_weights()
+
     def test_a_mask_of_0_and_minus_infinity_only_forbids(self):
         shape = (3, 5)
         values = [-math.inf if n in (1, 8) or n >= 10 else 0.0 for n in range(15)]
@@ -207,6 +227,12 @@ class Weights(OnnxViewTest):
         self.put_attention((1, 2, 3, 4), (1, 2, 5, 4),
                            more=[(3, (3, 5), values, onnx.FLOAT)])
         self.check_weights()
+
+
+class WeightsOfSteps(Weights):
+    """The node computes them step by step, the page as float32."""
+
+    kind = onnx.DOUBLE
 
 
 def two_layers(scale=None, names=("enc", "dec")):
@@ -248,6 +274,7 @@ class Nodes(OnnxViewTest):
         for node in ("dec", "1"):
             self.view("--node", node, "--out", "page.html")
             self.assertEqual(self.page()["text"], "1: dec (Attention)")
+        self.check_weights(output=2, layer=1, more=["--node", "dec"])
         self.view("--layers", "0", "--out", "page.html")
         self.assertEqual(self.page()["text"], "0: enc (Attention)")
 
