@@ -1,5 +1,6 @@
 """`headwise view --onnx` and `stats --onnx`: the heads of an ONNX model are
 those that its nodes of attention compute."""
+import itertools
 import json
 import math
 import os
@@ -8,6 +9,7 @@ import re
 import xml.etree.ElementTree
 
 import cli_case
+import onnx_contrib_cases
 import onnx_file as onnx
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, CliTest, npy_bytes, read_npy
 
@@ -348,6 +350,56 @@ class Nodes(OnnxViewTest):
         table = self.succeed("stats", *MODEL_OPTIONS)
         self.assertIn(r"alert(1)</script>\x1b[2J", table)
         self.assertNotIn("\x1b", table)
+
+
+class NodesOfOnnxRuntime(OnnxViewTest):
+    """Of com.microsoft. Their inputs are in the model."""
+
+    def put_case(self, name):
+        (self.folder / "data").mkdir(exist_ok=True)
+        (self.folder / "model.onnx").write_bytes(onnx_contrib_cases.model_of(name))
+
+    def test_weights_that_the_node_returns(self):
+        self.put_case("gqa weights")
+        self.check_weights(output=3)
+        self.view("--out", "page.html")
+        self.assertEqual(self.page()["text"],
+                         "0: n (com.microsoft GroupQueryAttention)")
+
+    def test_weights_times_values_are_the_output(self):
+        value = onnx_contrib_cases.numbers((2, 4, 6), seed=2)  # of 2 heads
+        for name in ("mha", "mha lengths", "mha padding by query",
+                     "mha causal, padding on the left"):
+            with self.subTest(name):
+                self.put_case(name)
+                self.succeed("onnx-run", "model.onnx", "--data", "data", "--out",
+                             "out")
+                (_, rows, _), output = read_npy(self.folder / "out/output_0.npy")
+                for b, h in itertools.product(range(2), range(2)):
+                    for i, row in enumerate(self.shown_weights(0, h, b)):
+                        for d in range(3 * h, 3 * h + 3):
+                            want = output[(b * rows + i) * 6 + d]
+                            got = sum((w or 0) * value[(b * 4 + j) * 6 + d]
+                                      for j, w in enumerate(row))
+                            self.assertAlmostEqual(got, want, delta=1e-6)
+
+    def test_nodes_with_other_sinks_do_not_share_a_page(self):
+        op, inputs, _, attributes = onnx_contrib_cases.CASES["gqa prompt"]
+        names = [given and f"x{n}" or "" for n, given in enumerate(inputs)]
+        for smooth in (0, 1):
+            second = onnx.node(op, names, ["y"], "smooth", "com.microsoft",
+                               smooth_softmax=smooth, **attributes)
+            (self.folder / "data").mkdir(exist_ok=True)
+            (self.folder / "model.onnx").write_bytes(
+                onnx_contrib_cases.model(op, inputs, 1, [second], **attributes))
+            done = self.run_it("view", *MODEL_OPTIONS, "--json")
+            self.assertEqual(done.returncode, BAD_INPUT if smooth else 0, done)
+
+    def test_every_case_has_a_page(self):
+        for name in onnx_contrib_cases.CASES:
+            with self.subTest(name):
+                self.put_case(name)
+                self.view("--out", "page.html")
 
 
 class Rows(OnnxViewTest):
