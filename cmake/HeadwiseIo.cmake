@@ -232,6 +232,7 @@ target_sources(headwise_io
     src/interop/journal.cc
     src/interop/row_part_file.cc
     src/interop/row_parts.cc
+    src/interop/row_sources.cc
     src/interop/param_inspection.cc
     src/interop/convert_params.cc
     src/interop/paths.cc

@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <optional>
 
 #include "base/out_of_memory.h"
 #include "interop/atomic_file_among_others.h"
+#include "interop/atomic_file_in_turn.h"
 #include "interop/descriptor.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
@@ -21,7 +23,29 @@ namespace {
 
 constexpr std::string_view kOperation = "write_file_atomically";
 
-using Pieces = std::span<const std::span<const std::byte>>;
+// The bytes of a file, and why they are not all there.
+class Pieces {
+ public:
+  Pieces(std::size_t count, const PieceInTurn& piece)
+      : count_(count), piece_(piece) {}
+
+  std::size_t count() const { return count_; }
+  // Nothing if it fails.
+  std::optional<std::span<const std::byte>> piece(std::size_t n) {
+    auto bytes = piece_(n);
+    if (!bytes) {
+      failure_ = bytes.error();
+      return std::nullopt;
+    }
+    return *bytes;
+  }
+  const Status& failure() const { return failure_; }
+
+ private:
+  std::size_t count_;
+  const PieceInTurn& piece_;
+  Status failure_ = ok();
+};
 
 enum class Leftovers { removed, kept };
 
@@ -65,23 +89,32 @@ int open_retrying(const std::string& path, int flags, mode_t mode = 0) {
 }
 
 // 0 or an errno, as the next ones.
-int write_pieces(int descriptor, Pieces pieces) {
-  for (std::span<const std::byte> rest : pieces) {
-    while (!rest.empty()) {
-      const ssize_t written = ::write(descriptor, rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) {
-        continue;
-      }
-      if (written <= 0) {
-        return written < 0 ? errno : EIO;
-      }
-      rest = rest.subspan(static_cast<std::size_t>(written));
+int write_bytes(int descriptor, std::span<const std::byte> rest) {
+  while (!rest.empty()) {
+    const ssize_t written = ::write(descriptor, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      return written < 0 ? errno : EIO;
+    }
+    rest = rest.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+int write_pieces(int descriptor, Pieces& pieces) {
+  for (std::size_t n = 0; n < pieces.count(); ++n) {
+    const auto bytes = pieces.piece(n);
+    const int failed = bytes ? write_bytes(descriptor, *bytes) : EIO;
+    if (failed != 0) {
+      return failed;
     }
   }
   return 0;
 }
 
-int write_directly(int descriptor, Pieces pieces) {
+int write_directly(int descriptor, Pieces& pieces) {
   Descriptor file(descriptor);
   if (file.number() < 0) {
     return errno;
@@ -119,7 +152,7 @@ int open_temporary(const std::string& path, mode_t mode,
 }
 
 // 0 or an errno. `file` holds all pieces, safely, when it is 0.
-int fill(Descriptor& file, const struct stat* old, Pieces pieces) {
+int fill(Descriptor& file, const struct stat* old, Pieces& pieces) {
   if (old != nullptr) {
     if (const int failed = keep_owner(file.number(), *old); failed != 0) {
       return failed;
@@ -132,8 +165,8 @@ int fill(Descriptor& file, const struct stat* old, Pieces pieces) {
 }
 
 // `old` is the file that is replaced, null when there is none.
-int replace_file(const std::string& path, const struct stat* old, Pieces pieces,
-                 Leftovers leftovers) {
+int replace_file(const std::string& path, const struct stat* old,
+                 Pieces& pieces, Leftovers leftovers) {
   if (leftovers == Leftovers::removed) {
     remove_leftovers(folder_of(path));
   }
@@ -156,7 +189,8 @@ int replace_file(const std::string& path, const struct stat* old, Pieces pieces,
   return failed;
 }
 
-int write_target(const std::string& given, Pieces pieces, Leftovers leftovers) {
+int write_target(const std::string& given, Pieces& pieces,
+                 Leftovers leftovers) {
   const auto target = follow_links(given);
   if (!target) {
     return ELOOP;
@@ -185,11 +219,14 @@ int write_target(const std::string& given, Pieces pieces, Leftovers leftovers) {
   return replace_file(path, &status, pieces, leftovers);
 }
 
-Status write_file(const std::string& path, Pieces pieces, Leftovers leftovers) {
+Status write_file(const std::string& path, std::size_t count,
+                  const PieceInTurn& piece, Leftovers leftovers) {
   return catching_out_of_memory([&]() -> Status {
     HEADWISE_TRY(check_path(kOperation, path));
     const HeldBackSignals signals;
+    Pieces pieces(count, piece);
     const int failed = write_target(path, pieces, leftovers);
+    HEADWISE_TRY(pieces.failure());
     if (failed != 0) {
       return io_error({std::string(kOperation), path}, failed);
     }
@@ -197,11 +234,22 @@ Status write_file(const std::string& path, Pieces pieces, Leftovers leftovers) {
   });
 }
 
+Status write_file(const std::string& path,
+                  std::span<const std::span<const std::byte>> pieces,
+                  Leftovers leftovers) {
+  return write_file(
+      path, pieces.size(),
+      [&](std::size_t n) -> Result<std::span<const std::byte>> {
+        return pieces[n];
+      },
+      leftovers);
+}
+
 }  // namespace
 
 Status write_file_atomically(const std::string& path,
                              std::span<const std::byte> bytes) {
-  return write_file_atomically(path, Pieces(&bytes, 1));
+  return write_file_atomically(path, std::span(&bytes, 1));
 }
 
 Status write_file_atomically(
@@ -214,6 +262,11 @@ Status write_file_among_others(
     const std::string& path,
     std::span<const std::span<const std::byte>> pieces) {
   return write_file(path, pieces, Leftovers::kept);
+}
+
+Status write_file_in_turn(const std::string& path, std::size_t count,
+                          const PieceInTurn& piece) {
+  return write_file(path, count, piece, Leftovers::removed);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

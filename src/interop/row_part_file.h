@@ -46,6 +46,8 @@ class RowPartFile {
   std::span<const std::byte> rows() const {
     return file_.bytes().subspan(header_.size);
   }
+  // Of the rows, as the first line says.
+  const std::string& sha256() const { return header_.sha256; }
   // Reads all rows.
   bool is_undamaged() const;
 

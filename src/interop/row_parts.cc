@@ -10,15 +10,16 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/base/any_view.h"
-#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/journal.h"
 #include "headwise/interop/sha256.h"
 #include "interop/atomic_file_among_others.h"
+#include "interop/atomic_file_in_turn.h"
 #include "interop/folder.h"
 #include "interop/leftovers.h"
 #include "interop/npy_header.h"
 #include "interop/row_part_file.h"
+#include "interop/row_sources.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -84,60 +85,32 @@ template <class Visit>
 Status visit_parts(const std::string& folder, const std::string& work,
                    const Extents<2>& extents, const Visit& visit) {
   for (const std::string& path : files_in(folder, is_part_name)) {
-    auto part = RowPartFile::open(path, work, extents);
+    const auto part = RowPartFile::open(path, work, extents);
     HEADWISE_TRY(part);
     if (*part) {
-      visit(path, **std::move(part));
+      visit(path, **part);
     }
   }
   return ok();
 }
 
-// Where the rows of a range are.
-struct Source {
-  RowInterval range;
-  std::span<const std::byte> bytes;
-};
-
-void add_sources(const RowPiece& piece, std::span<const std::byte>& bytes,
-                 std::size_t row_bytes, std::vector<Source>& sources) {
-  for (const RowInterval& range : piece.ranges) {
-    const std::size_t size = range.count * row_bytes;
-    sources.push_back({range, bytes.first(size)});
-    bytes = bytes.subspan(size);
-  }
-}
-
-// The first row that is missing, or that comes twice; `rows` if none is.
-std::size_t first_fault(const std::vector<Source>& in_order, std::size_t rows) {
-  std::size_t next = 0;
-  for (const Source& source : in_order) {
-    if (source.range.first != next) {
-      return std::min(next, source.range.first);
-    }
-    next = source.range.end();
-  }
-  return std::min(next, rows);
-}
-
 Status write_rows(const std::string& path, const Extents<2>& extents,
-                  std::vector<Source>& sources) {
-  std::ranges::sort(sources, {},
-                    [](const Source& source) { return source.range.first; });
-  if (const std::size_t row = first_fault(sources, extents[0]);
-      row != extents[0]) {
+                  RowSources& sources) {
+  if (const std::size_t row = sources.sort(); row != extents[0]) {
     return FileSubject{std::string(kOperation), path}.bad_data(
         "lacks row " + std::to_string(row));
   }
   const auto header = format_npy_header(
       AnyView(nullptr, DType::float32, extents), {"write_npy", path});
   HEADWISE_TRY(header);
-  std::vector<std::span<const std::byte>> bytes = {
-      std::as_bytes(std::span(*header))};
-  for (const Source& source : sources) {
-    bytes.push_back(source.bytes);
-  }
-  return write_file_atomically(path, bytes);
+  return write_file_in_turn(
+      path, 1 + sources.count(),
+      [&](std::size_t n) -> Result<std::span<const std::byte>> {
+        if (n == 0) {
+          return std::as_bytes(std::span(*header));
+        }
+        return sources.bytes(n - 1);
+      });
 }
 
 std::span<const std::byte> bytes_of(const Tensor<float, 2>& rows) {
@@ -222,31 +195,21 @@ Result<std::vector<RowPiece>> RowParts::join() {
 }
 
 Result<std::vector<RowPiece>> RowParts::write_output() const {
-  std::vector<RowPartFile> parts;
-  SeenRows seen(extents_[0]);
-  HEADWISE_TRY(visit_parts(folder_, work_, extents_,
-                           [&](const std::string&, RowPartFile part) {
-                             if (seen.add(part.pieces())) {
-                               parts.push_back(std::move(part));
-                             }
-                           }));
-  const std::size_t row_bytes = extents_[1] * sizeof(float);
   std::vector<RowPiece> pieces;
-  std::vector<Source> sources;
-  const auto take = [&](const RowPiece& piece,
-                        std::span<const std::byte>& bytes) {
-    add_sources(piece, bytes, row_bytes, sources);
-    pieces.push_back(piece);
-  };
-  for (const RowPartFile& part : parts) {
-    std::span<const std::byte> bytes = part.rows();
-    for (const RowPiece& piece : part.pieces()) {
-      take(piece, bytes);
-    }
-  }
+  SeenRows seen(extents_[0]);
+  RowSources sources(work_, extents_);
+  HEADWISE_TRY(
+      visit_parts(folder_, work_, extents_,
+                  [&](const std::string& path, const RowPartFile& part) {
+                    if (seen.add(part.pieces())) {
+                      sources.add_part(path, part);
+                      pieces.insert(pieces.end(), part.pieces().begin(),
+                                    part.pieces().end());
+                    }
+                  }));
   for (const Held& held : held_) {
-    std::span<const std::byte> bytes = bytes_of(held.rows);
-    take(held.piece, bytes);
+    sources.add_held(held.piece, bytes_of(held.rows));
+    pieces.push_back(held.piece);
   }
   HEADWISE_TRY(write_rows(output_, extents_, sources));
   return pieces;

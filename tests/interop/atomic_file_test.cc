@@ -13,6 +13,7 @@
 #include <csignal>
 #include <thread>
 
+#include "interop/atomic_file_in_turn.h"
 #include "interop/files.h"
 #include "support/errors.h"
 
@@ -215,6 +216,25 @@ TEST(AtomicFileTest, LimitOnFileSizesIsAnErrorAndTheOldFileStaysWhole) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(file_bytes(folder / "file"), bytes_of("old"));
   EXPECT_EQ(folder.count(), 1u);
+}
+
+TEST(AtomicFileTest, APieceThatFailsIsTheErrorAndTheOldFileStays) {
+  const TempFolder folder;
+  put_file(folder / "file", bytes_of("old"));
+  const Bytes text = bytes_of("new");
+  const auto piece = [&](std::size_t n) -> Result<std::span<const std::byte>> {
+    if (n == 2) {
+      return Error{ErrorCode::bad_data};
+    }
+    return std::span<const std::byte>(text);
+  };
+  const Status written = write_file_in_turn(folder / "file", 3, piece);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), ErrorCode::bad_data);
+  EXPECT_EQ(file_bytes(folder / "file"), bytes_of("old"));
+  EXPECT_EQ(folder.count(), 1u);
+  ASSERT_TRUE(write_file_in_turn(folder / "file", 2, piece));
+  EXPECT_EQ(file_bytes(folder / "file"), bytes_of("newnew"));
 }
 
 TEST(AtomicFileTest, PipeIsWrittenToDirectly) {

@@ -39,6 +39,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"adding up heads", "헤드 더하기"},
     {"adding up the gradient of the bias", "바이어스 그래디언트 합산"},
     {"at {}", "위치: {*0}"},
+    {"changed while it was read", "읽는 도중에 {s:이/가} 바뀌었습니다"},
     {"cuts at multiples of {}", "{0}의 배수에서 나뉘어야 합니다."},
     {"each key head and its query heads on one rank",
      "키 헤드와 이를 읽는 쿼리 헤드는 한 랭크에 있어야 합니다."},
