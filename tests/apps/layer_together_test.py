@@ -115,6 +115,24 @@ class LayerTogetherTest(LayerTogetherCase):
             peaks.append(int(done.stdout))
         self.assertLess(peaks[1] - peaks[0], 2 * HEADS * length ** 2 / 1024 / 2)
 
+    def test_a_process_reads_its_own_rows(self):
+        """By context, rank 1 never holds the whole inputs."""
+        length, embed = 24_000, 256
+        for name in "qkv":
+            self.put_random(f"layer/w_{name}.weight.npy", D, embed)
+        self.put_random("layer/w_o.weight.npy", embed, D)
+        peaks = []
+        for tokens in (1, length):
+            self.put("x.npy", tokens, embed, values=[0] * (tokens * embed))
+            call = ("run", "--query", "x.npy", "--key", "x.npy", "--value", "x.npy",
+                    "--params", "layer", "--num-heads", "1", "--threads", "1",
+                    "--window", "10,0", "--parallel", "context", "--out", "o.npy")
+            done = self.mpirun_words("-n", "1", cli_case.HEADWISE, *call, ":", "-n", "1",
+                                     sys.executable, "-c", PEAK, cli_case.HEADWISE, *call)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            peaks.append(int(done.stdout))
+        self.assertLess(peaks[1] - peaks[0], 4 * length * embed * 4 / 1024)
+
     def test_weights_scores_and_their_gradients(self):
         for form, shape in (("after-dropout", (2, HEADS, 9, 10)), ("mean", (2, 9, 10))):
             call = self.layer("--causal", "--zero-attn", "--dropout", "0.1",

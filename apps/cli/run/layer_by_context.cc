@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "headwise/distribute/context_layer.h"
+#include "operands.h"
 #include "operation/number_type.h"
+#include "own_rows.h"
 #include "rank_results.h"
 #include "rank_rows.h"
 #include "run_gradients.h"
@@ -13,13 +15,6 @@
 
 namespace headwise::cli {
 namespace {
-
-// (B, L, E) as (B, L, 1, E).
-template <class T>
-TensorView<T, 4> as_one_head(const TensorView<T, 3>& tokens) {
-  const auto [B, L, E] = tokens.extents();
-  return {tokens.data(), {B, L, 1, E}};
-}
 
 // One call: what this rank has of the tokens.
 class LayerTokens {
@@ -40,14 +35,16 @@ class LayerTokens {
               .for_backward = of.training(),
               .keys = division.keys} {}
 
-  Result<RunResult> run(Operands<float, 3> in) const {
-    auto d_output = read_d_output();
+  Result<RunResult> run(const InputFiles& files) const {
+    const auto d_output =
+        work_visibly(&group_, [&] { return read_d_output(); });
     HEADWISE_TRY(agreed(group_, d_output));
-    const auto own = operands_of(own_rows(Side::queries, in.query),
-                                 own_rows(Side::keys, in.key),
-                                 own_rows(Side::keys, in.value));
-    HEADWISE_TRY(own);
-    in = {};
+    const auto own = work_visibly(&group_, [&] {
+      return operands_of(own_rows(Side::queries, files.query),
+                         own_rows(Side::keys, files.key),
+                         own_rows(Side::keys, files.value));
+    });
+    HEADWISE_TRY(agreed(group_, own));
     const ContextLayerInputs inputs = {own->query, own->key, own->value};
     auto run = context_layer(group_, layer_, call_, inputs);
     HEADWISE_TRY(of_all_ranks(run));
@@ -55,7 +52,7 @@ class LayerTokens {
     round_to(of_.flags.dtype, run->result.output.elements());
     RunResult result;
     if (of_.training()) {
-      auto gradients = differentiate(inputs, *run, *std::move(d_output));
+      auto gradients = differentiate(inputs, *run, *d_output);
       HEADWISE_TRY(gradients);
       result.gradients = *std::move(gradients);
     }
@@ -69,18 +66,16 @@ class LayerTokens {
   }
 
  private:
-  // --d-output, whole; empty without it.
+  // The rank's rows of --d-output; empty without it.
   Result<Tensor<float, 3>> read_d_output() const {
     if (!of_.training()) {
       return Tensor<float, 3>();
     }
-    return work_visibly(&group_, [&]() -> Result<Tensor<float, 3>> {
-      const auto files = read_upstream(
-          of_.flags, of_.batched,
-          {shape_.batches(), shape_.query_rows(), output_size()}, {});
-      HEADWISE_TRY(files);
-      return to_float<3>(files->d_output, "run", "--d-output");
-    });
+    const auto file =
+        open_d_output(of_.flags, of_.batched,
+                      {shape_.batches(), shape_.query_rows(), output_size()});
+    HEADWISE_TRY(file);
+    return own_rows(Side::queries, *file);
   }
   std::size_t output_size() const {
     return layer_.config().out_proj ? layer_.config().embed_dim
@@ -88,13 +83,13 @@ class LayerTokens {
   }
 
   // In the type of --dtype: (1, rows, E).
-  Result<Tensor<float, 3>> own_rows(Side side,
-                                    const Tensor<float, 3>& whole) const {
-    auto own = rows_.own<float>(side, as_one_head(whole.view()));
+  Result<Tensor<float, 3>> own_rows(Side side, const TensorFile& file) const {
+    const auto rows = read_own_tokens(rows_, side, file);
+    HEADWISE_TRY(rows);
+    auto own = to_float<3>(*rows, "run", file.option());
     HEADWISE_TRY(own);
     round_to(of_.flags.dtype, own->elements());
-    const Extents<3> extents = {1, own->extent(1), own->extent(3)};
-    return (*std::move(own)).with_extents(extents);
+    return own;
   }
 
   // The rows of all ranks in the type of --dtype: (B, L, E), on rank 0.
@@ -123,12 +118,9 @@ class LayerTokens {
   // The whole gradients by name, on rank 0.
   Result<std::vector<NamedGradient>> differentiate(
       const ContextLayerInputs& inputs, const ContextLayerRun& run,
-      Tensor<float, 3> whole_d_output) const {
-    const auto d_output = own_rows(Side::queries, whole_d_output);
-    HEADWISE_TRY(d_output);
-    whole_d_output = {};
+      const Tensor<float, 3>& d_output) const {
     auto gradients = context_layer_backward(group_, layer_, call_, inputs, run,
-                                            d_output->view());
+                                            d_output.view());
     HEADWISE_TRY(of_all_ranks(gradients));
     auto whole =
         operands_of(whole_of(Side::queries, std::move(gradients->query)),
@@ -157,10 +149,10 @@ class LayerTokens {
 
 Result<RunResult> run_layer_by_context(Communicator& group,
                                        const MultiHeadAttention& layer,
-                                       Operands<float, 3> in,
+                                       const InputFiles& files,
                                        const LayerTogether& of,
                                        const Division& division) {
-  return LayerTokens(group, layer, of, division).run(std::move(in));
+  return LayerTokens(group, layer, of, division).run(files);
 }
 
 }  // namespace headwise::cli

@@ -138,20 +138,30 @@ Result<RunResult> run_alone(const MultiHeadAttention& layer,
   return with_keep_mask(nullptr, of.flags, std::move(result), of.spec());
 }
 
+Result<RunResult> through_cache_together(Communicator& group,
+                                         const MultiHeadAttention& layer,
+                                         const InputArrays& arrays,
+                                         const ReadyLayer& of) {
+  const auto in =
+      work_visibly(&group, [&] { return read_operands<3>(arrays); });
+  HEADWISE_TRY(agreed(group, in));
+  return layer_through_cache_together(group, of.flags, layer, *in, of.inputs,
+                                      of.options, of.tensors);
+}
+
 // The result is that of rank 0.
 Result<RunResult> run_by_ranks(Communicator& group, MultiHeadAttention layer,
-                               Operands<float, 3> in, const ReadyLayer& of) {
+                               const InputArrays& arrays,
+                               const ReadyLayer& of) {
   const auto spec = of.spec();
   HEADWISE_TRY(agreed(group, spec));
-  auto result =
-      of.flags.cache.given()
-          ? layer_through_cache_together(group, of.flags, layer, in, of.inputs,
-                                         of.options, of.tensors)
-          : run_layer_together(
-                group, std::move(layer), std::move(in),
-                {of.flags, of.batched, of.options, of.layer_options, *spec,
-                 of.inputs.key_band(),
-                 keys_in_parts(of.tensors, of.options, of.of_heads)});
+  auto result = of.flags.cache.given()
+                    ? through_cache_together(group, layer, arrays, of)
+                    : run_layer_together(
+                          group, std::move(layer), arrays,
+                          {of.flags, of.batched, of.options, of.layer_options,
+                           *spec, of.inputs.key_band(),
+                           keys_in_parts(of.tensors, of.options, of.of_heads)});
   return with_keep_mask(&group, of.flags, std::move(result), spec);
 }
 
@@ -167,11 +177,6 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
     HEADWISE_TRY(agreed(*group, layer));
   }
   HEADWISE_TRY(layer);
-  auto in = work_visibly(group, [&] { return read_operands<3>(arrays); });
-  if (group != nullptr) {
-    HEADWISE_TRY(agreed(*group, in));
-  }
-  HEADWISE_TRY(in);
   const LayerOptions layer_options = {.positions = rotary.positions()};
   const MultiHeadAttentionConfig& config = layer->config();
   auto kv_groups = HeadGroups::create(config.kv_group_sizes);
@@ -192,9 +197,12 @@ Result<RunResult> run_layer(const RunFlags& flags, const InputArrays& arrays,
       layer_options,
       tensors,
       {.kv_groups = tensors.kv_groups, .added_keys = added_keys_of(*layer)}};
-  return group != nullptr
-             ? run_by_ranks(*group, *std::move(layer), *std::move(in), of)
-             : run_alone(*layer, *std::move(in), of);
+  if (group != nullptr) {
+    return run_by_ranks(*group, *std::move(layer), arrays, of);
+  }
+  auto in = read_operands<3>(arrays);
+  HEADWISE_TRY(in);
+  return run_alone(*layer, *std::move(in), of);
 }
 
 }  // namespace headwise::cli

@@ -45,6 +45,31 @@ Status read_rows_of_heads(const TensorFile& file, const OwnRows& own,
   return ok();
 }
 
+// Of each sequence in a file.
+struct Sizes {
+  std::size_t H, L, D;
+};
+
+// (1, rows, H, D).
+Result<Array> read_pieces(const RankRows& rows, Side side,
+                          const TensorFile& file, const Sizes& sizes,
+                          bool heads_first) {
+  const auto [H, L, D] = sizes;
+  const std::size_t count = rows.own_count(side);
+  Array own{file.dtype(), {1, count, H, D}, {}};
+  const std::size_t item = size_of(own.dtype);
+  own.data.resize(count * H * D * item);
+  const OwnRows to = {own.data, H, L, D, item};
+  HEADWISE_TRY(
+      rows.for_each_own_piece(side, [&](std::size_t batch, std::size_t first,
+                                        std::size_t tokens, std::size_t n) {
+        return heads_first
+                   ? read_rows_of_heads(file, to, batch, first, tokens, n)
+                   : read_rows(file, to, batch, first, tokens, n);
+      }));
+  return own;
+}
+
 }  // namespace
 
 Result<Array> read_own_rows(const RankRows& rows, Side side,
@@ -53,18 +78,17 @@ Result<Array> read_own_rows(const RankRows& rows, Side side,
   const std::size_t last = shape.size() - 1;
   const std::size_t H = shape[heads_first ? last - 2 : last - 1];
   const std::size_t L = shape[heads_first ? last - 1 : last - 2];
-  const std::size_t count = rows.own_count(side);
-  Array own{file.dtype(), {1, count, H, shape[last]}, {}};
-  const std::size_t item = size_of(own.dtype);
-  own.data.resize(count * H * shape[last] * item);
-  const OwnRows to = {own.data, H, L, shape[last], item};
-  HEADWISE_TRY(
-      rows.for_each_own_piece(side, [&](std::size_t batch, std::size_t first,
-                                        std::size_t tokens, std::size_t n) {
-        return heads_first
-                   ? read_rows_of_heads(file, to, batch, first, tokens, n)
-                   : read_rows(file, to, batch, first, tokens, n);
-      }));
+  return read_pieces(rows, side, file, {H, L, shape[last]}, heads_first);
+}
+
+Result<Array> read_own_tokens(const RankRows& rows, Side side,
+                              const TensorFile& file) {
+  const std::vector<std::size_t> shape = file.shape();
+  const std::size_t last = shape.size() - 1;
+  auto own =
+      read_pieces(rows, side, file, {1, shape[last - 1], shape[last]}, false);
+  HEADWISE_TRY(own);
+  own->shape = {1, own->shape[1], shape[last]};
   return own;
 }
 

@@ -4,7 +4,10 @@
 
 #include "layer_by_context.h"
 #include "layer_by_heads.h"
+#include "operands.h"
 #include "parallel_plan.h"
+#include "shell/rank_job.h"
+#include "shell/visible_work.h"
 
 namespace headwise::cli {
 namespace {
@@ -20,20 +23,29 @@ bool needs_all_heads(const MultiHeadAttentionConfig& config,
          (config.qk_norm && config.qk_norm->over == NormOver::projection);
 }
 
+Result<Operands<float, 3>> read_whole(const InputArrays& headers) {
+  const auto arrays = with_elements(headers);
+  HEADWISE_TRY(arrays);
+  return read_operands<3>(*arrays);
+}
+
 }  // namespace
 
 Result<RunResult> run_layer_together(Communicator& group,
                                      MultiHeadAttention layer,
-                                     Operands<float, 3> in,
+                                     const InputArrays& arrays,
                                      const LayerTogether& of) {
   const auto division = divide(group, of.flags,
                                {of.spec, of.band, of.keys_in_parts,
                                 needs_all_heads(layer.config(), of)});
   HEADWISE_TRY(division);
-  return division->by_heads()
-             ? run_layer_by_heads(group, std::move(layer), std::move(in), of,
-                                  *division)
-             : run_layer_by_context(group, layer, std::move(in), of, *division);
+  if (!division->by_heads()) {
+    return run_layer_by_context(group, layer, *arrays.files, of, *division);
+  }
+  auto in = work_visibly(&group, [&] { return read_whole(arrays); });
+  HEADWISE_TRY(agreed(group, in));
+  return run_layer_by_heads(group, std::move(layer), *std::move(in), of,
+                            *division);
 }
 
 }  // namespace headwise::cli

@@ -7,9 +7,9 @@
 #include "headwise/distribute/communicator.h"
 #include "headwise/distribute/key_band.h"
 #include "headwise/module/multi_head_attention.h"
-#include "operands.h"
 #include "run_call.h"
 #include "run_flags.h"
+#include "run_inputs.h"
 
 namespace headwise::cli {
 
@@ -25,12 +25,12 @@ struct LayerTogether {
   bool training() const { return !flags.d_output.empty(); }
 };
 
-// All ranks call it with the same layer and inputs. Rank 0 gets the results,
+// All ranks call it with the same layer and files. Rank 0 gets the results,
 // the others empty ones or parts. Errors: those of LayerShard and of
 // context_layer(); those of --d-output.
 Result<RunResult> run_layer_together(Communicator& group,
                                      MultiHeadAttention layer,
-                                     Operands<float, 3> in,
+                                     const InputArrays& arrays,
                                      const LayerTogether& of);
 
 }  // namespace headwise::cli

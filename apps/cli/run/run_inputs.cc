@@ -65,12 +65,12 @@ bool shares_rows(const RunFlags& flags) {
   return flags.ragged() && flags.operation.query_offsets.empty();
 }
 
-// Whether each rank needs only its own rows. A layer, a cache and a rotation
-// start from whole tensors.
+// Whether each rank may need only its own rows. A cache and a rotation start
+// from whole tensors, except that a layer rotates its own.
 bool ranks_read_rows(const RunFlags& flags) {
-  return flags.parallel.given() && !flags.is_layer() && !flags.cache.given() &&
+  return flags.parallel.given() && !flags.cache.given() &&
          flags.past_key.empty() && flags.present_dir.empty() &&
-         flags.rotary.asked_for().empty();
+         (flags.is_layer() || flags.rotary.asked_for().empty());
 }
 
 Result<InputArrays> read_whole(const RunFlags& flags) {
@@ -97,6 +97,15 @@ Result<InputArrays> open_inputs(const RunFlags& flags) {
   arrays.files =
       InputFiles{*std::move(query), *std::move(key), *std::move(value)};
   return arrays;
+}
+
+Status read_elements(const TensorFile& file, Array& array) {
+  std::size_t elements = 1;
+  for (const std::size_t extent : array.shape) {
+    elements *= extent;
+  }
+  array.data.resize(elements * size_of(array.dtype));
+  return file.read(0, array.data);
 }
 
 }  // namespace
@@ -127,6 +136,14 @@ Result<InputArrays> read_inputs(const RunFlags& flags) {
   }
   arrays->batched = batched;
   return arrays;
+}
+
+Result<InputArrays> with_elements(const InputArrays& headers) {
+  InputArrays whole{headers.query, headers.key, headers.value, headers.batched};
+  HEADWISE_TRY(read_elements(headers.files->query, whole.query));
+  HEADWISE_TRY(read_elements(headers.files->key, whole.key));
+  HEADWISE_TRY(read_elements(headers.files->value, whole.value));
+  return whole;
 }
 
 Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {

@@ -24,12 +24,15 @@ struct InputArrays {
   Array key;
   Array value;
   bool batched = true;  // whether the files have an axis B
-  // Given if each rank reads its own rows: the arrays then have no elements.
+  // Given if each rank may read its own rows: the arrays then have no elements.
   std::optional<InputFiles> files{};
 };
 
 // Errors: those of the files, shape_mismatch for ranks.
 Result<InputArrays> read_inputs(const RunFlags& flags);
+
+// Reads all rows of the files. Errors: those of the files.
+Result<InputArrays> with_elements(const InputArrays& headers);
 
 // Errors: shape_mismatch.
 Status check_inputs(const RunFlags& flags, const InputArrays& arrays);
