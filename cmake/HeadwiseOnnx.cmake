@@ -47,6 +47,8 @@ target_sources(headwise_onnx
     src/onnx/contrib_operators.cc
     src/onnx/elementwise.cc
     src/onnx/external_data.cc
+    src/onnx/find_fusions.cc
+    src/onnx/fusion_tensors.cc
     src/onnx/group_query_attention.cc
     src/onnx/known_shapes.cc
     src/onnx/logic.cc

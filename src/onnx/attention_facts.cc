@@ -150,21 +150,110 @@ AddFacts facts_of(const OnnxNode& node) {
                                             : add_contrib_attention;
 }
 
+// The constant factors between a value and what it is made of; no value for
+// one that is not constant.
+std::optional<double> factor_before(const OnnxGraph& graph,
+                                    const KnownShapes& shapes,
+                                    std::string_view value) {
+  double factor = 1;
+  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+    const OnnxNode& node = graph.nodes[n];
+    if (node.outputs.empty() || node.outputs[0] != value) {
+      continue;
+    }
+    if (node.op == "Transpose") {
+      value = node.inputs[0];
+    } else if (node.op == "Mul" || node.op == "Div") {
+      const auto known = shapes.number(node.inputs[1]);
+      const KnownShape* shape = shapes.of(node.inputs[1]);
+      if (!known) {
+        return shape != nullptr && !shape->empty() ? std::optional(factor)
+                                                   : std::nullopt;
+      }
+      factor = node.op == "Mul" ? factor * *known : factor / *known;
+      value = node.inputs[0];
+    } else {
+      break;
+    }
+  }
+  return factor;
+}
+
+std::optional<double> scale_of(const OnnxGraph& graph,
+                               const KnownShapes& shapes,
+                               const OnnxFusion& fusion) {
+  const auto query = factor_before(graph, shapes, fusion.query);
+  const auto key = factor_before(graph, shapes, fusion.transposed_key);
+  if (!query || !key) {
+    return std::nullopt;
+  }
+  double scale = *query * *key;
+  for (const FusionStep& step : fusion.steps) {
+    const bool divides = step.kind == FusionStep::Kind::divide;
+    if (divides || step.kind == FusionStep::Kind::multiply) {
+      const auto factor = shapes.number(step.operand);
+      if (!factor) {
+        return std::nullopt;
+      }
+      scale = divides ? scale / *factor : scale * *factor;
+    }
+  }
+  return scale;
+}
+
+OnnxAttentionNode facts_of_fusion(const OnnxGraph& graph,
+                                  const KnownShapes& shapes,
+                                  const OnnxFusion& fusion) {
+  OnnxAttentionNode facts{.pattern = "MatMul-Softmax-MatMul"};
+  facts.query_heads = shapes.extent(fusion.query, -3);
+  facts.key_heads = shapes.extent(fusion.value, -3);
+  facts.head_size = shapes.extent(fusion.query, -1);
+  facts.value_size = shapes.extent(fusion.value, -1);
+  facts.scale = scale_of(graph, shapes, fusion);
+  facts.mask = std::ranges::any_of(fusion.steps, [](const FusionStep& step) {
+    return step.kind != FusionStep::Kind::multiply &&
+           step.kind != FusionStep::Kind::divide;
+  });
+  return facts;
+}
+
+const OnnxFusion* fusion_ending_in(const OnnxGraph& graph, std::size_t n) {
+  const auto found = std::ranges::find_if(
+      graph.fusions,
+      [n](const OnnxFusion& fusion) { return fusion.nodes.back() == n; });
+  return found == graph.fusions.end() ? nullptr : &*found;
+}
+
 }  // namespace
+
+std::vector<std::size_t> attention_numbers(const OnnxGraph& graph) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (is_attention(graph.nodes[n])) {
+      numbers.push_back(n);
+    }
+  }
+  for (const OnnxFusion& fusion : graph.fusions) {
+    numbers.push_back(fusion.nodes.back());
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
 
 std::vector<OnnxAttentionNode> find_attention_nodes(const OnnxGraph& graph) {
   const KnownShapes shapes(graph);
   std::vector<OnnxAttentionNode> found;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const OnnxNode& node = graph.nodes[i];
-    if (!is_attention(node)) {
-      continue;
+  for (const std::size_t n : attention_numbers(graph)) {
+    const OnnxNode& node = graph.nodes[n];
+    OnnxAttentionNode facts;
+    if (const OnnxFusion* fusion = fusion_ending_in(graph, n)) {
+      facts = facts_of_fusion(graph, shapes, *fusion);
+    } else {
+      facts.pattern =
+          node.domain == kContribDomain ? node.domain + " " + node.op : node.op;
+      facts_of(node)(node, shapes, facts);
     }
-    OnnxAttentionNode facts{
-        .name = node.name.empty() ? "#" + std::to_string(i) : node.name,
-        .pattern = node.domain == kContribDomain ? node.domain + " " + node.op
-                                                 : node.op};
-    facts_of(node)(node, shapes, facts);
+    facts.name = node.name.empty() ? "#" + std::to_string(n) : node.name;
     found.push_back(std::move(facts));
   }
   return found;

@@ -1,6 +1,7 @@
 // What the file of a model says about its attention (attention_nodes.h).
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "headwise/onnx/attention_nodes.h"
@@ -8,7 +9,11 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// In the order of the graph.
+// The numbers of the nodes that compute attention, or are the last of those
+// that do so together, in the order of the graph.
+std::vector<std::size_t> attention_numbers(const OnnxGraph& graph);
+
+// What is known of them.
 std::vector<OnnxAttentionNode> find_attention_nodes(const OnnxGraph& graph);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -11,6 +11,7 @@
 #include "headwise/interop/array.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/onnx/model.h"
+#include "onnx/fusion.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -45,6 +46,7 @@ struct OnnxGraph {
   std::vector<OnnxPort> inputs{};  // those without an initializer
   std::vector<OnnxPort> outputs{};
   std::map<std::string, Array> initializers{};
+  std::vector<OnnxFusion> fusions{};  // find_fusions()
 
   // What errors about a node are about.
   FileSubject subject(std::string_view operation, const OnnxNode& node) const {

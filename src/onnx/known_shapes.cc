@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "onnx/numbers.h"
@@ -26,15 +27,23 @@ const T* attribute(const OnnxNode& node, std::string_view name) {
 
 // Operators whose result has the shape of their first input.
 bool keeps_shape(std::string_view op) {
-  constexpr std::array kNames = {
-      std::string_view("Cast"),    std::string_view("Erf"),
-      std::string_view("Gelu"),    std::string_view("Identity"),
-      std::string_view("Neg"),     std::string_view("RMSNormalization"),
-      std::string_view("Softmax"), std::string_view("LayerNormalization"),
-      std::string_view("Sqrt"),    std::string_view("Tanh"),
-      std::string_view("Add"),     std::string_view("Sub"),
-      std::string_view("Mul"),     std::string_view("Div"),
-      std::string_view("Pow"),     std::string_view("RotaryEmbedding")};
+  constexpr std::array kNames = {std::string_view("Cast"),
+                                 std::string_view("Erf"),
+                                 std::string_view("Gelu"),
+                                 std::string_view("Identity"),
+                                 std::string_view("Neg"),
+                                 std::string_view("RMSNormalization"),
+                                 std::string_view("Softmax"),
+                                 std::string_view("LayerNormalization"),
+                                 std::string_view("Sqrt"),
+                                 std::string_view("Tanh"),
+                                 std::string_view("Reciprocal"),
+                                 std::string_view("Add"),
+                                 std::string_view("Sub"),
+                                 std::string_view("Mul"),
+                                 std::string_view("Div"),
+                                 std::string_view("Pow"),
+                                 std::string_view("RotaryEmbedding")};
   return std::ranges::find(kNames, op) != kNames.end();
 }
 
@@ -122,6 +131,9 @@ void KnownShapes::add(const OnnxNode& node) {
   if (auto shape = shape_of_result(node)) {
     shapes_[made] = *std::move(shape);
   }
+  if (const auto number = number_of_result(node)) {
+    constants_[made] = *number;
+  }
   auto held = numbers_of_result(node);
   if (held && held->size() <= kMostNumbers) {
     numbers_[made] = *std::move(held);
@@ -163,8 +175,11 @@ std::optional<KnownShape> KnownShapes::shape_of_result(
     return *first;
   }
   const KnownShape* second = shape(node, 1);
-  return second == nullptr ? std::nullopt
-                           : std::optional(broadcast(*first, *second));
+  if (second == nullptr) {
+    // A number that the graph computes has no more axes.
+    return number(node.inputs[1]) ? std::optional(*first) : std::nullopt;
+  }
+  return broadcast(*first, *second);
 }
 
 std::optional<KnownShape> KnownShapes::reshaped(const OnnxNode& node) const {
@@ -255,6 +270,9 @@ std::optional<KnownShapes::KnownNumbers> KnownShapes::numbers_of_result(
     return KnownNumbers{known ? (*from)[static_cast<std::size_t>(index)]
                               : std::nullopt};
   }
+  if (node.op == "Slice") {
+    return sliced(node);
+  }
   if (node.op == "Unsqueeze" || node.op == "Squeeze" || node.op == "Cast") {
     const KnownNumbers* from = numbers(node, 0);
     return from == nullptr ? std::nullopt : std::optional(*from);
@@ -271,6 +289,51 @@ std::optional<KnownShapes::KnownNumbers> KnownShapes::numbers_of_result(
     made.insert(made.end(), part->begin(), part->end());
   }
   return made;
+}
+
+// Part of a list, in steps of 1.
+std::optional<KnownShapes::KnownNumbers> KnownShapes::sliced(
+    const OnnxNode& node) const {
+  const KnownNumbers* from = numbers(node, 0);
+  const KnownNumbers* starts = numbers(node, 1);
+  const KnownNumbers* ends = numbers(node, 2);
+  if (from == nullptr || starts == nullptr || ends == nullptr ||
+      starts->size() != 1 || ends->size() != 1 || !starts->front() ||
+      !ends->front() || node.inputs.size() > 4) {
+    return std::nullopt;
+  }
+  const auto count = static_cast<std::int64_t>(from->size());
+  const auto place = [count](std::int64_t at) {
+    return at < 0 ? std::max<std::int64_t>(at, -count) + count
+                  : std::min(at, count);
+  };
+  const std::int64_t first = place(*starts->front());
+  const std::int64_t last = std::max(first, place(*ends->front()));
+  return KnownNumbers(from->begin() + first, from->begin() + last);
+}
+
+// Exporters compute the scale of attention from the shape of the queries.
+std::optional<double> KnownShapes::number_of_result(
+    const OnnxNode& node) const {
+  if (node.op == "Cast") {
+    const KnownNumbers* from = numbers(node, 0);
+    if (from != nullptr && from->size() == 1 && from->front()) {
+      return static_cast<double>(*from->front());
+    }
+  }
+  const bool unary =
+      node.op == "Cast" || node.op == "Sqrt" || node.op == "Reciprocal";
+  const bool binary = node.op == "Mul" || node.op == "Div";
+  const auto a = unary || binary ? number(node.inputs[0]) : std::nullopt;
+  const auto b = binary ? number(node.inputs[1]) : std::optional(0.0);
+  if (!a || !b) {
+    return std::nullopt;
+  }
+  return node.op == "Sqrt"         ? std::sqrt(*a)
+         : node.op == "Reciprocal" ? 1 / *a
+         : node.op == "Mul"        ? *a * *b
+         : node.op == "Div"        ? *a / *b
+                                   : *a;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

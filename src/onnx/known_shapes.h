@@ -38,6 +38,8 @@ class KnownShapes {
   std::optional<KnownShape> transposed(const OnnxNode& node) const;
   std::optional<KnownShape> multiplied(const OnnxNode& node) const;
   std::optional<KnownNumbers> numbers_of_result(const OnnxNode& node) const;
+  std::optional<KnownNumbers> sliced(const OnnxNode& node) const;
+  std::optional<double> number_of_result(const OnnxNode& node) const;
   const KnownNumbers* numbers(const OnnxNode& node, std::size_t input) const;
   const KnownShape* shape(const OnnxNode& node, std::size_t input) const;
   void take_array(std::string_view name, const Array& array);

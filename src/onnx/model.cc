@@ -8,7 +8,9 @@
 
 #include "base/check.h"
 #include "headwise/base/checked_product.h"
+#include "onnx/attend.h"
 #include "onnx/attention_facts.h"
+#include "onnx/fusion_tensors.h"
 #include "onnx/graph.h"
 #include "onnx/messages.h"
 #include "onnx/node_call.h"
@@ -87,7 +89,15 @@ class Run {
   // `memory_limit`: bytes of all values together that nodes make.
   Run(const OnnxGraph& graph, const Executor* executor,
       std::size_t memory_limit)
-      : graph_(graph), executor_(executor), memory_limit_(memory_limit) {
+      : graph_(graph),
+        executor_(executor),
+        memory_limit_(memory_limit),
+        fusion_of_(graph.nodes.size()) {
+    for (const OnnxFusion& fusion : graph.fusions) {
+      for (const std::size_t n : fusion.nodes) {
+        fusion_of_[n] = &fusion;
+      }
+    }
     for (const OnnxNode& node : graph.nodes) {
       for (const std::string& input : node.inputs) {
         ++uses_[input];
@@ -116,8 +126,8 @@ class Run {
   }
 
   Status run_nodes() {
-    for (const OnnxNode& node : graph_.nodes) {
-      HEADWISE_TRY(run_node(node));
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+      HEADWISE_TRY(run_number(n));
     }
     return ok();
   }
@@ -125,15 +135,12 @@ class Run {
   // Runs the nodes up to the last of `wanted`, which are of attention and in
   // the order of the graph.
   Result<std::vector<OnnxAttention>> see_nodes(
-      std::span<const OnnxNode* const> wanted) {
+      std::span<const std::size_t> wanted) {
     std::vector<OnnxAttention> result;
-    for (const OnnxNode& node : graph_.nodes) {
-      if (result.size() == wanted.size()) {
-        break;
-      }
-      const bool asked = wanted[result.size()] == &node;
+    for (std::size_t n = 0; result.size() < wanted.size(); ++n) {
+      const bool asked = wanted[result.size()] == n;
       SeenAttention seen;
-      HEADWISE_TRY(run_node(node, asked ? &seen : nullptr));
+      HEADWISE_TRY(run_number(n, asked ? &seen : nullptr));
       if (asked) {
         result.emplace_back(std::move(seen));
       }
@@ -178,6 +185,70 @@ class Run {
           "at most 8 axes");
     }
     return check_empty(array.shape, subject);
+  }
+
+  // Nodes of a fusion run with the last of them.
+  Status run_number(std::size_t n, SeenAttention* seen = nullptr) {
+    const OnnxFusion* fusion = fusion_of_[n];
+    if (fusion == nullptr) {
+      return run_node(graph_.nodes[n], seen);
+    }
+    if (n != fusion->nodes.back() || run_fused(*fusion, seen)) {
+      return ok();
+    }
+    if (seen != nullptr) {
+      return graph_.subject("run_onnx", graph_.nodes[n])
+          .error(ErrorCode::unsupported,
+                 "does not run as one attention on these inputs",
+                 "float32 tensors without infinities, and masks that hide a "
+                 "key wholly or not at all");
+    }
+    for (const std::size_t member : fusion->nodes) {
+      HEADWISE_TRY(run_node(graph_.nodes[member]));
+    }
+    return ok();
+  }
+
+  // False: the nodes must run one by one, and name what is wrong if something
+  // is.
+  bool run_fused(const OnnxFusion& fusion, SeenAttention* seen) {
+    const OnnxNode& last = graph_.nodes[fusion.nodes.back()];
+    auto output = fused_output(fusion, last, seen);
+    if (!output || !*output) {
+      return false;
+    }
+    const std::string& name = last.outputs[0];
+    if (uses_.contains(name) && !keep(last, name, std::move(**output))) {
+      return false;
+    }
+    if (seen != nullptr) {
+      made_bytes_ += (*seen)->bytes();
+    }
+    for (const std::size_t member : fusion.nodes) {
+      for (const std::string& input : graph_.nodes[member].inputs) {
+        release(input);
+      }
+    }
+    return true;
+  }
+
+  Result<std::optional<Array>> fused_output(const OnnxFusion& fusion,
+                                            const OnnxNode& last,
+                                            SeenAttention* seen) const {
+    const NodeMemory memory(memory_limit_ - made_bytes_);
+    const auto tensors =
+        fusion_tensors(fusion, [this](const std::string& name) -> const Array& {
+          return *values_.at(name);
+        });
+    HEADWISE_TRY(tensors);
+    if (!*tensors) {
+      return std::optional<Array>();
+    }
+    auto made = attend(NodeCall(graph_, last, {}, executor_, seen),
+                       (*tensors)->ready, /*wants_scores=*/false);
+    HEADWISE_TRY(made);
+    made->output.shape = (*tensors)->output_shape;
+    return std::optional(std::move(made->output));
   }
 
   Status run_node(const OnnxNode& node, SeenAttention* seen = nullptr) {
@@ -258,26 +329,17 @@ class Run {
   const Executor* executor_;
   std::size_t memory_limit_;
   std::size_t made_bytes_ = 0;
+  std::vector<const OnnxFusion*> fusion_of_;  // per node, or null
   std::map<std::string_view, std::size_t> uses_;
   std::map<std::string_view, const Array*> values_;
   std::map<std::string_view, Array> made_;
 };
 
-std::vector<const OnnxNode*> attention_nodes_of(const OnnxGraph& graph) {
-  std::vector<const OnnxNode*> nodes;
-  for (const OnnxNode& node : graph.nodes) {
-    if (is_attention(node)) {
-      nodes.push_back(&node);
-    }
-  }
-  return nodes;
-}
-
 // Those with these numbers.
-Result<std::vector<const OnnxNode*>> choose(
-    const OnnxGraph& graph, std::span<const std::size_t> numbers) {
-  const std::vector<const OnnxNode*> nodes = attention_nodes_of(graph);
-  std::vector<const OnnxNode*> chosen;
+Result<std::vector<std::size_t>> choose(const OnnxGraph& graph,
+                                        std::span<const std::size_t> numbers) {
+  const std::vector<std::size_t> nodes = attention_numbers(graph);
+  std::vector<std::size_t> chosen;
   for (std::size_t n = 0; n < numbers.size(); ++n) {
     if (numbers[n] >= nodes.size() || (n > 0 && numbers[n] <= numbers[n - 1])) {
       return argument_error("run_onnx", "nodes[" + std::to_string(n) + "]",
@@ -298,6 +360,7 @@ Result<OnnxModel> OnnxModel::read(const std::string& path) try {
   auto graph = read_graph(path);
   HEADWISE_TRY(graph);
   HEADWISE_TRY(check_graph(*graph));
+  graph->fusions = find_fusions(*graph);
   return OnnxModel(std::make_shared<const OnnxGraph>(*std::move(graph)));
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::out_of_memory};

@@ -88,10 +88,16 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"divisors other than 0", "0이 아닌 나누는 수"},
     {"does not divide {} elements among {} outputs",
      "{s:으로/로} 원소 {0}개를 출력 {1}개에 나눌 수 없습니다"},
+    {"does not run as one attention on these inputs",
+     "{s:은/는} 이 입력에서는 하나의 어텐션으로 실행되지 않습니다"},
     {"each of 0 to {} - 1 once", "0부터 {0} - 1까지 한 번씩"},
     {"extents of at least 0", "0 이상인 길이"},
     {"features of {} heads", "헤드 {0}개의 특징"},
     {"float32 or float16", "float32 또는 float16"},
+    {"float32 tensors without infinities, and masks that hide a key wholly or "
+     "not at all",
+     "무한대가 없는 float32 텐서, 그리고 키를 완전히 가리거나 전혀 가리지 않는 "
+     "마스크"},
     {"floating-point numbers", "부동소수점 수"},
     {"folders with model.onnx and test_data_set_0",
      "model.onnx와 test_data_set_0이 든 폴더"},
