@@ -1,7 +1,9 @@
 #include "onnx/seen_attention.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "onnx/attention_views.h"
 #include "onnx/numbers.h"
@@ -20,6 +22,34 @@ Result<Array> in_float32(const Array& array) {
   return copy;
 }
 
+// The lowest numbers, which exporters write for -inf, forbid a key as -inf does
+// if each row also has a 0 and nothing else is masked: their weights are 0.
+// The page can then show the keys as masked.
+std::optional<OnnxAttentionMask> with_fills_as_masks(
+    const OnnxAttentionCall& call, std::optional<OnnxAttentionMask> mask) {
+  constexpr double kFill = -1e38;
+  const bool alone = !call.causal && !call.left_window && !call.right_window &&
+                     call.key_lengths.empty();
+  if (!alone || !mask || !mask->numbers || mask->extents[3] == 0) {
+    return mask;
+  }
+  std::vector<double>& numbers = *mask->numbers;
+  bool row_has_key = false;
+  for (std::size_t n = 0; n < numbers.size(); ++n) {
+    row_has_key = row_has_key || numbers[n] == 0;
+    if (numbers[n] != 0 && !(numbers[n] < kFill)) {
+      return mask;
+    }
+    if ((n + 1) % mask->extents[3] == 0 && !std::exchange(row_has_key, false)) {
+      return mask;
+    }
+  }
+  for (double& number : numbers) {
+    number = number == 0 ? 0 : -std::numeric_limits<double>::infinity();
+  }
+  return mask;
+}
+
 }  // namespace
 
 Result<SeenAttention> seen_attention(
@@ -32,8 +62,8 @@ Result<SeenAttention> seen_attention(
   auto own_value = in_float32(value);
   HEADWISE_TRY(own_value);
   return std::make_unique<OnnxAttention::Parts>(OnnxAttention::Parts{
-      call.sizes, OnnxAttentionOptions(call, mask), *std::move(own_query),
-      *std::move(own_key), *std::move(own_value)});
+      call.sizes, OnnxAttentionOptions(call, with_fills_as_masks(call, mask)),
+      *std::move(own_query), *std::move(own_key), *std::move(own_value)});
 }
 
 OnnxAttention::OnnxAttention(std::unique_ptr<Parts> parts)

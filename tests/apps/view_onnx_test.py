@@ -224,6 +224,20 @@ class Weights(OnnxViewTest):
         self.assertIsNotNone(page["layers"][0]["heads"][0]["query"])
         self.assertNotIn("bias", {step["step"] for step in page["trace"]})
 
+    def test_fills_mask_where_each_query_has_another_key(self):
+        fills = [-3.4e38 if n % 5 > 2 or n == 0 else 0.0 for n in range(15)]
+        for values, more, masked in (
+                (fills, {}, True), (fills, {"is_causal": 1}, False),
+                (fills[:10] + [-3.4e38] * 5, {}, False),
+                (fills[:14] + [1.0], {}, False)):
+            with self.subTest((values, more)):
+                self.put_attention((1, 2, 3, 4), (1, 2, 5, 4),
+                                   more=[(3, (3, 5), values, onnx.FLOAT)], **more)
+                self.check_weights()
+                self.view("--out", "page.html")
+                head = self.page()["layers"][0]["heads"][0]
+                self.assertEqual(head["query"] is not None, masked)
+
     def test_fills_of_the_lowest_number(self):
         values = [-3.4e38 if n % 5 > 2 or n > 9 else 0.0 for n in range(15)]
         self.put_attention((1, 2, 3, 4), (1, 2, 5, 4),
