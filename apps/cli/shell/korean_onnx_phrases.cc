@@ -35,7 +35,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a number of bytes", "바이트 수"},
     {"a number, text or tensor", "수, 텍스트 또는 텐서"},
     {"a number: {} and {} have this name",
-     "번호. {0:과/와} {1}의 이름이 같습니다."},
+     "{0}번과 {1}번의 이름이 같으므로 번호로 골라야 합니다."},
     {"a plain tensor", "일반 텐서"},
     {"a regular file without a second name",
      "다른 이름(하드 링크)이 없는 일반 파일"},
