@@ -193,8 +193,15 @@ class Run {
     if (fusion == nullptr) {
       return run_node(graph_.nodes[n], seen);
     }
-    if (n != fusion->nodes.back() || run_fused(*fusion, seen)) {
+    if (n != fusion->nodes.back()) {
       return ok();
+    }
+    const auto fused = run_fused(*fusion, seen);
+    if (fused && *fused) {
+      return ok();
+    }
+    if (seen != nullptr && !fused) {
+      return about(graph_.nodes[n], fused.error());
     }
     if (seen != nullptr) {
       return graph_.subject("run_onnx", graph_.nodes[n])
@@ -209,17 +216,18 @@ class Run {
     return ok();
   }
 
-  // False: the nodes must run one by one, and name what is wrong if something
-  // is.
-  bool run_fused(const OnnxFusion& fusion, SeenAttention* seen) {
+  // False or an error: the nodes must run one by one, and name what is wrong if
+  // something is.
+  Result<bool> run_fused(const OnnxFusion& fusion, SeenAttention* seen) {
     const OnnxNode& last = graph_.nodes[fusion.nodes.back()];
     auto output = fused_output(fusion, last, seen);
-    if (!output || !*output) {
+    HEADWISE_TRY(output);
+    if (!*output) {
       return false;
     }
     const std::string& name = last.outputs[0];
-    if (uses_.contains(name) && !keep(last, name, std::move(**output))) {
-      return false;
+    if (uses_.contains(name)) {
+      HEADWISE_TRY(keep(last, name, std::move(**output)));
     }
     if (seen != nullptr) {
       made_bytes_ += (*seen)->bytes();

@@ -10,6 +10,7 @@ import xml.etree.ElementTree
 
 import cli_case
 import onnx_contrib_cases
+import onnx_fusion_test
 import onnx_file as onnx
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, CliTest, npy_bytes, read_npy
 
@@ -86,15 +87,18 @@ class OnnxViewTest(CliTest):
         self.assertEqual(len(heads), 1)
         return heads[0]["attn_weights"]
 
-    def check_weights(self, output=1, layer=0, tolerance=1e-6, every=True,
-                      more=()):
-        """What is shown is what the node returns; of some models only the last
-        head is looked at."""
-        done = self.run_it("onnx-run", "model.onnx", "--data", "data", "--out",
-                           "out")
-        self.assertIn(done.returncode, (0, 1), done)
-        (B, Hq, Lq, Lkv), weights = read_npy(
-            self.folder / "out" / f"output_{output}.npy")
+    def run_weights(self, output):
+        """What the model returns, to compare with what is shown."""
+        self.succeed("onnx-run", "model.onnx", "--data", "data", "--out", "out")
+        self.returned = read_npy(self.folder / "out" / f"output_{output}.npy")
+
+    def check_weights(self, output=1, **options):
+        self.run_weights(output)
+        self.compare_weights(**options)
+
+    def compare_weights(self, layer=0, tolerance=1e-6, every=True, more=()):
+        """Of some models only the last head is looked at."""
+        (B, Hq, Lq, Lkv), weights = self.returned
         places = [(b, h) for b in range(B) for h in range(Hq)]
         for b, h in places if every else places[-1:]:
             rows = self.shown_weights(layer, h, b, more)
@@ -103,8 +107,8 @@ class OnnxViewTest(CliTest):
                 for j, shown in enumerate(row):
                     want = weights[((b * Hq + h) * Lq + i) * Lkv + j]
                     where = (b, h, i, j, shown, want)
-                    if shown is None:
-                        self.assertEqual(want, 0, where)
+                    if shown is None:  # NaN in a whole row, or 0
+                        self.assertTrue(want == 0 or math.isnan(want) and set(row) == {None}, where)
                     else:
                         self.assertLessEqual(abs(shown - want), tolerance, where)
 
@@ -414,6 +418,46 @@ class NodesOfOnnxRuntime(OnnxViewTest):
             with self.subTest(name):
                 self.put_case(name)
                 self.view("--out", "page.html")
+
+
+class NodesThatAGraphSpellsOut(OnnxViewTest):
+    def put_graph(self, name, outputs):
+        nodes, held, _ = onnx_fusion_test.GRAPHS[name]
+        shape = (2, onnx_fusion_test.L, onnx_fusion_test.F)
+        self.put_model(nodes, [("x", shape, numbers(shape), onnx.FLOAT)],
+                       [(name, onnx.FLOAT) for name in outputs],
+                       [*onnx_fusion_test.HELD, *held], 17)
+
+    def test_the_weights_are_those_of_softmax(self):
+        for name in onnx_fusion_test.GRAPHS:
+            with self.subTest(name):
+                # A graph that returns them runs node by node.
+                self.put_graph(name, ["y", "w"])
+                self.run_weights(1)
+                self.put_graph(name, ["y"])
+                self.compare_weights()
+                self.view("--out", "page.html")
+                self.assertEqual(self.page()["text"],
+                                 "0: y4 (MatMul-Softmax-MatMul)")
+
+    def test_nodes_that_are_not_one_attention(self):
+        nodes, held = onnx_fusion_test.UNLIKE["a mask far from 0"]
+        shape = (2, onnx_fusion_test.L, onnx_fusion_test.F)
+        self.put_model(nodes, [("x", shape, numbers(shape), onnx.FLOAT)],
+                       [("y", onnx.FLOAT)], [*onnx_fusion_test.HELD, *held], 17)
+        self.fail_with(BAD_INPUT, "model.onnx: y4 (MatMul) does not run as one "
+                       "attention on these inputs", "view", *MODEL_OPTIONS, "--json")
+
+    def test_the_memory_limit(self):
+        node = onnx_fusion_test.node
+        shape = (1, 1, 300, 300)  # 0.36 MB each, and the copies that are shown
+        self.put_model([node("MatMul", "q k", "s"), node("Softmax", "s", "w", axis=-1),
+                        node("MatMul", "w v", "y4")],
+                       [(name, shape, numbers(shape), onnx.FLOAT) for name in "qkv"],
+                       [("y4", onnx.FLOAT)], opset=17)
+        self.view("--json")
+        self.fail_with(OUT_OF_RESOURCES, "y4 (MatMul) needs", "view", *MODEL_OPTIONS,
+                       "--json", "--memory-limit", "1")
 
 
 class Rows(OnnxViewTest):
