@@ -96,21 +96,24 @@ class OnnxViewTest(CliTest):
         self.run_weights(output)
         self.compare_weights(**options)
 
-    def compare_weights(self, layer=0, tolerance=1e-6, every=True, more=()):
-        """Of some models only the last head is looked at."""
-        (B, Hq, Lq, Lkv), weights = self.returned
-        places = [(b, h) for b in range(B) for h in range(Hq)]
-        for b, h in places if every else places[-1:]:
-            rows = self.shown_weights(layer, h, b, more)
-            self.assertEqual((len(rows), len(rows[0])), (Lq, Lkv))
-            for i, row in enumerate(rows):
-                for j, shown in enumerate(row):
-                    want = weights[((b * Hq + h) * Lq + i) * Lkv + j]
-                    where = (b, h, i, j, shown, want)
-                    if shown is None:  # NaN in a whole row, or 0
-                        self.assertTrue(want == 0 or math.isnan(want) and set(row) == {None}, where)
-                    else:
-                        self.assertLessEqual(abs(shown - want), tolerance, where)
+    def compare_weights(self, layer=0, tolerance=1e-6, more=()):
+        """Of the last head of the last sequence."""
+        (B, Hq, _, _), _ = self.returned
+        self.compare_head(B - 1, Hq - 1, layer, tolerance, more)
+
+    def compare_head(self, b, h, layer=0, tolerance=1e-6, more=()):
+        (_, Hq, Lq, Lkv), weights = self.returned
+        rows = self.shown_weights(layer, h, b, more)
+        self.assertEqual((len(rows), len(rows[0])), (Lq, Lkv))
+        for i, row in enumerate(rows):
+            for j, shown in enumerate(row):
+                want = weights[((b * Hq + h) * Lq + i) * Lkv + j]
+                where = (b, h, i, j, shown, want)
+                if shown is None:  # NaN in a whole row, or 0
+                    self.assertTrue(
+                        want == 0 or math.isnan(want) and set(row) == {None}, where)
+                else:
+                    self.assertLessEqual(abs(shown - want), tolerance, where)
 
 
 class Fixtures(OnnxViewTest):
@@ -146,22 +149,17 @@ class Fixtures(OnnxViewTest):
         for case in self.cases():
             with self.subTest(case.name):
                 kind = self.put_case(case)
-                self.check_weights(output=0, tolerance=TOLERANCE[kind],
-                                   every=False)
+                self.check_weights(output=0, tolerance=TOLERANCE[kind])
 
 
 class Weights(OnnxViewTest):
     def test_three_axes_and_grouped_heads(self):
         self.put_attention((2, 3, 16), (2, 5, 8), q_num_heads=4, kv_num_heads=2)
-        self.check_weights()
+        self.run_weights(1)
+        for b, h in itertools.product(range(2), range(4)):
+            self.compare_head(b, h)
         done = json.loads(self.view("--json").stdout)
         self.assertEqual([head["kv_head"] for head in done["heads"]], [0, 0, 1, 1])
-
-    def test_every_type(self):
-        for kind, tolerance in TOLERANCE.items():
-            with self.subTest(kind):
-                self.put_attention((1, 2, 3, 4), (1, 1, 5, 4), kind, scale=0.75)
-                self.check_weights(tolerance=tolerance)
 
     def test_causal_behind_past_keys(self):
         past = (1, 2, 4, 4)
@@ -173,20 +171,6 @@ class Weights(OnnxViewTest):
         self.assertEqual(page["key_tokens"], list("0123456"))
         self.assertEqual([row.count(None) for row in
                           page["heads"][0]["attn_weights"]], [2, 1, 0])
-
-    def test_positions_make_it_attention_within_a_sequence(self):
-        past = [(n, (1, 1, 2, 4), numbers((1, 1, 2, 4)), self.kind) for n in (4, 5)]
-        lengths = [(6, (1,), [4], onnx.INT64)]
-        for kind, more, attributes in (
-                ("cross", (), {}), ("self", (), {"is_causal": 1}),
-                ("self", (), {"left_window_size": 2}),
-                ("self", (), {"right_window_size": 0}),
-                ("self", past, {}), ("self", lengths, {})):
-            with self.subTest((kind, more, attributes)):
-                self.put_attention((1, 1, 3, 4), (1, 1, 5, 4), opset=25, more=more,
-                                   **attributes)
-                self.view("--out", "page.html")
-                self.assertEqual(self.page()["kind"], kind)
 
     def test_a_softcap_and_a_window(self):
         self.put_attention((1, 2, 6, 4), (1, 2, 6, 4), opset=25, softcap=0.5,
@@ -217,16 +201,33 @@ class Weights(OnnxViewTest):
                            more=[(6, (2,), [4, 0], onnx.INT64)])
         self.check_weights()
 
-    def test_a_mask_of_0_and_minus_infinity_only_forbids(self):
-        shape = (3, 5)
-        values = [-math.inf if n in (1, 8) or n >= 10 else 0.0 for n in range(15)]
+    def test_fills_of_the_lowest_number(self):
+        values = [-3.4e38 if n % 5 > 2 or n > 9 else 0.0 for n in range(15)]
         self.put_attention((1, 2, 3, 4), (1, 2, 5, 4),
-                           more=[(3, shape, values, onnx.FLOAT)])
+                           more=[(3, (3, 5), values, onnx.FLOAT)])
         self.check_weights()
-        self.view("--out", "page.html")
-        page = self.page()
-        self.assertIsNotNone(page["layers"][0]["heads"][0]["query"])
-        self.assertNotIn("bias", {step["step"] for step in page["trace"]})
+
+
+class InFloat32(OnnxViewTest):
+    def test_every_type(self):
+        for kind, tolerance in TOLERANCE.items():
+            with self.subTest(kind):
+                self.put_attention((1, 2, 3, 4), (1, 1, 5, 4), kind, scale=0.75)
+                self.check_weights(tolerance=tolerance)
+
+    def test_positions_make_it_attention_within_a_sequence(self):
+        past = [(n, (1, 1, 2, 4), numbers((1, 1, 2, 4)), self.kind) for n in (4, 5)]
+        lengths = [(6, (1,), [4], onnx.INT64)]
+        for kind, more, attributes in (
+                ("cross", (), {}), ("self", (), {"is_causal": 1}),
+                ("self", (), {"left_window_size": 2}),
+                ("self", (), {"right_window_size": 0}),
+                ("self", past, {}), ("self", lengths, {})):
+            with self.subTest((kind, more, attributes)):
+                self.put_attention((1, 1, 3, 4), (1, 1, 5, 4), opset=25, more=more,
+                                   **attributes)
+                self.view("--out", "page.html")
+                self.assertEqual(self.page()["kind"], kind)
 
     def test_fills_mask_where_each_query_has_another_key(self):
         fills = [-3.4e38 if n % 5 > 2 or n == 0 else 0.0 for n in range(15)]
@@ -242,11 +243,16 @@ class Weights(OnnxViewTest):
                 head = self.page()["layers"][0]["heads"][0]
                 self.assertEqual(head["query"] is not None, masked)
 
-    def test_fills_of_the_lowest_number(self):
-        values = [-3.4e38 if n % 5 > 2 or n > 9 else 0.0 for n in range(15)]
+    def test_a_mask_of_0_and_minus_infinity_only_forbids(self):
+        shape = (3, 5)
+        values = [-math.inf if n in (1, 8) or n >= 10 else 0.0 for n in range(15)]
         self.put_attention((1, 2, 3, 4), (1, 2, 5, 4),
-                           more=[(3, (3, 5), values, onnx.FLOAT)])
+                           more=[(3, shape, values, onnx.FLOAT)])
         self.check_weights()
+        self.view("--out", "page.html")
+        page = self.page()
+        self.assertIsNotNone(page["layers"][0]["heads"][0]["query"])
+        self.assertNotIn("bias", {step["step"] for step in page["trace"]})
 
 
 class WeightsOfSteps(Weights):
@@ -413,8 +419,9 @@ class NodesOfOnnxRuntime(OnnxViewTest):
             done = self.run_it("view", *MODEL_OPTIONS, "--json")
             self.assertEqual(done.returncode, BAD_INPUT if smooth else 0, done)
 
-    def test_every_case_has_a_page(self):
-        for name in onnx_contrib_cases.CASES:
+    def test_what_else_they_have_has_a_page(self):
+        for name in ("mha a row of -inf", "attention past, padding",
+                     "gqa sink, bias", "gqa part of a prompt, positions"):
             with self.subTest(name):
                 self.put_case(name)
                 self.view("--out", "page.html")
