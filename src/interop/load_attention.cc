@@ -207,6 +207,19 @@ Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
   return params;
 }
 
+// A head of keys is as long as one of queries. No value if that does not divide
+// the keys: from_params() then says what does not fit.
+std::optional<std::size_t> kv_heads_in(const MultiHeadAttentionParams& params,
+                                       std::size_t num_heads) {
+  const std::size_t queries = params.w_q.out_features();
+  const std::size_t head = num_heads == 0 ? 0 : queries / num_heads;
+  if (head == 0 || queries % num_heads != 0 ||
+      params.w_k.out_features() % head != 0) {
+    return std::nullopt;
+  }
+  return params.w_k.out_features() / head;
+}
+
 Result<LayerParams> read_checked(const std::string& path,
                                  const LoadAttentionOptions& options,
                                  WithEmbedding with_embedding) {
@@ -245,14 +258,17 @@ Result<MultiHeadAttention> layer_of(const std::string& path,
   HEADWISE_TRY(qk_norm);
   auto params = params_of(read.params, path);
   HEADWISE_TRY(params);
+  auto num_kv_heads =
+      options.num_kv_heads ? options.num_kv_heads : read.num_kv_heads;
+  if (!num_kv_heads && options.num_kv_heads_from_shapes) {
+    num_kv_heads = kv_heads_in(*params, *num_heads);
+  }
   auto layer = MultiHeadAttention::from_params(
-      *std::move(params),
-      {.num_heads = *num_heads,
-       .num_kv_heads =
-           options.num_kv_heads ? options.num_kv_heads : read.num_kv_heads,
-       .vdim = vdim,
-       .qk_norm = *qk_norm,
-       .add_zero_attn = options.add_zero_attn});
+      *std::move(params), {.num_heads = *num_heads,
+                           .num_kv_heads = num_kv_heads,
+                           .vdim = vdim,
+                           .qk_norm = *qk_norm,
+                           .add_zero_attn = options.add_zero_attn});
   return layer ? std::move(layer) : file_at(path).blame(layer.error());
 }
 

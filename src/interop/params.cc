@@ -7,6 +7,7 @@
 
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
+#include "interop/find_params.h"
 #include "interop/param_file.h"
 #include "interop/said_heads.h"
 
@@ -143,6 +144,17 @@ Error several_layers(const std::string& path,
                        std::to_string(layers.front())}};
 }
 
+// The file, or that of the model in a folder without .npy files.
+Result<ParamFile> open_layer_file(const std::string& path) {
+  auto file = ParamFile::open(kOperation, path);
+  if (!file || !file->names().empty()) {
+    return file;
+  }
+  const auto model = find_params(kOperation, path);
+  return model && *model != path ? ParamFile::open(kOperation, *model)
+                                 : std::move(file);
+}
+
 // One layer of the layout that the file is found to have.
 Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
                                 const LayerChoice& choice) {
@@ -199,7 +211,7 @@ Result<LayerParams> read_layer_params(const std::string& path,
                                       const ParamNames& names,
                                       const LayerChoice& choice) {
   return catching_out_of_memory([&]() -> Result<LayerParams> {
-    const auto file = ParamFile::open(kOperation, path);
+    const auto file = open_layer_file(path);
     HEADWISE_TRY(file);
     if (!choice.layout.empty() ||
         (!file->names().empty() && !has_known_name(*file, names))) {

@@ -1,10 +1,10 @@
 // A layer of multi-head attention from a file of parameters, in one call.
 //
 // The file is one that params.h reads: a .safetensors, its index, a .npz or a
-// folder of .npy files, in any layout of layouts.h. Sizes come from the shapes.
-// A missing bias is no bias, a missing w_o.weight no output projection. A file
-// that has w_score.weight and no w_o.weight may also lack w_v.weight: the
-// values are then used without a projection.
+// folder of .npy files or of a model, in any layout of layouts.h. Sizes come
+// from the shapes. A missing bias is no bias, a missing w_o.weight no output
+// projection. A file that has w_score.weight and no w_o.weight may also lack
+// w_v.weight: the values are then used without a projection.
 //
 // A file with q_norm.weight and k_norm.weight normalises queries and keys.
 // Which norm it is comes from the options or from the layout; no other file
@@ -44,6 +44,9 @@ struct LoadAttentionOptions {
   // Must agree with the file if it has them.
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
+  // If nothing else gives num_kv_heads: as many heads of the queries' size as
+  // the rows of w_k make, rather than num_heads.
+  bool num_kv_heads_from_shapes = false;
   // Used as num_heads if nothing else gives it.
   std::optional<std::size_t> default_num_heads{};
   // For a layer without w_v and w_o: the size of the values.

@@ -61,7 +61,8 @@ struct LayerChoice {
 };
 
 // The same as read_params() if the file has a known name and no layout is
-// chosen; otherwise a layer in the file's layout. Includes the numbers of
+// chosen; otherwise a layer in the file's layout. `path` may also be the folder
+// of a model, with model.safetensors or its index. Includes the numbers of
 // heads, if the shapes or the file have them. Errors: also those of layouts.h.
 Result<LayerParams> read_layer_params(const std::string& path,
                                       const ParamNames& names,
