@@ -8,11 +8,11 @@ if(HEADWISE_ONNX)
   pkg_check_modules(headwise_protobuf REQUIRED IMPORTED_TARGET protobuf)
   find_library(HEADWISE_ONNX_PROTO onnx_proto REQUIRED)
   find_path(HEADWISE_ONNX_INCLUDE onnx/onnx_pb.h REQUIRED)
-  set(onnx_messages src/onnx/messages.cc)
+  set(onnx_messages src/onnx/messages.cc src/onnx/write_messages.cc)
   # By name: its folder on this machine does not belong in what is installed.
   set(onnx_targets onnx_proto PkgConfig::headwise_protobuf)
   # Their headers are the system's, and parsed once.
-  set_source_files_properties(src/onnx/messages.cc PROPERTIES
+  set_source_files_properties(${onnx_messages} PROPERTIES
     COMPILE_DEFINITIONS "ONNX_ML=1;ONNX_NAMESPACE=onnx"
     SKIP_PRECOMPILE_HEADERS ON)
 endif()
@@ -27,6 +27,7 @@ target_sources(headwise_onnx
     include/headwise/onnx/attention.h
     include/headwise/onnx/attention_nodes.h
     include/headwise/onnx/model.h
+    include/headwise/onnx/write_layer.h
   PRIVATE
     ${onnx_messages}
     src/onnx/arrays.cc
@@ -49,8 +50,10 @@ target_sources(headwise_onnx
     src/onnx/external_data.cc
     src/onnx/find_fusions.cc
     src/onnx/fusion_tensors.cc
+    src/onnx/graph_builder.cc
     src/onnx/group_query_attention.cc
     src/onnx/known_shapes.cc
+    src/onnx/layer_graph.cc
     src/onnx/logic.cc
     src/onnx/matmul.cc
     src/onnx/model.cc
@@ -73,7 +76,8 @@ target_sources(headwise_onnx
     src/onnx/tensor_data.cc
     src/onnx/tensor_scatter.cc
     src/onnx/trilu.cc
-    src/onnx/variadic.cc)
+    src/onnx/variadic.cc
+    src/onnx/write_layer.cc)
 target_link_libraries(headwise_onnx PUBLIC headwise_io PRIVATE ${onnx_targets})
 headwise_precompile(headwise_onnx)
 headwise_internals(headwise_onnx)

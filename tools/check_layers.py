@@ -86,7 +86,7 @@ THIRD_PARTIES = {
         "apps/cli/shell/parse_errors.cc",
     ],
     "mpi.h": ["src/distribute/mpi", "apps/cli/shell/mpi_job.cc"],
-    "onnx/onnx_pb.h": ["src/onnx/messages.cc"],
+    "onnx/onnx_pb.h": ["src/onnx/messages.cc", "src/onnx/write_messages.cc"],
     "google/protobuf/": ["src/onnx/messages.cc"],
     "fmt/": ["apps/"],
     "cairo": ["apps/"],

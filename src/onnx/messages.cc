@@ -1,4 +1,4 @@
-// The only file that includes protobuf and ONNX's messages.
+// Reads files with ONNX's messages.
 #include "onnx/messages.h"
 
 #include <google/protobuf/arena.h>

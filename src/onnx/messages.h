@@ -1,5 +1,6 @@
-// The messages of ONNX files, made plain data. messages.cc is the only file
-// that includes protobuf; without HEADWISE_ONNX no_messages.cc takes its place.
+// The messages of ONNX files, made plain data and made of plain data. Only
+// messages.cc, which reads, and write_messages.cc include protobuf; without
+// HEADWISE_ONNX no_messages.cc takes their place.
 #pragma once
 
 #include <string>
@@ -7,10 +8,12 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "onnx/graph.h"
+#include "onnx/written_graph.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 Result<OnnxGraph> read_graph(const std::string& path);
 Result<Array> read_tensor_message(const std::string& path);
+Status write_graph(const std::string& path, const WrittenGraph& graph);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -5,20 +5,28 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-Error not_built(const std::string& path) {
-  return FileSubject{.operation = "read_onnx", .file = path}.error(
-      ErrorCode::unsupported, "cannot be read: this headwise has no ONNX",
-      "a build with HEADWISE_ONNX=ON");
+Error not_built(const char* operation, const std::string& path,
+                const char* given) {
+  return FileSubject{.operation = operation, .file = path}.error(
+      ErrorCode::unsupported, given, "a build with HEADWISE_ONNX=ON");
+}
+
+Error not_read(const std::string& path) {
+  return not_built("read_onnx", path,
+                   "cannot be read: this headwise has no ONNX");
 }
 
 }  // namespace
 
-Result<OnnxGraph> read_graph(const std::string& path) {
-  return not_built(path);
-}
+Result<OnnxGraph> read_graph(const std::string& path) { return not_read(path); }
 
 Result<Array> read_tensor_message(const std::string& path) {
-  return not_built(path);
+  return not_read(path);
+}
+
+Status write_graph(const std::string& path, const WrittenGraph& /*graph*/) {
+  return not_built("write_onnx_layer", path,
+                   "cannot be written: this headwise has no ONNX");
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
