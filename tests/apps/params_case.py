@@ -115,7 +115,7 @@ def others(prefix=""):
 class ParamsCase(CliTest):
     def put_bytes(self, name, data):
         path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         return path
 

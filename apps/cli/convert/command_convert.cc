@@ -1,13 +1,16 @@
 // headwise convert
-// Writes the attention layers of a file in the layout of another library.
+// Writes the attention layers of a file in the layout of another library, or
+// one of them as an ONNX model.
 #include <fmt/format.h>
 
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "headwise/interop/convert_params.h"
+#include "onnx_export.h"
 #include "operation/layer_choice.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
@@ -19,21 +22,28 @@ namespace {
 
 constexpr CommandHelp kHelp = {
     .name = "convert",
-    .description = "convert attention layers to another library's layout",
+    .description =
+        "convert attention layers to another library's layout or to ONNX",
     .examples =
         R"(  headwise convert model.safetensors out.safetensors --to distilbert
   headwise convert model/ layer.npz --to keras --layer 5 --heads 12 \
-      --attention-only)",
+      --attention-only
+  headwise convert model/ layer5.onnx --to onnx --layer 5 --mask bool)",
     .footer =
         R"(Elements keep their type and are moved, never computed: converting back gives
 the same bits. Tensors outside attention layers are copied unchanged, and so is
 the metadata from .safetensors to .safetensors. With --layer, other layers are
-left out. OUT is replaced as a whole or not at all.)"};
+left out. OUT is replaced as a whole or not at all.
+
+--to onnx writes one layer as a model of opset 23 with the inputs query (B, L,
+E), and key and value with --cross-attention or if their sizes differ, and the
+output output.)"};
 
 struct ConvertFlags {
   std::string in;
   std::string out;
   ConvertOptions options;
+  OnnxExportFlags onnx;
 };
 
 bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
@@ -54,6 +64,18 @@ Error in_option_words(const Error& error) {
   said.operation.clear();
   said.argument = option->second;
   return {error.code(), std::move(said)};
+}
+
+// A model has no names to choose.
+Outcome check_names(const ConvertFlags& flags) {
+  for (const auto& [given, option] :
+       {std::pair(flags.options.prefix.has_value(), "--prefix"),
+        {flags.options.as_layer.has_value(), "--as-layer"}}) {
+    if (given) {
+      return usage(fmt::format("{} cannot be used with --to onnx", option));
+    }
+  }
+  return {};
 }
 
 // "out.npz: layers 0-5, bert to keras; 55 other tensors copied unchanged"
@@ -82,6 +104,14 @@ std::string summary(const ConvertFlags& flags,
 }
 
 Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
+  if (flags.options.to == kToOnnx) {
+    HEADWISE_TRY(check_names(flags));
+    return export_onnx({flags.in, flags.out, flags.options}, flags.onnx,
+                       streams);
+  }
+  if (const std::string option = flags.onnx.given(); !option.empty()) {
+    return usage(fmt::format("{} needs --to onnx", option));
+  }
   if (!to_npz(flags) && !flags.out.ends_with(".safetensors")) {
     return usage("OUT", "is " + flags.out,
                  "a name that ends in .safetensors or .npz");
@@ -110,14 +140,18 @@ void add_files(const Arguments& command, ConvertFlags& flags) {
                 "a .safetensors, .safetensors.index.json or .npz file, or a "
                 "folder with a model or with NAME.npy files")
       .required();
-  command.add_text("OUT", flags.out, "", "output file, .safetensors or .npz")
+  command
+      .add_text("OUT", flags.out, "",
+                "output file, .safetensors, .npz or .onnx")
       .required();
 }
 
 void add_layout_options(const Arguments& layout, ConvertFlags& flags) {
+  std::vector<std::string> targets = layout_names();
+  targets.emplace_back(kToOnnx);
   layout
-      .add_choice("--to", flags.options.to, layout_names(),
-                  "layout of OUT: " + layout_list())
+      .add_choice("--to", flags.options.to, targets,
+                  "layout of OUT: " + layout_list() + ", or onnx")
       .type_name("NAME")
       .required();
   layout
@@ -151,6 +185,7 @@ void add_options(const Arguments& command, ConvertFlags& flags) {
   add_files(command, flags);
   add_layout_options(command.under("Layout"), flags);
   add_choice_options(command.under("Selection"), flags);
+  add_onnx_options(command, flags.onnx);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace headwise::cli {
 
-void add_rotary_options(const Arguments& command, RotaryFlags& flags) {
+void add_rotation_options(const Arguments& command, RotaryFlags& flags) {
   const Arguments rotary = command.under("Rotary positions");
   rotary
       .add_option("--rotary-base", flags.base,
@@ -32,6 +32,11 @@ void add_rotary_options(const Arguments& command, RotaryFlags& flags) {
       .add_text("--rotary-tables", flags.tables, "COS.npy,SIN.npy",
                 "(positions, N/2) each: your own cosines and sines")
       .advanced();
+}
+
+void add_rotary_options(const Arguments& command, RotaryFlags& flags) {
+  add_rotation_options(command, flags);
+  const Arguments rotary = command.under("Rotary positions");
   rotary
       .add_text("--query-positions", flags.query_positions, "F.npy",
                 "(B, Lq): positions of the queries (default: row numbers from "

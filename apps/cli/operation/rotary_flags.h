@@ -32,5 +32,7 @@ struct RotaryFlags {
 };
 
 void add_rotary_options(const Arguments& command, RotaryFlags& flags);
+// The same without the positions of a call.
+void add_rotation_options(const Arguments& command, RotaryFlags& flags);
 
 }  // namespace headwise::cli

@@ -47,6 +47,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a list of other things than texts", "텍스트가 아닌 값이 든 목록"},
     {"a list of texts", "텍스트의 목록"},
     {"a longer list", "더 긴 목록"},
+    {"a name that ends in .onnx", ".onnx로 끝나는 이름"},
     {"a name that ends in .safetensors or .npz",
      ".safetensors나 .npz로 끝나는 이름"},
     {"a negative number", "음수"},

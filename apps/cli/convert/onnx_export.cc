@@ -1,0 +1,160 @@
+#include "onnx_export.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "headwise/interop/load_attention.h"
+#include "headwise/onnx/write_layer.h"
+#include "operation/planned_inputs.h"
+#include "operation/rotary_inputs.h"
+#include "shell/args.h"
+#include "shell/file_plan.h"
+#include "shell/output.h"
+#include "shell/say.h"
+
+namespace headwise::cli {
+namespace {
+
+// The option of an argument of load_attention(); empty: none.
+std::string_view option_of(std::string_view argument) {
+  return argument == "num_heads" ? "--heads"
+         : argument == "layer"   ? "--layer"
+         : argument == "qk_norm" ? "--qk-norm"
+                                 : "";
+}
+
+// An error of load_attention() in the words of the options.
+Error in_option_words(const Error& error) {
+  ErrorDetails said = error.details();
+  const std::string_view option = option_of(said.argument);
+  if (option.empty()) {
+    return error;
+  }
+  said.operation.clear();
+  said.file.clear();
+  said.argument = option;
+  return {error.code(), std::move(said)};
+}
+
+// What write_onnx_layer() says of the layer is about its file.
+Failure of_file(const Error& error, const std::string& path) {
+  ErrorDetails said = error.details();
+  if (said.argument != "layer") {
+    return error.code() == ErrorCode::unsupported ? failure_of(error)
+                                                  : failure_to_write(error);
+  }
+  said.operation = "convert";
+  said.argument.clear();
+  said.file = path;
+  return failure_of({error.code(), std::move(said)});
+}
+
+Result<MultiHeadAttention> read_layer(const LayerToExport& from,
+                                      const OnnxExportFlags& flags,
+                                      const RotaryInputs& rotary) {
+  const auto qk_norm = flags.qk_norm.norm();
+  HEADWISE_TRY(qk_norm);
+  auto layer = load_attention(from.in, {.layer = from.options.layer,
+                                        .layout = from.options.from,
+                                        .num_heads = from.options.num_heads,
+                                        .num_kv_heads_from_shapes = true,
+                                        .qk_norm = *qk_norm});
+  if (!layer) {
+    return in_option_words(layer.error());
+  }
+  auto rotation = rotary.rotary(*layer->config().head_dim);
+  HEADWISE_TRY(rotation);
+  HEADWISE_TRY(layer->set_rotary(*std::move(rotation)));
+  return layer;
+}
+
+OnnxLayerOptions options_of(const OnnxExportFlags& flags) {
+  OnnxLayerOptions options{.cross_attention = flags.cross_attention,
+                           .causal = flags.causal,
+                           .scale = flags.scale,
+                           .softcap = flags.softcap};
+  options.mask = flags.mask == "bool"    ? OnnxMask::boolean
+                 : flags.mask == "float" ? OnnxMask::added
+                                         : OnnxMask::none;
+  options.positions = flags.positions.value_or(options.positions);
+  return options;
+}
+
+// "layer5.onnx: opset 23, a layer of 12 heads"
+std::string summary(const std::string& out,
+                    const MultiHeadAttentionConfig& config) {
+  std::string text =
+      say({"{}: opset 23, a layer of {} head{}",
+           "{}: opset 23, 헤드 {}개인 레이어"},
+          out, config.num_heads, config.num_heads == 1 ? "" : "s");
+  if (config.num_kv_heads != config.num_heads) {
+    text += say({", {} key/value head{}", ", 키와 밸류는 {}개"},
+                *config.num_kv_heads, *config.num_kv_heads == 1 ? "" : "s");
+  }
+  return one_line(text) + "\n";
+}
+
+}  // namespace
+
+std::string OnnxExportFlags::given() const {
+  return cross_attention               ? "--cross-attention"
+         : causal                      ? "--causal"
+         : !mask.empty()               ? "--mask"
+         : scale                       ? "--scale"
+         : softcap                     ? "--softcap"
+         : positions                   ? "--rotary-positions"
+         : !rotary.asked_for().empty() ? rotary.asked_for()
+                                       : qk_norm.given();
+}
+
+void add_onnx_options(const Arguments& command, OnnxExportFlags& flags) {
+  const Arguments onnx = command.under("ONNX model");
+  onnx.add_flag("--cross-attention", flags.cross_attention,
+                "key and value are inputs of the model (default: only if their "
+                "sizes differ)");
+  onnx.add_flag("--causal", flags.causal, "query i attends to keys 0 to i");
+  onnx.add_choice("--mask", flags.mask, {"bool", "float"},
+                  "the model has an input attn_mask (1 or batch, 1 or heads, "
+                  "length, key length): true attends, or added to the scores");
+  onnx.add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
+      .type_name("X")
+      .check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"))
+      .advanced();
+  onnx.add_option("--softcap", flags.softcap,
+                  "replace scores by X * tanh(score / X), before any bias")
+      .type_name("X")
+      .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"))
+      .advanced();
+  add_qk_norm_options(command, flags.qk_norm);
+  add_rotation_options(command, flags.rotary);
+  command.under("Rotary positions")
+      .add_count("--rotary-positions", flags.positions,
+                 "number of positions that the model knows (default 2048)")
+      .advanced();
+}
+
+Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
+                    const Streams& streams) {
+  if (!layer.out.ends_with(".onnx")) {
+    return usage("OUT", "is " + layer.out, "a name that ends in .onnx");
+  }
+  if (flags.positions && flags.rotary.asked_for().empty()) {
+    return usage("--rotary-positions needs --rotary-base");
+  }
+  FilePlan files;
+  plan_inputs(files, flags.rotary);
+  files.output("OUT", layer.out);
+  HEADWISE_TRY(files.check());
+  const auto rotary = RotaryInputs::read(flags.rotary, /*batched=*/true);
+  HEADWISE_TRY(rotary);
+  const auto read = read_layer(layer, flags, *rotary);
+  HEADWISE_TRY(read);
+  if (const Status s = write_onnx_layer(layer.out, *read, options_of(flags));
+      !s) {
+    return of_file(s.error(), layer.in);
+  }
+  return files.print_summary(streams, summary(layer.out, read->config()));
+}
+
+}  // namespace headwise::cli
