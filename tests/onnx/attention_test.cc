@@ -69,7 +69,7 @@ OnnxModel two_nodes() {
 
 std::vector<Array> inputs() {
   std::vector<Array> arrays;
-  for (int n = 0; n < 3; ++n) {
+  for (std::size_t n = 0; n < 3; ++n) {
     std::vector<float> numbers(kRows * kFeatures);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = static_cast<float>((i * 7 + 5 * n) % 11) / 5 - 1;
