@@ -63,21 +63,26 @@ class Finder {
 
   std::optional<OnnxFusion> around(std::size_t softmax) const {
     const OnnxNode& node = graph_.nodes[softmax];
-    if (node.outputs.size() != 1 || !maker_of(node.outputs[0])) {
+    if (node.outputs.size() != 1 || claimed_[softmax]) {
       return std::nullopt;
     }
-    const std::size_t last = users_.at(node.outputs[0]).front();
+    OnnxFusion fusion{.nodes = {softmax},
+                      .query = {},
+                      .transposed_key = {},
+                      .value = {},
+                      .steps = {}};
+    const std::string& weights = add_nan_fill(node.outputs[0], fusion);
+    const auto maker = maker_of(weights);
+    const std::size_t last =
+        maker ? users_.at(weights).front() : graph_.nodes.size();
     if (last == graph_.nodes.size() || claimed_[last] ||
         !is_standard(graph_.nodes[last], "MatMul") ||
         graph_.nodes[last].outputs.size() != 1 ||
-        graph_.nodes[last].inputs[0] != node.outputs[0]) {
+        graph_.nodes[last].inputs[0] != weights) {
       return std::nullopt;
     }
-    OnnxFusion fusion{.nodes = {softmax, last},
-                      .query = {},
-                      .transposed_key = {},
-                      .value = graph_.nodes[last].inputs[1],
-                      .steps = {}};
+    fusion.nodes.push_back(last);
+    fusion.value = graph_.nodes[last].inputs[1];
     for (const OnnxAttribute& attribute : node.attributes) {
       const auto* axis = std::get_if<std::int64_t>(&attribute.value);
       if (axis == nullptr) {
@@ -91,6 +96,28 @@ class Finder {
     std::ranges::sort(fusion.nodes);
     std::ranges::reverse(fusion.steps);
     return fusion;
+  }
+
+  // Adds the two nodes that replace weights which are NaN; the weights behind
+  // them, or those given.
+  const std::string& add_nan_fill(const std::string& weights,
+                                  OnnxFusion& fusion) const {
+    const auto users = users_.find(weights);
+    if (users == users_.end() || users->second.size() != 2 ||
+        users->second[1] == graph_.nodes.size()) {
+      return weights;
+    }
+    const OnnxNode& test = graph_.nodes[users->second[0]];
+    const OnnxNode& where = graph_.nodes[users->second[1]];
+    if (!is_standard(test, "IsNaN") || !is_standard(where, "Where") ||
+        where.outputs.size() != 1 || where.inputs[2] != weights ||
+        maker_of(where.inputs[0]) != users->second[0]) {
+      return weights;
+    }
+    fusion.nodes.insert(fusion.nodes.end(), users->second.begin(),
+                        users->second.end());
+    fusion.nan_fill = where.inputs[1];
+    return where.outputs[0];
   }
 
   // Adds what makes the scores, from the last node to the first.

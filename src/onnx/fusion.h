@@ -2,6 +2,8 @@
 //
 //   MatMul(Q, K^T) -> Mul, Div, Add, Where -> Softmax -> MatMul(_, V)
 //
+// with Where(IsNaN(weights), 0, weights) behind the Softmax, if it is there.
+//
 // It runs as one attention where that gives the same numbers: no value inside
 // is used elsewhere, all tensors are finite, and the masks hide a key wholly or
 // not at all. Otherwise its nodes run one by one.
@@ -33,6 +35,9 @@ struct OnnxFusion {
   std::string value;               // (B, H, Lkv, Dv)
   std::vector<FusionStep> steps;   // in the order in which they run
   std::int64_t softmax_axis = -1;
+  // Replaces weights that are NaN, as PyTorch's exports do behind a boolean
+  // mask; "": nothing does.
+  std::string nan_fill{};
 };
 
 // Every node is in one of them at most.

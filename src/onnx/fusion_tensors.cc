@@ -232,6 +232,13 @@ std::optional<AttentionSizes> sizes_of(const Array& query, const Array& key,
                         .Dv = v[3]};
 }
 
+// One 0 with no more axes than the weights.
+bool is_zero(const Array& array, std::int64_t rank) {
+  return array.dtype == DType::float32 &&
+         static_cast<std::int64_t>(array.shape.size()) <= rank &&
+         element_count(array.shape) == 1 && doubles_of(array).front() == 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
@@ -243,6 +250,9 @@ Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
   const auto rank = static_cast<std::int64_t>(query.shape.size());
   if (!sizes ||
       (fusion.softmax_axis != -1 && fusion.softmax_axis != rank - 1)) {
+    return std::unique_ptr<FusionTensors>();
+  }
+  if (!fusion.nan_fill.empty() && !is_zero(value_of(fusion.nan_fill), rank)) {
     return std::unique_ptr<FusionTensors>();
   }
   Masking masking({sizes->B, sizes->Hq, sizes->Lq, sizes->Lkv()},
@@ -282,7 +292,8 @@ Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
   ready.call.sizes = *sizes;
   ready.call.scale = masking.scale();
   ready.call.query_starts.assign(sizes->B, 0);
-  ready.call.empty_rows = EmptyRow::nan;
+  ready.call.empty_rows =
+      fusion.nan_fill.empty() ? EmptyRow::nan : EmptyRow::zero;
   ready.mask = masking.mask();
   ready.query = &query;
   ready.key = &tensors->key;

@@ -1,6 +1,7 @@
 // Operators whose results are true or false: Equal, Less, LessOrEqual, Greater,
-// GreaterOrEqual; And, Or, Xor, Not.
+// GreaterOrEqual; And, Or, Xor, Not; IsNaN.
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -94,6 +95,15 @@ Result<Outputs> run_not(const NodeCall& node) {
   std::vector<std::int64_t> flags = integers_of(node.in(0));
   for (std::int64_t& flag : flags) {
     flag = 1 - flag;
+  }
+  return one(array_from(flags, node.in(0).shape, DType::boolean));
+}
+
+Result<Outputs> run_is_nan(const NodeCall& node) {
+  HEADWISE_TRY(check_floating(node, 0));
+  std::vector<std::int64_t> flags;
+  for (const double number : doubles_of(node.in(0))) {
+    flags.push_back(std::isnan(number) ? 1 : 0);
   }
   return one(array_from(flags, node.in(0).shape, DType::boolean));
 }

@@ -47,6 +47,7 @@ const std::vector<OnnxOperator>& operators() {
       {"Greater", 13, 2, 2, 1, {}, run_greater},
       {"GreaterOrEqual", 13, 2, 2, 1, {}, run_greater_or_equal},
       {"Identity", 13, 1, 1, 1, {}, run_identity},
+      {"IsNaN", 13, 1, 1, 1, {}, run_is_nan},
       {"LayerNormalization",
        17,
        2,

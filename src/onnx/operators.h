@@ -77,6 +77,7 @@ Result<Outputs> run_and(const NodeCall& node);
 Result<Outputs> run_equal(const NodeCall& node);
 Result<Outputs> run_greater(const NodeCall& node);
 Result<Outputs> run_greater_or_equal(const NodeCall& node);
+Result<Outputs> run_is_nan(const NodeCall& node);
 Result<Outputs> run_less(const NodeCall& node);
 Result<Outputs> run_less_or_equal(const NodeCall& node);
 Result<Outputs> run_not(const NodeCall& node);

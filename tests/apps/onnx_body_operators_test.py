@@ -63,6 +63,7 @@ CASES = (
     ("Or", {}, list(BITS), bools(0, 1, 1, 1)),
     ("Xor", {}, list(BITS), bools(0, 1, 1, 0)),
     ("Not", {}, [bools(0, 1)], bools(1, 0)),
+    ("IsNaN", {}, [floats((3,), math.nan, 0, math.inf)], bools(1, 0, 0)),
     ("Max", {}, [A, B, floats((), 4)],
      floats((2, 3), 4, 4, NAN, 4, 5, NAN)),
     ("Min", {}, [wholes((2,), 3, -3), wholes((), 1)], wholes((2,), 1, -3)),

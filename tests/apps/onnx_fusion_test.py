@@ -93,6 +93,14 @@ GRAPHS = {
     "PyTorch without a mask":
         ([*SDPA, node("Softmax", "s", "w"), node("MatMul", "w v", "y4"), *MERGE],
          SHAPE, False),
+    "PyTorch, booleans, rows without a key":
+        ([*SDPA, node("Where", "keep zero fill", "m"),
+          node("Add", "s m", "masked"), node("Softmax", "masked", "w", axis=-1),
+          node("IsNaN", "w", "empty"), node("Where", "empty zero w", "mended"),
+          node("MatMul", "mended v", "y4"), *MERGE],
+         [*SHAPE, fill(-math.inf), floats("zero", (1,), [0.0]),
+          onnx.tensor("keep", (L, L), [j < i for i in range(L)
+                                       for j in range(L)], onnx.BOOL)], True),
     "filled where true":
         ([*SDPA, node("Where", "upper fill s", "masked"), *END],
          [*SHAPE, UPPER, fill(-1e9)], True),
@@ -106,6 +114,11 @@ UNLIKE = {
     "a mask far from 0": (BERT, [ROOT, floats("m", (1, 1, L, 1),
                                               [-1e4, -1e4, 0, 0])]),
     "a fill that hides nothing": (GPT2, [ROOT, BOOLS, fill(-1.0), PADDING]),
+    "a weight other than 0 for NaN":
+        ([*heads("q"), *heads("k", (0, 2, 3, 1)), *heads("v"),
+          node("MatMul", "q k", "s"), node("Softmax", "s", "w", axis=-1),
+          node("IsNaN", "w", "empty"), node("Where", "empty root w", "mended"),
+          node("MatMul", "mended v", "y4"), *MERGE], [ROOT]),
     "a factor that is no number":
         ([*heads("q"), *heads("k", (0, 2, 3, 1)), *heads("v"),
           node("MatMul", "q k", "s"), node("Mul", "s m", "masked"), *END],
