@@ -186,15 +186,19 @@ std::size_t pieces_per_rank(const ShardRequest& request,
   return difference > kUneven * all ? 2 : 1;
 }
 
-// The sequences, those with much work cut: for each rank, but no finer than
-// kLeastPiece.
+// The sequences, those with much work or many tokens cut: for each rank, but no
+// finer than kLeastPiece.
 std::vector<WeighedPiece> cut_sequences(
     const ShardRequest& request, std::span<const WeighedPiece> sequences) {
   const std::size_t per_rank = pieces_per_rank(request, sequences);
-  const double mean = mean_work(sequences, request.ranks);
+  const double work = mean_work(sequences, request.ranks);
+  const double tokens = static_cast<double>(tokens_of(sequences)) /
+                        static_cast<double>(request.ranks);
   std::vector<WeighedPiece> pieces;
   for (const WeighedPiece& one : sequences) {
-    const double shares = static_cast<double>(one.work) / mean;
+    const double shares =
+        std::max(static_cast<double>(one.piece.range.tokens) / tokens,
+                 static_cast<double>(one.work) / work);
     if (!(shares > kSmallShare)) {
       pieces.push_back(one);
       continue;

@@ -218,6 +218,15 @@ TEST(ShardPlanTest, CutsSequencesWhereOneRankWouldHaveManyMoreTokens) {
   EXPECT_LE(imbalance(request), 0.05);
 }
 
+// The short one has 5% of the work of a rank, but 83% of its tokens.
+TEST(ShardPlanTest, CutsSequencesOfLittleWorkAndManyTokens) {
+  const auto plan =
+      plan_shards({.ranks = 16,
+                   .parallel = Parallel::context,
+                   .sequences = {{100'000, 100'000}, {5'500, 5'500}}});
+  EXPECT_LE(most_tokens(*plan), most_allowed(16, 105'500));
+}
+
 RC_GTEST_PROP(ShardPlanTest, BatchesAreBalanced, ()) {
   ShardRequest request = {.ranks = any(1, 12), .parallel = Parallel::context};
   request.band = any(0, 1) == 0 ? KeyBand() : KeyBand::causal();

@@ -11,14 +11,14 @@
 // that blocks of 128 keys and of 48 queries (docs/arithmetic.md) both end
 // there; the last piece of a sequence ends with the sequence. The pieces with
 // the most work are handed out first, each to the rank that has the least work
-// so far and whose tokens stay within a tenth above the mean. So
+// so far of those whose tokens, and so whose memory, stay within 2% above the
+// mean or the next whole block. So
 //
 //   - where every token has the same work, rank r has the r-th of P shards;
 //   - where work grows along the sequence, as with a causal mask, a rank has
-//   two
-//     pieces, one from each end (zig-zag): pieces r and 2P - 1 - r of 2P;
-//   - whole sequences of a batch are dealt out where that balances within 5%;
-//     then no rank needs the keys of another.
+//     two pieces, one from each end (zig-zag): pieces r and 2P - 1 - r of 2P;
+//   - whole sequences of a batch are dealt out where that balances work and
+//     tokens within 5%; then no rank needs the keys of another.
 //
 // If the blocks of 384 tokens do not divide evenly, the first pieces get one
 // block more. Where a rank has several pieces of fewer than 32 blocks, the
