@@ -3,12 +3,11 @@
 // one of them as an ONNX model.
 #include <fmt/format.h>
 
-#include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "convert_errors.h"
 #include "headwise/interop/convert_params.h"
 #include "onnx_export.h"
 #include "operation/layer_choice.h"
@@ -47,24 +46,6 @@ struct ConvertFlags {
 };
 
 bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
-
-// The error in the words of the options.
-Error in_option_words(const Error& error) {
-  const std::map<std::string_view, std::string_view> options = {
-      {"as_layer", "--as-layer"},
-      {"attention_only", "--attention-only"},
-      {"layer", "--layer"},
-      {"num_heads", "--heads"},
-      {"prefix", "--prefix"}};
-  ErrorDetails said = error.details();
-  const auto option = options.find(said.argument);
-  if (option == options.end()) {
-    return error;
-  }
-  said.operation.clear();
-  said.argument = option->second;
-  return {error.code(), std::move(said)};
-}
 
 // A model has no names to choose.
 Outcome check_names(const ConvertFlags& flags) {
@@ -122,7 +103,7 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
   HEADWISE_TRY(files.check());
   const auto converted = convert_params(flags.in, flags.options);
   if (!converted) {
-    return in_option_words(converted.error());
+    return in_convert_words(converted.error());
   }
   if (const Status s = write_params(flags.out, *converted); !s) {
     // The disk's fault or the memory's, else that of the tensors.

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "convert_errors.h"
 #include "headwise/interop/load_attention.h"
 #include "headwise/onnx/write_layer.h"
 #include "operation/planned_inputs.h"
@@ -15,27 +16,6 @@
 
 namespace headwise::cli {
 namespace {
-
-// The option of an argument of load_attention(); empty: none.
-std::string_view option_of(std::string_view argument) {
-  return argument == "num_heads" ? "--heads"
-         : argument == "layer"   ? "--layer"
-         : argument == "qk_norm" ? "--qk-norm"
-                                 : "";
-}
-
-// An error of load_attention() in the words of the options.
-Error in_option_words(const Error& error) {
-  ErrorDetails said = error.details();
-  const std::string_view option = option_of(said.argument);
-  if (option.empty()) {
-    return error;
-  }
-  said.operation.clear();
-  said.file.clear();
-  said.argument = option;
-  return {error.code(), std::move(said)};
-}
 
 // What write_onnx_layer() says of the layer is about its file.
 Failure of_file(const Error& error, const std::string& path) {
@@ -61,7 +41,7 @@ Result<MultiHeadAttention> read_layer(const LayerToExport& from,
                                         .num_kv_heads_from_shapes = true,
                                         .qk_norm = *qk_norm});
   if (!layer) {
-    return in_option_words(layer.error());
+    return in_convert_words(layer.error());
   }
   auto rotation = rotary.rotary(*layer->config().head_dim);
   HEADWISE_TRY(rotation);
