@@ -44,6 +44,7 @@ target_sources(headwise_onnx
     src/onnx/constant.cc
     src/onnx/contrib_attention.cc
     src/onnx/contrib_inputs.cc
+    src/onnx/contrib_layer.cc
     src/onnx/contrib_mask.cc
     src/onnx/contrib_operators.cc
     src/onnx/elementwise.cc

@@ -16,6 +16,9 @@ std::span<const OnnxOperator> contrib_operators() {
         "past_present_share_buffer", "qkv_hidden_sizes", "rotary_embedding_dim",
         "scale", "unidirectional"},
        run_contrib_attention},
+      {"BiasGelu", kFirstOpset, 2, 2, 1, {}, run_bias_gelu},
+      {"FastGelu", kFirstOpset, 1, 2, 1, {}, run_fast_gelu},
+      {"Gelu", kFirstOpset, 1, 1, 1, {}, run_bias_gelu},
       {"GroupQueryAttention",
        kFirstOpset,
        1,
@@ -32,8 +35,26 @@ std::span<const OnnxOperator> contrib_operators() {
        4,
        {"mask_filter_value", "num_heads", "scale", "unidirectional"},
        run_multi_head_attention},
+      {"SkipLayerNormalization",
+       kFirstOpset,
+       3,
+       5,
+       4,
+       {"epsilon"},
+       run_skip_layer_normalization},
+      {"SkipSimplifiedLayerNormalization",
+       kFirstOpset,
+       3,
+       4,
+       4,
+       {"epsilon"},
+       run_skip_rms_normalization},
   };
   return table;
+}
+
+bool is_contrib_attention(const OnnxNode& node) {
+  return node.domain == kContribDomain && node.op.ends_with("Attention");
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,11 +1,12 @@
-// ONNX Runtime's operators of attention, domain com.microsoft. Their files are
-// named after them.
+// ONNX Runtime's operators of attention, and those that its optimiser writes
+// around them, domain com.microsoft.
 #pragma once
 
 #include <span>
 #include <string_view>
 
 #include "headwise/base/result.h"
+#include "onnx/graph.h"
 #include "onnx/node_call.h"
 #include "onnx/operators.h"
 
@@ -15,8 +16,17 @@ inline constexpr std::string_view kContribDomain = "com.microsoft";
 
 std::span<const OnnxOperator> contrib_operators();
 
+bool is_contrib_attention(const OnnxNode& node);
+
+// In files named after them.
 Result<Outputs> run_contrib_attention(const NodeCall& node);
 Result<Outputs> run_group_query_attention(const NodeCall& node);
 Result<Outputs> run_multi_head_attention(const NodeCall& node);
+
+// contrib_layer.cc
+Result<Outputs> run_bias_gelu(const NodeCall& node);
+Result<Outputs> run_fast_gelu(const NodeCall& node);
+Result<Outputs> run_skip_layer_normalization(const NodeCall& node);
+Result<Outputs> run_skip_rms_normalization(const NodeCall& node);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -142,8 +142,7 @@ std::int64_t first_opset_of(const OnnxOperator& known,
 }
 
 bool is_attention(const OnnxNode& node) {
-  // All operators of the other domain are.
-  return node.op == "Attention" || node.domain == kContribDomain;
+  return node.op == "Attention" || is_contrib_attention(node);
 }
 
 const OnnxOperator* find_operator(const OnnxNode& node) {

@@ -150,6 +150,17 @@ CASES = {
             more=(COS, SIN, longs((1, 3), 7, 0, 3)), do_rotary=1,
             local_window_size=4),
     "gqa scores": gqa(GQ, GK, GK, outputs=4, qk_output=1, softcap=0.9),
+    "gelu": ("Gelu", (X,), 1, {}),
+    "bias gelu": ("BiasGelu", (X, floats(5)), 1, {}),
+    "fast gelu": ("FastGelu", (X, floats(5)), 1, {}),
+    "skip, layer norm":
+        ("SkipLayerNormalization", (X, X, floats(5), floats(5), floats(5)), 1,
+         {"epsilon": 1e-3}),
+    "skip of one sequence":
+        ("SkipLayerNormalization", (X, floats(3, 5), floats(5)), 1, {}),
+    "skip, RMS norm":
+        ("SkipSimplifiedLayerNormalization", (X, X, floats(5), floats(5)), 1,
+         {"epsilon": 1e-3}),
     "gqa weights": gqa(GQ, GK, GK, outputs=4, qk_output=2, smooth_softmax=1),
 }
 

@@ -49,6 +49,12 @@ REFUSED = (
      "x7 has no position 2, expected 0 to 2 - 1"),
     (gqa(GQ, GK, GK, local_window_size=0), "local_window_size is 0"),
     (gqa(GQ, GK, GK, outputs=4), "qk_output is 0"),
+    (("SkipLayerNormalization", (cases.X, Q, floats(5)), 1, {}),
+     "x1 has shape (2, 3, 8), expected axes that are broadcast to (2, 3, 5)"),
+    (("SkipLayerNormalization", (cases.X, cases.X, floats(1)), 1, {}),
+     "x2 has shape (1), expected (5)"),
+    (("SkipLayerNormalization", (cases.X, cases.X, floats(5)), 2, {}),
+     "n (SkipLayerNormalization) has outputs that are for training"),
     (gqa(GQ, GK, GK, more=(None,) * 5 + (floats(1),)),
      "x12 is an input that headwise does not run"),
 )
@@ -138,6 +144,17 @@ class OnnxContribTest(CliTest):
                 (self.folder / "data").mkdir(exist_ok=True)
                 self.fail_with(BAD_INPUT, message, "onnx-run", "model.onnx",
                                "--data", "data")
+
+    def test_the_sum_of_a_skip(self):
+        """The fourth output; the second and third are left out."""
+        held = [onnx.tensor("x", (2,), [1.0, 2.0]),
+                onnx.tensor("skip", (2,), [10.0, 20.0])]
+        got = self.run_data(onnx.model(
+            [onnx.node("SkipLayerNormalization", ["x", "skip", "x"],
+                       ["y", "", "", "sum"], "n", "com.microsoft")], [],
+            [onnx.port("y"), onnx.port("sum")], held, 17), 2)
+        self.assertEqual(list(got[1][1]), [11, 22])
+        self.assertAlmostEqual(got[0][1][0], -1, delta=1e-6)
 
     def test_other_operators_of_the_domain(self):
         (self.folder / "model.onnx").write_bytes(
