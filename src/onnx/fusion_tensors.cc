@@ -37,8 +37,8 @@ Extents4 four_axes(const std::vector<std::size_t>& shape) {
           shape[rank - 1]};
 }
 
-// The longest row of (..., rows, columns), or column; infinite or NaN if an
-// element is.
+// The largest norm of a row or column of (..., rows, columns); infinite or NaN
+// if an element is.
 double largest_norm(const Array& array, const Extents4& extents, bool columns) {
   const auto* numbers = reinterpret_cast<const float*>(array.data.data());
   const std::size_t count = columns ? extents[3] : extents[2];
@@ -70,7 +70,7 @@ class Masking {
   Masking(const Extents4& scores, std::size_t rank)
       : scores_(scores), rank_(rank) {}
 
-  // False: not as one attention.
+  // False if the nodes must run one by one.
   bool add(const FusionStep& step, const ValueOf& value_of) {
     using Kind = FusionStep::Kind;
     const Array& operand = value_of(step.operand);
@@ -78,7 +78,7 @@ class Masking {
       case Kind::multiply:
       case Kind::divide: {
         const auto factor = number(operand);
-        // Not behind a mask, which it would change.
+        // A factor after a mask would scale the mask.
         if (!factor || given_) {
           return false;
         }
@@ -95,7 +95,9 @@ class Masking {
       case Kind::fill_where_true:
       case Kind::fill_where_false: {
         const auto fill = number(value_of(step.fill));
-        if (!fill || *fill > kHidingFill || operand.dtype != DType::boolean) {
+        // NaN is no fill that hides.
+        if (!fill || !(*fill <= kHidingFill) ||
+            operand.dtype != DType::boolean) {
           return false;
         }
         finite_fill_ = finite_fill_ || std::isfinite(*fill);
@@ -137,7 +139,7 @@ class Masking {
   }
 
  private:
-  // The only element of an array that leaves the scores their shape.
+  // A scalar that does not change the shape of the scores.
   std::optional<double> number(const Array& array) const {
     return array.dtype == DType::float32 && array.shape.size() <= rank_ &&
                    element_count(array.shape) == 1
