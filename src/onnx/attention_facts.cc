@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "onnx/attention_call.h"
 #include "onnx/contrib_operators.h"
@@ -43,8 +46,9 @@ bool has(const OnnxNode& node, std::size_t input) {
 
 // Features of one head, where both numbers are known.
 Count per_head(Count features, Count heads) {
-  return features && heads && *features % *heads == 0 ? *features / *heads
-                                                      : Count();
+  return features && heads && *heads > 0 && *features % *heads == 0
+             ? *features / *heads
+             : Count();
 }
 
 void add_scale(const OnnxNode& node, OnnxAttentionNode& facts) {
@@ -103,14 +107,21 @@ void add_multi_head(const OnnxNode& node, const KnownShapes& shapes,
   facts.mask = has(node, 4) || has(node, 5);
 }
 
+// Heads of Q, K and V together, where the sum is a number.
+Count packed_heads(Count query, Count key) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 4;
+  return query && key && *query <= kMost && *key <= kMost
+             ? Count(*query + 2 * *key)
+             : Count();
+}
+
 void add_group_query(const OnnxNode& node, const KnownShapes& shapes,
                      OnnxAttentionNode& facts) {
   facts.query_heads = count(node, "num_heads");
   facts.key_heads = count(node, "kv_num_heads");
-  Count heads = facts.query_heads;
-  if (heads && facts.key_heads && !has(node, 1)) {  // packed
-    *heads += 2 * *facts.key_heads;
-  }
+  const bool packed = !has(node, 1);
+  const Count heads = packed ? packed_heads(facts.query_heads, facts.key_heads)
+                             : facts.query_heads;
   facts.head_size = facts.value_size =
       contrib_size(shapes, node.inputs[0], heads);
   add_scale(node, facts);
@@ -150,40 +161,68 @@ AddFacts facts_of(const OnnxNode& node) {
                                             : add_contrib_attention;
 }
 
-// The constant factors between a value and what it is made of; no value for
-// one that is not constant.
-std::optional<double> factor_before(const OnnxGraph& graph,
-                                    const KnownShapes& shapes,
-                                    std::string_view value) {
-  double factor = 1;
-  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
-    const OnnxNode& node = graph.nodes[n];
-    if (node.outputs.empty() || node.outputs[0] != value) {
-      continue;
-    }
-    if (node.op == "Transpose") {
-      value = node.inputs[0];
-    } else if (node.op == "Mul" || node.op == "Div") {
-      const auto known = shapes.number(node.inputs[1]);
-      const KnownShape* shape = shapes.of(node.inputs[1]);
-      if (!known) {
-        return shape != nullptr && !shape->empty() ? std::optional(factor)
-                                                   : std::nullopt;
-      }
-      factor = node.op == "Mul" ? factor * *known : factor / *known;
-      value = node.inputs[0];
-    } else {
-      break;
+using Makers = std::map<std::string_view, const OnnxNode*>;
+
+Makers makers_of(const OnnxGraph& graph) {
+  Makers makers;
+  for (const OnnxNode& node : graph.nodes) {
+    if (!node.outputs.empty()) {
+      makers[node.outputs[0]] = &node;
     }
   }
-  return factor;
+  return makers;
 }
 
-std::optional<double> scale_of(const OnnxGraph& graph,
-                               const KnownShapes& shapes,
+// A factor that depends on the token or the feature is not part of the scale.
+bool varies(const KnownShapes& shapes, const std::string& value) {
+  const KnownShape* shape = shapes.of(value);
+  return shape != nullptr && std::ranges::any_of(*shape, [](Count extent) {
+           return extent && *extent != 1;
+         });
+}
+
+// The constant factors between a value and what it is made of; no value for
+// one that is not constant.
+std::optional<double> factor_before(const Makers& makers,
+                                    const KnownShapes& shapes,
+                                    std::string_view value) {
+  constexpr int kMostNodes = 16;  // in the exports that are known, 2 or 3
+  double factor = 1;
+  for (int n = 0; n < kMostNodes; ++n) {
+    const auto maker = makers.find(value);
+    if (maker == makers.end()) {
+      return factor;
+    }
+    const OnnxNode& node = *maker->second;
+    if (node.op == "Transpose") {
+      value = node.inputs[0];
+      continue;
+    }
+    const bool divides = node.op == "Div";
+    if (!divides && node.op != "Mul") {
+      return factor;
+    }
+    std::size_t scalar = 1;
+    auto known = shapes.number(node.inputs[1]);
+    if (!known && !divides) {
+      scalar = 0;
+      known = shapes.number(node.inputs[0]);
+    }
+    if (!known) {
+      const bool both = varies(shapes, node.inputs[1]) &&
+                        (divides || varies(shapes, node.inputs[0]));
+      return both ? std::optional(factor) : std::nullopt;
+    }
+    factor = divides ? factor / *known : factor * *known;
+    value = node.inputs[1 - scalar];
+  }
+  return std::nullopt;
+}
+
+std::optional<double> scale_of(const Makers& makers, const KnownShapes& shapes,
                                const OnnxFusion& fusion) {
-  const auto query = factor_before(graph, shapes, fusion.query);
-  const auto key = factor_before(graph, shapes, fusion.transposed_key);
+  const auto query = factor_before(makers, shapes, fusion.query);
+  const auto key = factor_before(makers, shapes, fusion.transposed_key);
   if (!query || !key) {
     return std::nullopt;
   }
@@ -201,27 +240,27 @@ std::optional<double> scale_of(const OnnxGraph& graph,
   return scale;
 }
 
-OnnxAttentionNode facts_of_fusion(const OnnxGraph& graph,
+// Values of fewer than 4 axes have 1 head, as they run (fusion_tensors.cc).
+Count heads_of(const KnownShapes& shapes, const std::string& value) {
+  const KnownShape* shape = shapes.of(value);
+  return shape != nullptr && shape->size() < 4 ? Count(1)
+                                               : shapes.extent(value, -3);
+}
+
+OnnxAttentionNode facts_of_fusion(const Makers& makers,
                                   const KnownShapes& shapes,
                                   const OnnxFusion& fusion) {
   OnnxAttentionNode facts{.pattern = "MatMul-Softmax-MatMul"};
-  facts.query_heads = shapes.extent(fusion.query, -3);
-  facts.key_heads = shapes.extent(fusion.value, -3);
+  facts.query_heads = heads_of(shapes, fusion.query);
+  facts.key_heads = heads_of(shapes, fusion.value);
   facts.head_size = shapes.extent(fusion.query, -1);
   facts.value_size = shapes.extent(fusion.value, -1);
-  facts.scale = scale_of(graph, shapes, fusion);
+  facts.scale = scale_of(makers, shapes, fusion);
   facts.mask = std::ranges::any_of(fusion.steps, [](const FusionStep& step) {
     return step.kind != FusionStep::Kind::multiply &&
            step.kind != FusionStep::Kind::divide;
   });
   return facts;
-}
-
-const OnnxFusion* fusion_ending_in(const OnnxGraph& graph, std::size_t n) {
-  const auto found = std::ranges::find_if(
-      graph.fusions,
-      [n](const OnnxFusion& fusion) { return fusion.nodes.back() == n; });
-  return found == graph.fusions.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -242,12 +281,18 @@ std::vector<std::size_t> attention_numbers(const OnnxGraph& graph) {
 
 std::vector<OnnxAttentionNode> find_attention_nodes(const OnnxGraph& graph) {
   const KnownShapes shapes(graph);
+  const Makers makers = makers_of(graph);
+  std::map<std::size_t, const OnnxFusion*> fusion_ending_in;
+  for (const OnnxFusion& fusion : graph.fusions) {
+    fusion_ending_in[fusion.nodes.back()] = &fusion;
+  }
   std::vector<OnnxAttentionNode> found;
   for (const std::size_t n : attention_numbers(graph)) {
     const OnnxNode& node = graph.nodes[n];
     OnnxAttentionNode facts;
-    if (const OnnxFusion* fusion = fusion_ending_in(graph, n)) {
-      facts = facts_of_fusion(graph, shapes, *fusion);
+    if (const auto fusion = fusion_ending_in.find(n);
+        fusion != fusion_ending_in.end()) {
+      facts = facts_of_fusion(makers, shapes, *fusion->second);
     } else {
       facts.pattern =
           node.domain == kContribDomain ? node.domain + " " + node.op : node.op;

@@ -13,7 +13,7 @@ namespace headwise::inline HEADWISE_ABI {
 // that do so together, in the order of the graph.
 std::vector<std::size_t> attention_numbers(const OnnxGraph& graph);
 
-// What is known of them.
+// Facts about each attention node.
 std::vector<OnnxAttentionNode> find_attention_nodes(const OnnxGraph& graph);
 
 }  // namespace headwise::inline HEADWISE_ABI

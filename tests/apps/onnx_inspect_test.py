@@ -42,6 +42,48 @@ class OnnxInspectTest(CliTest):
              "num_kv_heads": 3, "head_size": 4, "value_size": 4,
              "scale": 0.5, "causal": False, "mask": True}])
 
+    def spelled_out(self, before, inputs, query="q", held=()):
+        """One attention of MatMul, Softmax, MatMul."""
+        self.put([*before, onnx.node("MatMul", [query, "kt"], ["s"]),
+                  onnx.node("Softmax", ["s"], ["w"]),
+                  onnx.node("MatMul", ["w", "v"], ["Y"])], inputs, held=held)
+        told, = self.inspect()["attention"]
+        return told
+
+    def test_a_factor_is_the_first_or_the_second_input(self):
+        inputs = [port("q", 1, 2, 4, 8), port("kt", 1, 2, 8, 4),
+                  port("v", 1, 2, 4, 8)]
+        held = [onnx.tensor("c", (), [0.5])]
+        for factors in (["q", "c"], ["c", "q"]):
+            told = self.spelled_out([onnx.node("Mul", factors, ["qs"])],
+                                    inputs, "qs", held)
+            self.assertEqual(told["scale"], 0.5)
+        # A number that is an input, and the cosines of a rotation.
+        for shape, scale in (((), None), ((1, 1), None), ((4, 8), 1)):
+            for factors in (["q", "c"], ["c", "q"]):
+                told = self.spelled_out([onnx.node("Mul", factors, ["qs"])],
+                                        [*inputs, port("c", *shape)], "qs")
+                self.assertEqual(told["scale"], scale, (shape, factors))
+
+    def test_without_an_axis_of_heads_there_is_one_head(self):
+        for batch in ((), (5,)):
+            told = self.spelled_out([], [
+                port("q", *batch, 4, 8), port("kt", *batch, 8, 4),
+                port("v", *batch, 4, 8)])
+            self.assertEqual((told["num_heads"], told["num_kv_heads"]), (1, 1))
+
+    def test_counts_that_no_tensor_has(self):
+        """The sum of the heads would be 0 beyond 64 bits."""
+        self.put([onnx.node("GroupQueryAttention",
+                            ["q", "", "", "", "", "n", "t"], ["Y"], "g",
+                            "com.microsoft", num_heads=2,
+                            kv_num_heads=2 ** 63 - 1)],
+                 [port("q", 1, 4, 24), port("n", 1), port("t", 1)])
+        told, = self.inspect()["attention"]
+        self.assertEqual((told["num_kv_heads"], told["head_size"]),
+                         (2 ** 63 - 1, None))
+        self.assertIn(str(2 ** 63 - 1), self.succeed("inspect", "m.onnx"))
+
     def test_the_table(self):
         self.put([onnx.node("Attention", ["Q", "K", "V"], ["Y"], "attn")],
                  [onnx.port(name) for name in "QKV"])

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "headwise/version.h"
 #include "shell/json.h"
@@ -19,9 +20,12 @@ namespace {
 constexpr std::size_t kColumns = 7;
 using Row = std::array<std::string, kColumns>;
 
-template <class T>
-std::string text_or_unknown(const std::optional<T>& number) {
-  return number ? fmt::format("{:.6g}", static_cast<double>(*number)) : "?";
+std::string text_or_unknown(std::optional<double> number) {
+  return number ? fmt::format("{:.6g}", *number) : "?";
+}
+
+std::string count_or_unknown(std::optional<std::size_t> count) {
+  return count ? std::to_string(*count) : "?";
 }
 
 std::string mask_text(const OnnxAttentionNode& node) {
@@ -34,13 +38,13 @@ std::string mask_text(const OnnxAttentionNode& node) {
 
 Row row_of(const OnnxAttentionNode& node) {
   const std::string size = node.head_size == node.value_size
-                               ? text_or_unknown(node.head_size)
-                               : text_or_unknown(node.head_size) + ", " +
-                                     text_or_unknown(node.value_size);
+                               ? count_or_unknown(node.head_size)
+                               : count_or_unknown(node.head_size) + ", " +
+                                     count_or_unknown(node.value_size);
   return {"  " + one_line(node.name),
           node.pattern,
-          text_or_unknown(node.query_heads),
-          text_or_unknown(node.key_heads),
+          count_or_unknown(node.query_heads),
+          count_or_unknown(node.key_heads),
           size,
           text_or_unknown(node.scale),
           mask_text(node)};
