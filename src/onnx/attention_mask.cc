@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -18,7 +19,8 @@ using In = AttentionInput;
 template <class T>
 std::vector<T> padded(const std::vector<T>& from, std::size_t rows,
                       std::size_t given, std::size_t wanted, T beyond) {
-  std::vector<T> result(rows * wanted, beyond);
+  auto result = NodeMemory::numbers<T>(rows * wanted);
+  std::ranges::fill(result, beyond);
   for (std::size_t row = 0; row < rows; ++row) {
     std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(row * given), given,
                 result.begin() + static_cast<std::ptrdiff_t>(row * wanted));
@@ -58,11 +60,10 @@ Result<std::optional<OnnxAttentionMask>> OnnxAttentionMask::create(
   }
   if (pads) {
     mask.extents[3] = scores[3];
-    HEADWISE_TRY(check_size(mask.extents));
   }
   const std::size_t rows = element_count(std::span(mask.extents).first(3));
   if (given.dtype == DType::boolean) {
-    std::vector<std::uint8_t> held(element_count(given.shape));
+    auto held = NodeMemory::numbers<std::uint8_t>(element_count(given.shape));
     std::ranges::transform(given.data, held.begin(), [](std::byte byte) {
       return static_cast<std::uint8_t>(byte);
     });

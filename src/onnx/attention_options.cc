@@ -7,6 +7,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/bias.h"
 #include "headwise/steps/mask.h"
+#include "onnx/node_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -33,12 +34,14 @@ OnnxAttentionOptions::OnnxAttentionOptions(
   }
   axes_ = mask->axes();
   if (mask->numbers && !only_forbids(*mask->numbers)) {
+    NodeMemory::use(mask->numbers->size() * sizeof(float));
     bias_.resize(mask->numbers->size());
     std::ranges::transform(*mask->numbers, bias_.begin(), clamped_bias);
     return;
   }
   boolean_count_ =
       mask->numbers ? mask->numbers->size() : mask->booleans->size();
+  NodeMemory::use(boolean_count_);
   booleans_ = std::make_unique<bool[]>(boolean_count_);
   for (std::size_t n = 0; n < boolean_count_; ++n) {
     booleans_[n] =

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/softmax.h"
 
@@ -27,8 +28,9 @@ class Steps {
         query_(doubles_of(query)),
         key_(doubles_of(key)),
         value_(doubles_of(value)),
-        row_(sizes_.Lkv()),
-        bias_(sizes_.Lkv()) {
+        row_(NodeMemory::numbers<double>(sizes_.Lkv())),
+        bias_(NodeMemory::numbers<double>(sizes_.Lkv())),
+        out_(NodeMemory::numbers<double>(sizes_.Dv)) {
     const double factor = round(std::sqrt(call.scale));
     for (std::vector<double>* numbers : {&query_, &key_}) {
       for (double& number : *numbers) {
@@ -37,17 +39,13 @@ class Steps {
     }
   }
 
-  void run(std::vector<double>& output, std::vector<double>* scores) {
+  void run(Array& output, Array* scores) {
     for (std::size_t b = 0; b < sizes_.B; ++b) {
       for (std::size_t h = 0; h < sizes_.Hq; ++h) {
         for (std::size_t i = 0; i < sizes_.Lq; ++i) {
-          const std::size_t first =
-              ((b * sizes_.Hq + h) * sizes_.Lq + i) * sizes_.Lkv();
-          make_row(b, h, i,
-                   scores == nullptr
-                       ? std::span<double>()
-                       : std::span(*scores).subspan(first, sizes_.Lkv()));
-          weigh(b, h, i, output);
+          make_row(b, h, i, scores);
+          weigh(b, h);
+          store(out_, output, query_row(b, h, i) * sizes_.Dv);
         }
       }
     }
@@ -90,15 +88,14 @@ class Steps {
     return round((*mask_->numbers)[at]);
   }
 
-  void copy_to(std::span<double> scores, QkOutput stage) const {
-    if (!scores.empty() && call_.qk_output == stage) {
-      std::ranges::copy(row_, scores.begin());
-    }
-  }
-
   // The attention weights of a query, in row_.
-  void make_row(std::size_t b, std::size_t h, std::size_t i,
-                std::span<double> scores) {
+  void make_row(std::size_t b, std::size_t h, std::size_t i, Array* scores) {
+    const auto keep = [&](QkOutput stage) {
+      if (scores != nullptr && call_.qk_output == stage) {
+        const std::size_t row = (b * sizes_.Hq + h) * sizes_.Lq + i;
+        store(row_, *scores, row * sizes_.Lkv());
+      }
+    };
     const std::span<const double> q =
         std::span(query_).subspan(query_row(b, h, i) * sizes_.D, sizes_.D);
     for (std::size_t j = 0; j < sizes_.Lkv(); ++j) {
@@ -111,21 +108,21 @@ class Steps {
       row_[j] = round(sum);
       bias_[j] = bias(b, h, i, j);
     }
-    copy_to(scores, QkOutput::raw);
+    keep(QkOutput::raw);
     if (call_.softcap) {
       const double cap = round(*call_.softcap);
       for (double& score : row_) {
         score = round(round(std::tanh(round(score / cap))) * cap);
       }
     }
-    copy_to(scores, QkOutput::softcap);
+    keep(QkOutput::softcap);
     for (std::size_t j = 0; j < row_.size(); ++j) {
       // By select: a score that is NaN behind the mask stays there.
       row_[j] = bias_[j] == kMinusInf ? kMinusInf : round(row_[j] + bias_[j]);
     }
-    copy_to(scores, QkOutput::bias);
+    keep(QkOutput::bias);
     softmax();
-    copy_to(scores, QkOutput::softmax);
+    keep(QkOutput::softmax);
   }
 
   // In the type of the softmax, rounded to that of the node. A row without a
@@ -139,11 +136,9 @@ class Steps {
     round_all(row_, call_.type);
   }
 
-  void weigh(std::size_t b, std::size_t h, std::size_t i,
-             std::vector<double>& output) const {
-    const std::span<double> out =
-        std::span(output).subspan(query_row(b, h, i) * sizes_.Dv, sizes_.Dv);
-    std::ranges::fill(out, 0);
+  // The weighted values, in out_.
+  void weigh(std::size_t b, std::size_t h) {
+    std::ranges::fill(out_, 0);
     for (std::size_t j = 0; j < row_.size(); ++j) {
       if (bias_[j] == kMinusInf) {
         continue;  // values behind the mask are not read
@@ -151,7 +146,7 @@ class Steps {
       const std::span<const double> v = std::span(value_).subspan(
           (key_head(b, h) * sizes_.Lkv() + j) * sizes_.Dv, sizes_.Dv);
       for (std::size_t d = 0; d < sizes_.Dv; ++d) {
-        out[d] += row_[j] * v[d];
+        out_[d] += row_[j] * v[d];
       }
     }
   }
@@ -164,28 +159,16 @@ class Steps {
   std::vector<double> value_;
   std::vector<double> row_;
   std::vector<double> bias_;
+  std::vector<double> out_;
 };
-
-Status store(const std::vector<double>& numbers, Array& into) {
-  auto array = array_from(numbers, std::move(into.shape), into.dtype);
-  HEADWISE_TRY(array);
-  into = *std::move(array);
-  return ok();
-}
 
 }  // namespace
 
-Status attend_in_steps(const OnnxAttentionCall& call,
-                       const std::optional<OnnxAttentionMask>& mask,
-                       const Array& query, const Array& key, const Array& value,
-                       Array& output, Array* scores) {
-  Steps steps(call, mask, query, key, value);
-  std::vector<double> out(element_count(output.shape));
-  std::vector<double> rows(scores == nullptr ? 0
-                                             : element_count(scores->shape));
-  steps.run(out, scores == nullptr ? nullptr : &rows);
-  HEADWISE_TRY(store(out, output));
-  return scores == nullptr ? ok() : store(rows, *scores);
+void attend_in_steps(const OnnxAttentionCall& call,
+                     const std::optional<OnnxAttentionMask>& mask,
+                     const Array& query, const Array& key, const Array& value,
+                     Array& output, Array* scores) {
+  Steps(call, mask, query, key, value).run(output, scores);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,6 @@
 
 #include <optional>
 
-#include "headwise/base/result.h"
 #include "headwise/interop/array.h"
 #include "onnx/attention_call.h"
 #include "onnx/attention_mask.h"
@@ -16,9 +15,9 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // `scores`: null unless qk_matmul_output is wanted.
-Status attend_in_steps(const OnnxAttentionCall& call,
-                       const std::optional<OnnxAttentionMask>& mask,
-                       const Array& query, const Array& key, const Array& value,
-                       Array& output, Array* scores);
+void attend_in_steps(const OnnxAttentionCall& call,
+                     const std::optional<OnnxAttentionMask>& mask,
+                     const Array& query, const Array& key, const Array& value,
+                     Array& output, Array* scores);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,8 +1,10 @@
 // Cast, CastLike: to another type of number.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/tensor_data.h"
@@ -27,12 +29,13 @@ std::vector<double> doubles_for(const Array& x, DType to) {
       (x.dtype != DType::int64 && x.dtype != DType::uint64)) {
     return doubles_of(x);
   }
-  std::vector<double> numbers;
-  for (const std::int64_t each : integers_of(x)) {
-    const auto bits = static_cast<std::uint64_t>(each);
-    numbers.push_back(x.dtype == DType::int64 && each < 0
-                          ? -to_round_again(0 - bits)
-                          : to_round_again(bits));
+  const std::vector<std::int64_t> wholes = integers_of(x);
+  auto numbers = NodeMemory::numbers<double>(wholes.size());
+  for (std::size_t i = 0; i < wholes.size(); ++i) {
+    const auto bits = static_cast<std::uint64_t>(wholes[i]);
+    numbers[i] = x.dtype == DType::int64 && wholes[i] < 0
+                     ? -to_round_again(0 - bits)
+                     : to_round_again(bits);
   }
   return numbers;
 }
@@ -44,11 +47,11 @@ Result<Outputs> cast_to(const Array& x, DType to) {
   if (!is_floating(x.dtype)) {
     return one(array_from(integers_of(x), x.shape, to));
   }
-  std::vector<std::int64_t> wholes;
-  for (const double each : doubles_of(x)) {
-    wholes.push_back(to == DType::boolean ? std::int64_t{each != 0}
-                                          : whole(each, to));
-  }
+  const std::vector<double> numbers = doubles_of(x);
+  auto wholes = NodeMemory::numbers<std::int64_t>(numbers.size());
+  std::ranges::transform(numbers, wholes.begin(), [to](double each) {
+    return to == DType::boolean ? std::int64_t{each != 0} : whole(each, to);
+  });
   return one(array_from(wholes, x.shape, to));
 }
 

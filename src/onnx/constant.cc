@@ -9,6 +9,7 @@
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/strided.h"
+#include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -37,7 +38,7 @@ Result<Outputs> run_size(const NodeCall& node) {
 Result<Outputs> run_constant(const NodeCall& node) {
   if (const auto* value = node.find("value")) {
     if (const auto* array = std::get_if<Array>(&value->value)) {
-      return one(Array(*array));
+      return one(copy_of(*array, array->shape));
     }
   }
   if (const auto* value = node.find("value_int")) {

@@ -100,8 +100,9 @@ Result<Array> with_past(const Array* past,
       std::memcpy(out, past->data.data() + head * past->shape[2] * row,
                   kept * row);
     }
-    std::memcpy(out + kept * row, made.data.data() + head * shape[2] * row,
-                shape[2] * row);
+    // Without new rows there may be no data at all.
+    std::copy_n(made.data.data() + head * shape[2] * row, shape[2] * row,
+                out + kept * row);
   }
   return joined;
 }

@@ -11,6 +11,7 @@
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/pairs.h"
+#include "onnx/shown_text.h"
 #include "onnx/strided.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -217,7 +218,8 @@ Result<Outputs> run_gelu(const NodeCall& node) {
       return 0.5 * x * (1 + std::tanh(factor * (x + 0.044715 * x * x * x)));
     });
   }
-  return node.attribute("approximate").bad_data("is " + *kind, "none or tanh");
+  return node.attribute("approximate")
+      .bad_data("is " + shown(*kind), "none or tanh");
 }
 
 Result<Outputs> run_where(const NodeCall& node) {

@@ -2,11 +2,13 @@
 // 2^64, and rounded once.
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <type_traits>
 
 #include "base/check.h"
 #include "onnx/broadcast.h"
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/strided.h"
@@ -34,6 +36,7 @@ std::vector<T> numbers_of(const Array& array) {
     return doubles_of(array);
   } else {
     const auto numbers = integers_of(array);
+    NodeMemory::use(numbers.size() * sizeof(T));
     return {numbers.begin(), numbers.end()};
   }
 }
@@ -44,8 +47,10 @@ Result<Array> stored(const std::vector<double>& numbers,
 }
 Result<Array> stored(const std::vector<std::uint64_t>& numbers,
                      std::vector<std::size_t> shape, DType dtype) {
-  return array_from(std::vector<std::int64_t>(numbers.begin(), numbers.end()),
-                    std::move(shape), dtype);
+  return array_from(
+      std::span(reinterpret_cast<const std::int64_t*>(numbers.data()),
+                numbers.size()),
+      std::move(shape), dtype);
 }
 
 // The shapes of a product: vectors get an axis of extent 1, which the result
@@ -137,7 +142,7 @@ std::vector<T> matrix_of(const Array& array, bool transposed) {
   }
   const std::size_t rows = array.shape[0];
   const std::size_t columns = array.shape[1];
-  std::vector<T> result(numbers.size());
+  auto result = NodeMemory::numbers<T>(numbers.size());
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < columns; ++j) {
       result[j * rows + i] = numbers[i * columns + j];

@@ -154,8 +154,11 @@ class Run {
     for (const OnnxPort& port : graph_.outputs) {
       HEADWISE_TRY(check_port(port, *values_.at(port.name)));
       const auto made = made_.find(port.name);
-      outputs.push_back(made == made_.end() ? *values_.at(port.name)
-                                            : std::move(made->second));
+      if (made == made_.end()) {
+        outputs.push_back(*values_.at(port.name));
+      } else {
+        outputs.push_back(std::move(made->second));
+      }
     }
     return outputs;
   }
@@ -286,8 +289,12 @@ class Run {
                        std::span<const Array* const> inputs,
                        SeenAttention* seen) const {
     const NodeMemory memory(memory_limit_ - made_bytes_);
-    return find_operator(node)->run(
-        NodeCall(graph_, node, inputs, executor_, seen));
+    try {
+      return find_operator(node)->run(
+          NodeCall(graph_, node, inputs, executor_, seen));
+    } catch (const NodeMemory::Exceeded& exceeded) {
+      return Error::no_memory_for(exceeded.bytes);
+    }
   }
 
   // An error that names its node.

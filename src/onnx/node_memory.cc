@@ -13,17 +13,19 @@ thread_local std::size_t bytes_left = kUnlimited;
 NodeMemory::NodeMemory(std::size_t bytes) { bytes_left = bytes; }
 NodeMemory::~NodeMemory() { bytes_left = kUnlimited; }
 
-Status NodeMemory::check(std::size_t bytes) {
-  // The largest number stands for more than can be counted.
-  return bytes <= bytes_left && bytes != kUnlimited
-             ? ok()
-             : Status(Error::no_memory_for(bytes));
-}
-
 Status NodeMemory::take(std::size_t bytes) {
-  HEADWISE_TRY(check(bytes));
+  // The largest number stands for more than can be counted.
+  if (bytes > bytes_left || bytes == kUnlimited) {
+    return Error::no_memory_for(bytes);
+  }
   bytes_left -= bytes_left == kUnlimited ? 0 : bytes;
   return ok();
+}
+
+void NodeMemory::use(std::size_t bytes) {
+  if (!take(bytes)) {
+    throw Exceeded(bytes);
+  }
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "onnx/broadcast.h"
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/softmax.h"
@@ -96,8 +97,8 @@ Result<Outputs> normalise(const NodeCall& node, bool centred) {
     HEADWISE_TRY(bias);
   }
   std::vector<double> numbers = doubles_of(x);
-  std::vector<double> means(rows.count);
-  std::vector<double> inverses(rows.count);
+  auto means = NodeMemory::numbers<double>(rows.count);
+  auto inverses = NodeMemory::numbers<double>(rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
     const std::span<double> row =
         std::span(numbers).subspan(i * rows.length, rows.length);
@@ -121,12 +122,14 @@ Result<Outputs> normalise(const NodeCall& node, bool centred) {
   std::vector<std::size_t> per_row = rows.outer;
   per_row.resize(x.shape.size(), 1);
   Outputs outputs;
-  for (auto made : {array_from(numbers, x.shape, made_type),
-                    array_from(means, per_row, *stash),
-                    array_from(inverses, per_row, *stash)}) {
+  const auto add = [&outputs](Result<Array> made) -> Status {
     HEADWISE_TRY(made);
     outputs.push_back(*std::move(made));
-  }
+    return ok();
+  };
+  HEADWISE_TRY(add(array_from(numbers, x.shape, made_type)));
+  HEADWISE_TRY(add(array_from(means, per_row, *stash)));
+  HEADWISE_TRY(add(array_from(inverses, per_row, *stash)));
   return outputs;
 }
 

@@ -91,12 +91,12 @@ std::size_t element_count(std::span<const std::size_t> shape) {
 Status check_size(std::span<const std::size_t> shape) {
   std::vector<std::size_t> factors(shape.begin(), shape.end());
   factors.push_back(sizeof(double));
-  return NodeMemory::check(checked_product(factors).value_or(
+  return NodeMemory::take(checked_product(factors).value_or(
       std::numeric_limits<std::size_t>::max()));
 }
 
 std::vector<double> doubles_of(const Array& array) {
-  std::vector<double> numbers(element_count(array.shape));
+  auto numbers = NodeMemory::numbers<double>(element_count(array.shape));
   with_type(array.dtype, [&](auto stored) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = number(element<decltype(stored)>(array, i));
@@ -106,7 +106,7 @@ std::vector<double> doubles_of(const Array& array) {
 }
 
 std::vector<std::int64_t> integers_of(const Array& array) {
-  std::vector<std::int64_t> numbers(element_count(array.shape));
+  auto numbers = NodeMemory::numbers<std::int64_t>(element_count(array.shape));
   with_type(array.dtype, [&](auto stored) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = as_whole(element<decltype(stored)>(array, i));
@@ -151,35 +151,46 @@ void round_all(std::span<double> numbers, DType dtype) {
   }
 }
 
+void store(std::span<const double> numbers, Array& into, std::size_t first) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t at = first + i;
+    if (into.dtype == DType::float16) {
+      set(into, at, narrowed_to_float16(to_round_again(numbers[i])));
+    } else if (into.dtype == DType::bfloat16) {
+      set(into, at, narrowed_to_bfloat16(to_round_again(numbers[i])));
+    } else if (into.dtype == DType::float32) {
+      set(into, at, static_cast<float>(numbers[i]));
+    } else {
+      set(into, at, numbers[i]);
+    }
+  }
+}
+
 Result<Array> array_from(std::span<const double> numbers,
                          std::vector<std::size_t> shape, DType dtype) {
   auto array = array_of(std::move(shape), dtype);
   HEADWISE_TRY(array);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (dtype == DType::float16) {
-      set(*array, i, narrowed_to_float16(to_round_again(numbers[i])));
-    } else if (dtype == DType::bfloat16) {
-      set(*array, i, narrowed_to_bfloat16(to_round_again(numbers[i])));
-    } else if (dtype == DType::float32) {
-      set(*array, i, static_cast<float>(numbers[i]));
-    } else {
-      set(*array, i, numbers[i]);
-    }
-  }
+  store(numbers, *array, 0);
   return array;
+}
+
+void store(std::span<const std::int64_t> numbers, Array& into,
+           std::size_t first) {
+  const std::size_t item = size_of(into.dtype);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::int64_t stored = into.dtype == DType::boolean
+                                    ? std::int64_t{numbers[i] != 0}
+                                    : numbers[i];
+    // Little endian: the first bytes are the number modulo its range.
+    std::memcpy(into.data.data() + (first + i) * item, &stored, item);
+  }
 }
 
 Result<Array> array_from(std::span<const std::int64_t> numbers,
                          std::vector<std::size_t> shape, DType dtype) {
   auto array = array_of(std::move(shape), dtype);
   HEADWISE_TRY(array);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const std::int64_t stored =
-        dtype == DType::boolean ? std::int64_t{numbers[i] != 0} : numbers[i];
-    // Little endian: the first bytes are the number modulo its range.
-    std::memcpy(array->data.data() + i * size_of(dtype), &stored,
-                size_of(dtype));
-  }
+  store(numbers, *array, 0);
   return array;
 }
 

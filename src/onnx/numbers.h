@@ -21,6 +21,8 @@ constexpr bool is_integer(DType dtype) {
   return !is_floating(dtype) && dtype != DType::boolean;
 }
 
+// These vectors are taken from the memory of the node that runs.
+//
 // Of any type; true is 1.
 std::vector<double> doubles_of(const Array& array);
 // Of integers and booleans.
@@ -35,6 +37,13 @@ std::int64_t whole(double number, DType dtype);
 double rounded(double number, DType dtype);
 void round_all(std::span<double> numbers, DType dtype);
 
+// Writes numbers into an array from an element on, each rounded once to its
+// floating-point type.
+void store(std::span<const double> numbers, Array& into, std::size_t first);
+// The same for an integer type, each modulo its range.
+void store(std::span<const std::int64_t> numbers, Array& into,
+           std::size_t first);
+
 // Each number rounded once, to a floating-point type.
 Result<Array> array_from(std::span<const double> numbers,
                          std::vector<std::size_t> shape, DType dtype);
@@ -43,8 +52,8 @@ Result<Array> array_from(std::span<const std::int64_t> numbers,
                          std::vector<std::size_t> shape, DType dtype);
 
 std::size_t element_count(std::span<const std::size_t> shape);
-// Whether the node that runs may take memory for that many elements of 8 bytes.
-// Errors: out_of_memory.
+// Takes memory for that many elements of 8 bytes from the node that runs, for a
+// vector that is made next. Errors: out_of_memory.
 Status check_size(std::span<const std::size_t> shape);
 
 }  // namespace headwise::inline HEADWISE_ABI

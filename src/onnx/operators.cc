@@ -6,9 +6,8 @@
 #include "onnx/contrib_operators.h"
 
 namespace headwise::inline HEADWISE_ABI {
-namespace {
 
-const std::vector<OnnxOperator>& operators() {
+const std::vector<OnnxOperator>& onnx_operators() {
   static const std::vector<std::string_view> of_reductions = {
       "axes", "keepdims", "noop_with_empty_axes"};
   static const std::vector<OnnxOperator> table = {
@@ -109,6 +108,8 @@ const std::vector<OnnxOperator>& operators() {
   return table;
 }
 
+namespace {
+
 struct LaterAttribute {
   std::string_view op;
   std::string_view name;
@@ -151,7 +152,7 @@ const OnnxOperator* find_operator(const OnnxNode& node) {
     return nullptr;
   }
   const std::span<const OnnxOperator> known =
-      contrib ? contrib_operators() : std::span(operators());
+      contrib ? contrib_operators() : std::span(onnx_operators());
   const auto found = std::ranges::find(known, node.op, &OnnxOperator::name);
   return found == known.end() ? nullptr : &*found;
 }

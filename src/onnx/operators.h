@@ -30,6 +30,9 @@ struct OnnxOperator {
   Result<Outputs> (*run)(const NodeCall&);
 };
 
+// All of them.
+const std::vector<OnnxOperator>& onnx_operators();
+
 // Null for one that headwise does not run.
 const OnnxOperator* find_operator(const OnnxNode& node);
 

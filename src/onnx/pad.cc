@@ -12,6 +12,7 @@
 #include "onnx/axis_lists.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
+#include "onnx/shown_text.h"
 #include "onnx/strided.h"
 #include "onnx/tensor_data.h"
 
@@ -35,9 +36,10 @@ Result<PadMode> mode_of(const NodeCall& node) {
   if (*mode == "wrap" && node.opset() >= 19) {
     return PadMode::wrap;
   }
-  return node.attribute("mode").bad_data(
-      "is " + *mode, node.opset() >= 19 ? "constant, edge, reflect or wrap"
-                                        : "constant, edge or reflect");
+  return node.attribute("mode").bad_data("is " + shown(*mode),
+                                         node.opset() >= 19
+                                             ? "constant, edge, reflect or wrap"
+                                             : "constant, edge or reflect");
 }
 
 // An axis of the result: `before` new elements, then `extent` elements of the

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "onnx/node_call.h"
 #include "onnx/numbers.h"
 #include "onnx/strided.h"
+#include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -21,18 +23,19 @@ template <class T, class Combine>
 Result<Array> combined(const NodeCall& node, std::vector<std::size_t> shape,
                        const std::vector<T>& a, const std::vector<T>& b,
                        DType made, Combine combine) {
-  HEADWISE_TRY(check_size(shape));
+  auto result = array_of(std::move(shape), made);
+  HEADWISE_TRY(result);
   using Number = std::conditional_t<
       std::is_same_v<std::invoke_result_t<Combine, T, T>, double>, double,
       std::int64_t>;
-  std::vector<Number> result;
-  result.reserve(element_count(shape));
-  const auto steps_a = broadcast_strides(node.in(0).shape, shape);
-  const auto steps_b = broadcast_strides(node.in(1).shape, shape);
-  for (Odometer at(shape); !at.done(); at.next()) {
-    result.push_back(combine(a[at.offset(steps_a)], b[at.offset(steps_b)]));
+  const auto steps_a = broadcast_strides(node.in(0).shape, result->shape);
+  const auto steps_b = broadcast_strides(node.in(1).shape, result->shape);
+  std::size_t i = 0;
+  for (Odometer at(result->shape); !at.done(); at.next(), ++i) {
+    const Number number = combine(a[at.offset(steps_a)], b[at.offset(steps_b)]);
+    store(std::span(&number, 1), *result, i);
   }
-  return array_from(result, std::move(shape), made);
+  return result;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

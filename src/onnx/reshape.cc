@@ -15,19 +15,12 @@
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/strided.h"
+#include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
-namespace {
-
-// The same elements, with other axes.
-Array with_shape(const Array& array, std::vector<std::size_t> shape) {
-  return {.dtype = array.dtype, .shape = std::move(shape), .data = array.data};
-}
-
-}  // namespace
 
 Result<Outputs> run_identity(const NodeCall& node) {
-  return one(Array(node.in(0)));
+  return one(copy_of(node.in(0), node.in(0).shape));
 }
 
 Result<Outputs> run_transpose(const NodeCall& node) {
@@ -107,7 +100,7 @@ Result<Outputs> run_reshape(const NodeCall& node) {
   } else if (known != count) {
     return refuse();
   }
-  return one(with_shape(x, shape));
+  return one(copy_of(x, shape));
 }
 
 Result<Outputs> run_flatten(const NodeCall& node) {
@@ -122,8 +115,8 @@ Result<Outputs> run_flatten(const NodeCall& node) {
   }
   const auto split = static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis);
   const std::span shape(x.shape);
-  return one(with_shape(x, {element_count(shape.first(split)),
-                            element_count(shape.subspan(split))}));
+  return one(copy_of(x, {element_count(shape.first(split)),
+                         element_count(shape.subspan(split))}));
 }
 
 Result<Outputs> run_squeeze(const NodeCall& node) {
@@ -152,7 +145,7 @@ Result<Outputs> run_squeeze(const NodeCall& node) {
                               "1 element along axis " + std::to_string(axis));
     }
   }
-  return one(with_shape(x, shape));
+  return one(copy_of(x, shape));
 }
 
 Result<Outputs> run_unsqueeze(const NodeCall& node) {
@@ -167,7 +160,7 @@ Result<Outputs> run_unsqueeze(const NodeCall& node) {
   for (const std::size_t axis : *axes) {
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
   }
-  return one(with_shape(x, shape));
+  return one(copy_of(x, shape));
 }
 
 Result<Outputs> run_expand(const NodeCall& node) {

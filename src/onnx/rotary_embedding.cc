@@ -8,9 +8,11 @@
 // them; a pair is a feature and the one R / 2 behind it, or its neighbour if
 // interleaved. Each product and each sum is rounded to the type of X.
 #include <cstdint>
+#include <numeric>
 #include <string>
 
 #include "base/check.h"
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 
@@ -81,11 +83,9 @@ Result<std::vector<std::size_t>> cache_rows(const NodeCall& node,
       return node.wrong_shape(input, shape_text(expected));
     }
   }
-  std::vector<std::size_t> rows;
+  auto rows = NodeMemory::numbers<std::size_t>(sizes.B * sizes.L);
   if (!positions) {
-    for (std::size_t row = 0; row < sizes.B * sizes.L; ++row) {
-      rows.push_back(row);
-    }
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
     return rows;
   }
   if (node.in(3).dtype != DType::int64) {
@@ -95,13 +95,15 @@ Result<std::vector<std::size_t>> cache_rows(const NodeCall& node,
   if (node.in(3).shape != tokens) {
     return node.wrong_shape(3, shape_text(tokens));
   }
-  for (const std::int64_t position : integers_of(node.in(3))) {
+  const std::vector<std::int64_t> given = integers_of(node.in(3));
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::int64_t position = given[i];
     if (position < 0 || position >= static_cast<std::int64_t>(cos[0])) {
       return node.input(3).error(ErrorCode::out_of_range,
                                  "has " + std::to_string(position),
                                  "0 to " + std::to_string(cos[0]) + " - 1");
     }
-    rows.push_back(static_cast<std::size_t>(position));
+    rows[i] = static_cast<std::size_t>(position);
   }
   return rows;
 }

@@ -162,6 +162,13 @@ Result<Array> array_of(std::vector<std::size_t> shape, DType dtype) {
   return array;
 }
 
+Result<Array> copy_of(const Array& array, std::vector<std::size_t> shape) {
+  auto copy = array_of(std::move(shape), array.dtype);
+  HEADWISE_TRY(copy);
+  std::ranges::copy(array.data, copy->data.begin());
+  return copy;
+}
+
 Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
                         const std::optional<std::string>& folder) {
   const auto dtype = dtype_of_onnx(fields.type);

@@ -50,4 +50,7 @@ Status check_empty(std::span<const std::size_t> shape,
 // out_of_memory; unsupported (check_empty).
 Result<Array> array_of(std::vector<std::size_t> shape, DType dtype);
 
+// The same elements with these axes, which have as many. Errors as above.
+Result<Array> copy_of(const Array& array, std::vector<std::size_t> shape);
+
 }  // namespace headwise::inline HEADWISE_ABI

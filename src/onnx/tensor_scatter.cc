@@ -6,8 +6,11 @@
 #include <string>
 
 #include "base/check.h"
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
+#include "onnx/shown_text.h"
+#include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -59,7 +62,7 @@ Result<std::vector<std::int64_t>> first_slots(const NodeCall& node,
                                               bool circular) {
   const std::size_t batch = node.in(0).shape[0];
   if (!node.has(2)) {
-    return std::vector<std::int64_t>(batch, 0);
+    return NodeMemory::numbers<std::int64_t>(batch);
   }
   if (node.in(2).dtype != DType::int64) {
     return wrong_type(node, 2, "int64");
@@ -89,13 +92,16 @@ Result<Outputs> run_tensor_scatter(const NodeCall& node) {
   const auto mode = node.text("mode", "linear");
   HEADWISE_TRY(mode);
   if (*mode != "linear" && *mode != "circular") {
-    return node.attribute("mode").bad_data("is " + *mode, "linear or circular");
+    return node.attribute("mode").bad_data("is " + shown(*mode),
+                                           "linear or circular");
   }
   const auto sizes = sizes_of(node);
   HEADWISE_TRY(sizes);
   const auto slots = first_slots(node, *sizes, *mode == "circular");
   HEADWISE_TRY(slots);
-  Array present = node.in(0);
+  auto copied = copy_of(node.in(0), node.in(0).shape);
+  HEADWISE_TRY(copied);
+  Array& present = *copied;
   const std::byte* from = node.in(1).data.data();
   for (std::size_t b = 0; b < slots->size(); ++b) {
     for (std::size_t row = 0; row < sizes->outer; ++row) {
@@ -110,7 +116,7 @@ Result<Outputs> run_tensor_scatter(const NodeCall& node) {
       }
     }
   }
-  return one(std::move(present));
+  return one(std::move(copied));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
