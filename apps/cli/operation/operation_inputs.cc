@@ -280,9 +280,8 @@ Status OperationInputs::place_queries(const MaskSizes& sizes,
   return ok();
 }
 
-// As a mask, at `place`, or as the bias, which two masks share.
+// As a mask, at `place`, or as the bias.
 Status OperationInputs::take(std::string_view option, DialectMask mask,
-                             const MaskSizes& sizes,
                              std::optional<Tensor<bool, 1>>& place,
                              NamedAxes& axes) {
   if (mask.allowed) {
@@ -290,20 +289,13 @@ Status OperationInputs::take(std::string_view option, DialectMask mask,
     axes = mask.axes;
     return ok();
   }
-  if (!flags_.bias.empty()) {
+  if (bias_) {
     return option_error(
         option, "is added to the scores",
-        fmt::format("one bias: with --dialect {} give --bias or {}",
-                    dialect_->name, option),
+        fmt::format("one bias: with --dialect {} give {} or {}", dialect_->name,
+                    flags_.bias.empty() ? "--mask" : "--bias", option),
         ErrorCode::unsupported);
   }
-  if (bias_) {
-    auto sum =
-        sum_of({.added = std::move(bias_), .axes = bias_axes_}, mask, sizes);
-    HEADWISE_TRY(sum);
-    mask = *std::move(sum);
-  }
-  dialect_call_.adds_mask = true;
   bias_ = std::move(mask.added);
   bias_axes_ = mask.axes;
   return ok();
@@ -330,7 +322,7 @@ Status OperationInputs::use_dialect(const MaskSizes& sizes,
     if (!mask) {
       return in_option_words(mask.error(), flags_);
     }
-    return take(option, *std::move(mask), sizes, place, axes);
+    return take(option, *std::move(mask), place, axes);
   };
   HEADWISE_TRY(read("--mask", flags_.mask, read_mask, mask_, mask_axes_));
   return read("--key-padding", flags_.key_padding, read_key_padding,
