@@ -171,7 +171,8 @@ std::string fill_text(const Dialect& dialect) {
 
 // What a row without a key gives.
 std::string row_text(const Dialect& dialect, const DialectCall& call) {
-  if (dialect.fill == MaskFill::added && dialect.fill_value > -1e30) {
+  if (dialect.fill == MaskFill::added && dialect.fill_value > -1e30 &&
+      !call.adds_mask) {
     return "what it gives without a mask";
   }
   AttentionOptions options;
@@ -267,10 +268,10 @@ Found diff_weights(const Dialect& a, const Dialect& b,
       return with_why(std::move(found), why_scores_differ(a, b));
     }
   }
-  return with_why(std::move(found),
-                  why_rows_differ(a, b,
-                                  {.returns_weights = input.returns_weights,
-                                   .dropout = input.dropout != 0}));
+  const DialectCall call{.returns_weights = input.returns_weights,
+                         .dropout = input.dropout != 0,
+                         .adds_mask = in_a.adds_minus_inf(row, shape.Lkv)};
+  return with_why(std::move(found), why_rows_differ(a, b, call));
 }
 
 Found diff_returned(const Dialect& a, const Dialect& b,

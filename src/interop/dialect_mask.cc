@@ -244,16 +244,31 @@ Result<DialectMask> filled(const Dialect& dialect, Tensor<bool, 1> allowed,
   return DialectMask{.added = *std::move(bias), .axes = axes};
 }
 
+float as_bias(float number) {
+  return std::isfinite(number) ? std::clamp(number, -kLargestBias, kLargestBias)
+                               : number;
+}
+
+// True is 1.
+Result<Tensor<float, 1>> numbers_of(const Reader& reader, const Array& mask) {
+  if (mask.dtype != DType::boolean) {
+    return to_float<1>(flat(mask), kOperation, reader.argument);
+  }
+  const auto flags = to_bool<1>(flat(mask), kOperation, reader.argument);
+  HEADWISE_TRY(flags);
+  auto numbers = Tensor<float, 1>::create({flags->size()});
+  HEADWISE_TRY(numbers);
+  std::ranges::transform(flags->elements(), numbers->data(),
+                         [](bool flag) { return flag ? 1.0F : 0.0F; });
+  return numbers;
+}
+
 Result<DialectMask> read_added(const Reader& reader, const MaskForm& form,
                                const Array& mask,
                                std::vector<std::size_t> shape) {
-  auto numbers = to_float<1>(flat(mask), kOperation, reader.argument);
+  auto numbers = numbers_of(reader, mask);
   HEADWISE_TRY(numbers);
-  for (float& number : numbers->elements()) {
-    if (std::isfinite(number)) {
-      number = std::clamp(number, -kLargestBias, kLargestBias);
-    }
-  }
+  std::ranges::transform(numbers->elements(), numbers->data(), as_bias);
   auto rows = padded(*std::move(numbers), mask.shape, shape.back(), kMinusInf);
   HEADWISE_TRY(rows);
   return DialectMask{.added = *std::move(rows),
@@ -328,6 +343,29 @@ Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
   const auto form = form_of(reader, mask);
   HEADWISE_TRY(form);
   return read_form(reader, **form, mask);
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory};
+}
+
+Result<DialectMask> sum_of(const DialectMask& a, const DialectMask& b,
+                           const MaskSizes& sizes) try {
+  auto sums =
+      Tensor<float, 4>::create({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv});
+  HEADWISE_TRY(sums);
+  for (std::size_t n = 0; n < sums->size(); ++n) {
+    const std::size_t row = n / sizes.Lkv;
+    const std::size_t i = row % sizes.Lq;
+    const std::size_t h = row / sizes.Lq % sizes.Hq;
+    const std::size_t batch = row / sizes.Lq / sizes.Hq;
+    const std::size_t j = n % sizes.Lkv;
+    sums->data()[n] = as_bias(a.added->data()[a.axes.offset(batch, h, i, j)] +
+                              b.added->data()[b.axes.offset(batch, h, i, j)]);
+  }
+  const std::size_t count = sums->size();
+  return DialectMask{
+      .added = std::move(*sums).with_extents(Extents<1>{count}),
+      .axes = axes_of({4, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}}, sizes,
+                      {sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv})};
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::out_of_memory};
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
 #include "headwise/steps/scores.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -46,6 +47,10 @@ Status read_masks(const Dialect& dialect, const DialectInput& input,
   // What is filled with which number is the matter of a later step.
   Dialect unfilled = dialect;
   unfilled.fill = MaskFill::infinite;
+  if (input.mask != nullptr && input.causal && dialect.mask_excludes_causal) {
+    return argument_error("read_mask", "mask", "is given next to causal",
+                          "a mask or causal, not both");
+  }
   if (input.mask != nullptr) {
     const auto mask = read_mask(unfilled, *input.mask, sizes);
     HEADWISE_TRY(mask);
@@ -143,11 +148,8 @@ double empty_weight(EmptyRow rule, std::size_t keys) {
 
 void compute_weights(const Dialect& dialect, const DialectInput& input,
                      const AttentionShape& shape, DialectSteps& steps) {
-  AttentionOptions options;
-  apply_dialect(
-      dialect,
-      {.returns_weights = input.returns_weights, .dropout = input.dropout != 0},
-      options);
+  DialectCall call{.returns_weights = input.returns_weights,
+                   .dropout = input.dropout != 0};
   const std::size_t keys = shape.Lkv;
   for (std::size_t n = 0; n < steps.scores.size(); n += keys) {
     const float* const row = steps.scores.data() + n;
@@ -161,6 +163,9 @@ void compute_weights(const Dialect& dialect, const DialectInput& input,
       return dialect.fill != MaskFill::added && !input.softcap;
     }();
     if (closed || most == kNothing) {
+      call.adds_mask = steps.adds_minus_inf(n, keys);
+      AttentionOptions options;
+      apply_dialect(dialect, call, options);
       std::fill_n(steps.weights.begin() + static_cast<std::ptrdiff_t>(n), keys,
                   empty_weight(options.empty_rows, keys));
       continue;
@@ -178,6 +183,11 @@ void compute_weights(const Dialect& dialect, const DialectInput& input,
 }
 
 }  // namespace
+
+bool DialectSteps::adds_minus_inf(std::size_t n, std::size_t keys) const {
+  const float* const row = added.data() + n;
+  return std::find(row, row + keys, kNothing) != row + keys;
+}
 
 Result<DialectSteps> dialect_steps(const Dialect& dialect,
                                    const DialectInput& input,

@@ -23,6 +23,8 @@ struct DialectSteps {
   bool may_attend(std::size_t n) const {
     return allowed[n] != 0 && causal[n] != 0;
   }
+  // Whether a float mask adds -inf in the row of `keys` pairs from n on.
+  bool adds_minus_inf(std::size_t n, std::size_t keys) const;
 };
 
 // Errors: those of read_mask().

@@ -71,7 +71,8 @@ constexpr std::array<MaskForm, 4> kOrtContrib = {
      {4, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}, kNo, kNo, kAdded}}};
 constexpr std::array<MaskForm, 2> kTransformers = {
     {{2, {Axis::B, Axis::Lkv}, kAttends, kAttends, kAttends},
-     {4, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}, kAttends, kNo, kAdded}}};
+     // Models take it as it is: true adds 1.
+     {4, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}, kAdded, kAdded, kAdded}}};
 constexpr std::array<MaskForm, 2> kD2l = {
     {{1, {Axis::B}, kNo, kLengths, kNo},
      {2, {Axis::B, Axis::Lq}, kNo, kLengths, kNo}}};
@@ -134,6 +135,7 @@ constexpr std::array<Dialect, 13> kDialects = {{
      .masks = kOrtContrib,
      .fill = MaskFill::added,
      .fill_value = -1e4,
+     .minus_inf_gives_nan = true,
      .layout = TensorLayout::blhd},
     {.name = "flash-attention",
      .causal = CausalAlignment::bottom_right,
@@ -146,6 +148,7 @@ constexpr std::array<Dialect, 13> kDialects = {{
      .empty_rows = EmptyRow::uniform,
      .empty_rows_with_weights = EmptyRow::uniform,
      .empty_rows_with_dropout = EmptyRow::uniform,
+     .minus_inf_gives_nan = true,
      .weights_after_dropout = true},
     {.name = "d2l",
      .masks = kD2l,
@@ -198,9 +201,11 @@ QueryStart causal_start(const Dialect& dialect, std::size_t past_length) {
 void apply_dialect(const Dialect& dialect, const DialectCall& call,
                    AttentionOptions& options) {
   options.query_start = causal_start(dialect, call.past_length);
-  options.empty_rows = call.returns_weights ? dialect.empty_rows_with_weights
-                       : call.dropout       ? dialect.empty_rows_with_dropout
-                                            : dialect.empty_rows;
+  options.empty_rows = call.adds_mask && dialect.minus_inf_gives_nan
+                           ? EmptyRow::nan
+                       : call.returns_weights ? dialect.empty_rows_with_weights
+                       : call.dropout         ? dialect.empty_rows_with_dropout
+                                              : dialect.empty_rows;
   if (call.returns_weights) {
     options.attn_weights = dialect.weights_after_dropout && call.dropout
                                ? AttnWeights::after_dropout

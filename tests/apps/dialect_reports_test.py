@@ -62,7 +62,10 @@ class DiffTest(CliTest):
                  "a comma", "keras"),
                 (USAGE, "--dialects is keras,tf", "keras,tf"),
                 (BAD_INPUT, "--mask has shape (5, 5), expected (Lq, Lkv) = "
-                 "(3, 6)", "keras,torch-mha", "--mask", "m.npy")):
+                 "(3, 6)", "keras,torch-mha", "--mask", "m.npy"),
+                (BAD_INPUT, "--mask is given next to causal, expected a mask or "
+                 "causal, not both", "torch-sdpa,torch-sdpa", "--mask", "m.npy",
+                 "--causal")):
             with self.subTest(dialects=dialects):
                 self.fail_with(code, message, *self.diff(dialects, *opts))
 
@@ -114,6 +117,13 @@ class LintMaskTest(CliTest):
             BAD_INPUT, "--mask has shape (2, 2, 4, 4), expected a mask as "
             "torch-mha takes it", *self.lint(
                 "torch-mha", (2, 2, 4, 4), lambda *at: True))
+        for message, *opts in (
+                ("--batch is 3, expected 2, as the mask has it", "--batch", "3"),
+                ("--keys is 4, expected 5, as the mask has it", "--keys", "4")):
+            self.fail_with(USAGE, message, *self.lint(
+                "transformers", (2, 5), lambda *at: True, *opts))
+        self.succeed(*self.lint("keras", (1, 3, 3), lambda *at: True,
+                                "--batch", "2"))
         self.fail_with(USAGE, "give --mask or --key-padding", "lint-mask",
                        "--dialect", "keras")
 

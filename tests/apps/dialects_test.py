@@ -242,7 +242,7 @@ class DialectsTest(RunCase):
                  "bias: onnx-1.21 caps the scores after them", "--softcap",
                  "2", "--causal", "--dialect", "onnx-1.21"),
                 (BAD_INPUT, "expected one bias: with --dialect torch-mha give "
-                 "--mask or --key-padding", "--mask", "rows.npy",
+                 "--bias or --key-padding", "--bias", "f.npy",
                  "--key-padding", "p.npy", "--dialect", "torch-mha"),
                 (USAGE, "torch-sdpa takes --mask or --causal, not both",
                  "--mask", "f.npy", "--causal", "--dialect", "torch-sdpa"),

@@ -165,6 +165,32 @@ TEST_F(DialectDiffTest, TrueScoresBelowAReplacedFill) {
          "replaced with -1e+12 in seed-1e12");
 }
 
+TEST_F(DialectDiffTest, MaskAndCausalTogether) {
+  const Array mask = bools({2, 3}, {1, 1, 0, 1, 0, 0});
+  input_.mask = &mask;
+  input_.causal = true;
+  expect("keras", "torch-sdpa", "mask",
+         "torch-sdpa does not take this mask: it is given next to causal, "
+         "expected a mask or causal, not both");
+  EXPECT_THAT(diff("torch-sdpa", "torch-sdpa"),
+              IsError(ErrorCode::invalid_argument, "mask"));
+}
+
+TEST_F(DialectDiffTest, ShortMask) {
+  const Array mask = bools({2, 2}, {1, 1, 1, 0});
+  input_.mask = &mask;
+  expect("onnx-1.23", "torch-sdpa", "mask",
+         "torch-sdpa does not take this mask: it has shape (2, 2)");
+}
+
+TEST_F(DialectDiffTest, RowOfMinusInf) {
+  const std::vector<float> closed(24, -INFINITY);
+  const Array mask = floats({2, 2, 2, 3}, closed);
+  input_.mask = &mask;
+  expect("transformers", "torch-sdpa", "attn_weights",
+         "a row without a key gives NaN in transformers and 0 in torch-sdpa");
+}
+
 TEST_F(DialectDiffTest, Softcap) {
   const Array mask = bools({2, 3}, {1, 1, 0, 1, 0, 0});
   input_.mask = &mask;

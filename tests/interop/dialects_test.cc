@@ -173,6 +173,54 @@ TEST(DialectMaskTest, RowsWithoutAKeyAreThoseOfTheLibrary) {
   }
 }
 
+// A row of -inf where the library's own fill is finite.
+TEST(DialectMaskTest, AddedMinusInfIsNanWhereTheLibraryComputesWithIt) {
+  const Array mask = floats({2, 2, 2, 3}, std::vector<float>(24, -INFINITY));
+  for (const char* name : {"transformers", "ort-contrib"}) {
+    const auto read = read_mask(dialect(name), mask, kSizes).value();
+    EXPECT_TRUE(std::isnan(
+        attended(dialect(name), read, {.adds_mask = true})(0, 0, 0, 0)))
+        << name;
+  }
+  const auto read = read_mask(dialect("torch-sdpa"), mask, kSizes).value();
+  EXPECT_EQ(
+      attended(dialect("torch-sdpa"), read, {.adds_mask = true})(0, 0, 0, 0),
+      0);
+}
+
+// Its models take a mask of rank 4 as it is: true adds 1 to a score.
+TEST(DialectMaskTest, TransformersAddsBoolsOfRankFour) {
+  const std::vector<std::uint8_t> first = {1, 0, 0, 0, 0, 0};
+  for (const Array& mask :
+       {bools({1, 1, 2, 3}, first), ints({1, 1, 2, 3}, {1, 0, 0, 0, 0, 0})}) {
+    const auto read = read_mask(dialect("transformers"), mask, kSizes).value();
+    const auto output = attended(dialect("transformers"), read);
+    const float e = std::exp(1.0F);
+    EXPECT_FLOAT_EQ(output(0, 0, 0, 0), (e + 2 + 4) / (e + 2));
+    EXPECT_FLOAT_EQ(output(0, 1, 0, 0), kAll);
+  }
+}
+
+TEST(DialectMaskTest, TwoAddedMasksMakeOneBias) {
+  const float inf = INFINITY;
+  const float lowest = std::numeric_limits<float>::lowest();
+  const Dialect& torch = dialect("torch-mha");
+  const auto rows = read_mask(
+      torch, floats({2, 3}, {0, 0, -inf, lowest, lowest, lowest}), kSizes);
+  const auto padding =
+      read_key_padding(torch, floats({2, 3}, {-inf, 0, 0, 0, 0, 0}), kSizes);
+  const auto sum = sum_of(*rows, *padding, kSizes);
+  ASSERT_TRUE(sum) << sum.error().message();
+  const auto output = attended(torch, *sum);
+  EXPECT_FLOAT_EQ(output(0, 0, 0, 0), 2);
+  EXPECT_FLOAT_EQ(output(0, 1, 0, 0), kLastTwo);
+  EXPECT_FLOAT_EQ(output(1, 0, 0, 0), kFirstTwo);
+  EXPECT_FLOAT_EQ(output(1, 1, 1, 0), kAll);
+  // Twice the lowest number is -inf, as in PyTorch.
+  const auto twice = sum_of(*rows, *rows, kSizes).value();
+  EXPECT_EQ(attended(torch, twice)(0, 1, 0, 0), 0);
+}
+
 // An added -1e4 leaves the scores: the masked keys come back where no other is.
 TEST(DialectMaskTest, OnnxRuntimesFillIsAddedAndKeepsScores) {
   const auto mask = read_mask(dialect("ort-contrib"),

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "dialect_words.h"
@@ -34,10 +36,10 @@ struct LintFlags {
   std::string dialect;
   std::string mask;
   std::string key_padding;
-  std::uint64_t batch = 1;
-  std::uint64_t heads = 1;
-  std::uint64_t queries = 1;
-  std::uint64_t keys = 0;
+  std::optional<std::uint64_t> batch;
+  std::optional<std::uint64_t> heads;
+  std::optional<std::uint64_t> queries;
+  std::optional<std::uint64_t> keys;
   std::string padding;
   bool json = false;
 };
@@ -74,6 +76,21 @@ std::string lint_json(const std::vector<MaskWarning>& warnings) {
   return json_text({{"warnings", std::move(list)}}, 2);
 }
 
+// Those that are given must be those of the mask, where it has more than one.
+Status check_sizes(const LintFlags& flags, const MaskSizes& sizes) {
+  for (const auto& [option, given, own] :
+       {std::tuple{"--batch", flags.batch, sizes.B},
+        {"--num-heads", flags.heads, sizes.Hq},
+        {"--queries", flags.queries, sizes.Lq},
+        {"--keys", flags.keys, sizes.Lkv}}) {
+    if (given && own > 1 && *given != own) {
+      return bad_option(option, std::to_string(*given),
+                        fmt::format("{}, as the mask has it", own));
+    }
+  }
+  return ok();
+}
+
 Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
   if (flags.mask.empty() == flags.key_padding.empty()) {
     return usage("give --mask or --key-padding");
@@ -83,7 +100,8 @@ Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
   const auto mask = read_file_of(padding ? "--key-padding" : "--mask",
                                  padding ? flags.key_padding : flags.mask);
   HEADWISE_TRY(mask);
-  MaskSizes sizes{flags.batch, flags.heads, flags.queries, flags.keys};
+  MaskSizes sizes{flags.batch.value_or(1), flags.heads.value_or(1),
+                  flags.queries.value_or(1), flags.keys.value_or(0)};
   if (padding && mask->shape.size() == 2) {
     sizes.B = mask->shape[0];
     sizes.Lkv = mask->shape[1];
@@ -95,6 +113,7 @@ Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
     }
     sizes = *known;
   }
+  HEADWISE_TRY(check_sizes(flags, sizes));
   if (sizes.Lkv == 0) {
     return usage("--keys is needed: the mask does not say how many there are");
   }

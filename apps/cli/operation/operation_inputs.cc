@@ -280,8 +280,9 @@ Status OperationInputs::place_queries(const MaskSizes& sizes,
   return ok();
 }
 
-// As a mask, at `place`, or as the bias.
+// As a mask, at `place`, or as the bias, which two masks share.
 Status OperationInputs::take(std::string_view option, DialectMask mask,
+                             const MaskSizes& sizes,
                              std::optional<Tensor<bool, 1>>& place,
                              NamedAxes& axes) {
   if (mask.allowed) {
@@ -289,13 +290,20 @@ Status OperationInputs::take(std::string_view option, DialectMask mask,
     axes = mask.axes;
     return ok();
   }
-  if (bias_) {
+  if (!flags_.bias.empty()) {
     return option_error(
         option, "is added to the scores",
-        fmt::format("one bias: with --dialect {} give {} or {}", dialect_->name,
-                    flags_.bias.empty() ? "--mask" : "--bias", option),
+        fmt::format("one bias: with --dialect {} give --bias or {}",
+                    dialect_->name, option),
         ErrorCode::unsupported);
   }
+  if (bias_) {
+    auto sum =
+        sum_of({.added = std::move(bias_), .axes = bias_axes_}, mask, sizes);
+    HEADWISE_TRY(sum);
+    mask = *std::move(sum);
+  }
+  dialect_call_.adds_mask = true;
   bias_ = std::move(mask.added);
   bias_axes_ = mask.axes;
   return ok();
@@ -322,7 +330,7 @@ Status OperationInputs::use_dialect(const MaskSizes& sizes,
     if (!mask) {
       return in_option_words(mask.error(), flags_);
     }
-    return take(option, *std::move(mask), place, axes);
+    return take(option, *std::move(mask), sizes, place, axes);
   };
   HEADWISE_TRY(read("--mask", flags_.mask, read_mask, mask_, mask_axes_));
   return read("--key-padding", flags_.key_padding, read_key_padding,

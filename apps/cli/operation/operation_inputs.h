@@ -60,7 +60,7 @@ class OperationInputs {
   Status read_masks(bool batched);
   Status check_dialect() const;
   Status place_queries(const MaskSizes& sizes, const DialectCall& call);
-  Status take(std::string_view option, DialectMask mask,
+  Status take(std::string_view option, DialectMask mask, const MaskSizes& sizes,
               std::optional<Tensor<bool, 1>>& place, NamedAxes& axes);
   EmptyRow empty_rows() const;
   Mask mask(CallPart& part) const;

@@ -15,6 +15,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "인과 마스크의 기준: {1}에서는 {*0}, {3}에서는 {*2}"},
     {"a mask of rank {} is {} in {} and {} in {}",
      "랭크 {0}인 마스크: {2}에서는 {1}, {4}에서는 {3}"},
+    {"a mask or causal, not both", "마스크와 인과 마스크 중 하나"},
     {"a number of keys", "키의 개수"},
     {"a row without a key gives {} in {} and {} in {}",
      "키가 없는 행의 결과: {1}에서는 {*0}, {3}에서는 {*2}"},
@@ -27,6 +28,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"give --mask or --key-padding", "--mask와 --key-padding 중 하나만 주세요"},
     {"in a key padding mask, True means {} in {} and {} in {}",
      "키 패딩 마스크에서 true의 뜻: {1}에서는 {*0}, {3}에서는 {*2}"},
+    {"is given next to causal", "{s:이/가} 인과 마스크와 함께 주어졌습니다"},
     {"let every query see a key, such as its own, or ignore the output of "
      "these rows",
      "모든 쿼리가 자기 자신 등 키를 하나는 보게 하거나, 이 행을 이후 계산에서 "
@@ -89,6 +91,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} returns the weights after dropout and {} before it",
      "{0:은/는} 드롭아웃 뒤의 가중치를, {1:은/는} 드롭아웃 전의 가중치를 "
      "돌려줍니다"},
+    {"{}, as the mask has it", "마스크와 같은 {0}"},
 });
 static_assert(is_sorted(kPhrases));
 

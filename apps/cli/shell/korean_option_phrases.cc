@@ -209,8 +209,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "0에서 {0} 사이의 번호(예: 0 또는 0,2-4)"},
     {"once", "한 번만 줄 수 있습니다."},
     {"one axis for each name in {}", "{0}의 이름마다 축 하나"},
-    {"one bias: with --dialect {} give {} or {}",
-     "바이어스는 하나여야 합니다. --dialect {0}에서는 {1:과/와} {2} 중 하나만 "
+    {"one bias: with --dialect {} give --bias or {}",
+     "바이어스는 하나여야 합니다. --dialect {0}에서는 --bias와 {1} 중 하나만 "
      "주세요."},
     {"one for each of the {} in --tokens", "--tokens의 {0}개마다 하나"},
     {"one of attention on cuda", "cuda에서는 어텐션의 워크로드"},

@@ -57,5 +57,10 @@ Result<DialectMask> read_mask(const Dialect& dialect, const Array& mask,
 Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
                                      const MaskSizes& sizes);
 
+// The sum of two masks that are added to the scores, over (B, H, Lq, Lkv).
+// Errors: out_of_memory.
+Result<DialectMask> sum_of(const DialectMask& a, const DialectMask& b,
+                           const MaskSizes& sizes);
+
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

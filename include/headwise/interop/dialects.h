@@ -91,6 +91,9 @@ struct Dialect {
   EmptyRow empty_rows = EmptyRow::zero;
   EmptyRow empty_rows_with_weights = EmptyRow::zero;
   EmptyRow empty_rows_with_dropout = EmptyRow::zero;
+  // Whether a row of -inf in a mask that is added gives NaN instead, in a
+  // library with a finite fill.
+  bool minus_inf_gives_nan = false;
   // Whether returned attention weights include dropout.
   bool weights_after_dropout = false;
   bool averages_heads = false;  // of returned attention weights
@@ -108,6 +111,7 @@ const Dialect* find_dialect(std::string_view name);
 struct DialectCall {
   bool returns_weights = false;
   bool dropout = false;
+  bool adds_mask = false;       // a mask is added to the scores
   std::size_t past_length = 0;  // number of keys before those of the queries
 };
 
