@@ -26,7 +26,8 @@ class Digest {
 };
 
 // Sizes and rules in words; the other numbers of the options and the shards as
-// a digest, but of dense masks only that there is one and of a bias its shape.
+// a digest. For dense masks only their presence is included, for a bias its
+// shape.
 // `more`: what the caller adds.
 std::string describe_call(std::string_view type, const AttentionSpec& spec,
                           const Shards& shards, Digest more);

@@ -11,8 +11,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Whole sequences are good enough, and a sequence is short, at this share of
-// the mean work of a rank.
+// Up to this share of a rank's mean work (or tokens), an imbalance is accepted
+// and a sequence is not cut.
 constexpr double kSmallShare = 0.05;
 // A rank that has pieces of sequences has at most this share of the mean tokens
 // more, so that no rank needs much more memory than others.
@@ -228,7 +228,7 @@ void number_ranks(std::span<OwnedPiece> pieces, std::size_t ranks) {
   }
 }
 
-// In work and in tokens.
+// Whether work and tokens are balanced.
 bool balanced(const ShardRequest& request, std::span<const OwnedPiece> pieces) {
   std::vector<double> work(request.ranks);
   std::vector<std::size_t> tokens(request.ranks);

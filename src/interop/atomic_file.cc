@@ -23,14 +23,14 @@ namespace {
 
 constexpr std::string_view kOperation = "write_file_atomically";
 
-// The bytes of a file, and why they are not all there.
+// The bytes of a file, and the error if one could not be read.
 class Pieces {
  public:
   Pieces(std::size_t count, const PieceInTurn& piece)
       : count_(count), piece_(piece) {}
 
   std::size_t count() const { return count_; }
-  // Nothing if it fails.
+  // Empty on failure; see failure().
   std::optional<std::span<const std::byte>> piece(std::size_t n) {
     auto bytes = piece_(n);
     if (!bytes) {

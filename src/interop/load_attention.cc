@@ -207,8 +207,8 @@ Result<MultiHeadAttentionParams> params_of(const NamedArrays& arrays,
   return params;
 }
 
-// A head of keys is as long as one of queries. No value if that does not divide
-// the keys: from_params() then says what does not fit.
+// Key heads have the size of query heads. Empty if w_k is not a multiple of it:
+// from_params() then reports the mismatch.
 std::optional<std::size_t> kv_heads_in(const MultiHeadAttentionParams& params,
                                        std::size_t num_heads) {
   const std::size_t queries = params.w_q.out_features();

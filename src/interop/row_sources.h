@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -14,8 +15,8 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Ranges of rows in parts and in memory. One part is mapped at a time: days of
-// work by many processes make more parts than a process may map.
+// Ranges of rows in parts and in memory. One part is mapped at a time:
+// long runs with many processes create more parts than one process can map.
 class RowSources {
  public:
   RowSources(std::string work, const Extents<2>& extents)
@@ -31,7 +32,7 @@ class RowSources {
 
   std::size_t count() const { return sources_.size(); }
   // The bytes of the n-th range, valid until the next call. Errors: io_error;
-  // bad_data if its part has changed; out_of_memory.
+  // bad_data if its part has been replaced; out_of_memory.
   Result<std::span<const std::byte>> bytes(std::size_t n);
 
  private:

@@ -44,8 +44,8 @@ struct LoadAttentionOptions {
   // Must agree with the file if it has them.
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
-  // If nothing else gives num_kv_heads: as many heads of the queries' size as
-  // the rows of w_k make, rather than num_heads.
+  // Without num_kv_heads, derive it from the rows of w_k and the query head
+  // size instead of using num_heads.
   bool num_kv_heads_from_shapes = false;
   // Used as num_heads if nothing else gives it.
   std::optional<std::size_t> default_num_heads{};

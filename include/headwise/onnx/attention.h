@@ -1,10 +1,9 @@
-// What a node of attention in an ONNX model is given, as attention() takes it.
-// With the results of
+// The inputs of an attention node, in the form attention() takes. Running
 //
 //   attention(node.query(), node.key(), node.value(), outputs, node.options())
 //
-// one sees inside a model, such as the attention weights of each head. They are
-// those of the node; if its type is not float32, up to rounding: the node
+// shows what happens inside a model, such as each head's attention weights.
+// They equal the node's; for types other than float32 up to rounding: the node
 // rounds after each step (docs/onnx.md), attention() computes in float32.
 //
 // Example:

@@ -1,4 +1,4 @@
-// Where a model computes attention, as far as its file says it: heads, sizes,
+// Where a model computes attention, as far as the file shows: heads, sizes,
 // scale.
 #pragma once
 
@@ -17,7 +17,7 @@ struct OnnxAttentionNode {
   // not a standard one, or the operators that compute attention together:
   // "MatMul-Softmax-MatMul". The node is then the last of them.
   std::string pattern{};
-  // No value: known only when the model runs.
+  // Empty if known only at run time.
   std::optional<std::size_t> query_heads{};
   std::optional<std::size_t> key_heads{};
   std::optional<std::size_t> head_size{};   // of queries and keys

@@ -66,7 +66,7 @@ class OnnxModel {
       std::span<const Array> inputs, const Executor* executor = nullptr,
       std::optional<std::size_t> memory_limit = {}) const;
 
-  // What nodes of attention are given (attention.h). `nodes` are numbers in
+  // The inputs of attention nodes (attention.h). `nodes` are numbers in
   // attention_nodes(), ascending. Runs the model up to the last of them, as
   // run() does; what is returned counts among the tensors that are held. Errors
   // also: out_of_range for numbers that do not ascend or name no node.

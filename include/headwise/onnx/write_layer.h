@@ -3,15 +3,15 @@
 //
 //   query      (batch, length, query_dim)    in   float32
 //   key        (batch, key_length, kdim)     in   with `.cross_attention`
-//   value      (batch, key_length, vdim)     in   the same
+//   value      (batch, key_length, vdim)     in   with `.cross_attention`
 //   attn_mask  (mask_batch, mask_heads, length, key_length)   in   with `.mask`
 //   position_ids      (batch, length)        in   int64, of a layer with
 //   key_position_ids  (batch, key_length)         rotary positions
 //   output     (batch, length, embed_dim)    out  float32
 //
-// Batch and lengths are open. In self-attention key_length is length, and key,
-// value and key_position_ids are left out. mask_batch and mask_heads are 1 or
-// as many as there are sequences and query heads.
+// Batch and lengths are dynamic. In self-attention key_length is length, and
+// key, value and key_position_ids are left out. mask_batch is 1 or the batch
+// size, mask_heads 1 or the number of query heads.
 //
 // The graph: MatMul and Add for each projection, RMSNormalization or
 // LayerNormalization for qk_norm, RotaryEmbedding, Attention. Key heads shared
