@@ -201,7 +201,7 @@ class ConvertOnnxTest(ParamsCase):
                 self.prepare(name, case)
                 self.check_onnx_run(name)
 
-    def test_onnx_runtime_gives_them_too(self):
+    def test_onnx_runtime_agrees(self):
         found = cases()
         for name, case in found.items():
             self.prepare(name, case)
@@ -224,7 +224,7 @@ class ConvertOnnxTest(ParamsCase):
         self.check_runtime(names)
 
 
-class WordsTest(ParamsCase):
+class MessagesTest(ParamsCase):
     def setUp(self):
         super().setUp()
         self.put_safetensors("two.safetensors", {**bert(), **others()})
@@ -238,7 +238,7 @@ class WordsTest(ParamsCase):
         self.assertFalse(list(self.folder.glob("*.onnx")))
         self.assertEqual(self.left_over(), [])
 
-    def test_what_it_says(self):
+    def test_summary_line(self):
         self.assertEqual(
             self.convert("layer.safetensors", "o.onnx", "--heads", "6"),
             "o.onnx: opset 23, a layer of 6 heads\n")
@@ -288,7 +288,7 @@ class WordsTest(ParamsCase):
         self.refuse(USAGE, "OUT is o.npz, expected a name that ends in .onnx",
                     "layer.safetensors", "o.npz", "--heads", "3")
 
-    def test_what_is_refused(self):
+    def test_invalid_inputs_are_errors(self):
         self.refuse(OUT_OF_RESOURCES, "OUT no/o.onnx: No such file or directory",
                     "layer.safetensors", "no/o.onnx", "--heads", "3")
         self.refuse(BAD_INPUT, "no.safetensors: No such file or directory",

@@ -210,7 +210,7 @@ class DialectsTest(RunCase):
         self.assertIn("null", nan.lower().replace("nan", "null"))
         self.assertNotEqual(nan, zero)
 
-    def test_what_does_not_fit_is_refused(self):
+    def test_invalid_inputs_are_errors(self):
         self.put("m3.npy", B, LQ, LKV, descr="|b1")
         self.put("i.npy", LQ, LKV, descr="<i8")
         self.put("f.npy", B, H, LQ, LKV)

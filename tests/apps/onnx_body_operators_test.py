@@ -222,7 +222,7 @@ class BodyOperatorsTest(CliTest):
                     else:
                         self.assertAlmostEqual(g, w, delta=1e-6 * (1 + abs(w)))
 
-    def test_what_does_not_fit_is_refused(self):
+    def test_invalid_inputs_are_errors(self):
         for op, attributes, inputs, message in REFUSED:
             with self.subTest(message):
                 names, held = self.inputs_of(inputs)

@@ -81,7 +81,7 @@ class OnnxContribTest(CliTest):
             else:
                 self.assertLessEqual(abs(g - w), delta * max(1, abs(w)))
 
-    def test_as_onnx_runtime(self):
+    def test_matches_onnx_runtime(self):
         for name, wanted in json.loads(cases.VALUES.read_text()).items():
             with self.subTest(name):
                 for got, want in zip(self.run_case(cases.CASES[name]), wanted):
@@ -136,7 +136,7 @@ class OnnxContribTest(CliTest):
         for a, b in zip(first, later):
             self.assertAlmostEqual(a, b, delta=1e-6)
 
-    def test_what_is_refused(self):
+    def test_invalid_inputs_are_errors(self):
         for (op, inputs, outputs, attributes), message in REFUSED:
             with self.subTest(message):
                 (self.folder / "model.onnx").write_bytes(

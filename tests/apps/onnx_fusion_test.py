@@ -185,7 +185,7 @@ class OnnxFusionTest(CliTest):
         self.assertAlmostEqual(self.output()[1][0],
                                5 * (1 - weight) + 7 * weight, delta=1e-6)
 
-    def test_what_one_attention_would_change_runs_node_by_node(self):
+    def test_unsafe_fusions_run_node_by_node(self):
         for name, (nodes, held) in UNLIKE.items():
             with self.subTest(name):
                 got, want = self.both(nodes, held)

@@ -96,15 +96,15 @@ class OnnxInspectTest(CliTest):
         self.assertEqual(self.succeed("inspect", "m.onnx"),
                          "File: m.onnx\nAttention: 0 nodes\n")
 
-    def test_what_is_refused(self):
+    def test_invalid_inputs_are_errors(self):
         self.put([onnx.node("LSTM", ["x"], ["Y"], "n")], [port("x", 2)])
         self.fail_with(BAD_INPUT, "n (LSTM) is an operator that headwise does "
                        "not run", "inspect", "m.onnx")
         (self.folder / "m.onnx").write_bytes(b"no model")
         self.fail_with(BAD_INPUT, "m.onnx is damaged", "inspect", "m.onnx")
         for more in (("--tensors",), ("--layout-of", "bert")):
-            self.fail_with(USAGE, "not for an ONNX model", "inspect", "m.onnx",
-                           *more)
+            self.fail_with(USAGE, "cannot be used with an ONNX model", "inspect",
+                           "m.onnx", *more)
 
 
 if __name__ == "__main__":

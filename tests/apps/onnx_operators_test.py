@@ -232,7 +232,7 @@ class OperatorsTest(CliTest):
                            onnx.FLOAT16, epsilon=0.0)
         self.assertAlmostEqual(got[0], 3 / math.sqrt(12.5), delta=1e-3)
 
-    def test_what_does_not_fit_is_refused(self):
+    def test_invalid_inputs_are_errors(self):
         for op, attributes, inputs, message in REFUSED:
             with self.subTest(message):
                 command = self.put(op, attributes, inputs,

@@ -138,7 +138,7 @@ class HostsTest(TogetherCase):
                     "-c", f'hostname {hosts.names[0]}; exec "$@"', "sh"])
 
     def begin(self):
-        """A job whose ranks run: before, mpirun would be the one to complain."""
+        """A job whose ranks run: earlier, mpirun itself would report the error."""
         job = self.start()
         self.assertTrue(self.hosts.wait_for_ranks(2, START_S))
         return job

@@ -181,7 +181,7 @@ class GradientsTest(RunCase):
                     bytes_of_run(*other_seed, "--keep-mask", "keep.npy"),
                     drawn)
 
-    def test_what_is_refused(self):
+    def test_invalid_inputs_are_errors(self):
         arguments = self.inputs()
         self.put("g.npy", 2, 4, 3, 7)
         self.put("short.npy", 2, 4, 3, 6)

@@ -1,5 +1,5 @@
 """`headwise view --onnx` and `stats --onnx`: the heads of an ONNX model are
-those that its nodes of attention compute."""
+those that its attention nodes compute."""
 import itertools
 import json
 import math
@@ -196,7 +196,7 @@ class Weights(OnnxViewTest):
                                    more=[(3, shape, values, kind)])
                 self.check_weights()
 
-    def test_numbers_of_keys_alone(self):
+    def test_key_lengths_only(self):
         self.put_attention((2, 1, 3, 4), (2, 1, 5, 4),
                            more=[(6, (2,), [4, 0], onnx.INT64)])
         self.check_weights()
@@ -262,7 +262,7 @@ class WeightsOfSteps(Weights):
 
 
 def two_layers(scale=None, names=("enc", "dec")):
-    """Two nodes of attention; the second reads what the first makes."""
+    """Two attention nodes; the second reads what the first makes."""
     more = {} if scale is None else {"scale": scale}
     return [onnx.node("Attention", ["Q", "K", "V"], ["A", "", "", "W0"],
                       name=names[0], qk_matmul_output_mode=3),
@@ -279,7 +279,7 @@ class Nodes(OnnxViewTest):
                         for n, name in enumerate("QKV")],
                        [("Y", onnx.FLOAT), ("W0", onnx.FLOAT), ("W1", onnx.FLOAT)])
 
-    def test_nodes_that_are_alike_are_the_layers_of_one_page(self):
+    def test_matching_nodes_share_a_page(self):
         self.put_two()
         self.check_weights(output=1, layer=0)
         self.check_weights(output=2, layer=1)
@@ -312,9 +312,9 @@ class Nodes(OnnxViewTest):
     def test_nodes_that_differ_do_not_share_a_page(self):
         self.put_two(scale=0.25)
         self.fail_with(
-            BAD_INPUT, "--onnx: model.onnx: dec (Attention) has another mask or "
-            "scale than enc (Attention), expected one of the nodes by --node, or "
-            "those that are alike by --layers: 0: enc (Attention), 1: dec "
+            BAD_INPUT, "--onnx: model.onnx: dec (Attention) has a different mask "
+            "or scale from enc (Attention), expected one node with --node, or "
+            "matching nodes with --layers: 0: enc (Attention), 1: dec "
             "(Attention)", "view", *MODEL_OPTIONS, "--json")
 
     def test_masks_are_compared_by_their_elements(self):
@@ -342,7 +342,7 @@ class Nodes(OnnxViewTest):
              onnx.node("Attention", ["Y", "P", "P"], ["Z"], name="cross")],
             [(name, shape, numbers(shape), onnx.FLOAT) for name in "QKV"] +
             [("P", short, numbers(short), onnx.FLOAT)], [("Z", onnx.FLOAT)])
-        self.fail_with(BAD_INPUT, "cross (Attention) has other sizes than enc",
+        self.fail_with(BAD_INPUT, "cross (Attention) has different sizes from enc",
                        "view", *MODEL_OPTIONS, "--json")
         self.view("--node", "cross", "--out", "page.html")
         self.assertEqual(self.page()["kind"], "cross")
@@ -355,9 +355,9 @@ class Nodes(OnnxViewTest):
         self.fail_with(USAGE, "--layers is 0,2, expected numbers from 0 to 1",
                        "view", *MODEL_OPTIONS, "--json", "--layers", "0,2")
         self.put_two(names=("same", "same"))
-        self.fail_with(USAGE, "--node is same, expected a number: 0 and 1 have "
-                       "this name", "view", *MODEL_OPTIONS, "--json", "--node",
-                       "same")
+        self.fail_with(USAGE, "--node is same, expected a node number, because "
+                       "nodes 0 and 1 share this name", "view", *MODEL_OPTIONS,
+                       "--json", "--node", "same")
 
     def test_hostile_names(self):
         evil = "</script><script>alert(1)</script>\x1b[2J\u202e" + "x" * 5000
@@ -419,7 +419,7 @@ class NodesOfOnnxRuntime(OnnxViewTest):
             done = self.run_it("view", *MODEL_OPTIONS, "--json")
             self.assertEqual(done.returncode, BAD_INPUT if smooth else 0, done)
 
-    def test_what_else_they_have_has_a_page(self):
+    def test_other_features_have_a_page(self):
         for name in ("mha a row of -inf", "attention past, padding",
                      "gqa sink, bias", "gqa part of a prompt, positions"):
             with self.subTest(name):
@@ -547,7 +547,7 @@ class Refusals(OnnxViewTest):
     def test_a_model_without_attention(self):
         self.put_model([onnx.node("Neg", ["x"], ["y"])],
                        [("x", (2,), [1, 2], onnx.FLOAT)], [("y", onnx.FLOAT)])
-        self.refuse(BAD_INPUT, "--onnx: model.onnx has no node of attention",
+        self.refuse(BAD_INPUT, "--onnx: model.onnx contains no attention nodes",
                     *MODEL_OPTIONS, "--json")
 
     def test_inputs_that_the_node_refuses(self):
@@ -588,7 +588,7 @@ class Refusals(OnnxViewTest):
         self.assertIn("the memory limit", done)
         self.view("--json", "--memory-limit", "100")
 
-    def test_what_is_shown_counts_for_the_memory_limit(self):
+    def test_what_is_shown_counts_toward_the_memory_limit(self):
         shape = (1, 1, 300, 300)  # 0.36 MB each, 1.08 MB for a node that is shown
         self.put_model(two_layers(), [(name, shape, numbers(shape), onnx.FLOAT)
                                       for name in "QKV"], [("Y", onnx.FLOAT)])

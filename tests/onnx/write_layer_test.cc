@@ -195,7 +195,7 @@ std::vector<NamedConfig> configs() {
   return list;
 }
 
-TEST(WriteLayerTest, TheModelsOutputIsTheLayers) {
+TEST(WriteLayerTest, ModelOutputMatchesLayer) {
   for (const auto& [name, config] : configs()) {
     const MultiHeadAttention layer = random_layer(config);
     for (const bool cross : {false, true}) {
@@ -266,7 +266,7 @@ TEST(WriteLayerTest, InputsHaveTheNamesAndSizesOfTheLayer) {
               ElementsAre(std::nullopt, std::nullopt, 24));
 }
 
-TEST(WriteLayerTest, WhatOnnxCannotExpressIsRefused) {
+TEST(WriteLayerTest, UnsupportedLayersAreErrors) {
   const TempFolder folder;
   const auto refused = [&](const MultiHeadAttentionConfig& config) {
     const auto layer = MultiHeadAttention::create(config, Seed{1}).value();

@@ -34,9 +34,8 @@ the same bits. Tensors outside attention layers are copied unchanged, and so is
 the metadata from .safetensors to .safetensors. With --layer, other layers are
 left out. OUT is replaced as a whole or not at all.
 
---to onnx writes one layer as a model of opset 23 with the inputs query (B, L,
-E), and key and value with --cross-attention or if their sizes differ, and the
-output output.)"};
+--to onnx writes one layer as a model of opset 23. Inputs: query (B, L, E); also
+key and value with --cross-attention or if their sizes differ. Output: output.)"};
 
 struct ConvertFlags {
   std::string in;
@@ -47,7 +46,7 @@ struct ConvertFlags {
 
 bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
 
-// A model has no names to choose.
+// ONNX models have no tensor prefix or layer number.
 Outcome check_names(const ConvertFlags& flags) {
   for (const auto& [given, option] :
        {std::pair(flags.options.prefix.has_value(), "--prefix"),

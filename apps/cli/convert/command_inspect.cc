@@ -29,9 +29,9 @@ constexpr CommandHelp kHelp = {
   headwise inspect layer.npz --layout-of keras --json
   headwise inspect model.onnx)",
     .footer =
-        R"(Of an ONNX model it lists the nodes that compute attention: the pattern by which
-headwise recognised them, and the heads, sizes and scale that the file gives; ?
-stands for a size that depends on the inputs.)"};
+        R"(For an ONNX model, lists the attention nodes: the pattern that matched, and the
+heads, sizes and scale found in the file. ? stands for a size that depends on
+the inputs.)"};
 
 struct InspectFlags {
   std::string path;
@@ -42,9 +42,7 @@ struct InspectFlags {
 
 Outcome inspect_onnx(const InspectFlags& flags, const Streams& streams) {
   if (!flags.layout_of.empty() || flags.tensors) {
-    return usage(
-        "--layout-of and --tensors are for parameter files, not for an ONNX "
-        "model");
+    return usage("--layout-of and --tensors cannot be used with an ONNX model");
   }
   const auto model = OnnxModel::read(flags.path);
   HEADWISE_TRY(model);

@@ -30,10 +30,10 @@ std::string count_or_unknown(std::optional<std::size_t> count) {
 
 std::string mask_text(const OnnxAttentionNode& node) {
   if (node.causal) {
-    return node.mask ? say({"causal, given", "인과, 입력"})
+    return node.mask ? say({"causal, input", "인과, 입력"})
                      : say({"causal", "인과"});
   }
-  return node.mask ? say({"given", "입력"}) : say({"none", "없음"});
+  return node.mask ? say({"input", "입력"}) : say({"none", "없음"});
 }
 
 Row row_of(const OnnxAttentionNode& node) {

@@ -17,7 +17,7 @@
 namespace headwise::cli {
 namespace {
 
-// What write_onnx_layer() says of the layer is about its file.
+// Errors about the layer name the input file.
 Failure of_file(const Error& error, const std::string& path) {
   ErrorDetails said = error.details();
   if (said.argument != "layer") {
@@ -94,9 +94,10 @@ void add_onnx_options(const Arguments& command, OnnxExportFlags& flags) {
                 "key and value are inputs of the model (default: only if their "
                 "sizes differ)");
   onnx.add_flag("--causal", flags.causal, "query i attends to keys 0 to i");
-  onnx.add_choice("--mask", flags.mask, {"bool", "float"},
-                  "the model has an input attn_mask (1 or batch, 1 or heads, "
-                  "length, key length): true attends, or added to the scores");
+  onnx.add_choice(
+      "--mask", flags.mask, {"bool", "float"},
+      "add an input attn_mask (1 or batch, 1 or heads, length, key "
+      "length); bool: true = may attend; float: added to the scores");
   onnx.add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
       .type_name("X")
       .check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"))
@@ -109,8 +110,9 @@ void add_onnx_options(const Arguments& command, OnnxExportFlags& flags) {
   add_qk_norm_options(command, flags.qk_norm);
   add_rotation_options(command, flags.rotary);
   command.under("Rotary positions")
-      .add_count("--rotary-positions", flags.positions,
-                 "number of positions that the model knows (default 2048)")
+      .add_count(
+          "--rotary-positions", flags.positions,
+          "number of rotary positions stored in the model (default 2048)")
       .advanced();
 }
 

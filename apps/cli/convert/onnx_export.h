@@ -35,7 +35,7 @@ struct OnnxExportFlags {
 
 void add_onnx_options(const Arguments& command, OnnxExportFlags& flags);
 
-// What all targets of the command need.
+// The arguments that all `--to` targets share.
 struct LayerToExport {
   const std::string& in;
   const std::string& out;

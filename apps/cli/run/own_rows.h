@@ -12,7 +12,7 @@ namespace headwise::cli {
 // (B, H, L, D); B may be missing. Errors: those of the file; out_of_memory.
 Result<Array> read_own_rows(const RankRows& rows, Side side,
                             const TensorFile& file, bool heads_first);
-// (1, rows, E) of a file with (B, L, E), likewise.
+// (1, rows, E) of a file with (B, L, E).
 Result<Array> read_own_tokens(const RankRows& rows, Side side,
                               const TensorFile& file);
 

@@ -34,8 +34,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "mpirun으로 "
      "실행하면\n프로세스들이 문장을 나누며, 숫자는 같습니다. --out을 준 실행이 "
      "중단되면\n같은 명령을 다시 실행해 이어 갑니다."},
-    {"an ONNX model: its nodes of attention are the layers",
-     "ONNX 모델. 어텐션 노드가 레이어입니다"},
+    {"ONNX model; each attention node is shown as a layer",
+     "ONNX 모델. 어텐션 노드 하나를 레이어 하나로 보여 줍니다"},
     {"leave the components of queries and keys out of the page",
      "쿼리와 키의 성분을 페이지에서 뺍니다"},
     {"maximum tokens; longer texts are cut (default: the limit set in the "

@@ -17,7 +17,7 @@
 namespace headwise::cli {
 namespace {
 
-// Of the keys, or else of the queries: a token a line, or their numbers.
+// Of the keys, or else of the queries: one token per line, or their numbers.
 Result<std::vector<std::string>> labels_of(std::string_view option,
                                            const std::string& path,
                                            std::size_t count, bool keys) {

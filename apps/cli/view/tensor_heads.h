@@ -47,7 +47,7 @@ class TensorHeads : public ViewedHeads {
                                bool rotated) const;
 
  private:
-  std::string command_;  // begins the messages
+  std::string command_;  // prefix of error messages
   std::size_t sequence_ = 0;
   std::optional<Tensor<bool, 2>> separators_;
   std::optional<Tensor<std::int64_t, 1>> query_lengths_;

@@ -25,7 +25,7 @@ void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
 
 void add_onnx_options(const Arguments& onnx, ViewedFlags& flags) {
   onnx.add_text("--onnx", flags.onnx, "MODEL.onnx",
-                "an ONNX model: its nodes of attention are the layers");
+                "ONNX model; each attention node is shown as a layer");
   onnx.add_text("--data", flags.data, "DIR",
                 "folder with the inputs, or a .npz file");
   onnx.add_text("--node", flags.node, "NAME|N",

@@ -15,7 +15,7 @@
 namespace headwise::cli {
 namespace {
 
-// The options that go with all heads: which of them, and what is made of them.
+// Options for all heads: which heads to show and how.
 constexpr std::array<std::string_view, 13> kOfHeads = {
     "--layers", "--threads", "--lang",       "--out", "--open",
     "--svg",    "--png",     "--json",       "--csv", "--head",
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 13> kOfHeads = {
 // Those that go with --model only. All others describe tensors.
 constexpr std::array<std::string_view, 3> kOfModel = {"--model", "TEXT",
                                                       "--max-tokens"};
-// With --onnx: its own, and what is said of the rows of its nodes.
+// With --onnx: its own options, and options that describe its rows.
 constexpr std::array<std::string_view, 9> kOfOnnx = {
     "--onnx",       "--data",          "--node",
     "--sequence",   "--query-tokens",  "--key-tokens",

@@ -71,9 +71,9 @@ class ViewedHeads {
   std::vector<std::size_t> layers_;
 };
 
-// "0: enc (Attention), 1: dec (Attention)"; of many the first.
+// "0: enc (Attention), 1: dec (Attention)"; only the first 24.
 std::string nodes_text(const std::vector<ViewedNode>& nodes);
-// What stands under a title: the text or the nodes.
+// The line under a title: the text or the nodes.
 std::optional<std::string> subtitle_of(const ViewedText& text);
 
 // How many tokens were cut off, at which limit and how to raise it; empty where

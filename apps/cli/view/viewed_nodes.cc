@@ -1,4 +1,4 @@
-// The heads of an ONNX model: its nodes of attention are the layers.
+// The heads of an ONNX model; each attention node is a layer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,8 @@ Result<std::vector<std::size_t>> find_node(
   if (found.size() > 1) {
     return bad_option(
         "--node", asked,
-        fmt::format("a number: {} and {} have this name", found[0], found[1]));
+        fmt::format("a node number, because nodes {} and {} share this name",
+                    found[0], found[1]));
   }
   if (found.empty()) {
     std::size_t number = 0;
@@ -97,7 +98,7 @@ Status ViewedNodes::choose(const ViewedFlags& flags, const OnnxModel& model) {
   const auto nodes = model.attention_nodes();
   HEADWISE_TRY(nodes);
   if (nodes->empty()) {
-    return FileSubject{"--onnx", file_}.bad_data("has no node of attention");
+    return FileSubject{"--onnx", file_}.bad_data("contains no attention nodes");
   }
   auto layers = flags.node.empty() ? parse_layers(flags.layers, nodes->size())
                                    : find_node(flags.node, *nodes);
@@ -123,9 +124,9 @@ Status ViewedNodes::check_alike() const {
       const std::string& first = text_.nodes[0].name;
       return FileSubject{"--onnx", file_, text_.nodes[n].name}.error(
           ErrorCode::unsupported,
-          same_sizes ? "has another mask or scale than " + first
-                     : "has other sizes than " + first,
-          "one of the nodes by --node, or those that are alike by --layers: " +
+          same_sizes ? "has a different mask or scale from " + first
+                     : "has different sizes from " + first,
+          "one node with --node, or matching nodes with --layers: " +
               nodes_text(text_.nodes));
     }
   }
