@@ -151,8 +151,8 @@ Result<ParamFile> open_layer_file(const std::string& path) {
     return file;
   }
   const auto model = find_params(kOperation, path);
-  return model && *model != path ? ParamFile::open(kOperation, *model)
-                                 : std::move(file);
+  HEADWISE_TRY(model);
+  return *model == path ? std::move(file) : ParamFile::open(kOperation, *model);
 }
 
 // One layer of the layout that the file is found to have.

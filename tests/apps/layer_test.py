@@ -116,6 +116,16 @@ class ParamsTest(CliTest):
         self.fail_with(BAD_INPUT, "layer has no layer 1, expected 0",
                        *self.arguments, "--layer", "1")
 
+    def test_a_folder_without_parameters(self):
+        (self.folder / "empty").mkdir()
+        arguments = [a if a != "layer" else "empty" for a in self.arguments]
+        self.fail_with(BAD_INPUT, "empty has no model.safetensors, no "
+                       "model.safetensors.index.json and no file NAME.npy",
+                       *arguments)
+        os.mkfifo(self.folder / "empty/model.safetensors")
+        self.fail_with(BAD_INPUT, "empty/model.safetensors is not a regular "
+                       "file", *arguments)
+
     def test_added_keys(self):
         self.put("layer/bias_k.npy", 6)
         self.fail_with(BAD_INPUT, "layer has bias_k and no bias_v",

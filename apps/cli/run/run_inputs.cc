@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/base/checked_product.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 
@@ -100,11 +101,8 @@ Result<InputArrays> open_inputs(const RunFlags& flags) {
 }
 
 Status read_elements(const TensorFile& file, Array& array) {
-  std::size_t elements = 1;
-  for (const std::size_t extent : array.shape) {
-    elements *= extent;
-  }
-  array.data.resize(elements * size_of(array.dtype));
+  // TensorFile::open() has checked that the bytes fit in size_t.
+  array.data.resize(*checked_product(array.shape) * size_of(array.dtype));
   return file.read(0, array.data);
 }
 
