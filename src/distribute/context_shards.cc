@@ -15,7 +15,7 @@ namespace {
 // and a sequence is not cut.
 constexpr double kSmallShare = 0.05;
 // A rank that has pieces of sequences has at most this share of the mean tokens
-// more, so that no rank needs much more memory than others.
+// more, and a block, so that no rank needs much more memory than others.
 constexpr double kMoreTokens = 0.02;
 // The share of a piece of one of many sequences, times the pieces per rank.
 constexpr double kLeastPiece = 1.0 / 16;
@@ -54,50 +54,114 @@ std::size_t room_of_rank(std::size_t tokens, std::size_t ranks, double more) {
   return static_cast<std::size_t>(blocks) * kShardTokens;
 }
 
+// Its work in proportion.
+WeighedPiece first_blocks(const WeighedPiece& one, std::size_t blocks) {
+  WeighedPiece part = one;
+  part.piece.range.tokens = blocks * kShardTokens;
+  part.work =
+      static_cast<std::uint64_t>(static_cast<double>(one.work) *
+                                 static_cast<double>(part.piece.range.tokens) /
+                                 static_cast<double>(one.piece.range.tokens));
+  return part;
+}
+
 // Hands out pieces, each to the rank with the least work of those that have
 // room for it.
 class Dealer {
  public:
-  Dealer(std::size_t ranks, std::size_t room) : tokens_(ranks), room_(room) {
-    for (std::size_t r = 0; r < ranks; ++r) {
-      by_work_.emplace(0, r);
+  // The tokens, and so the work, that each rank has from the start.
+  Dealer(std::vector<std::size_t> tokens, std::size_t room)
+      : tokens_(std::move(tokens)), room_(room) {
+    for (std::size_t r = 0; r < tokens_.size(); ++r) {
+      by_work_.emplace(tokens_[r], r);
     }
   }
 
+  // A rank takes the piece.
   std::size_t deal(const WeighedPiece& one) {
-    const std::size_t more = one.piece.range.tokens;
-    auto taker = std::ranges::find_if(by_work_, [&](const auto& rank) {
-      return tokens_[rank.second] + more <= room_;
-    });
+    const auto taker = with_room_for(one.piece.range.tokens);
+    return take(taker == by_work_.end() ? with_fewest_tokens() : taker, one);
+  }
+
+  // The same, but where no rank has room, the one with the fewest tokens takes
+  // the blocks that fit, at least one; a piece that exceeds its room by less
+  // than a block is not worth a cut. `one` is what is left, maybe nothing.
+  OwnedPiece deal_part(WeighedPiece& one) {
+    WeighedPiece part = one;
+    auto taker = with_room_for(one.piece.range.tokens);
     if (taker == by_work_.end()) {
-      taker = std::ranges::min_element(by_work_, {}, [&](const auto& rank) {
-        return std::pair(tokens_[rank.second], rank.second);
-      });
+      taker = with_fewest_tokens();
+      const std::size_t room = room_ - std::min(room_, tokens_[taker->second]);
+      if (one.piece.range.tokens > room + kShardTokens) {
+        part = first_blocks(one, std::max<std::size_t>(room / kShardTokens, 1));
+      }
     }
-    auto [work, rank] = *taker;
-    by_work_.erase(taker);
-    by_work_.emplace(work + one.work, rank);
-    tokens_[rank] += more;
-    return rank;
+    one.piece.range.first += part.piece.range.tokens;
+    one.piece.range.tokens -= part.piece.range.tokens;
+    one.work -= part.work;
+    return {part.piece, take(taker, part)};
   }
 
  private:
-  std::set<std::pair<std::uint64_t, std::size_t>> by_work_;
+  using ByWork = std::pair<std::uint64_t, std::size_t>;  // work and rank
+  using Rank = std::set<ByWork>::const_iterator;
+
+  Rank with_room_for(std::size_t tokens) const {
+    return std::ranges::find_if(by_work_, [&](const ByWork& rank) {
+      return tokens_[rank.second] + tokens <= room_;
+    });
+  }
+
+  Rank with_fewest_tokens() const {
+    return std::ranges::min_element(by_work_, {}, [&](const ByWork& rank) {
+      return std::pair(tokens_[rank.second], rank.second);
+    });
+  }
+
+  std::size_t take(Rank taker, const WeighedPiece& one) {
+    const auto [work, rank] = *taker;
+    by_work_.erase(taker);
+    by_work_.emplace(work + one.work, rank);
+    tokens_[rank] += one.piece.range.tokens;
+    return rank;
+  }
+
+  std::set<ByWork> by_work_;
   std::vector<std::size_t> tokens_;  // of each rank
   std::size_t room_;
 };
 
-// Pieces in the order of their tokens, each with its rank.
-std::vector<OwnedPiece> deal(std::vector<WeighedPiece> pieces,
-                             std::size_t ranks, double more_tokens) {
+// Those with the most work come first.
+void sort_by_work(std::vector<WeighedPiece>& pieces) {
   std::ranges::sort(pieces, [](const auto& a, const auto& b) {
     return a.work != b.work ? a.work > b.work : place_of(a) < place_of(b);
   });
-  Dealer dealer(ranks, room_of_rank(tokens_of(pieces), ranks, more_tokens));
+}
+
+// Pieces in the order of their tokens, each with its rank.
+std::vector<OwnedPiece> deal_whole(std::vector<WeighedPiece> pieces,
+                                   std::size_t ranks) {
+  sort_by_work(pieces);
+  Dealer dealer(std::vector<std::size_t>(ranks),
+                room_of_rank(tokens_of(pieces), ranks, kSmallShare));
   std::vector<OwnedPiece> owned;
   owned.reserve(pieces.size());
   for (const WeighedPiece& one : pieces) {
     owned.push_back({one.piece, dealer.deal(one)});
+  }
+  std::ranges::sort(owned, {}, place_of<OwnedPiece>);
+  return owned;
+}
+
+// The same, with pieces that are cut where they fit no rank.
+std::vector<OwnedPiece> deal_parts(std::vector<WeighedPiece> pieces,
+                                   Dealer dealer) {
+  sort_by_work(pieces);
+  std::vector<OwnedPiece> owned;
+  for (WeighedPiece& one : pieces) {
+    while (one.piece.range.tokens != 0) {
+      owned.push_back(dealer.deal_part(one));
+    }
   }
   std::ranges::sort(owned, {}, place_of<OwnedPiece>);
   return owned;
@@ -245,20 +309,24 @@ bool balanced(const ShardRequest& request, std::span<const OwnedPiece> pieces) {
 
 std::vector<OwnedPiece> query_shards(const ShardRequest& request) {
   const std::vector<WeighedPiece> sequences = whole_sequences(request);
-  std::vector<OwnedPiece> pieces = deal(sequences, request.ranks, kSmallShare);
+  std::vector<OwnedPiece> pieces = deal_whole(sequences, request.ranks);
   if (request.pieces_per_rank != 0 || !balanced(request, pieces)) {
-    pieces = joined(
-        deal(cut_sequences(request, sequences), request.ranks, kMoreTokens));
+    const std::size_t room =
+        room_of_rank(tokens_of(sequences), request.ranks, kMoreTokens);
+    pieces =
+        joined(deal_parts(cut_sequences(request, sequences),
+                          {std::vector<std::size_t>(request.ranks), room}));
   }
   number_ranks(pieces, request.ranks);
   return pieces;
 }
 
 // Keys go with the queries of a sequence that one rank has; the others are cut
-// evenly.
+// evenly, for ranks that have room beside such keys.
 std::vector<OwnedPiece> key_shards(const ShardRequest& request,
                                    std::span<const OwnedPiece> queries) {
   std::vector<OwnedPiece> pieces;
+  std::vector<std::size_t> of_whole(request.ranks);
   std::vector<WeighedPiece> divided;
   for (std::size_t s = 0; s < request.sequences.size(); ++s) {
     const PlannedSequence& sequence = request.sequences[s];
@@ -271,14 +339,19 @@ std::vector<OwnedPiece> key_shards(const ShardRequest& request,
     if (first != queries.end() &&
         first->piece == TokenPiece{s, sequence.all_queries()}) {
       pieces.push_back({{s, sequence.all_keys()}, first->rank});
+      of_whole[first->rank] += sequence.keys;
       continue;
     }
     for (const TokenRange& range : cut(sequence.keys, request.ranks, 1)) {
       divided.push_back({{s, range}, range.tokens});
     }
   }
-  const std::vector<OwnedPiece> dealt =
-      joined(deal(std::move(divided), request.ranks, kMoreTokens));
+  const std::size_t keys = std::transform_reduce(
+      request.sequences.begin(), request.sequences.end(), std::size_t{0},
+      std::plus<>(), [](const PlannedSequence& one) { return one.keys; });
+  const std::vector<OwnedPiece> dealt = joined(deal_parts(
+      std::move(divided),
+      {std::move(of_whole), room_of_rank(keys, request.ranks, kMoreTokens)}));
   pieces.insert(pieces.end(), dealt.begin(), dealt.end());
   std::ranges::sort(pieces, {}, place_of<OwnedPiece>);
   return pieces;

@@ -176,10 +176,14 @@ ShardRequest causal_request(std::size_t ranks, std::size_t tokens) {
 }
 
 // What a rank may have: 2% more than the mean, or the mean in whole shards.
-std::size_t most_allowed(std::size_t ranks, std::size_t tokens) {
+std::size_t most_allowed(std::size_t ranks, std::size_t tokens,
+                         double more = 0.02) {
   const std::size_t shards =
       (tokens + ranks * kShardTokens - 1) / (ranks * kShardTokens);
-  return std::max(shards * kShardTokens, (tokens + tokens / 50) / ranks);
+  return std::max(
+      shards * kShardTokens,
+      static_cast<std::size_t>((1 + more) * static_cast<double>(tokens) /
+                               static_cast<double>(ranks)));
 }
 
 // From 16 shards per rank on.
@@ -225,6 +229,73 @@ TEST(ShardPlanTest, CutsSequencesOfLittleWorkAndManyTokens) {
                    .parallel = Parallel::context,
                    .sequences = {{100'000, 100'000}, {5'500, 5'500}}});
   EXPECT_LE(most_tokens(*plan), most_allowed(16, 105'500));
+}
+
+// Whether each sequence is in one piece.
+bool is_whole(const ShardRequest& request, const ShardPlan& plan) {
+  return std::ranges::all_of(plan.queries, [&](const OwnedPiece& one) {
+    const auto& [s, range] = one.piece;
+    return range == request.sequences[s].all_queries();
+  });
+}
+
+// Of sequences of which some are far longer than others. A rank may have one
+// block more, and whole sequences 5%.
+RC_GTEST_PROP(ShardPlanTest, NoRankHasManyMoreTokensOfABatchThanOthers, ()) {
+  ShardRequest request = {.ranks = any(1, 16), .parallel = Parallel::context};
+  request.band = any_band();
+  std::size_t queries = 0;
+  for (std::size_t s = any(1, 40); s > 0; --s) {
+    const std::size_t tokens = any_length() * (any(0, 4) == 0 ? any(1, 40) : 1);
+    request.sequences.push_back({tokens, tokens});
+    queries += tokens;
+  }
+  const ShardPlan plan = plan_shards(request).value();
+  const std::size_t most = most_allowed(request.ranks, queries) + kShardTokens;
+  const std::size_t most_whole = most_allowed(request.ranks, queries, 0.05);
+  RC_ASSERT(most_tokens(plan) <=
+            (is_whole(request, plan) ? std::max(most, most_whole) : most));
+}
+
+// Keys of sequences that one rank has are where its queries are.
+RC_GTEST_PROP(ShardPlanTest, NoRankHasManyMoreKeysThanOthers, ()) {
+  ShardRequest request = {.ranks = any(1, 16), .parallel = Parallel::context};
+  request.band = any(0, 1) == 0 ? KeyBand() : KeyBand::causal();
+  std::size_t keys = 0;
+  for (std::size_t s = any(1, 20); s > 0; --s) {
+    request.sequences.push_back({any_length() * any(1, 10), any_length()});
+    keys += request.sequences.back().keys;
+  }
+  const ShardPlan plan = plan_shards(request).value();
+  const std::size_t most = most_allowed(request.ranks, keys) + kShardTokens;
+  for (const RankShare& share : plan.ranks) {
+    std::size_t of_whole = 0;
+    for (const TokenPiece& piece : share.queries) {
+      const PlannedSequence& sequence = request.sequences[piece.sequence];
+      of_whole += piece.range == sequence.all_queries() ? sequence.keys : 0;
+    }
+    RC_ASSERT(tokens_of(share.keys) <= std::max(most, of_whole));
+  }
+}
+
+// The short one has less than 5% of the tokens of a rank; both ranks would have
+// room for the half of it.
+TEST(ShardPlanTest, CutsAShortSequenceThatFitsNoRank) {
+  ShardRequest request = causal_request(2, 400'000);
+  request.sequences.push_back({10'000, 10'000});
+  EXPECT_LE(most_tokens(plan_shards(request).value()),
+            most_allowed(2, 410'000));
+}
+
+// The keys of the second sequence are with its queries, on one rank.
+TEST(ShardPlanTest, CountsKeysOfWholeSequencesAsTokensOfTheirRank) {
+  const auto plan =
+      plan_shards({.ranks = 2,
+                   .parallel = Parallel::context,
+                   .sequences = {{100'000, 20'000}, {1'000, 10'000}}});
+  for (const RankShare& share : plan->ranks) {
+    EXPECT_LE(tokens_of(share.keys), most_allowed(2, 30'000));
+  }
 }
 
 RC_GTEST_PROP(ShardPlanTest, BatchesAreBalanced, ()) {
