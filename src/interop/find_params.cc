@@ -23,6 +23,12 @@ constexpr std::array<std::string_view, 2> kModelFiles = {
 constexpr std::array<std::string_view, 4> kEndings = {
     ".safetensors", ".safetensors.index.json", ".npz", ".npy"};
 
+bool has_known_ending(const std::string& path) {
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) {
+    return path.ends_with(ending);
+  });
+}
+
 bool exists(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0;
@@ -82,15 +88,21 @@ Result<std::string> find_params(std::string_view operation,
     if (S_ISDIR(status.st_mode)) {
       return find_in_folder(operation, path);
     }
-    if (std::ranges::any_of(kEndings, [&](std::string_view ending) {
-          return path.ends_with(ending);
-        })) {
+    if (has_known_ending(path)) {
       return path;
     }
     // A pipe would wait for a writer.
     return S_ISREG(status.st_mode)
                ? why_not(operation, path)
                : subject.bad_data("is not a regular file or a folder");
+  });
+}
+
+Status check_param_ending(std::string_view operation, const std::string& path) {
+  return catching_out_of_memory([&]() -> Status {
+    return has_known_ending(path) || !is_regular_file(path)
+               ? ok()
+               : Status(why_not(operation, path));
   });
 }
 

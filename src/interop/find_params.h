@@ -15,4 +15,7 @@ namespace headwise::inline HEADWISE_ABI {
 Result<std::string> find_params(std::string_view operation,
                                 const std::string& path);
 
+// Why a regular file whose name ends in none of the known ways is not read.
+Status check_param_ending(std::string_view operation, const std::string& path);
+
 }  // namespace headwise::inline HEADWISE_ABI

@@ -147,7 +147,11 @@ Error several_layers(const std::string& path,
 // The file, or that of the model in a folder without .npy files.
 Result<ParamFile> open_layer_file(const std::string& path) {
   auto file = ParamFile::open(kOperation, path);
-  if (!file || !file->names().empty()) {
+  if (!file) {
+    const Status known = check_param_ending(kOperation, path);
+    return known ? file : known.error();
+  }
+  if (!file->names().empty()) {
     return file;
   }
   const auto model = find_params(kOperation, path);

@@ -293,6 +293,14 @@ class MessagesTest(ParamsCase):
                     "layer.safetensors", "no/o.onnx", "--heads", "3")
         self.refuse(BAD_INPUT, "no.safetensors: No such file or directory",
                     "no.safetensors", "o.onnx")
+        (self.folder / "in.onnx").write_bytes(b"\x08\x0a no zip archive")
+        self.fail_with(BAD_INPUT, "in.onnx is not a parameter file, expected a "
+                       ".safetensors", "convert", "in.onnx", "o.onnx", "--to",
+                       "onnx")
+        (self.folder / "in.onnx").unlink()
+        os.mkfifo(self.folder / "in.fifo")
+        self.refuse(BAD_INPUT, "in.fifo is not a regular file or a folder",
+                    "in.fifo", "o.onnx")
         self.put_safetensors("other.safetensors", others())
         self.refuse(BAD_INPUT, "other.safetensors", "other.safetensors",
                     "o.onnx")

@@ -335,8 +335,7 @@ class InspectTest(ParamsCase):
                 ("none.npz", "none.npz is empty"),
                 ("none.npy", "none.npy is not a .npy file: it ends at byte"),
                 ("notes.txt", "notes.txt is not a parameter file, "
-                 "expected a .safetensors, .safetensors.index.json, .npz or "
-                 ".npy file, or a folder of such files"),
+                 "expected a .safetensors, .safetensors.index.json, .npz"),
                 ("text.safetensors", "text.safetensors has a header of"),
                 ("text.npz", "text.npz cannot be read as a zip archive"),
                 ("text.npy", "text.npy is not a .npy file: it ends at byte"),
@@ -347,6 +346,8 @@ class InspectTest(ParamsCase):
                 self.fail_with(BAD_INPUT,
                                message.replace("inspect:", "convert:"),
                                "convert", path, "o.npz", "--to", "bert")
+        self.fail_with(BAD_INPUT, ".npz, .npy or .onnx file, or a folder of "
+                       "parameter files", "inspect", "notes.txt")
         self.assertFalse((self.folder / "o.npz").exists())
 
     def test_mistakes_are_usage(self):

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headwise/interop/param_inspection.h"
 #include "headwise/onnx/model.h"
@@ -52,12 +53,26 @@ Outcome inspect_onnx(const InspectFlags& flags, const Streams& streams) {
                                        : inspect_onnx_text(flags.path, *nodes));
 }
 
+// The library's readers of parameters expect no model.
+Error with_onnx(const Error& error) {
+  ErrorDetails said = error.details();
+  if (said.given != "is not a parameter file") {
+    return error;
+  }
+  said.expected =
+      "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx file, or a "
+      "folder of parameter files";
+  return {error.code(), std::move(said)};
+}
+
 Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
-  if (flags.path.ends_with(".onnx")) {
+  if (flags.path.ends_with(".onnx") || flags.path.ends_with(".ONNX")) {
     return inspect_onnx(flags, streams);
   }
   const auto inspection = inspect_params(flags.path, flags.layout_of);
-  HEADWISE_TRY(inspection);
+  if (!inspection) {
+    return with_onnx(inspection.error());
+  }
   return print(streams.out, flags.json
                                 ? inspect_json(*inspection)
                                 : inspect_text(*inspection, flags.tensors));

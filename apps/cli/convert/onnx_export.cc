@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "convert_errors.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/load_attention.h"
 #include "headwise/onnx/write_layer.h"
 #include "operation/planned_inputs.h"
@@ -75,6 +78,18 @@ std::string summary(const std::string& out,
   return one_line(text) + "\n";
 }
 
+// Reading a pipe would wait for a writer.
+Status check_in(const std::string& in) {
+  std::error_code unknown;
+  const auto kind = std::filesystem::status(in, unknown).type();
+  return kind == std::filesystem::file_type::regular ||
+                 kind == std::filesystem::file_type::directory ||
+                 kind == std::filesystem::file_type::not_found
+             ? ok()
+             : Status(FileSubject{"convert", in}.bad_data(
+                   "is not a regular file or a folder"));
+}
+
 }  // namespace
 
 std::string OnnxExportFlags::given() const {
@@ -130,6 +145,7 @@ Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
   HEADWISE_TRY(files.check());
   const auto rotary = RotaryInputs::read(flags.rotary, /*batched=*/true);
   HEADWISE_TRY(rotary);
+  HEADWISE_TRY(check_in(layer.in));
   const auto read = read_layer(layer, flags, *rotary);
   HEADWISE_TRY(read);
   if (const Status s = write_onnx_layer(layer.out, *read, options_of(flags));

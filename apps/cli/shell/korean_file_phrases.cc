@@ -24,6 +24,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "of such files",
      ".safetensors, .safetensors.index.json, .npz, .npy 파일 또는 그런 파일이 "
      "든 폴더"},
+    {"a .safetensors, .safetensors.index.json, .npz, .npy or .onnx file, or a "
+     "folder of parameter files",
+     ".safetensors, .safetensors.index.json, .npz, .npy, .onnx 파일 또는 "
+     "파라미터 파일이 든 폴더"},
     {"a JSON object", "JSON 객체"},
     {"a JSON string", "JSON 문자열"},
     {"a bool", "불리언"},
