@@ -303,7 +303,7 @@ class OutputTest(CliTest):
                          "h.svg", *more)
             tree = xml.etree.ElementTree.parse(self.folder / "h.svg")
             self.assertTrue(tree.getroot().tag.endswith("}svg"))
-        self.fail_with(BAD_INPUT, "--sequence is 2, expected 0 to 1",
+        self.fail_with(USAGE, "--sequence is 2, expected 0 to 1",
                        "explain", *SMALL, "--tokens", "tokens", "--heads",
                        "h.svg", "--sequence", "2")
 

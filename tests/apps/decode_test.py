@@ -518,7 +518,7 @@ class ExplainTest(cli_case.CliTest):
                  ("--example", "unbatched")),
                 (USAGE, "--decode needs token ids that attend to themselves",
                  ("--example", "encoder-decoder")),
-                (BAD_INPUT, "--sequence is 10, expected 0 to 9",
+                (USAGE, "--sequence is 10, expected 0 to 9",
                  ("--sequence", "10")),
                 (BAD_INPUT, "--sequence is 1, expected a sequence with a token",
                  ("--tokens", "empty.json", "--sequence", "1")),

@@ -337,8 +337,6 @@ class Refuses(ViewTest):
         self.put("large.npy", 2, 2, 3, 4, values=[7e4] * 48)
         self.put("empty.npy", 2, 1, 0, 4)
         for message, arguments in [
-                ("--sequence is 2, expected 0 to 1",
-                 ("--query", "q.npy", "--sequence", "2")),
                 ("expected a finite number",
                  ("--query", "nan.npy", "--sequence", "1")),
                 ("expected at most 65504, which binary16 can hold",
@@ -348,6 +346,14 @@ class Refuses(ViewTest):
             with self.subTest(message):
                 self.fail_with(BAD_INPUT, message, "view", *arguments, "--key", "k.npy",
                                "--out", "page.html")
+        self.fail_with(USAGE, "--sequence is 2, expected 0 to 1", "view", "--query",
+                       "q.npy", "--key", "k.npy", "--sequence", "2", "--out",
+                       "page.html")
+        for name in "qk":
+            self.put(f"{name}0.npy", 0, 2, 3, 4)
+        self.fail_with(BAD_INPUT, "query is an empty batch, expected at least one "
+                       "sequence", "view", "--query", "q0.npy", "--key", "k0.npy",
+                       "--out", "page.html")
         self.put_text("one\ntwo\n", "two")
         self.fail_with(BAD_INPUT, "--query-tokens: two has 2 lines, expected 3", "view",
                        "--query", "q.npy", "--key", "k.npy", "--query-tokens", "two",

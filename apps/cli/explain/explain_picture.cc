@@ -63,8 +63,7 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   }
   if (sequence >= job.batch) {
     return option_error("--sequence", fmt::format("is {}", sequence),
-                        fmt::format("0 to {}", job.batch - 1),
-                        ErrorCode::out_of_range);
+                        fmt::format("0 to {}", job.batch - 1));
   }
   const TracedStep& weights = *job.find("attn_weights");
   const TracedStep* masked = job.find("masked_scores");

@@ -9,8 +9,9 @@
 
 namespace headwise::cli {
 
-// Every head of one sequence. Errors: out_of_range for a sequence that the
-// batch does not have; those of heads_svg().
+// Every head of one sequence. Errors: invalid_argument for a sequence that
+// the batch does not have, out_of_range for an empty batch; those of
+// heads_svg().
 Result<std::string> explain_picture(const ExplainedJob& job,
                                     std::size_t sequence, Language language);
 

@@ -68,8 +68,7 @@ Status keep_decoded(const ExplainFlags& flags, JobInput& input) {
   if (flags.sequence >= count) {
     return option_error("--sequence", fmt::format("is {}", flags.sequence),
                         count == 0 ? "less than the batch's 0"
-                                   : fmt::format("0 to {}", count - 1),
-                        ErrorCode::out_of_range);
+                                   : fmt::format("0 to {}", count - 1));
   }
   auto sequence = std::move(input.queries[flags.sequence]);
   if (sequence.empty()) {

@@ -87,11 +87,16 @@ Result<AttentionShape> TensorHeads::shape() const {
   const auto spec = this->spec();
   HEADWISE_TRY(spec);
   AttentionShape sizes = spec->shape;
+  if (sizes.B == 0) {
+    return Error{ErrorCode::shape_mismatch,
+                 {.operation = command_,
+                  .argument = "query",
+                  .given = "is an empty batch",
+                  .expected = "at least one sequence"}};
+  }
   if (sequence_ >= sizes.B) {
     return option_error("--sequence", fmt::format("is {}", sequence_),
-                        sizes.B == 0 ? "less than the batch's 0"
-                                     : fmt::format("0 to {}", sizes.B - 1),
-                        ErrorCode::out_of_range);
+                        fmt::format("0 to {}", sizes.B - 1));
   }
   const SequencePlace place = sizes.sequence(sequence_);
   sizes.Lq = spec->statistics.queries(sequence_);
