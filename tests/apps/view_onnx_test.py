@@ -536,13 +536,25 @@ class Refusals(OnnxViewTest):
         self.put_attention((1, 1, 2, 4), (1, 1, 2, 4))
         self.refuse(BAD_INPUT, "none.onnx: No such file", "--onnx", "none.onnx",
                     "--data", "data", "--json")
-        self.refuse(BAD_INPUT, "No such file or directory", "--onnx", "model.onnx",
-                    "--data", "none", "--json")
+        self.refuse(BAD_INPUT, "--data: none: No such file or directory", "--onnx",
+                    "model.onnx", "--data", "none", "--json")
         self.refuse(USAGE, "--out is model.onnx, which --onnx reads", *MODEL_OPTIONS,
                     "--out", "model.onnx")
         (self.folder / "data" / "input_1.pb").unlink()
         self.refuse(USAGE, "--data has no input 1, which is K", *MODEL_OPTIONS,
                     "--json")
+        for name in ("input_1.npy", "more.npz"):
+            os.mkfifo(self.folder / "data" / name)
+            self.refuse(BAD_INPUT, f"--data: data/{name} is not a regular file",
+                        *MODEL_OPTIONS, "--json")
+
+    def test_sequences_that_the_batch_lacks(self):
+        self.put_attention((2, 1, 2, 4), (2, 1, 2, 4))
+        self.refuse(USAGE, "--sequence is 4, expected 0 to 1", *MODEL_OPTIONS,
+                    "--sequence", "4", "--json")
+        self.put_attention((0, 1, 2, 4), (0, 1, 2, 4))
+        self.refuse(BAD_INPUT, "query is an empty batch, expected at least one "
+                    "sequence", *MODEL_OPTIONS, "--json")
 
     def test_a_model_without_attention(self):
         self.put_model([onnx.node("Neg", ["x"], ["y"])],

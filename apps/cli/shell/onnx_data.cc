@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "args.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/interop/npy.h"
 #include "headwise/interop/npz.h"
 #include "headwise/onnx/arrays.h"
@@ -27,6 +28,17 @@ struct DataPlace {
   NamedArrays arrays;           // of .npz files
 };
 
+// Of a folder: a pipe there would wait for a writer.
+Status check_regular(const std::filesystem::path& path) {
+  std::error_code unknown;
+  const auto kind = std::filesystem::status(path, unknown).type();
+  if (kind == std::filesystem::file_type::regular ||
+      kind == std::filesystem::file_type::not_found) {
+    return ok();  // opening it says what is wrong
+  }
+  return FileSubject{"--data", path.string()}.bad_data("is not a regular file");
+}
+
 Result<DataPlace> open_place(const std::string& path) {
   DataPlace place{.path = path, .files = {}, .arrays = {}};
   std::vector<std::string> archives;
@@ -40,11 +52,13 @@ Result<DataPlace> open_place(const std::string& path) {
       const std::string name = entry->path().filename().string();
       place.files.insert(name);
       if (name.ends_with(".npz")) {
+        HEADWISE_TRY(check_regular(entry->path()));
         archives.push_back(entry->path().string());
       }
     }
     if (failed) {
-      return system_error({.argument = "--data", .file = path}, failed.value());
+      return system_error({.operation = "--data", .file = path},
+                          failed.value());
     }
   }
   std::ranges::sort(archives);
@@ -82,6 +96,7 @@ Result<std::optional<Array>> find_tensor(DataPlace& place,
   }
   Result<Array> array = Array{};
   if (place.files.contains(name + ".npy")) {
+    HEADWISE_TRY(check_regular(path(name + ".npy")));
     array = read_npy(path(name + ".npy"));
   } else if (const auto found = place.arrays.find(name);
              found != place.arrays.end()) {
