@@ -42,18 +42,26 @@ build_fuzz() {
 }
 
 # environment FOLDER REQUIREMENTS [OPTION...]: the Python packages of that list in
-# an environment of their own, installed by pip with these options; made anew when
-# the list changes. Fails, with what pip said, where they cannot be had.
+# an environment of their own, installed with these options; made anew when the
+# list changes. Fails, with what pip said, where they cannot be had.
 environment() {
   local folder="$1" requirements="$2"
+  local log="${folder//\//-}"
   shift 2
   if cmp -s "$requirements" "$folder/requirements.txt"; then
     return
   fi
   say "Installing $requirements in $folder, once"
   rm -rf "$folder"
-  (quietly "${folder//\//-}-venv" python3 -m venv "$folder") &&
-    (quietly "${folder//\//-}-pip" \
-      "$folder/bin/pip" install "$@" -r "$requirements") &&
+  (quietly "$log-venv" python3 -m venv "$folder") &&
+    (packages_by_uv "$folder" "$@" -r "$requirements" >"build/log/$log-uv.log" 2>&1 ||
+      quietly "$log-pip" "$folder/bin/pip" install "$@" -r "$requirements") &&
     cp "$requirements" "$folder/requirements.txt"
+}
+
+# packages_by_uv FOLDER ARGUMENT...: uv unpacks gigabytes on all cores, but knows
+# nothing of pip's settings, such as an index of one's own.
+packages_by_uv() {
+  "$1/bin/pip" install uv==0.13.9 &&
+    "$1/bin/uv" pip install --python "$1/bin/python" "${@:2}"
 }
