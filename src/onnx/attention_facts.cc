@@ -1,6 +1,7 @@
 #include "onnx/attention_facts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -55,7 +56,7 @@ void add_scale(const OnnxNode& node, OnnxAttentionNode& facts) {
   const auto* given = attribute<float>(node, "scale");
   if (given != nullptr && (*given != 0 || node.domain != kContribDomain)) {
     facts.scale = *given;
-  } else if (facts.head_size) {
+  } else if (facts.head_size.value_or(0) > 0) {
     facts.scale = 1 / std::sqrt(static_cast<double>(*facts.head_size));
   }
 }
@@ -138,7 +139,7 @@ void add_contrib_attention(const OnnxNode& node, const KnownShapes& shapes,
   const Count all = shapes.extent(node.inputs[1], 1);
   const auto width = [&](std::size_t n) -> Count {
     if (widths == nullptr) {
-      return all ? Count(*all / 3) : Count();
+      return per_head(all, 3);
     }
     return n < widths->size() && (*widths)[n] > 0
                ? Count(static_cast<std::size_t>((*widths)[n]))
@@ -166,8 +167,8 @@ using Makers = std::map<std::string_view, const OnnxNode*>;
 Makers makers_of(const OnnxGraph& graph) {
   Makers makers;
   for (const OnnxNode& node : graph.nodes) {
-    if (!node.outputs.empty()) {
-      makers[node.outputs[0]] = &node;
+    for (const std::string& output : node.outputs) {
+      makers[output] = &node;
     }
   }
   return makers;
@@ -181,26 +182,46 @@ bool varies(const KnownShapes& shapes, const std::string& value) {
          });
 }
 
+// Operators that move elements.
+bool moves(std::string_view op) {
+  constexpr std::array<std::string_view, 10> kNames = {
+      "Cast",  "Expand", "Gather",  "Identity",  "Reshape",
+      "Slice", "Split",  "Squeeze", "Transpose", "Unsqueeze"};
+  return std::ranges::find(kNames, op) != kNames.end();
+}
+
+// Operators that end a projection, a rotation or a cache: factors before them
+// are part of the query or the key.
+bool makes_query(std::string_view op) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "Add",    "Concat",           "LayerNormalization",
+      "MatMul", "RMSNormalization", "RotaryEmbedding",
+      "Sub"};
+  return std::ranges::find(kNames, op) != kNames.end();
+}
+
 // The constant factors between a value and what it is made of; no value for
 // one that is not constant.
 std::optional<double> factor_before(const Makers& makers,
                                     const KnownShapes& shapes,
                                     std::string_view value) {
-  constexpr int kMostNodes = 16;  // in the exports that are known, 2 or 3
+  constexpr int kMostNodes =
+      16;  // the exports that are known have half of them
   double factor = 1;
   for (int n = 0; n < kMostNodes; ++n) {
     const auto maker = makers.find(value);
-    if (maker == makers.end()) {
+    if (maker == makers.end() || makes_query(maker->second->op)) {
       return factor;
     }
     const OnnxNode& node = *maker->second;
-    if (node.op == "Transpose") {
+    if (moves(node.op) || node.op == "Neg") {
+      factor = node.op == "Neg" ? -factor : factor;
       value = node.inputs[0];
       continue;
     }
     const bool divides = node.op == "Div";
     if (!divides && node.op != "Mul") {
-      return factor;
+      return std::nullopt;
     }
     std::size_t scalar = 1;
     auto known = shapes.number(node.inputs[1]);
@@ -209,8 +230,8 @@ std::optional<double> factor_before(const Makers& makers,
       known = shapes.number(node.inputs[0]);
     }
     if (!known) {
-      const bool both = varies(shapes, node.inputs[1]) &&
-                        (divides || varies(shapes, node.inputs[0]));
+      const bool both =
+          varies(shapes, node.inputs[0]) && varies(shapes, node.inputs[1]);
       return both ? std::optional(factor) : std::nullopt;
     }
     factor = divides ? factor / *known : factor * *known;

@@ -13,8 +13,8 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// A bias this far below 0 times log2 e is still finite; a row of such fills,
-// as exporters write for -inf, is a mean.
+// The lowest bias whose product with log2(e) is finite. Exporters fill with
+// lower numbers instead of -inf; a row of them attends uniformly.
 inline constexpr float kLowestBias = -2e38F;
 // A number of a mask as a bias: at least kLowestBias, or -inf.
 float clamped_bias(double number);
@@ -26,9 +26,13 @@ class OnnxAttentionOptions {
 
   // They look into this object, and stay valid when it is moved.
   AttentionOptions options() const;
-  // Of what options() gives.
+  // Compares the results of options().
   bool equals(const OnnxAttentionOptions& other) const;
   bool relates_positions() const;
+  // Of the mask, which this object keeps.
+  std::size_t bytes() const {
+    return boolean_count_ * sizeof(bool) + bias_.size() * sizeof(float);
+  }
 
  private:
   OnnxAttentionCall call_;

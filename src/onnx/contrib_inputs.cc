@@ -50,9 +50,12 @@ Result<const Array*> ContribInputs::floats(std::size_t input) {
   if (given.dtype == DType::float32) {
     return &given;
   }
+  if (const auto known = widened_.find(input); known != widened_.end()) {
+    return &known->second;
+  }
   auto wide = array_from(doubles_of(given), given.shape, DType::float32);
   HEADWISE_TRY(wide);
-  return &widened_.emplace_back(*std::move(wide));
+  return &(widened_[input] = *std::move(wide));
 }
 
 Result<Array> ContribInputs::narrowed(Array array) const {
@@ -120,6 +123,10 @@ Result<std::size_t> head_number(const NodeCall& node, std::string_view name) {
 }
 
 Result<double> contrib_scale(const NodeCall& node, std::size_t size) {
+  if (size == 0) {
+    return node.subject().error(ErrorCode::unsupported, "has a head size of 0",
+                                "a head size of at least 1");
+  }
   const auto given = node.number("scale");
   HEADWISE_TRY(given);
   return given->value_or(0) == 0 ? 1 / std::sqrt(static_cast<double>(size))

@@ -1,10 +1,10 @@
 // Inputs of ONNX Runtime's operators of attention, domain com.microsoft: in
-// float32 whatever their type, with their heads apart.
+// float32 whatever their type, with heads split.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <deque>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -29,7 +29,7 @@ class ContribInputs {
 
  private:
   const NodeCall& node_;
-  std::deque<Array> widened_;
+  std::map<std::size_t, Array> widened_;  // by input
 };
 
 // Where an element is in a tensor without an axis of heads: strides along B, H,
@@ -61,7 +61,8 @@ Result<Array> with_past(const Array* past,
 
 // num_heads and the like. Errors: bad_data for one that is left out or below 1.
 Result<std::size_t> head_number(const NodeCall& node, std::string_view name);
-// scale, or 1/sqrt(size); 0 is as if it were left out.
+// scale, or 1/sqrt(size); 0 is as if it were left out. Errors: unsupported for
+// a size of 0.
 Result<double> contrib_scale(const NodeCall& node, std::size_t size);
 
 Status check_axes(const NodeCall& node, std::size_t input, std::size_t rank);

@@ -84,7 +84,8 @@ class Masking {
         }
         scale_ =
             step.kind == Kind::multiply ? scale_ * *factor : scale_ / *factor;
-        return true;
+        largest_scale_ = std::max(largest_scale_, scale_);
+        return scale_ >= 1 / kLargestProduct;
       }
       case Kind::add:
         return operand.dtype == DType::float32 &&
@@ -127,6 +128,8 @@ class Masking {
   }
 
   double scale() const { return scale_; }
+  // The largest behind any step: the nodes must not overflow there.
+  double largest_scale() const { return largest_scale_; }
   bool finite_fill() const { return finite_fill_; }
   std::optional<OnnxAttentionMask> mask() {
     if (!given_) {
@@ -163,10 +166,9 @@ class Masking {
       }
       both[axis] = std::max(both[axis], extents[axis]);
     }
-    if (!check_size(both)) {
+    if (!widen(both)) {
       return false;
     }
-    widen(both);
     const std::vector<double> elements = doubles_of(mask);
     const auto strides = broadcast_to_extents(extents);
     std::size_t n = 0;
@@ -186,7 +188,14 @@ class Masking {
     return strides;
   }
 
-  void widen(const Extents4& extents) {
+  // False if the node that runs has no memory for it.
+  bool widen(const Extents4& extents) {
+    if (given_ && extents == extents_) {
+      return true;
+    }
+    if (!check_size(extents)) {
+      return false;
+    }
     std::vector<double> wide(element_count(extents));
     const auto strides = broadcast_to_extents(extents_);
     std::size_t n = 0;
@@ -196,11 +205,13 @@ class Masking {
     numbers_ = std::move(wide);
     extents_ = extents;
     given_ = true;
+    return true;
   }
 
   Extents4 scores_;
   std::size_t rank_;
   double scale_ = 1;
+  double largest_scale_ = 1;
   bool given_ = false;
   bool finite_fill_ = false;
   bool allowed_ = true;
@@ -268,7 +279,7 @@ Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
       largest_norm(query, four_axes(query.shape), /*columns=*/false) *
       largest_norm(key, four_axes(key.shape), /*columns=*/true);
   const double score = product * masking.scale();
-  const bool bounded = product <= kLargestProduct && score <= kLargestProduct &&
+  const bool bounded = product * masking.largest_scale() <= kLargestProduct &&
                        (!masking.finite_fill() || score <= kLargestScore) &&
                        largest_norm(value, four_axes(value.shape),
                                     /*columns=*/false) <= kLargestProduct;

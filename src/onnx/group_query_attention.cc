@@ -217,7 +217,7 @@ class Rotation {
         return node.input(given.empty() ? In::cosines : In::positions)
             .error(ErrorCode::out_of_range,
                    "has no position " + std::to_string(at),
-                   "0 to " + std::to_string(cached) + " - 1");
+                   "less than " + std::to_string(cached));
       }
       rows_.push_back(static_cast<std::size_t>(at));
       return ok();
@@ -332,7 +332,6 @@ Result<std::optional<OnnxAttentionMask>> bias_mask(
   HEADWISE_TRY(given);
   OnnxAttentionMask mask;
   std::ranges::copy((*given)->shape, mask.extents.begin());
-  HEADWISE_TRY(check_size(mask.extents));
   mask.numbers = doubles_of(**given);
   return std::optional(std::move(mask));
 }
@@ -342,6 +341,23 @@ void show_masked_as_zero(Array& scores) {
   auto* numbers = reinterpret_cast<float*>(scores.data.data());
   const std::size_t count = scores.data.size() / sizeof(float);
   std::replace(numbers, numbers + count, kMinusInf, 0.0F);
+}
+
+// Padding whose window ends before it: ONNX Runtime gives 0, unlike for a row
+// that attention_bias masks.
+void clear_rows_beyond_window(const OnnxAttentionCall& call, Array& output) {
+  const AttentionSizes& sizes = call.sizes;
+  const std::size_t features = sizes.Hq * sizes.Dv;
+  auto* row = reinterpret_cast<float*>(output.data.data());
+  for (std::size_t n = 0; n < sizes.B * sizes.Lq; ++n, row += features) {
+    const std::size_t b = n / sizes.Lq;
+    const std::int64_t position =
+        call.query_starts[b] + static_cast<std::int64_t>(n % sizes.Lq);
+    if (call.left_window &&
+        position - *call.left_window >= call.key_lengths[b]) {
+      std::fill_n(row, features, 0.0F);
+    }
+  }
 }
 
 }  // namespace
@@ -404,6 +420,7 @@ Result<Outputs> run_group_query_attention(const NodeCall& node) {
   auto made = attend(node, ready, node.wants(3));
   HEADWISE_TRY(made);
   show_masked_as_zero(made->scores);
+  clear_rows_beyond_window(ready.call, made->output);
   if (group.cache_rows > total) {
     key = present(In::past_key, *new_key, group.cache_rows);
     HEADWISE_TRY(key);

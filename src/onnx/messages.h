@@ -14,6 +14,7 @@ namespace headwise::inline HEADWISE_ABI {
 
 Result<OnnxGraph> read_graph(const std::string& path);
 Result<Array> read_tensor_message(const std::string& path);
+// Errors: unsupported, for a graph that needs 2 GiB or more; io_error.
 Status write_graph(const std::string& path, const WrittenGraph& graph);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -245,7 +245,7 @@ class Run {
 
   Result<std::optional<Array>> fused_output(const OnnxFusion& fusion,
                                             const OnnxNode& last,
-                                            SeenAttention* seen) const {
+                                            SeenAttention* seen) const try {
     const NodeMemory memory(memory_limit_ - made_bytes_);
     const auto tensors =
         fusion_tensors(fusion, [this](const std::string& name) -> const Array& {
@@ -260,6 +260,8 @@ class Run {
     HEADWISE_TRY(made);
     made->output.shape = (*tensors)->output_shape;
     return std::optional(std::move(made->output));
+  } catch (const NodeMemory::Exceeded& exceeded) {
+    return Error::no_memory_for(exceeded.bytes);
   }
 
   Status run_node(const OnnxNode& node, SeenAttention* seen = nullptr) {

@@ -1,7 +1,7 @@
 #include "onnx/seen_attention.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -25,29 +25,35 @@ Result<Array> in_float32(const Array& array) {
 // The lowest numbers, which exporters write for -inf, forbid a key as -inf does
 // if each row also has a 0 and nothing else is masked: their weights are 0.
 // The page can then show the keys as masked.
-std::optional<OnnxAttentionMask> with_fills_as_masks(
-    const OnnxAttentionCall& call, std::optional<OnnxAttentionMask> mask) {
+bool only_fills(const OnnxAttentionCall& call, const OnnxAttentionMask& mask) {
   constexpr double kFill = -1e38;
   const bool alone = !call.causal && !call.left_window && !call.right_window &&
                      call.key_lengths.empty();
-  if (!alone || !mask || !mask->numbers || mask->extents[3] == 0) {
-    return mask;
+  if (!alone || !mask.numbers || mask.extents[3] == 0) {
+    return false;
   }
-  std::vector<double>& numbers = *mask->numbers;
   bool row_has_key = false;
-  for (std::size_t n = 0; n < numbers.size(); ++n) {
-    row_has_key = row_has_key || numbers[n] == 0;
-    if (numbers[n] != 0 && !(numbers[n] < kFill)) {
-      return mask;
+  for (std::size_t n = 0; n < mask.numbers->size(); ++n) {
+    const double number = (*mask.numbers)[n];
+    row_has_key = row_has_key || number == 0;
+    if (number != 0 && !(number < kFill)) {
+      return false;
     }
-    if ((n + 1) % mask->extents[3] == 0 && !std::exchange(row_has_key, false)) {
-      return mask;
+    if ((n + 1) % mask.extents[3] == 0 && !std::exchange(row_has_key, false)) {
+      return false;
     }
   }
-  for (double& number : numbers) {
-    number = number == 0 ? 0 : -std::numeric_limits<double>::infinity();
-  }
-  return mask;
+  return true;
+}
+
+OnnxAttentionMask with_fills_as_masks(const OnnxAttentionMask& mask) {
+  OnnxAttentionMask made{
+      .extents = mask.extents, .numbers = {}, .booleans = {}};
+  made.booleans.emplace(mask.numbers->size());
+  std::ranges::transform(
+      *mask.numbers, made.booleans->begin(),
+      [](double number) -> std::uint8_t { return number == 0 ? 1 : 0; });
+  return made;
 }
 
 }  // namespace
@@ -61,9 +67,14 @@ Result<SeenAttention> seen_attention(
   HEADWISE_TRY(own_key);
   auto own_value = in_float32(value);
   HEADWISE_TRY(own_value);
+  std::optional<OnnxAttentionMask> booleans;
+  if (mask && only_fills(call, *mask)) {
+    booleans = with_fills_as_masks(*mask);
+  }
+  OnnxAttentionOptions options(call, booleans ? booleans : mask);
   return std::make_unique<OnnxAttention::Parts>(OnnxAttention::Parts{
-      call.sizes, OnnxAttentionOptions(call, with_fills_as_masks(call, mask)),
-      *std::move(own_query), *std::move(own_key), *std::move(own_value)});
+      call.sizes, std::move(options), *std::move(own_query),
+      *std::move(own_key), *std::move(own_value)});
 }
 
 OnnxAttention::OnnxAttention(std::unique_ptr<Parts> parts)

@@ -24,7 +24,8 @@ struct OnnxAttention::Parts {
   Array value;
 
   std::size_t bytes() const {
-    return query.data.size() + key.data.size() + value.data.size();
+    return query.data.size() + key.data.size() + value.data.size() +
+           options.bytes();
   }
 };
 

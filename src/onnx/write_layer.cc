@@ -1,13 +1,13 @@
 #include "headwise/onnx/write_layer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "onnx/layer_graph.h"
 #include "onnx/messages.h"
@@ -17,28 +17,26 @@ namespace {
 
 constexpr std::string_view kOperation = "write_onnx_layer";
 
-Error about_layer(ErrorCode code, std::string given, std::string expected) {
-  return {code, ErrorDetails{.operation = std::string(kOperation),
-                             .argument = "layer",
-                             .given = std::move(given),
-                             .expected = std::move(expected)}};
-}
-
 Status check_kind(const MultiHeadAttentionConfig& config) {
   if (config.scoring == Scoring::additive) {
-    return about_layer(ErrorCode::unsupported, "has additive scoring",
+    return about_layer(ErrorCode::unsupported, "uses additive scoring",
                        "dot products, as in ONNX's Attention");
   }
   if (config.add_bias_kv || config.add_zero_attn) {
     return about_layer(ErrorCode::unsupported,
-                       config.add_bias_kv ? "has bias_k, an added key"
-                                          : "has an added key of zeros",
+                       config.add_bias_kv
+                           ? "has bias_k (an extra learned key)"
+                           : "has an extra zero key (add_zero_attn)",
                        "a layer without added keys");
   }
   if (config.num_heads == 0 && !config.out_proj) {
     return about_layer(ErrorCode::unsupported,
                        "has no heads and no output projection",
                        "at least 1 head");
+  }
+  if (config.num_heads > 0 && config.head_dim == std::size_t{0}) {
+    return about_layer(ErrorCode::unsupported, "has a head size of 0",
+                       "a head size of at least 1");
   }
   return ok();
 }
@@ -56,41 +54,44 @@ std::vector<const Linear*> linears(const MultiHeadAttentionParams& params) {
 Status check_params(const MultiHeadAttention& layer) {
   if (!layer.params()) {
     return about_layer(ErrorCode::invalid_argument,
-                       "has an input size that is still open",
-                       "a layer after fix_sizes()");
+                       "has an input size that is not set",
+                       "a layer whose sizes are set with fix_sizes()");
   }
   const MultiHeadAttentionParams& params = *layer.params();
   for (const Linear* linear : linears(params)) {
     if (linear->weight().extent(0) != linear->out_features()) {
       return about_layer(ErrorCode::invalid_argument,
-                         "has packed parameters only",
+                         "keeps only packed parameters",
                          "a layer without Linear::for_inference()");
     }
   }
   return ok();
 }
 
-// Those of a call of the operation.
+// The same ranges as attention(), and no scale that ONNX Runtime refuses.
 Status check_numbers(const OnnxLayerOptions& options) {
   const auto number_error = [](std::string name, double value,
                                std::string expected) {
     return Error(ErrorCode::invalid_argument,
                  ErrorDetails{.operation = std::string(kOperation),
                               .argument = std::move(name),
-                              .given = "is " + std::to_string(value),
+                              .given = "is " + number_text(value),
                               .expected = std::move(expected)});
   };
-  if (options.scale && !std::isfinite(static_cast<float>(*options.scale))) {
-    return number_error("scale", *options.scale, "a finite number");
+  if (options.scale && !(*options.scale >= 1e-37 && *options.scale <= 2e38)) {
+    return number_error("scale", *options.scale, "1e-37 to 2e38");
   }
   if (options.softcap &&
       !(*options.softcap >= 1e-37 && *options.softcap <= 2e38)) {
     return number_error("softcap", *options.softcap, "1e-37 to 2e38");
   }
+  if (options.positions == 0) {
+    return number_error("positions", 0, "at least 1");
+  }
   return ok();
 }
 
-// protobuf's messages hold less than 2 GiB; names and nodes take a few KiB.
+// Before the graph takes memory; write_graph() checks the rest.
 Status check_bytes(const MultiHeadAttention& layer,
                    const OnnxLayerOptions& options) {
   constexpr double kMostFloats = (1 << 29) - (1 << 20);
@@ -105,13 +106,22 @@ Status check_bytes(const MultiHeadAttention& layer,
                   options.positions, rotary->positions())) *
               static_cast<double>(rotary->rotary_dim());
   }
-  return floats <= kMostFloats
-             ? ok()
-             : about_layer(ErrorCode::unsupported, "takes 2 GiB or more",
-                           "less, the limit of ONNX files");
+  return floats <= kMostFloats ? ok() : Status(layer_beyond_file_limit());
 }
 
 }  // namespace
+
+Error about_layer(ErrorCode code, std::string given, std::string expected) {
+  return {code, ErrorDetails{.operation = std::string(kOperation),
+                             .argument = "layer",
+                             .given = std::move(given),
+                             .expected = std::move(expected)}};
+}
+
+Error layer_beyond_file_limit() {
+  return about_layer(ErrorCode::unsupported, "needs 2 GiB or more",
+                     "less than 2 GiB, the ONNX file limit");
+}
 
 Status write_onnx_layer(const std::string& path,
                         const MultiHeadAttention& layer,

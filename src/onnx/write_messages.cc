@@ -2,6 +2,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// That of ONNX 1.18, the first release with opset 23.
+// IR version of ONNX 1.18, the first release with opset 23.
 constexpr std::int64_t kIrVersion = 11;
 
 std::int32_t type_of(DType dtype) {
@@ -99,6 +100,9 @@ Status write_graph(const std::string& path, const WrittenGraph& graph) {
   opset.set_domain("");
   opset.set_version(graph.opset);
   put_graph(graph, *model.mutable_graph());
+  if (model.ByteSizeLong() > std::numeric_limits<std::int32_t>::max()) {
+    return layer_beyond_file_limit();
+  }
   return write_file_atomically(path,
                                std::string_view(model.SerializeAsString()));
 }

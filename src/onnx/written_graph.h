@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headwise/base/dtype.h"
+#include "headwise/base/result.h"
 #include "headwise/interop/npz.h"
 #include "onnx/graph.h"
 
@@ -30,5 +31,9 @@ struct WrittenGraph {
   std::vector<WrittenPort> outputs{};
   NamedArrays initializers{};
 };
+
+// The error about a layer that write_onnx_layer() cannot write.
+Error about_layer(ErrorCode code, std::string given, std::string expected);
+Error layer_beyond_file_limit();
 
 }  // namespace headwise::inline HEADWISE_ABI

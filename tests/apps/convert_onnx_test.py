@@ -273,7 +273,8 @@ class MessagesTest(ParamsCase):
                          "o.onnx: opset 23, a layer of 1 head\n")
 
     def test_options_that_do_not_go_together(self):
-        for option in (("--prefix", "bert."), ("--as-layer", "1")):
+        for option in (("--prefix", "bert."), ("--as-layer", "1"),
+                       ("--attention-only",)):
             self.refuse(USAGE, f"{option[0]} cannot be used with --to onnx",
                         "layer.safetensors", "o.onnx", *option)
         for option in (("--causal",), ("--cross-attention",),
@@ -283,8 +284,12 @@ class MessagesTest(ParamsCase):
             self.fail_with(USAGE, f"{option[0]} needs --to onnx", "convert",
                            "layer.safetensors", "o.npz", "--to", "keras",
                            *option)
-        self.refuse(USAGE, "--rotary-positions needs --rotary-base",
+        self.refuse(USAGE, "--rotary-positions needs --rotary-base or "
+                    "--rotary-tables",
                     "layer.safetensors", "o.onnx", "--rotary-positions", "9")
+        for scale in "0", "-0.7":
+            self.refuse(USAGE, "a number from 1e-37 to 2e38",
+                        "layer.safetensors", "o.onnx", "--scale", scale)
         self.refuse(USAGE, "OUT is o.npz, expected a name that ends in .onnx",
                     "layer.safetensors", "o.npz", "--heads", "3")
 
@@ -306,16 +311,16 @@ class MessagesTest(ParamsCase):
                     "o.onnx")
         self.put_safetensors("additive.safetensors",
                              layer() | {"w_score.weight": floats(3, 4)})
-        self.refuse(BAD_INPUT, "convert: additive.safetensors has additive "
+        self.refuse(BAD_INPUT, "convert: additive.safetensors uses additive "
                     "scoring, expected dot products, as in ONNX's Attention",
                     "additive.safetensors", "o.onnx", "--heads", "3")
         self.put_safetensors(
             "added.safetensors",
             layer() | {"bias_k": floats(12), "bias_v": floats(12)})
-        self.refuse(BAD_INPUT, "convert: added.safetensors has bias_k, an added "
-                    "key, expected a layer without added keys",
+        self.refuse(BAD_INPUT, "convert: added.safetensors has bias_k (an extra "
+                    "learned key), expected a layer without added keys",
                     "added.safetensors", "o.onnx", "--heads", "3")
-        self.refuse(BAD_INPUT, "takes 2 GiB or more", "layer.safetensors",
+        self.refuse(BAD_INPUT, "needs 2 GiB or more", "layer.safetensors",
                     "o.onnx", "--heads", "3", "--rotary-base", "10",
                     "--rotary-positions", str(10 ** 15))
 

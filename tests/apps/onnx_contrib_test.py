@@ -6,7 +6,7 @@ import math
 import cli_case
 import onnx_contrib_cases as cases
 import onnx_file as onnx
-from cli_case import BAD_INPUT, CliTest, read_npy
+from cli_case import BAD_INPUT, OUT_OF_RESOURCES, CliTest, read_npy
 from onnx_contrib_cases import (GK, GQ, K, ONE_K, ONE_Q, Q, V, attention, floats,
                                 gqa, ints, mha)
 
@@ -46,7 +46,10 @@ REFUSED = (
     (gqa(GQ, None, GK), "x2 is given alone, expected key and value together"),
     (gqa(GQ, GK, GK, do_rotary=1), "has no input 7, expected cos_cache and"),
     (gqa(GQ, GK, GK, do_rotary=1, more=(floats(2, 4), floats(2, 4))),
-     "x7 has no position 2, expected 0 to 2 - 1"),
+     "x7 has no position 2, expected less than 2"),
+    (mha(floats(1, 2, 0), floats(1, 2, 0), floats(1, 2, 4)),
+     "n (MultiHeadAttention) has a head size of 0, expected a head size of at "
+     "least 1"),
     (gqa(GQ, GK, GK, local_window_size=0), "local_window_size is 0"),
     (gqa(GQ, GK, GK, outputs=4), "qk_output is 0"),
     (("SkipLayerNormalization", (cases.X, Q, floats(5)), 1, {}),
@@ -125,6 +128,40 @@ class OnnxContribTest(CliTest):
             [], [onnx.port("y", kind=onnx.FLOAT16)], held, 17), 1)
         want = json.loads(cases.VALUES.read_text())["mha bias, scale"][0]
         self.expect_near(got[0], want, delta=2e-3)
+
+    def test_padding_beyond_the_window_is_0(self):
+        """As in ONNX Runtime."""
+        rows = self.run_case(gqa(GQ, GK, GK, lengths=(2, 0),
+                                 local_window_size=1))[0][1]
+        self.assertEqual(list(rows[-2 * 16:]), [0.0] * 32)
+        self.assertNotIn(0.0, rows[:-2 * 16])
+
+    def limited(self, data, mebibytes):
+        (self.folder / "model.onnx").write_bytes(data)
+        (self.folder / "data").mkdir(exist_ok=True)
+        return self.run_it("onnx-run", "model.onnx", "--data", "data",
+                           "--memory-limit", str(mebibytes)).returncode
+
+    def test_a_mask_is_part_of_the_memory(self):
+        """8 MiB of numbers, and 4 MiB of biases."""
+        one = floats(1, 1024, 1)
+        data = cases.model("MultiHeadAttention",
+                           (one, one, one, None, ints((1,), 1000)), 1,
+                           num_heads=1, unidirectional=1)
+        for limit, code in ((11, OUT_OF_RESOURCES), (13, 0)):
+            self.assertEqual(self.limited(data, limit), code)
+
+    def test_float16_is_widened_once(self):
+        """The packed query, 1.5 MiB, which three tensors are taken from."""
+        shape = (1, 4096, 96)
+        self.assertEqual(self.limited(onnx.model(
+            [onnx.node("GroupQueryAttention", ["x", "", "", "", "", "n", "t"],
+                       ["y"], "n", "com.microsoft", num_heads=1,
+                       kv_num_heads=1, local_window_size=8)], [],
+            [onnx.port("y", kind=onnx.FLOAT16)],
+            [onnx.tensor("x", shape, cases.numbers(shape), onnx.FLOAT16),
+             onnx.tensor("n", (1,), (4095,), cases.INT32),
+             onnx.tensor("t", (1,), (4096,), cases.INT32)], 17), 6), 0)
 
     def test_a_causal_mask_is_aligned_with_the_first_key(self):
         """Also in the last row, which ONNX Runtime does not mask."""

@@ -115,6 +115,12 @@ UNLIKE = {
                                               [-1e4, -1e4, 0, 0])]),
     "a fill that hides nothing": (GPT2, [ROOT, BOOLS, fill(-1.0), PADDING]),
     "a fill of NaN": (GPT2, [ROOT, BOOLS, fill(math.nan), PADDING]),
+    "scores that overflow before they are scaled down":
+        ([*heads("q"), *heads("k", (0, 2, 3, 1)), *heads("v"),
+          node("MatMul", "q k", "s"), node("Mul", "s up", "high"),
+          node("Mul", "high up", "higher"), node("Mul", "higher down", "low"),
+          node("Mul", "low down", "masked"), *END],
+         [floats("up", (), [1e25]), floats("down", (), [1e-25])]),
     "a weight other than 0 for NaN":
         ([*heads("q"), *heads("k", (0, 2, 3, 1)), *heads("v"),
           node("MatMul", "q k", "s"), node("Softmax", "s", "w", axis=-1),

@@ -65,6 +65,24 @@ class OnnxInspectTest(CliTest):
                                         [*inputs, port("c", *shape)], "qs")
                 self.assertEqual(told["scale"], scale, (shape, factors))
 
+    def test_factors_behind_other_operators(self):
+        inputs = [port("q", 1, 2, 4, 8), port("kt", 1, 2, 8, 4),
+                  port("v", 1, 2, 4, 8)]
+        held = [onnx.tensor("c", (), [0.5]),
+                onnx.tensor("shape", (4,), [1, 2, 4, 8], onnx.INT64)]
+        for name, made, scale in (
+                ("Identity", onnx.node("Identity", ["half"], ["qs"]), 0.5),
+                ("Reshape", onnx.node("Reshape", ["half", "shape"], ["qs"]),
+                 0.5),
+                ("Neg", onnx.node("Neg", ["half"], ["qs"]), -0.5),
+                ("Div", onnx.node("Div", ["c", "half"], ["qs"]), None),
+                ("Tanh", onnx.node("Tanh", ["half"], ["qs"]), None)):
+            with self.subTest(name):
+                told = self.spelled_out(
+                    [onnx.node("Mul", ["q", "c"], ["half"]), made], inputs,
+                    "qs", held)
+                self.assertEqual(told["scale"], scale)
+
     def test_without_an_axis_of_heads_there_is_one_head(self):
         for batch in ((), (5,)):
             told = self.spelled_out([], [

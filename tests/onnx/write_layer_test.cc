@@ -276,7 +276,7 @@ TEST(WriteLayerTest, UnsupportedLayersAreErrors) {
   config.scoring = Scoring::additive;
   EXPECT_THAT(refused(config), HasError({.code = ErrorCode::unsupported,
                                          .argument = "layer",
-                                         .given = {"additive scoring"}}));
+                                         .given = {"uses additive scoring"}}));
   config.scoring = Scoring::dot;
   config.add_bias_kv = true;
   EXPECT_THAT(refused(config), HasError({.code = ErrorCode::unsupported,
@@ -286,7 +286,7 @@ TEST(WriteLayerTest, UnsupportedLayersAreErrors) {
   config.add_zero_attn = true;
   EXPECT_THAT(refused(config), HasError({.code = ErrorCode::unsupported,
                                          .argument = "layer",
-                                         .given = {"added key of zeros"}}));
+                                         .given = {"an extra zero key"}}));
   config.add_zero_attn = false;
   config.query_dim = kOpenSize;
   EXPECT_THAT(refused(config), IsError(ErrorCode::invalid_argument, "layer"));
@@ -309,6 +309,17 @@ TEST(WriteLayerTest, PackedLayersAndWrongNumbersAreRefused) {
   const auto whole = random_layer({.embed_dim = 8, .num_heads = 2});
   EXPECT_THAT(write_onnx_layer(path, whole, {.scale = 1e300}),
               IsError(ErrorCode::invalid_argument, "scale"));
+  // onnx-run and ONNX Runtime refuse these.
+  for (const double scale : {0.0, -0.7}) {
+    EXPECT_THAT(write_onnx_layer(path, whole, {.scale = scale}),
+                IsError(ErrorCode::invalid_argument, "scale"));
+  }
+  EXPECT_THAT(write_onnx_layer(path, whole, {.softcap = 1e-40}),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .argument = "softcap",
+                        .given = {"is 1e-40"}}));
+  EXPECT_THAT(write_onnx_layer(path, whole, {.positions = 0}),
+              IsError(ErrorCode::invalid_argument, "positions"));
   EXPECT_THAT(write_onnx_layer(path, whole, {.softcap = 0}),
               IsError(ErrorCode::invalid_argument, "softcap"));
   const auto rotated =

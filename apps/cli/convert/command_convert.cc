@@ -46,11 +46,12 @@ struct ConvertFlags {
 
 bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
 
-// ONNX models have no tensor prefix or layer number.
+// ONNX models have no tensor prefix, layer number or tensors beside the layer.
 Outcome check_names(const ConvertFlags& flags) {
   for (const auto& [given, option] :
        {std::pair(flags.options.prefix.has_value(), "--prefix"),
-        {flags.options.as_layer.has_value(), "--as-layer"}}) {
+        {flags.options.as_layer.has_value(), "--as-layer"},
+        {flags.options.attention_only, "--attention-only"}}) {
     if (given) {
       return usage(fmt::format("{} cannot be used with --to onnx", option));
     }

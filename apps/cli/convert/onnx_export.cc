@@ -115,7 +115,7 @@ void add_onnx_options(const Arguments& command, OnnxExportFlags& flags) {
       "length); bool: true = may attend; float: added to the scores");
   onnx.add_option("--scale", flags.scale, "factor on q.k (default 1/sqrt(D))")
       .type_name("X")
-      .check(number_between(-2e38, 2e38, "a number from -2e38 to 2e38"))
+      .check(number_between(1e-37, 2e38, "a number from 1e-37 to 2e38"))
       .advanced();
   onnx.add_option("--softcap", flags.softcap,
                   "replace scores by X * tanh(score / X), before any bias")
@@ -137,7 +137,7 @@ Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
     return usage("OUT", "is " + layer.out, "a name that ends in .onnx");
   }
   if (flags.positions && flags.rotary.asked_for().empty()) {
-    return usage("--rotary-positions needs --rotary-base");
+    return usage("--rotary-positions needs --rotary-base or --rotary-tables");
   }
   FilePlan files;
   plan_inputs(files, flags.rotary);
