@@ -1,5 +1,5 @@
-// Attention on tensors that are ready: checked, with their heads apart and
-// their past in front. Every operator of attention ends here.
+// Attention on tensors that are ready: checked, with heads split and past keys
+// prepended. Every operator of attention ends here.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,7 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Of float32.
+// The elements of a float32 array.
 inline const float* floats(const Array& array) {
   return reinterpret_cast<const float*>(array.data.data());
 }
@@ -17,7 +17,7 @@ inline float* floats(Array& array) {
   return reinterpret_cast<float*>(array.data.data());
 }
 
-// Of Q or Y, (B, Lq, Hq, width).
+// A view of Q or Y, (B, Lq, Hq, width).
 template <class T>
 TensorView<T, 4> query_view(T* data, const AttentionSizes& sizes,
                             std::size_t width) {
@@ -28,7 +28,8 @@ TensorView<T, 4> query_view(T* data, const AttentionSizes& sizes,
                    data, Extents<4>{sizes.B, sizes.Hq, sizes.Lq, width}));
 }
 
-// Of keys or values with their past, which have the axes (B, Hkv, Lkv, width).
+// A view of keys or values with their past, which have the axes (B, Hkv, Lkv,
+// width).
 inline TensorView<const float, 4> key_view(const Array& present) {
   return as_blhd(TensorView<const float, 4>(
       floats(present), Extents<4>{present.shape[0], present.shape[1],

@@ -75,7 +75,7 @@ Result<Outputs> run_constant_of_shape(const NodeCall& node) {
     if (extent < 0) {
       return node.input(0).error(ErrorCode::out_of_range,
                                  "has " + std::to_string(extent),
-                                 "extents of at least 0");
+                                 "nonnegative extents");
     }
     shape.push_back(static_cast<std::size_t>(extent));
   }

@@ -5,6 +5,7 @@
 //            mask_index, past (2, B, H, past, D), attention_bias
 //   outputs  output (B, L, V), present (2, B, H, past + L, D)
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -46,7 +47,7 @@ Result<Widths> widths_of(const NodeCall& node, std::size_t heads) {
           return width < 0 || width > static_cast<std::int64_t>(features);
         })) {
       return node.attribute("qkv_hidden_sizes")
-          .bad_data("is of another kind", "the features of Q, K and V");
+          .bad_data("is not valid", "three sizes, for Q, K and V");
     }
     std::ranges::transform(**given, widths.begin(), [](std::int64_t width) {
       return static_cast<std::size_t>(width);
@@ -114,8 +115,8 @@ Result<AttentionSizes> sizes_of(const NodeCall& node) {
     HEADWISE_TRY(check_shape_of(node, In::bias, {weights[1]}));
   }
   if ((node.has(In::past) || node.wants(1)) && sizes.D != sizes.Dv) {
-    return node.wrong_shape(In::weights,
-                            "the same features of K and V next to a past");
+    return node.wrong_shape(
+        In::weights, "equal head sizes for K and V when a past is given");
   }
   if (node.has(In::past)) {
     HEADWISE_TRY(check_axes(node, In::past, 5));

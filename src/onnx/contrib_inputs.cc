@@ -159,8 +159,8 @@ Status refuse_inputs_from(const NodeCall& node, std::size_t first) {
   for (std::size_t i = first; i < node.input_count(); ++i) {
     if (node.has(i)) {
       return node.input(i).error(ErrorCode::unsupported,
-                                 "is an input that headwise does not run",
-                                 "an input of docs/onnx.md");
+                                 "is an input that headwise does not support",
+                                 "an input listed in docs/onnx.md");
     }
   }
   return ok();

@@ -1,7 +1,7 @@
 // Masks of ONNX Runtime's operators of attention: what they add to the scores.
 // A masked key gets mask_filter_value (-10000 by default), a later one under
-// `unidirectional` the lowest float32, and then attention_bias. So a row
-// without a key attends to its masked keys. A row whose sums are all -inf is
+// `unidirectional` the lowest float32, and then attention_bias. So a fully
+// masked row still attends to its keys. A row whose sums are all -inf is
 // NaN.
 #pragma once
 
@@ -23,8 +23,8 @@ struct ContribMaskInputs {
   bool shown = false;  // scores are an output, with what is added
 };
 
-// Fills call.causal and the mask from the attributes and inputs. Nothing if no
-// key is masked but by call.causal.
+// Fills call.causal and the mask from the attributes and inputs. Empty if
+// call.causal is the only mask.
 Result<std::optional<OnnxAttentionMask>> contrib_mask(
     const NodeCall& node, const ContribMaskInputs& inputs,
     OnnxAttentionCall& call);

@@ -9,7 +9,7 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // NaN if one is.
-inline double further(double a, double b, bool largest) {
+inline double extreme_of(double a, double b, bool largest) {
   if (std::isnan(a) || std::isnan(b)) {
     return a + b;
   }
@@ -17,8 +17,8 @@ inline double further(double a, double b, bool largest) {
 }
 
 // Elements of `dtype`, of uint64 as their bits.
-inline std::int64_t further(std::int64_t a, std::int64_t b, bool largest,
-                            DType dtype) {
+inline std::int64_t extreme_of(std::int64_t a, std::int64_t b, bool largest,
+                               DType dtype) {
   const bool less = dtype == DType::uint64 ? static_cast<std::uint64_t>(a) <
                                                  static_cast<std::uint64_t>(b)
                                            : a < b;

@@ -10,7 +10,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// More nodes between MatMul and Softmax are no attention.
+// Longer chains are not attention in any known export.
 constexpr std::size_t kMostSteps = 6;
 
 bool is_standard(const OnnxNode& node, std::string_view op) {

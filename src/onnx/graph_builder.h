@@ -17,6 +17,7 @@ namespace headwise::inline HEADWISE_ABI {
 
 // Uninitialised elements. The bytes can be counted. Throws std::bad_alloc.
 Array float_array(std::vector<std::size_t> shape);
+// A copy.
 Array float_array(TensorView<const float, 1> elements);
 std::span<float> floats_of(Array& array);
 

@@ -171,7 +171,7 @@ class Rotation {
     if (2 * shape[1] > call.sizes.D) {
       return node.wrong_shape(
           In::cosines,
-          "no more than " + std::to_string(call.sizes.D / 2) + " columns");
+          "at most " + std::to_string(call.sizes.D / 2) + " columns");
     }
     const auto cosines = inputs.floats(In::cosines);
     HEADWISE_TRY(cosines);
@@ -277,7 +277,7 @@ Status read_scores(const NodeCall& node, const GroupCall& group,
   if (*window != -1 && (*window < 1 || !call.causal)) {
     return node.attribute("local_window_size")
         .bad_data("is " + std::to_string(*window),
-                  "-1 or, with a causal mask, a number of keys");
+                  "-1, or the number of keys (causal only)");
   }
   if (*window > 0) {
     call.left_window = *window - 1;
@@ -316,7 +316,7 @@ Status read_qk_output(const NodeCall& node, OnnxAttentionCall& call) {
     return node.attribute("qk_output")
         .bad_data(
             "is " + std::to_string(*stage),
-            "1 (before) or 2 (after the softmax), or 0 without output_qk");
+            "1 (before the softmax) or 2 (after it); 0 only without output_qk");
   }
   call.qk_output = *stage == 2 ? QkOutput::softmax : QkOutput::bias;
   return ok();

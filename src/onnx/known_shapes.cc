@@ -10,7 +10,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Longer lists of numbers are no shapes.
+// Longer lists of numbers cannot be shapes.
 constexpr std::size_t kMostNumbers = 64;
 
 const OnnxAttribute* find(const OnnxNode& node, std::string_view name) {
@@ -47,7 +47,8 @@ bool keeps_shape(std::string_view op) {
   return std::ranges::find(kNames, op) != kNames.end();
 }
 
-// Of the larger rank; an extent that only one knows is taken if it is not 1.
+// A shape of the larger rank; an extent that only one knows is taken if it is
+// not 1.
 KnownShape broadcast(const KnownShape& a, const KnownShape& b) {
   KnownShape shape = a.size() >= b.size() ? a : b;
   const KnownShape& other = a.size() >= b.size() ? b : a;
@@ -176,7 +177,7 @@ std::optional<KnownShape> KnownShapes::shape_of_result(
   }
   const KnownShape* second = shape(node, 1);
   if (second == nullptr) {
-    // A number that the graph computes has no more axes.
+    // A computed scalar does not add axes.
     return number(node.inputs[1]) ? std::optional(*first) : std::nullopt;
   }
   return broadcast(*first, *second);
@@ -220,7 +221,7 @@ std::optional<KnownShape> KnownShapes::transposed(const OnnxNode& node) const {
   return made;
 }
 
-// Of two values with at least two axes each.
+// The product of two values with at least two axes each.
 std::optional<KnownShape> KnownShapes::multiplied(const OnnxNode& node) const {
   const KnownShape* a = shape(node, 0);
   const KnownShape* b = shape(node, 1);

@@ -17,7 +17,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Of queries or of keys and values.
+// The heads of the queries, or of the keys and values.
 struct Heads {
   std::size_t count = 0;
   std::size_t size = 0;
@@ -258,8 +258,7 @@ class LayerGraph {
     return ok();
   }
 
-  // Groups of different sizes: ONNX shares heads evenly, so each query head
-  // gets a copy of its own.
+  // ONNX requires equal groups, so every query head gets its own copy.
   void share_keys() {
     attention_kv_heads_ = *config_.num_kv_heads;
     if (config_.kv_group_sizes.empty()) {

@@ -7,7 +7,7 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Of a layer that passed the checks of write_onnx_layer().
+// The graph of a layer that passed the checks of write_onnx_layer().
 Result<WrittenGraph> layer_graph(const MultiHeadAttention& layer,
                                  const OnnxLayerOptions& options);
 

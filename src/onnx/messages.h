@@ -1,4 +1,4 @@
-// The messages of ONNX files, made plain data and made of plain data. Only
+// The messages of ONNX files, converted to and from plain data. Only
 // messages.cc, which reads, and write_messages.cc include protobuf; without
 // HEADWISE_ONNX no_messages.cc takes their place.
 #pragma once

@@ -209,9 +209,9 @@ class Run {
     if (seen != nullptr) {
       return graph_.subject("run_onnx", graph_.nodes[n])
           .error(ErrorCode::unsupported,
-                 "does not run as one attention on these inputs",
+                 "cannot run as a single attention operation on these inputs",
                  "float32 tensors without infinities, and masks that hide a "
-                 "key wholly or not at all");
+                 "key completely or not at all");
     }
     for (const std::size_t member : fusion->nodes) {
       HEADWISE_TRY(run_node(graph_.nodes[member]));
@@ -352,7 +352,7 @@ class Run {
   std::map<std::string_view, Array> made_;
 };
 
-// Those with these numbers.
+// Graph node numbers of the chosen attention nodes.
 Result<std::vector<std::size_t>> choose(const OnnxGraph& graph,
                                         std::span<const std::size_t> numbers) {
   const std::vector<std::size_t> nodes = attention_numbers(graph);
@@ -361,9 +361,9 @@ Result<std::vector<std::size_t>> choose(const OnnxGraph& graph,
     if (numbers[n] >= nodes.size() || (n > 0 && numbers[n] <= numbers[n - 1])) {
       return argument_error("run_onnx", "nodes[" + std::to_string(n) + "]",
                             "is " + std::to_string(numbers[n]),
-                            "ascending numbers of the model's " +
-                                std::to_string(nodes.size()) +
-                                " nodes of attention",
+                            "attention node numbers in ascending order, less "
+                            "than " +
+                                std::to_string(nodes.size()),
                             ErrorCode::out_of_range);
     }
     chosen.push_back(nodes[numbers[n]]);

@@ -5,7 +5,7 @@
 //   outputs  output, present_key, present_value, qk
 //
 // query (B, Lq, H * D), key (B, Lkv, H * D) and value (B, Lkv, H * Dv); or key
-// and value with heads apart, (B, H, Lkv, D), to which no bias is added; or
+// and value with heads split, (B, H, Lkv, D), to which no bias is added; or
 // packed: key (B, Lkv, H, 2, D) without a value, or query (B, L, H, 3, D)
 // without both. qk are the scores with masks and biases.
 #include <utility>
@@ -84,8 +84,8 @@ Status check_packed(const NodeCall& node, std::size_t input, std::size_t heads,
   for (const std::size_t other : {In::key, In::value}) {
     if (other > input && node.has(other)) {
       return node.input(other).error(ErrorCode::invalid_argument,
-                                     "is given next to a packed input",
-                                     "packed inputs alone");
+                                     "cannot be combined with a packed input",
+                                     "only the packed input");
     }
   }
   return ok();
@@ -162,13 +162,13 @@ Result<Places> places_of(const NodeCall& node) {
   const auto& keys = places.key.heads.extents;
   const auto& values = places.value.heads.extents;
   if (keys != std::array{B, H, keys[2], D}) {
-    return node.wrong_shape(places.key.input,
-                            "keys that fit " + node.input_name(In::query));
+    return node.wrong_shape(places.key.input, "keys whose shape matches " +
+                                                  node.input_name(In::query));
   }
   if (values != std::array{B, H, keys[2], values[3]}) {
     return node.wrong_shape(
         places.value.input,
-        "values that fit " + node.input_name(places.key.input));
+        "values whose shape matches " + node.input_name(places.key.input));
   }
   places.sizes = {.B = B,
                   .Hq = H,

@@ -13,7 +13,7 @@ Error not_built(const char* operation, const std::string& path,
 
 Error not_read(const std::string& path) {
   return not_built("read_onnx", path,
-                   "cannot be read: this headwise has no ONNX");
+                   "cannot be read: headwise was built without ONNX support");
 }
 
 }  // namespace
@@ -25,8 +25,9 @@ Result<Array> read_tensor_message(const std::string& path) {
 }
 
 Status write_graph(const std::string& path, const WrittenGraph& /*graph*/) {
-  return not_built("write_onnx_layer", path,
-                   "cannot be written: this headwise has no ONNX");
+  return not_built(
+      "write_onnx_layer", path,
+      "cannot be written: headwise was built without ONNX support");
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

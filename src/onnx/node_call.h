@@ -36,7 +36,7 @@ class NodeCall {
 
   std::int64_t opset() const { return graph_.opset; }
   const Executor* executor() const { return executor_; }
-  // Where a node of attention leaves what it is given; null: nobody asked.
+  // Where a node of attention leaves what it is given; null if not requested.
   SeenAttention* seen() const { return seen_; }
 
   bool has(std::size_t input) const {
@@ -88,7 +88,7 @@ class NodeCall {
 // invalid_argument about an input: "holds int64 elements, expected ...".
 Error wrong_type(const NodeCall& node, std::size_t input, std::string expected);
 Status check_floating(const NodeCall& node, std::size_t input);
-// Of the first input and another.
+// Errors about the types of the first input and another.
 Status check_same_type(const NodeCall& node, std::size_t input = 1);
 
 // What a node makes: one array per output, in order. Outputs that the node does

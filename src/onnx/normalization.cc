@@ -155,7 +155,8 @@ Result<Outputs> run_softmax(const NodeCall& node) {
   const Rows inside(x.shape, *axis + 1);  // the stride along the axis
   const std::size_t length = x.shape[*axis];
   const std::size_t step = inside.length;
-  // The standard defines it by its steps; only in 16 bits they matter.
+  // The standard defines it by its steps; the steps matter only for 16-bit
+  // types.
   const DType type = size_of(x.dtype) == 2 ? x.dtype : DType::float64;
   std::vector<double> numbers = doubles_of(x);
   std::vector<double> row(length);

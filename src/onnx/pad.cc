@@ -1,8 +1,7 @@
-// Pad: elements before and behind those of an axis, or fewer of them.
+// Pad: adds or removes elements at the ends of axes.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -123,7 +122,7 @@ Result<std::vector<Ends>> ends_of(const NodeCall& node) {
   return ends;
 }
 
-// Of one element; nothing if it is left out: then it is 0.
+// The bytes of one fill element; zeros if the input is missing.
 Result<std::vector<std::byte>> fill_of(const NodeCall& node) {
   const std::size_t item = size_of(node.in(0).dtype);
   if (!node.has(2)) {
@@ -142,7 +141,8 @@ Error wrong_pads(const NodeCall& node, const Ends& ends, std::size_t axis) {
       ErrorCode::out_of_range,
       "has " + std::to_string(ends.before) + " and " +
           std::to_string(ends.behind) + " for axis " + std::to_string(axis),
-      "pads for " + std::to_string(node.in(0).shape[axis]) + " elements");
+      "padding that an axis of " + std::to_string(node.in(0).shape[axis]) +
+          " elements allows");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ Status check_numbers(const NodeCall& node) {
   return doubles_of(node.in(kDelta)).front() != 0
              ? ok()
              : Status(node.input(kDelta).error(ErrorCode::invalid_argument,
-                                               "is 0", "a step other than 0"));
+                                               "is 0", "a nonzero step"));
 }
 
 Result<Outputs> range_of_reals(const NodeCall& node) {

@@ -103,14 +103,14 @@ Result<Outputs> reduce_to_extreme(const NodeCall& node, bool largest) {
   if (is_floating(dtype)) {
     return one(array_from(
         reduced(node, *reduction, doubles_of(node.in(0)), first,
-                [&](double a, double b) { return further(a, b, largest); }),
+                [&](double a, double b) { return extreme_of(a, b, largest); }),
         reduction->result, dtype));
   }
   return one(
       array_from(reduced(node, *reduction, integers_of(node.in(0)),
                          bools ? std::int64_t{!largest} : whole(first, dtype),
                          [&](std::int64_t a, std::int64_t b) {
-                           return further(a, b, largest, dtype);
+                           return extreme_of(a, b, largest, dtype);
                          }),
                  reduction->result, dtype));
 }
@@ -170,7 +170,7 @@ Result<Outputs> run_reduce_mean(const NodeCall& node) {
   const auto reduction = reduction_of(node, 18);
   HEADWISE_TRY(reduction);
   if (reduction->count == 0 && is_integer(node.in(0).dtype)) {
-    return node.wrong_shape(0, "at least 1 element per mean of integers");
+    return node.wrong_shape(0, "at least 1 element to average (integer mean)");
   }
   return sums(node, *reduction, reduction->count);
 }

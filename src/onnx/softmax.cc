@@ -12,7 +12,7 @@ void softmax_in_steps(std::span<double> row, DType type) {
   round_all(row, type);
   double largest = -std::numeric_limits<double>::infinity();
   for (const double score : row) {
-    largest = further(largest, score, /*largest=*/true);
+    largest = extreme_of(largest, score, /*largest=*/true);
   }
   double sum = 0;
   for (double& score : row) {

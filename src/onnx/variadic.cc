@@ -57,11 +57,11 @@ Result<Outputs> extreme(const NodeCall& node, bool largest) {
   HEADWISE_TRY(check_inputs(node));
   if (is_floating(dtype)) {
     return folded(node, doubles_of, [largest](double a, double b) {
-      return further(a, b, largest);
+      return extreme_of(a, b, largest);
     });
   }
   return folded(node, integers_of, [&](std::int64_t a, std::int64_t b) {
-    return further(a, b, largest, dtype);
+    return extreme_of(a, b, largest, dtype);
   });
 }
 

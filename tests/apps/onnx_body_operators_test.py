@@ -138,10 +138,10 @@ REFUSED = (
     ("ReduceMax", {"axes": [0]}, [A],
      "op (ReduceMax): axes is given in opset 25, expected axes as an input"),
     ("ReduceMean", {}, [wholes((0,))],
-     "op (ReduceMean): x0 has shape (0), expected at least 1 element per mean "
-     "of integers"),
+     "op (ReduceMean): x0 has shape (0), expected at least 1 element to "
+     "average (integer mean)"),
     ("ConstantOfShape", {}, [wholes((2,), 2, -1)],
-     "op (ConstantOfShape): x0 has -1, expected extents of at least 0"),
+     "op (ConstantOfShape): x0 has -1, expected nonnegative extents"),
     ("ConstantOfShape", {"value": onnx.tensor("", (2,), [7, 8], INT64)},
      [wholes((1,), 1)],
      "op (ConstantOfShape): value is of another kind, expected a tensor of 1 "
@@ -153,7 +153,7 @@ REFUSED = (
     ("ConstantOfShape", {}, [wholes((2,), HUGE, 0)],
      "op (ConstantOfShape) has shape (4611686018427387904, 0)"),
     ("Range", {}, [number(0), number(9), number(0)],
-     "op (Range): x2 is 0, expected a step other than 0"),
+     "op (Range): x2 is 0, expected a nonzero step"),
     ("Range", {}, [number(0), number(HUGE), number(1)],
      "op (Range) needs more bytes than can be counted"),
     ("Range", {}, [number(0, FLOAT), number(3e38, FLOAT), number(1e-38, FLOAT)],
@@ -168,11 +168,13 @@ REFUSED = (
     ("Pad", {}, [A, wholes((2,), 1, 1)],
      "op (Pad): x1 has shape (2), expected (4)"),
     ("Pad", {}, [A, wholes((4,), 0, -2, 0, -2)],
-     "op (Pad): x1 has -2 and -2 for axis 1, expected pads for 3 elements"),
+     "op (Pad): x1 has -2 and -2 for axis 1, expected padding that an axis "
+     "of 3 elements allows"),
     ("Pad", {}, [A, wholes((4,), 0, LOWEST, 0, LOWEST)],
      "op (Pad): x1 has -9223372036854775808 and -9223372036854775808 for axis 1"),
     ("Pad", {"mode": "reflect"}, [floats((0,)), wholes((2,), 1, 1)],
-     "op (Pad): x1 has 1 and 1 for axis 0, expected pads for 0 elements"),
+     "op (Pad): x1 has 1 and 1 for axis 0, expected padding that an axis of "
+     "0 elements allows"),
     ("Pad", {}, [A, wholes((4,), 0, HIGHEST, 0, HIGHEST)], "op (Pad) needs"),
     ("Pad", {}, [A, wholes((4,), 0, HUGE, HUGE, 0)],
      "op (Pad) needs more bytes than can be counted"),

@@ -13,7 +13,7 @@ from onnx_contrib_cases import (GK, GQ, K, ONE_K, ONE_Q, Q, V, attention, floats
 # operator, inputs, what the error says
 REFUSED = (
     (mha(Q, K, V, None, None, None, None, None, ints((), 1)),
-     "n (MultiHeadAttention): x8 is an input that headwise does not run"),
+     "n (MultiHeadAttention): x8 is an input that headwise does not support"),
     (mha(Q, K, V, None, ints((4,), 1, 2, 0, 0)),
      "x4 has shape (4), expected (B), (3B + 2), (B, Lkv) or (B, Lq, Lkv)"),
     (mha(Q, K, V, None, None, floats(3, 4)), "x5 has shape (3, 4), expected (B or 1"),
@@ -21,11 +21,12 @@ REFUSED = (
     (mha(Q, K, V, num_heads=3), "x0 has shape (2, 3, 8), expected features of "
                                 "3 heads"),
     (mha(Q, K, V, num_heads=2 ** 62), "features of 4611686018427387904 heads"),
-    (mha(Q, floats(2, 4, 6), V), "x1 has shape (2, 4, 6), expected keys that fit"),
+    (mha(Q, floats(2, 4, 6), V), "x1 has shape (2, 4, 6), expected keys whose "
+                                  "shape matches x0"),
     (mha(Q, K), "x1 has shape (2, 4, 8), expected 5 axes"),
     (mha(Q), "x0 has shape (2, 3, 8), expected 5 axes"),
     (mha(Q, K, V, None, None, None, floats(2, 2, 1, 4)), "x6 is given alone"),
-    (mha(Q, floats(2, 4, 2, 2, 4), V), "x2 is given next to a packed input"),
+    (mha(Q, floats(2, 4, 2, 2, 4), V), "x2 cannot be combined with a packed input"),
     (mha(Q, K, V, dropout=1), "dropout is an attribute that headwise does not"),
     (attention(floats(2, 3, 5), floats(5, 24), do_rotary=1),
      "n (Attention): do_rotary is 1, expected 0"),
@@ -34,7 +35,7 @@ REFUSED = (
     (attention(floats(2, 3, 5), floats(5, 24), qkv_hidden_sizes=[8, 8, 9]),
      "x1 has shape (5, 24), expected the features of Q, K and V"),
     (attention(floats(2, 3, 5), floats(5, 22), outputs=2,
-               qkv_hidden_sizes=[8, 8, 6]), "the same features of K and V"),
+               qkv_hidden_sizes=[8, 8, 6]), "equal head sizes for K and V"),
     (gqa(GQ, GK, GK, lengths=(3, 2)), "x5 has 3, expected 0 to 2"),
     (gqa(GQ, GK, GK, total=4), "x6 has 4, expected 3 to 3"),
     (gqa(ONE_Q, ONE_K, ONE_K, floats(2, 1, 3, 16), floats(2, 1, 3, 16),
@@ -59,7 +60,7 @@ REFUSED = (
     (("SkipLayerNormalization", (cases.X, cases.X, floats(5)), 2, {}),
      "n (SkipLayerNormalization) has outputs that are for training"),
     (gqa(GQ, GK, GK, more=(None,) * 5 + (floats(1),)),
-     "x12 is an input that headwise does not run"),
+     "x12 is an input that headwise does not support"),
 )
 
 
@@ -152,7 +153,7 @@ class OnnxContribTest(CliTest):
             self.assertEqual(self.limited(data, limit), code)
 
     def test_float16_is_widened_once(self):
-        """The packed query, 1.5 MiB, which three tensors are taken from."""
+        """The packed query, 4.5 MiB with its doubles, is read three times."""
         shape = (1, 4096, 96)
         self.assertEqual(self.limited(onnx.model(
             [onnx.node("GroupQueryAttention", ["x", "", "", "", "", "n", "t"],
@@ -161,7 +162,7 @@ class OnnxContribTest(CliTest):
             [onnx.port("y", kind=onnx.FLOAT16)],
             [onnx.tensor("x", shape, cases.numbers(shape), onnx.FLOAT16),
              onnx.tensor("n", (1,), (4095,), cases.INT32),
-             onnx.tensor("t", (1,), (4096,), cases.INT32)], 17), 6), 0)
+             onnx.tensor("t", (1,), (4096,), cases.INT32)], 17), 14), 0)
 
     def test_a_causal_mask_is_aligned_with_the_first_key(self):
         """Also in the last row, which ONNX Runtime does not mask."""

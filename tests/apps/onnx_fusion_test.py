@@ -196,8 +196,8 @@ class OnnxFusionTest(CliTest):
             with self.subTest(name):
                 got, want = self.both(nodes, held)
                 self.expect_same(got, want, delta=0)
-                self.fail_with(BAD_INPUT, "y4 (MatMul) does not run as one "
-                               "attention on these inputs", "stats", "--onnx",
+                self.fail_with(BAD_INPUT, "y4 (MatMul) cannot run as a "
+                               "single attention operation on these inputs", "stats", "--onnx",
                                "model.onnx", "--data", "data")
 
     def test_an_infinite_value_behind_a_mask_gives_nan(self):

@@ -452,8 +452,8 @@ class NodesThatAGraphSpellsOut(OnnxViewTest):
         shape = (2, onnx_fusion_test.L, onnx_fusion_test.F)
         self.put_model(nodes, [("x", shape, numbers(shape), onnx.FLOAT)],
                        [("y", onnx.FLOAT)], [*onnx_fusion_test.HELD, *held], 17)
-        self.fail_with(BAD_INPUT, "model.onnx: y4 (MatMul) does not run as one "
-                       "attention on these inputs", "view", *MODEL_OPTIONS, "--json")
+        self.fail_with(BAD_INPUT, "model.onnx: y4 (MatMul) cannot run as a "
+                       "single attention operation on these inputs", "view", *MODEL_OPTIONS, "--json")
 
     def test_the_memory_limit(self):
         node = onnx_fusion_test.node
