@@ -114,6 +114,11 @@ class OnnxInspectTest(CliTest):
         self.assertEqual(self.succeed("inspect", "m.onnx"),
                          "File: m.onnx\nAttention: 0 nodes\n")
 
+    def test_names_cannot_steer_the_terminal(self):
+        self.put([onnx.node("Attention", ["Q", "Q", "Q"], ["Y"], "a\x1b[2J\u202e")],
+                 [port("Q", 1, 2, 4, 8)])
+        self.assertIn("a\\x1b[2J\\u{202e}", self.succeed("inspect", "m.onnx"))
+
     def test_invalid_inputs_are_errors(self):
         self.put([onnx.node("LSTM", ["x"], ["Y"], "n")], [port("x", 2)])
         self.fail_with(BAD_INPUT, "n (LSTM) is an operator that headwise does "

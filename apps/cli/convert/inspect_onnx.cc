@@ -10,7 +10,6 @@
 
 #include "headwise/version.h"
 #include "shell/json.h"
-#include "shell/output.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
@@ -41,7 +40,7 @@ Row row_of(const OnnxAttentionNode& node) {
                                ? count_or_unknown(node.head_size)
                                : count_or_unknown(node.head_size) + ", " +
                                      count_or_unknown(node.value_size);
-  return {"  " + one_line(node.name),
+  return {"  " + shown(node.name),
           node.pattern,
           count_or_unknown(node.query_heads),
           count_or_unknown(node.key_heads),
@@ -78,7 +77,7 @@ std::string inspect_onnx_text(const std::string& path,
                               const std::vector<OnnxAttentionNode>& nodes) {
   const std::string head =
       say({"File: {}\nAttention: {} node{}\n", "파일: {}\n어텐션: 노드 {}개\n"},
-          one_line(path), nodes.size(), nodes.size() == 1 ? "" : "s");
+          shown(path), nodes.size(), nodes.size() == 1 ? "" : "s");
   if (nodes.empty()) {
     return head;
   }
