@@ -1,5 +1,6 @@
 // Operators whose results are true or false: Equal, Less, LessOrEqual, Greater,
 // GreaterOrEqual; And, Or, Xor, Not; IsNaN.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "onnx/broadcast.h"
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/pairs.h"
@@ -101,10 +103,11 @@ Result<Outputs> run_not(const NodeCall& node) {
 
 Result<Outputs> run_is_nan(const NodeCall& node) {
   HEADWISE_TRY(check_floating(node, 0));
-  std::vector<std::int64_t> flags;
-  for (const double number : doubles_of(node.in(0))) {
-    flags.push_back(std::isnan(number) ? 1 : 0);
-  }
+  const std::vector<double> numbers = doubles_of(node.in(0));
+  auto flags = NodeMemory::numbers<std::int64_t>(numbers.size());
+  std::ranges::transform(numbers, flags.begin(), [](double number) {
+    return std::int64_t{std::isnan(number)};
+  });
   return one(array_from(flags, node.in(0).shape, DType::boolean));
 }
 
