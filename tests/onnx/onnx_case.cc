@@ -86,7 +86,7 @@ Array array_for(Choices& choices, ModelMaker& maker, const OnnxPort& port) {
   if (port.shape) {
     for (const auto& extent : *port.shape) {
       shape.push_back(std::min<std::size_t>(extent.value_or(2), 4096));
-      count *= shape.back();
+      count *= std::max<std::size_t>(shape.back(), 1);
       if (count > 4096) {
         return maker.array(DType::float32, {1}, Contents::any);
       }
