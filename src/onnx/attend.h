@@ -20,13 +20,13 @@ struct ReadyAttention {
   const Array* value = nullptr;  // (B, Hkv, Lkv, Dv)
 };
 
-struct Attended {
+struct OnnxAttended {
   Array output;  // with the axes of the query
   Array scores;  // (B, Hq, Lq, Lkv); only if they are wanted
 };
 
 // attention.cc
-Result<Attended> attend(const NodeCall& node, const ReadyAttention& ready,
-                        bool wants_scores);
+Result<OnnxAttended> attend(const NodeCall& node, const ReadyAttention& ready,
+                            bool wants_scores);
 
 }  // namespace headwise::inline HEADWISE_ABI

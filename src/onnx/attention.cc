@@ -109,8 +109,8 @@ Status attend_in_float(const NodeCall& node, const ReadyAttention& ready,
 
 }  // namespace
 
-Result<Attended> attend(const NodeCall& node, const ReadyAttention& ready,
-                        bool wants_scores) {
+Result<OnnxAttended> attend(const NodeCall& node, const ReadyAttention& ready,
+                            bool wants_scores) {
   const OnnxAttentionCall& call = ready.call;
   const AttentionSizes& sizes = call.sizes;
   if (node.seen() != nullptr) {
@@ -124,7 +124,7 @@ Result<Attended> attend(const NodeCall& node, const ReadyAttention& ready,
                          : std::vector{sizes.B, sizes.Hq, sizes.Lq, sizes.Dv},
       call.type);
   HEADWISE_TRY(output);
-  Attended made{.output = *std::move(output), .scores = {}};
+  OnnxAttended made{.output = *std::move(output), .scores = {}};
   if (wants_scores) {
     auto scores =
         array_of({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()}, call.type);
