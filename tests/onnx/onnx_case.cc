@@ -119,6 +119,7 @@ const Executor& one_thread() {
 
 // What `inspect` and `view --onnx` ask a model for.
 void look_at_attention(const OnnxModel& model, std::span<const Array> inputs,
+                       std::optional<std::size_t> limit,
                        const std::string& file) {
   const auto nodes = model.attention_nodes();
   require(static_cast<bool>(nodes), "the nodes of attention are found");
@@ -128,13 +129,35 @@ void look_at_attention(const OnnxModel& model, std::span<const Array> inputs,
       standard.push_back(standard.size());
     }
   }
-  const auto seen = model.attention(inputs, standard, &one_thread());
+  const auto seen = model.attention(inputs, standard, &one_thread(), limit);
   if (!seen) {
     check_error(seen.error(), "run_onnx", file);
   }
 }
 
 constexpr std::size_t kUsualSpare = std::size_t{16} << 20;
+
+// Of the outputs as the model declares them; a double does not overflow.
+double declared_bytes(const OnnxModel& model) {
+  double sum = 0;
+  for (const OnnxPort& port : model.outputs()) {
+    double bytes = port.dtype ? static_cast<double>(size_of(*port.dtype)) : 0;
+    for (const auto& extent : port.shape.value_or(
+             std::vector<std::optional<std::size_t>>{std::nullopt})) {
+      bytes *= static_cast<double>(extent.value_or(0));
+    }
+    sum += bytes;
+  }
+  return sum;
+}
+
+// Nothing: the usual limit, which grows with the outputs that are declared.
+std::optional<std::size_t> some_limit(Choices& choices,
+                                      const OnnxModel& model) {
+  const auto limit = choices.of<std::optional<std::size_t>>(
+      {std::nullopt, std::nullopt, 1 << 10, 1 << 14, 1 << 16, 1 << 20});
+  return limit || declared_bytes(model) < 0x1p24 ? limit : 1 << 20;
+}
 
 // Whether it runs.
 bool run_model(Choices& choices, ModelMaker& maker, const OnnxModel& model,
@@ -143,19 +166,19 @@ bool run_model(Choices& choices, ModelMaker& maker, const OnnxModel& model,
   for (const OnnxPort& port : model.inputs()) {
     inputs.push_back(array_for(choices, maker, port));
   }
-  const auto limit = choices.of<std::optional<std::size_t>>(
-      {std::nullopt, std::nullopt, 1 << 10, 1 << 14, 1 << 16, 1 << 20});
+  const auto limit = some_limit(choices, model);
   if (choices.one_in(4)) {
-    look_at_attention(model, inputs, file);
+    look_at_attention(model, inputs, limit, file);
   }
   const HeapUse heap;
   const auto outputs = model.run(inputs, &one_thread(), limit);
   // The usual limit has the tensors of the model, which are in its file or in
   // that of external data.
   const std::size_t given = file_bytes + bytes_of(inputs) + 16 * kExternalBytes;
-  check_memory(heap,
-               limit.value_or(kUsualSpare + 16 * given) + given +
-                   spare_bytes(file_bytes),
+  const auto usual =
+      kUsualSpare + 16 * given +
+      (limit ? 0 : static_cast<std::size_t>(declared_bytes(model)));
+  check_memory(heap, limit.value_or(usual) + given + spare_bytes(file_bytes),
                "run()");
   if (!outputs) {
     check_error(outputs.error(), "run_onnx", file);
