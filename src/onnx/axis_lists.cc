@@ -37,6 +37,9 @@ Result<std::vector<std::size_t>> distinct_axes(
     const auto axis = node.axis_of(each, rank, given_by);
     HEADWISE_TRY(axis);
     axes.push_back(*axis);
+    if (axes.size() > rank) {
+      break;  // one of them is there twice
+    }
   }
   std::ranges::sort(axes);
   if (std::ranges::adjacent_find(axes) != axes.end()) {

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "onnx/axis_lists.h"
+#include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/strided.h"
@@ -74,8 +75,9 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
     HEADWISE_TRY(given);
     std::size_t sum = 0;
     for (const std::int64_t length : *given) {
-      if (length < 0 || static_cast<std::size_t>(length) > extent - sum) {
-        break;  // the sum is wrong
+      if (length < 0 || static_cast<std::size_t>(length) > extent - sum ||
+          lengths.size() == parts) {
+        break;  // the sum or the number is wrong
       }
       lengths.push_back(static_cast<std::size_t>(length));
       sum += lengths.back();
@@ -214,6 +216,7 @@ Result<Outputs> run_slice(const NodeCall& node) {
     }
   }
   auto& [starts, ends, axes, steps] = lists;
+  NodeMemory::use(2 * starts.size() * sizeof(std::int64_t));
   if (!node.has(3)) {
     axes.resize(starts.size());
     std::iota(axes.begin(), axes.end(), std::int64_t{0});
