@@ -314,12 +314,46 @@ Status add_ports(const onnx::GraphProto& message, const FileSubject& subject,
   return ok();
 }
 
+// Names of one letter and nodes with nothing in them take more than 16 times
+// their bytes of the file: together within what a file may take besides.
+constexpr int kMostNodes = 20'000;
+constexpr int kMostNodeInputs = 60'000;
+constexpr int kMostNodeOutputs = 40'000;
+constexpr int kMostPorts = 10'000;
+
+Status check_counts(const onnx::GraphProto& graph, const FileSubject& subject) {
+  int inputs = 0;
+  int outputs = 0;
+  for (const onnx::NodeProto& each : graph.node()) {
+    inputs += each.input_size();
+    outputs += each.output_size();
+  }
+  const struct {
+    const char* things;
+    int given;
+    int most;
+  } counts[] = {{"nodes", graph.node_size(), kMostNodes},
+                {"node inputs", inputs, kMostNodeInputs},
+                {"node outputs", outputs, kMostNodeOutputs},
+                {"inputs", graph.input_size(), kMostPorts},
+                {"outputs", graph.output_size(), kMostPorts}};
+  for (const auto& [things, given, most] : counts) {
+    if (given > most) {
+      return subject.error(ErrorCode::unsupported,
+                           "has " + std::to_string(given) + " " + things,
+                           "at most " + std::to_string(most));
+    }
+  }
+  return ok();
+}
+
 Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
                            const FileSubject& subject) {
   if (!model.has_graph()) {
     return subject.bad_data("has no graph", "an ONNX model");
   }
   OnnxGraph graph{.file = subject.file};
+  HEADWISE_TRY(check_counts(model.graph(), subject));
   HEADWISE_TRY(check_functions(model, subject));
   const auto opset = opset_of(model, subject);
   HEADWISE_TRY(opset);

@@ -163,6 +163,22 @@ class LimitsTest(OnnxCase):
                                  done)
                 self.assertIn(message, done.stderr.decode())
 
+    def test_the_numbers_of_nodes_and_of_names_are_limited(self):
+        x, y = [onnx.port("x")], [onnx.port("y")]
+        chain = [onnx.node("Neg", [f"{n}"], [f"{n + 1}"]) for n in range(20001)]
+        for data, message in (
+                (onnx.model(chain, [onnx.port("0")], [onnx.port("20001")]),
+                 "has 20001 nodes, expected at most 20000"),
+                (onnx.model([onnx.node("Sum", ["x"] * 60001, ["y"])], x, y),
+                 "has 60001 node inputs, expected at most 60000"),
+                (onnx.model([onnx.node("Neg", ["x"], ["y"])],
+                            x + [onnx.port(f"x{n}") for n in range(10000)], y),
+                 "has 10001 inputs, expected at most 10000")):
+            with self.subTest(message):
+                done = self.run_shapes(data, (1,))
+                self.assertEqual(done.returncode, cli_case.BAD_INPUT, done)
+                self.assertIn(message, done.stderr.decode())
+
     def test_declared_outputs_and_the_option_raise_the_limit(self):
         shapes = [(2 ** 12, 1), (1, 2 ** 11)]  # 32 MiB, and 64 in double
         free = one_node("Add", "xb")
