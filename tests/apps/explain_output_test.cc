@@ -345,7 +345,7 @@ TEST(ExplainPictureTest, ASequenceThatIsNotThereIsRefused) {
   ExplainFlags flags;
   flags.example = "masked";
   EXPECT_THAT(explain_picture(job_of(flags), 5, Language::en),
-              HasError({.code = ErrorCode::out_of_range,
+              HasError({.code = ErrorCode::invalid_argument,
                         .argument = "--sequence",
                         .given = {"5"},
                         .expected = {"0 to 4"}}));
