@@ -23,6 +23,7 @@ CPP_ONLY = {
     "Device::cuda(stream)",                                   # the GPU
     "Device::cuda(stream); AttentionPlan is for the CPU",
     "BertUse::training",                                      # BertEncoder
+    "a layer without Linear::for_inference()",                # write_onnx_layer()
 }
 # Text of files and pages, not messages.
 NO_MESSAGES = ("src/inspect/words", "src/inspect/page", "src/inspect/pictures")
