@@ -85,7 +85,7 @@ class Dealer {
 
   // The same, but where no rank has room, the one with the fewest tokens takes
   // the blocks that fit, at least one; a piece that exceeds its room by less
-  // than a block is not worth a cut. `one` is what is left, maybe nothing.
+  // than a block is not worth a cut. `one` keeps the rest, which may be empty.
   OwnedPiece deal_part(WeighedPiece& one) {
     WeighedPiece part = one;
     auto taker = with_room_for(one.piece.range.tokens);

@@ -54,8 +54,8 @@ class InputFile : public ByteSource {
                                      const std::string& path);
 
   Error not_regular() const;
-  // Calls `read_some` with what is left of `into` until it is full or the file
-  // ends; how many bytes there were.
+  // Calls `read_some` with the rest of `into` until it is full or the file
+  // ends. Returns the number of bytes read.
   template <class ReadSome>
   Result<std::size_t> fill(std::span<std::byte> into,
                            const ReadSome& read_some) const;

@@ -52,18 +52,21 @@ Result<ArrayDifference> difference(const Array& got, const Array& want,
   const std::vector<double> mine = doubles_of(got);
   const std::vector<double> theirs = doubles_of(want);
   result.elements = mine.size();
+  bool largest_differs = false;
   for (std::size_t i = 0; i < mine.size(); ++i) {
     const double apart = distance(mine[i], theirs[i]);
     const double allowed =
         tolerance.absolute + tolerance.relative * std::abs(theirs[i]);
     // NaN and infinity are distances that are not allowed, and a NaN that was
     // expected allows no other.
-    if (apart != 0 && (!(apart <= allowed) || std::isinf(apart))) {
-      ++result.differing;
-    }
-    const bool first = i == 0;
-    if (first || apart > result.largest ||
-        (std::isnan(apart) && !std::isnan(result.largest))) {
+    const bool differs =
+        apart != 0 && (!(apart <= allowed) || std::isinf(apart));
+    result.differing += differs ? 1 : 0;
+    const bool larger = apart > result.largest ||
+                        (std::isnan(apart) && !std::isnan(result.largest));
+    if (i == 0 || (differs && !largest_differs) ||
+        (differs == largest_differs && larger)) {
+      largest_differs = differs;
       result.largest = apart;
       result.at = indices_of(i, got.shape);
       result.got = mine[i];

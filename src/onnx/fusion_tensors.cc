@@ -96,7 +96,7 @@ class Masking {
       case Kind::fill_where_true:
       case Kind::fill_where_false: {
         const auto fill = number(value_of(step.fill));
-        // NaN is no fill that hides.
+        // NaN does not hide a key.
         if (!fill || !(*fill <= kHidingFill) ||
             operand.dtype != DType::boolean) {
           return false;

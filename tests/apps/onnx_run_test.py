@@ -317,6 +317,15 @@ class DataTest(OnnxCase):
             self.assertEqual(
                 (self.folder / folder / "output_0.npy").read_bytes(), want)
 
+    def test_the_largest_difference_is_one_that_the_tolerance_forbids(self):
+        self.put_model(onnx.model([onnx.node("Identity", ["x"], ["y"])],
+                                  [onnx.port("x")], [onnx.port("y")]))
+        self.put_data(input_0__pb=onnx.tensor("x", (2,), [1000.0, 0.0]),
+                      output_0__pb=onnx.tensor("y", (2,), [1000.5, 0.25]))
+        done = self.run_it("onnx-run", "model.onnx", "--data", "data")
+        self.assertIn("1 of 2 elements differ; the largest difference is 0.25 "
+                      "at (1)", done.stdout.decode())
+
     def test_a_difference_is_exit_code_1_and_names_the_largest(self):
         self.put_model(attention_model())
         self.put_inputs()

@@ -46,7 +46,7 @@ struct ConvertFlags {
 
 bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
 
-// ONNX models have no tensor prefix, layer number or tensors beside the layer.
+// An ONNX model holds one layer and nothing else, without a prefix or a number.
 Outcome check_names(const ConvertFlags& flags) {
   for (const auto& [given, option] :
        {std::pair(flags.options.prefix.has_value(), "--prefix"),

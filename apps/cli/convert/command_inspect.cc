@@ -31,7 +31,7 @@ constexpr CommandHelp kHelp = {
   headwise inspect model.onnx)",
     .footer =
         R"(For an ONNX model, lists the attention nodes: the pattern that matched, and the
-heads, sizes and scale found in the file. ? stands for a size that depends on
+heads, sizes and scale found in the file. ? marks a size that depends on
 the inputs.)"};
 
 struct InspectFlags {

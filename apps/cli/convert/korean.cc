@@ -23,7 +23,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "key와 "
      "value도 있습니다. 출력은\noutput입니다."},
     {"For an ONNX model, lists the attention nodes: the pattern that matched, "
-     "and the\nheads, sizes and scale found in the file. ? stands for a size "
+     "and the\nheads, sizes and scale found in the file. ? marks a size "
      "that "
      "depends on\nthe inputs.",
      "ONNX 모델이면 어텐션 노드를 보여 줍니다. 일치한 패턴과, 파일에 나온 헤드 "

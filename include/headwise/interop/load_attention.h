@@ -2,9 +2,10 @@
 //
 // The file is one that params.h reads: a .safetensors, its index, a .npz or a
 // folder of .npy files or of a model, in any layout of layouts.h. Sizes come
-// from the shapes. A missing bias is no bias, a missing w_o.weight no output
-// projection. A file that has w_score.weight and no w_o.weight may also lack
-// w_v.weight: the values are then used without a projection.
+// from the shapes. Biases and w_o.weight may be missing: the layer then has no
+// bias, or no output projection. A file that has w_score.weight and no
+// w_o.weight may also lack w_v.weight: the values are then used without a
+// projection.
 //
 // A file with q_norm.weight and k_norm.weight normalises queries and keys.
 // Which norm it is comes from the options or from the layout; no other file

@@ -24,7 +24,9 @@ struct ArrayDifference {
   bool same_kind = true;  // same type and shape; else nothing is compared
   std::size_t elements = 0;
   std::size_t differing = 0;
-  double largest = 0;  // infinite or NaN if only one of two elements is
+  // Of the elements that differ; of all, where none does. Infinite or NaN if
+  // only one of two elements is.
+  double largest = 0;
   std::vector<std::size_t> at{};  // the index of the largest difference
   double got = 0;
   double want = 0;
