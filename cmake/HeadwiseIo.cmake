@@ -1,4 +1,4 @@
-# headwise::io: ranks 6 to 9, in the order of the data's way.
+# headwise::io: ranks 6 to 10, in the order of the data's way.
 # By pkg-config: Debian's CMake package of libzip wants its command line tools
 # installed as well.
 find_package(PkgConfig REQUIRED)
@@ -96,6 +96,7 @@ target_sources(headwise_io
     include/headwise/prune/pruned_accuracy.h
     include/headwise/prune/accuracy_curve.h
     include/headwise/prune/pruned_model.h
+    include/headwise/heads/mean_interval.h
   PRIVATE
     src/json/json.cc
     src/distribute/context_shards.cc
@@ -286,7 +287,8 @@ target_sources(headwise_io
     src/prune/sentence_importance.cc
     src/prune/pruned_accuracy.cc
     src/prune/accuracy_curve.cc
-    src/prune/pruned_model.cc)
+    src/prune/pruned_model.cc
+    src/heads/mean_interval.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.
 set(viewer src/inspect/page/viewer)

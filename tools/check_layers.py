@@ -34,6 +34,7 @@ RANKS = {
     "onnx": 7,
     "train": 8,
     "prune": 9,
+    "heads": 10,
 }
 
 # Rooms that are divided, and the ranks of their own folders; files beside those
@@ -52,9 +53,9 @@ INNER_RANKS = {
 # The rooms of the command, apps/cli/ROOM. Every other room serves one command,
 # or two of one kind, and shares a rank with its neighbours. Files in apps/cli
 # itself know all commands and have the highest rank.
-COMMAND_RANKS = {"shell": 10, "operation": 11}
-ONE_COMMAND_RANK = 12
-ALL_COMMANDS_RANK = 13
+COMMAND_RANKS = {"shell": 11, "operation": 12}
+ONE_COMMAND_RANK = 13
+ALL_COMMANDS_RANK = 14
 
 # Headers outside a room. headwise.h and io.h include all others; they are for
 # users only.

@@ -1,6 +1,6 @@
 // All of headwise::io: plans for several ranks, traces and pictures, files,
-// models, training and pruning. The tensors and layers that it works on are in
-// headwise/headwise.h.
+// models, training, pruning, and questions about heads. The tensors and layers
+// that it works on are in headwise/headwise.h.
 #pragma once
 
 // clang-format off
@@ -19,6 +19,7 @@
 #include "headwise/distribute/shard_plan.h"
 #include "headwise/distribute/share_text.h"
 #include "headwise/distribute/thread_ranks.h"
+#include "headwise/heads/mean_interval.h"
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "headwise/inspect/axis_step.h"
 #include "headwise/inspect/head_scores_svg.h"
