@@ -13,6 +13,7 @@
     return bytes;
   }
 
+  // -> Promise of the block's ArrayBuffer, which is not kept.
   async function inflate(number) {
     const {Failure} = headwise.failure;
     if (!window.DecompressionStream) throw new Failure('failure.browser');
@@ -67,5 +68,10 @@
   const floats = async number => new Float32Array(await buffer(number));
   const integers = async number => new Int32Array(await buffer(number));
 
-  headwise.blocks = {buffer, bytes, floats, integers, bytesKept};
+  function clear() {
+    kept.clear();
+    sizes.clear();
+  }
+
+  headwise.blocks = {buffer, bytes, floats, integers, bytesKept, inflate, clear};
 }

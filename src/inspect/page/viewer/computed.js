@@ -66,13 +66,14 @@
 
   // What the formula needs besides q, k and LSE.
   function options(head) {
-    const {page} = headwise;
+    const {page} = head;
     return {dim: page.head_dim, scale: page.scale, softcap: page.softcap,
             t5: head.t5, t5Steps: page.t5_steps, alibi: head.alibi, start: page.query_start};
   }
 
   async function here(head, area) {
-    const {blocks, half, page} = headwise;
+    const {blocks, half} = headwise;
+    const {page} = head;
     const [query, key, lse] = await Promise.all([
       blocks.buffer(head.query), blocks.buffer(head.key), blocks.floats(head.lse)]);
     const rows = (data, from, to) => half.widen(new Uint16Array(
@@ -85,7 +86,7 @@
 
   // -> Promise of {values, errors} for a head with q, k and LSE.
   function area(head, [fromQuery, toQuery, fromKey, toKey]) {
-    const work = (toQuery - fromQuery) * (toKey - fromKey) * headwise.page.head_dim;
+    const work = (toQuery - fromQuery) * (toKey - fromKey) * head.page.head_dim;
     const whole = [fromQuery, toQuery, fromKey, toKey];
     return work <= HERE ? here(head, whole) :
         headwise.tiles.compute(head, whole, {urgent: true, withErrors: true});

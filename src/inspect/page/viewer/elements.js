@@ -7,7 +7,8 @@
 
   // Everything about the pair in binary64, from the page's binary16 q and k.
   async function compute(head, pair) {
-    const {page, blocks, half} = headwise;
+    const {blocks, half} = headwise;
+    const {page} = head;
     const dim = page.head_dim;
     const [queries, keys, lse, mask] = await Promise.all([
       blocks.buffer(head.query), blocks.buffer(head.key), blocks.floats(head.lse),

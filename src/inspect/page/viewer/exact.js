@@ -5,9 +5,8 @@
   // The largest error of a decoded byte: half a step of its square root.
   const codingError = value => (255 * Math.sqrt(Math.max(0, value)) + 0.25) / 255 ** 2;
 
-  // Copies cells (queries x keys, by indices) from the map.
-  function fromMap(map, queries, keys) {
-    const {num_keys: width} = headwise.page;
+  // Copies cells (queries x keys, by indices) from a map with rows of `width` keys.
+  function fromMap(map, width, queries, keys) {
     const out = new Float32Array(queries.length * keys.length);
     let at = 0;
     for (const i of queries) {
@@ -34,12 +33,12 @@
     return {values, errors};
   }
 
-  function decoded(map, queries, keys) {
-    const values = fromMap(map, queries, keys);
+  function decoded(map, width, queries, keys) {
+    const values = fromMap(map, width, queries, keys);
     return {values, errors: values.map(codingError)};
   }
 
-  const allKeys = () => Int32Array.from({length: headwise.page.num_keys}, (_, n) => n);
+  const allKeys = head => Int32Array.from({length: head.page.num_keys}, (_, n) => n);
 
   // What the attention weights of a row sum to: the sink takes the rest.
   const sumOfRow = (head, lse) =>
@@ -68,10 +67,10 @@
   // errors of the byte and of the computed number, and the sum of its row is known. The value
   // is the middle of the interval that remains.
   async function wholeRows(head, queries) {
-    const keys = allKeys();
+    const keys = allKeys(head);
     const [map, found, mask, lse] = await Promise.all([headwise.blocks.bytes(head.map),
       computed(head, queries, keys), headwise.mask.of(head), headwise.blocks.floats(head.lse)]);
-    const bytes = decoded(map, queries, keys);
+    const bytes = decoded(map, keys.length, queries, keys);
     const bound = (side, inner) => Float64Array.from(found.values, (value, n) => inner(
         value + side * found.errors[n], bytes.values[n] + side * bytes.errors[n]));
     const low = bound(-1, Math.max);
@@ -85,10 +84,10 @@
             errors: Float32Array.from(low, (value, n) => Math.max(0, high[n] - value) / 2)};
   }
 
-  // The cells for these keys, from whole rows.
-  function columnsOf(rows, count, keys) {
+  // The cells for these keys, from whole rows of `width` keys.
+  function columnsOf(rows, width, count, keys) {
     const pick = numbers => Float32Array.from({length: count * keys.length}, (_, n) =>
-        numbers[Math.floor(n / keys.length) * headwise.page.num_keys + keys[n % keys.length]]);
+        numbers[Math.floor(n / keys.length) * width + keys[n % keys.length]]);
     return {values: pick(rows.values), errors: pick(rows.errors)};
   }
 
@@ -99,10 +98,11 @@
       return {values: new Float32Array(0), errors: new Float32Array(0)};
     }
     if (head.query === null) {
-      return decoded(await headwise.blocks.bytes(head.map), queries, keys);
+      return decoded(await headwise.blocks.bytes(head.map), head.page.num_keys, queries, keys);
     }
     if (head.map !== null) {
-      return columnsOf(await wholeRows(head, queries), queries.length, keys);
+      return columnsOf(
+          await wholeRows(head, queries), head.page.num_keys, queries.length, keys);
     }
     const found = await computed(head, queries, keys);
     // The head's own bound also holds for what the page computes.

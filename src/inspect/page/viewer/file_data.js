@@ -98,11 +98,11 @@
   }
 
   async function json() {
-    const {page, state} = headwise;
+    const {state, file} = headwise;
     const {header, rows, error} = await current();
     const {view, layer, head, compare, hide, renormalise} = state.get();
-    const about = {format: 'headwise.view.export', version: 1, title: page.title,
-                   command: page.command, view};
+    const about = {format: 'headwise.view.export', version: 1, title: file.title,
+                   command: file.command, view};
     if (view === 'head') {
       Object.assign(about, {layer, head, compare: compare || null, error,
         special_hidden: hide, renormalised: hide && renormalise});

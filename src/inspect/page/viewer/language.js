@@ -5,7 +5,7 @@
   headwise.wordTables = {};
 
   function language() {
-    return headwise.state.get().lang || headwise.page.lang || 'en';
+    return headwise.state.get().lang || headwise.file.lang || 'en';
   }
 
   headwise.t = (key, ...values) => {

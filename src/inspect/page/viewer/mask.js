@@ -5,7 +5,7 @@
   const MASKED = -8;    // the query may not attend to this key
   const EMPTY = -12;    // the query has no key
   const PENDING = -16;  // not computed yet
-  const masks = new Map();
+  const masks = new WeakMap();  // page -> Map of its masks, by number
 
   class Mask {
     constructor(ranges, bits, queries, keys) {
@@ -132,8 +132,8 @@
     }
   }
 
-  async function load(number) {
-    const {blocks, page} = headwise;
+  async function load(page, number) {
+    const {blocks} = headwise;
     const description = page.masks[number];
     const ranges = await blocks.integers(description.ranges);
     const bits = description.bits === null ? null : await blocks.bytes(description.bits);
@@ -142,13 +142,15 @@
 
   // -> Promise of a head's mask; each mask is read once and kept.
   function of(head) {
-    if (!masks.has(head.mask)) masks.set(head.mask, load(head.mask));
-    return masks.get(head.mask);
+    if (!masks.has(head.page)) masks.set(head.page, new Map());
+    const known = masks.get(head.page);
+    if (!known.has(head.mask)) known.set(head.mask, load(head.page, head.mask));
+    return known.get(head.mask);
   }
 
   // The name of a head's mask, in words.
   function nameOf(head) {
-    const {name} = headwise.page.masks[head.mask];
+    const {name} = head.page.masks[head.mask];
     return name === 'none' ? headwise.t('mask.none') : headwise.tokens.visible(name);
   }
 

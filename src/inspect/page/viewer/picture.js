@@ -169,7 +169,7 @@
         [parts, found.parts]);
   }
 
-  const visibleTitle = () => headwise.tokens.visible(headwise.page.title);
+  const visibleTitle = () => headwise.tokens.visible(headwise.file.title);
 
   async function gridPicture() {
     const heads = headwise.grid.chosenHeads();

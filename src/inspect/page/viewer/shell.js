@@ -45,7 +45,7 @@
   function drawHeader() {
     const {t, tokens, page} = headwise;
     const named = page.model && page.model.replace(/\/+$/, '').split('/').pop();
-    const about = [named === page.title ? null : page.model, t('shell.kind_' + page.kind),
+    const about = [named === headwise.file.title ? null : page.model, t('shell.kind_' + page.kind),
       t(page.head_dim ? 'shell.sizes' : 'shell.lengths', page.num_queries, page.num_keys,
           page.head_dim)];
     headwise.dom.put(header,
@@ -53,7 +53,7 @@
           event.preventDefault();
           main.focus();
         }}, t('shell.skip')),
-        make('div', {class: 'heading'}, make('h1', {}, tokens.node(page.title, true)),
+        make('div', {class: 'heading'}, make('h1', {}, tokens.node(headwise.file.title, true)),
             make('p', {class: 'note'}, about.filter(Boolean).map(
                 (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)]))),
         page.text && make('p', {class: 'text'}, tokens.node(page.text, true)),
@@ -71,8 +71,8 @@
             page.coding.error > 0 && t('shell.error', numbers.bound(page.coding.error)) + ' ',
             page.coding.kind === 'maps' && headwise.heads.kept.some(head => head.query !== null) &&
                 t('shell.exact')),
-        make('p', {}, t('shell.again'), ' ', make('code', {}, tokens.visible(page.command))),
-        make('p', {}, tokens.visible(page.generator)));
+        make('p', {}, t('shell.again'), ' ', make('code', {}, tokens.visible(headwise.file.command))),
+        make('p', {}, tokens.visible(headwise.file.generator)));
   }
 
   function view() {
@@ -130,10 +130,16 @@
     });
   }
 
-  function begin() {
-    headwise.state.begin();
+  async function begin() {
+    const app = document.getElementById('app');
+    try {
+      await headwise.state.begin();
+    } catch (error) {
+      headwise.dom.put(app, make('p', {role: 'alert'}, headwise.failure.text(error)));
+      return;
+    }
     headwise.failure.watch();
-    document.getElementById('app').replaceChildren(
+    app.replaceChildren(
         header, headwise.failure.node, main, footer, live);
     headwise.state.on(changed);
     headwise.keyboard.begin();

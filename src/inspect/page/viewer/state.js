@@ -3,13 +3,15 @@
 {
   const DEFAULTS = {
     view: 'grid',      // grid, head, trace
+    document: 0,       // its number in the file
     layer: null, head: null,
     query: null, key: null,          // the pinned pair
     sort: '', descending: true, filter: '',
-    compare: '',                     // "layer.head" of the second head
+    compare: '',  // the second head: "layer.head", or "document:layer.head"
     size: 0, row: 0, column: 0,      // zoom: cells per side (0 = all), first row, column
     pool: 'max',
-    fit: headwise.page.num_keys > 256,  // colours up to the largest shown, not up to 1
+    // colours up to the largest shown, not up to 1
+    fit: headwise.documents.list.some(({num_keys: keys}) => keys > 256),
     hide: false, renormalise: true,  // special tokens
     table: false,
     palette: 'viridis', theme: '', lang: '',
@@ -20,9 +22,11 @@
     palette: ['viridis', 'cividis', 'ink'], theme: ['', 'light', 'dark'],
     lang: ['', ...Object.keys(headwise.wordTables)],
   };
-  const NUMBERS = new Set(['layer', 'head', 'query', 'key', 'size', 'row', 'column']);
+  const NUMBERS = new Set(
+      ['document', 'layer', 'head', 'query', 'key', 'size', 'row', 'column']);
   const WRITE_AFTER = 200;  // ms; browsers refuse an address that changes too often
   let state = {...DEFAULTS};
+  let wished = null;  // the next state, while its documents are opened
   let timer = 0;
   const listeners = [];
 
@@ -38,13 +42,42 @@
     for (const [name, text] of new URLSearchParams(location.hash.slice(1))) {
       if (Object.hasOwnProperty.call(DEFAULTS, name)) result[name] = parsed(name, text);
     }
-    return checked(result);
+    return result;
+  }
+
+  // The document and head to compare with, or null.
+  function comparison({compare, document}) {
+    const found = /^(?:(\d{1,9}):)?(\d+\.\d+)$/.exec(compare);
+    if (!found) return null;
+    const number = found[1] === undefined ? document : Number(found[1]);
+    return number < headwise.documents.list.length ? {number, id: found[2]} : null;
+  }
+
+  const documentOf = ({document}) => document < headwise.documents.list.length ? document : 0;
+
+  // The documents that are in view, the current one first.
+  function documentsOf(wanted) {
+    const other = comparison(wanted);
+    return [...new Set([documentOf(wanted), ...(other ? [other.number] : [])])];
+  }
+
+  // The head to compare with, or null; its document is open.
+  function compared(state) {
+    const other = comparison(state);
+    return other && headwise.documents.heads(other.number).find(...other.id.split('.'));
+  }
+
+  function checkedComparison(state) {
+    const head = compared(state);
+    if (!head || (head.document === state.document &&
+                  head.id === state.layer + '.' + state.head)) return '';
+    return head.document === state.document ? head.id : head.document + ':' + head.id;
   }
 
   // A permalink may name a head or a token that this page does not have.
   function checked(wanted) {
     const {page, heads} = headwise;
-    const result = {...wanted};
+    const result = {...wanted, document: documentOf(wanted)};
     const inside = (value, count) => value !== null && value < count ? value : null;
     if (!heads.find(result.layer, result.head)) {
       result.layer = heads.kept.length ? heads.kept[0].layer : null;
@@ -55,10 +88,7 @@
     result.query = inside(result.query, page.num_queries);
     result.key = inside(result.key, page.num_keys);
     if (result.query === null || result.key === null) result.query = result.key = null;
-    if (result.compare === result.layer + '.' + result.head ||
-        !heads.kept.some(head => head.id === result.compare)) {
-      result.compare = '';
-    }
+    result.compare = checkedComparison(result);
     if (!page.statistics.some(({name}) => name === result.sort)) result.sort = '';
     return result;
   }
@@ -85,10 +115,35 @@
     }
   }
 
-  // Changes what `patch` names and tells the listeners which names changed.
+  // Opens the documents of a wanted state, if they are not open, and then enters it, unless
+  // another one is wanted by then. `entered` is told the state before.
+  function enter(wanted, entered) {
+    const {documents} = headwise;
+    const numbers = documentsOf(wanted);
+    if (documents.isOpen(numbers)) {
+      const before = state;
+      wished = null;
+      documents.show(numbers);
+      state = checked(wanted);
+      entered(before);
+      return undefined;
+    }
+    wished = wanted;
+    return documents.open(numbers).then(
+        () => wished === wanted && enter(wanted, entered),
+        error => {
+          if (wished === wanted) wished = null;
+          throw error;
+        });
+  }
+
+  // Changes what `patch` names.
   function set(patch) {
-    const before = state;
-    state = checked({...state, ...patch});
+    enter({...(wished || state), ...patch}, tell);
+  }
+
+  // Tells the listeners which names changed.
+  function tell(before) {
     const changed = Object.keys(state).filter(name => state[name] !== before[name]);
     if (changed.length === 0) return;
     if (changed.includes('view')) {
@@ -102,12 +157,13 @@
   function restore() {
     clearTimeout(timer);
     timer = 0;
-    state = fromAddress();
-    for (const listener of listeners) listener(new Set(Object.keys(state)));
+    enter(fromAddress(), () => {
+      for (const listener of listeners) listener(new Set(Object.keys(state)));
+    });
   }
 
-  function begin() {
-    state = fromAddress();
+  async function begin() {
+    await enter(fromAddress(), () => {});
     window.addEventListener('hashchange', restore);
     window.addEventListener('popstate', restore);
   }
@@ -116,6 +172,6 @@
     begin, set, address, get: () => state, on: listener => listeners.push(listener),
     // The current head, and the one it is compared with (or null).
     head: () => headwise.heads.find(state.layer, state.head),
-    compared: () => headwise.heads.kept.find(head => head.id === state.compare) || null,
+    compared: () => compared(state),
   };
 }

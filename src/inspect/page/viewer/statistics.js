@@ -4,18 +4,18 @@
   const largest = row => row.reduce((best, weight, key) => weight > row[best] ? key : best, 0);
 
   // The keys whose attention weights a statistic adds up; `place` is the query's position
-  // among the keys.
+  // among the keys of `page`.
   const keysOf = {
     largest: row => [largest(row)],
-    first: () => [headwise.page.first_key],
+    first: (row, place, page) => [page.first_key],
     previous: (row, place) => [place - 1],
     self: (row, place) => [place],
     next: (row, place) => [place + 1],
-    separator: () => headwise.page.separators,
+    separator: (row, place, page) => page.separators,
   };
 
-  function ofRow(name, {values, errors}, place) {
-    const keys = keysOf[name](values, place).filter(key => key >= 0 && key < values.length);
+  function ofRow(name, {values, errors}, place, page) {
+    const keys = keysOf[name](values, place, page).filter(key => key >= 0 && key < values.length);
     const sum = numbers => keys.reduce((total, key) => total + numbers[key], 0);
     return [sum(values), sum(errors)];
   }
@@ -23,7 +23,8 @@
   // -> [[name, number, error]]; numbers that the page holds have no error; NaN for a query
   // with no key.
   async function ofQuery(head, query) {
-    const {page, blocks, weights} = headwise;
+    const {blocks, weights} = headwise;
+    const {page} = head;
     const carried = await blocks.floats(head.rows);
     const at = n => carried[n * page.num_queries + query];
     const row = head.map === null ? null : await weights.row(head, query);
@@ -31,13 +32,14 @@
       const n = page.row_statistics.indexOf(name);
       if (n >= 0) return [name, at(n)];
       return [name, ...(Number.isNaN(at(0)) ? [NaN] :
-        ofRow(name, row, query + page.query_start))];
+        ofRow(name, row, query + page.query_start, page))];
     });
   }
 
   // The mean attention weight that each key receives.
   async function means(head) {
-    const {page, blocks, weights} = headwise;
+    const {blocks, weights} = headwise;
+    const {page} = head;
     if (head.columns !== null) return blocks.floats(head.columns);
     const sums = new Float32Array(page.num_keys);
     for (let query = 0; query < page.num_queries; ++query) {

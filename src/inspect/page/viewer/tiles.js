@@ -5,7 +5,7 @@
   const SIDE = 256;
   const KEPT = 192;      // tiles, a quarter of a mebibyte each
   const PATIENCE = 60e3;  // ms for one job; a tile takes some hundredths of a second
-  const tiles = new Map();  // "head row column" -> Float32Array
+  const tiles = new Map();  // "document head row column" -> Float32Array
   const asked = new Map();  // the same names -> Promise, until the tile is there
   const waiting = [];       // jobs not yet sent
   let worker = null;
@@ -55,13 +55,13 @@
     const [query, key, lse] = await Promise.all(
         [head.query, head.key, head.lse].map(headwise.blocks.buffer));
     if (!worker) return;
-    worker.postMessage({head: head.id, query, key, lse,
+    worker.postMessage({head: head.unique, query, key, lse,
                         options: headwise.computed.options(head)});
   }
 
   function send(job) {
     if (running !== job) return;
-    worker.postMessage({id: job.id, head: job.head.id, area: job.area,
+    worker.postMessage({id: job.id, head: job.head.unique, area: job.area,
                         withErrors: job.withErrors});
   }
 
@@ -82,7 +82,7 @@
     });
   }
 
-  const name = (head, row, column) => head.id + ' ' + row + ' ' + column;
+  const name = (head, row, column) => head.unique + ' ' + row + ' ' + column;
 
   function keep(key, tile) {
     tiles.delete(key);
@@ -90,8 +90,8 @@
     if (tiles.size > KEPT) tiles.delete(tiles.keys().next().value);
   }
 
-  function areaOf(row, column) {
-    const {num_queries: queries, num_keys: keys} = headwise.page;
+  function areaOf(head, row, column) {
+    const {num_queries: queries, num_keys: keys} = head.page;
     return [row * SIDE, Math.min(queries, (row + 1) * SIDE),
             column * SIDE, Math.min(keys, (column + 1) * SIDE)];
   }
@@ -109,7 +109,7 @@
       return Promise.resolve(found);
     }
     if (!asked.has(key)) {
-      asked.set(key, compute(head, areaOf(row, column)).then(({values}) => {
+      asked.set(key, compute(head, areaOf(head, row, column)).then(({values}) => {
         asked.delete(key);
         keep(key, values);
         return values;
@@ -130,5 +130,11 @@
     }
   }
 
-  headwise.tiles = {SIDE, compute, tile, ready, areaOf, forgetWaiting};
+  // Forgets all tiles; those being computed are kept when they are there.
+  function clear() {
+    forgetWaiting();
+    tiles.clear();
+  }
+
+  headwise.tiles = {SIDE, compute, tile, ready, areaOf, forgetWaiting, clear};
 }

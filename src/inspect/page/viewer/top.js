@@ -2,9 +2,9 @@
 // attention weights that the page holds.
 {
   // -> query => [[key, attention weight]], the largest first.
-  async function carried({count, block}) {
+  async function carried({page, top: {count, block}}) {
     const data = await headwise.blocks.buffer(block);
-    const number = headwise.page.num_queries * count;
+    const number = page.num_queries * count;
     const keys = new Int32Array(data, 0, number);
     const weights = new Float32Array(data, 4 * number, number);
     return query => {
@@ -17,7 +17,7 @@
   }
 
   async function fromMap(head) {
-    const {num_keys: width} = headwise.page;
+    const {num_keys: width} = head.page;
     const map = await headwise.blocks.bytes(head.map);
     return query => {
       const row = map.subarray(query * width, (query + 1) * width);
@@ -34,11 +34,11 @@
   }
 
   const of = async head =>
-      ({of: await (head.top.block === null ? fromMap(head) : carried(head.top))});
+      ({of: await (head.top.block === null ? fromMap(head) : carried(head))});
 
   // Those of one query: [[key, attention weight, error]], as exactly as the page knows them.
   async function list(head, query) {
-    if (head.top.block !== null) return (await carried(head.top))(query);
+    if (head.top.block !== null) return (await carried(head))(query);
     const {values, errors} = await headwise.weights.row(head, query);
     return Array.from(values.keys()).filter(key => values[key] > 0)
         .sort((a, b) => values[b] - values[a] || a - b).slice(0, head.top.count)

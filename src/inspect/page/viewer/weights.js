@@ -6,7 +6,7 @@
 
   // The query's attention weights from the map; 0 where they are masked.
   async function codedRow(head, query) {
-    const {num_keys: width} = headwise.page;
+    const {num_keys: width} = head.page;
     const map = await headwise.blocks.bytes(head.map);
     return Float32Array.from(
         map.subarray(query * width, (query + 1) * width), byte => decode[byte]);
@@ -24,7 +24,7 @@
         if (Math.floor(keys[b] / SIDE) !== column) {
           column = Math.floor(keys[b] / SIDE);
           tile = ready(head, row, column);
-          area = areaOf(row, column);
+          area = areaOf(head, row, column);
         }
         out[a * keys.length + b] = tile ?
             tile[(queries[a] - area[0]) * (area[3] - area[2]) + keys[b] - area[2]] :
@@ -49,7 +49,7 @@
   async function cells(head, queries, keys, partly) {
     if (head.map !== null) {
       const map = await headwise.blocks.bytes(head.map);
-      return finish(head, fromMap(map, queries, keys), queries, keys);
+      return finish(head, fromMap(map, head.page.num_keys, queries, keys), queries, keys);
     }
     const {SIDE, tile} = headwise.tiles;
     const wanted = [];
@@ -87,7 +87,7 @@
 
   // The query's attention weights over all keys; 0 where they are masked.
   async function row(head, query) {
-    const keys = Int32Array.from({length: headwise.page.num_keys}, (_, n) => n);
+    const keys = Int32Array.from({length: head.page.num_keys}, (_, n) => n);
     const found = await raw(head, [query], keys);
     const mask = await headwise.mask.of(head);
     for (const key of keys) {
@@ -96,10 +96,10 @@
     return found;
   }
 
-  const shares = new Map();  // "head" -> Promise of what each query gives special keys
+  const shares = new WeakMap();  // head -> Promise of what each query gives special keys
 
   async function specialShares(head) {
-    const {page} = headwise;
+    const {page} = head;
     const queries = Int32Array.from({length: page.num_queries}, (_, n) => n);
     const total = {values: new Float32Array(queries.length),
                    errors: new Float32Array(queries.length)};
@@ -121,9 +121,9 @@
   // divided by the sum of what is left.
   async function renormalise(head, values, queries, width, errors) {
     const state = headwise.state.get();
-    if (!state.hide || !state.renormalise || headwise.page.key_special.length === 0) return;
-    if (!shares.has(head.id)) shares.set(head.id, specialShares(head));
-    const special = await shares.get(head.id);
+    if (!state.hide || !state.renormalise || head.page.key_special.length === 0) return;
+    if (!shares.has(head)) shares.set(head, specialShares(head));
+    const special = await shares.get(head);
     queries.forEach((i, a) => {
       const rest = 1 - special.values[i];
       const least = rest - special.errors[i];
@@ -154,7 +154,7 @@
   }
 
   async function pooledMap(head, pool) {
-    const {num_queries: queries, num_keys: keys} = headwise.page;
+    const {num_queries: queries, num_keys: keys} = head.page;
     const {rows, columns} = head.small;
     const map = await headwise.blocks.bytes(head.map);
     const values = new Float32Array(rows * columns);
@@ -181,13 +181,13 @@
     return {rows, columns, values};
   }
 
-  const pooledMasks = new Map();
-  function pooledMask(head) {
-    if (!pooledMasks.has(head.mask)) {
-      pooledMasks.set(head.mask, headwise.mask.of(head).then(
-          mask => mask.pooled(head.small.rows, head.small.columns)));
+  // Each is computed once and kept with its mask.
+  async function pooledMask(head) {
+    const mask = await headwise.mask.of(head);
+    if (!mask.pooledCells) {
+      mask.pooledCells = mask.pooled(head.small.rows, head.small.columns);
     }
-    return pooledMasks.get(head.mask);
+    return mask.pooledCells;
   }
 
   // a - b, cell by cell; masked where either is.

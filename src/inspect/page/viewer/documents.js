@@ -1,0 +1,90 @@
+// The documents of the file (docs/viewer-page.md): one on most pages, or several texts or
+// models, of which only those in view are held. headwise.page and headwise.heads are the
+// current document and its heads; headwise.file is what all documents share.
+{
+  function read() {
+    try {
+      return JSON.parse(document.getElementById('page').textContent);
+    } catch (error) {
+      headwise.dom.put(document.getElementById('app'), Object.values(headwise.wordTables)
+          .map(table => headwise.dom.make('p', {role: 'alert'}, table['failure.page'])));
+      throw error;
+    }
+  }
+
+  const file = read();
+  const several = file.version === 2;
+  // What is known of each without opening it.
+  const list = several ? file.documents : [summaryOf(file)];
+  const opened = new Map();   // number -> {page, heads}
+  const opening = new Map();  // number -> Promise
+  let current = null;
+
+  // A file of one document has no summary of it.
+  function summaryOf(page) {
+    const heads = page.layers.flatMap(layer => layer.heads.filter(head => !head.pruned)
+        .map(head => [layer.number, head]));
+    return {
+      title: page.title, text: page.text, model: page.model, variant: null,
+      kind: page.kind, num_queries: page.num_queries, num_keys: page.num_keys,
+      same_tokens: 0, heads: heads.map(([layer, head]) => [layer, head.number]),
+      pooled: Object.fromEntries(page.statistics.map(
+          ({name}) => [name, heads.map(([, head]) => head.pooled[name])])),
+    };
+  }
+
+  const describe = (page, number) => ({page, heads: headwise.headsOf(page, number)});
+
+  if (!several) {
+    opened.set(0, describe(file, 0));
+    current = opened.get(0);
+  }
+
+  async function inflate(number) {
+    const {blocks, failure} = headwise;
+    const bytes = await blocks.inflate(list[number].block);
+    try {
+      return describe(JSON.parse(new TextDecoder().decode(bytes)), number);
+    } catch (error) {
+      throw new failure.Failure('failure.block', list[number].block);
+    }
+  }
+
+  // -> Promise of {page, heads}. The document is not kept.
+  const visit = async number => opened.get(number) || inflate(number);
+
+  // -> Promise, when these documents are open.
+  function open(numbers) {
+    return Promise.all(numbers.filter(number => !opened.has(number)).map(number => {
+      if (!opening.has(number)) {
+        opening.set(number, inflate(number).then(made => opened.set(number, made))
+            .finally(() => opening.delete(number)));
+      }
+      return opening.get(number);
+    }));
+  }
+
+  // Makes the first of these documents, which are open, the current one, and releases all
+  // others with what was computed from them.
+  function show(numbers) {
+    current = opened.get(numbers[0]);
+    const gone = [...opened.keys()].filter(number => several && !numbers.includes(number));
+    if (gone.length === 0) return;
+    for (const number of gone) opened.delete(number);
+    headwise.blocks.clear();
+    headwise.tiles.clear();
+  }
+
+  Object.defineProperties(headwise, {
+    page: {get: () => current && current.page},
+    heads: {get: () => current && current.heads},
+  });
+  headwise.file = file;
+  headwise.documents = {
+    list, several, open, show, visit,
+    isOpen: numbers => numbers.every(number => opened.has(number)),
+    // Those that are held now.
+    held: () => [...opened.keys()],
+    heads: number => opened.get(number).heads,
+  };
+}
