@@ -97,6 +97,9 @@ target_sources(headwise_io
     include/headwise/prune/accuracy_curve.h
     include/headwise/prune/pruned_model.h
     include/headwise/heads/mean_interval.h
+    include/headwise/heads/assignment.h
+    include/headwise/heads/head_matches.h
+    include/headwise/heads/map_overlap.h
   PRIVATE
     src/json/json.cc
     src/distribute/context_shards.cc
@@ -288,7 +291,10 @@ target_sources(headwise_io
     src/prune/pruned_accuracy.cc
     src/prune/accuracy_curve.cc
     src/prune/pruned_model.cc
-    src/heads/mean_interval.cc)
+    src/heads/mean_interval.cc
+    src/heads/assignment.cc
+    src/heads/head_matches.cc
+    src/heads/map_overlap.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.
 set(viewer src/inspect/page/viewer)
