@@ -66,6 +66,7 @@
 #include "headwise/models/model_folder.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/sentence_encoder.h"
+#include "headwise/models/text_model.h"
 #include "headwise/models/utf8.h"
 #include "headwise/models/vocabulary.h"
 #include "headwise/models/wordpiece.h"

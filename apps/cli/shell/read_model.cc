@@ -30,6 +30,11 @@ Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
   return SentenceEncoder::read(folder, {.use = use});
 }
 
+Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder) {
+  HEADWISE_TRY(check_model_folder(folder));
+  return read_text_model(folder);
+}
+
 Result<SentenceClassifier> read_classifier(const std::string& folder) {
   HEADWISE_TRY(check_model_folder(folder));
   return SentenceClassifier::read(folder);

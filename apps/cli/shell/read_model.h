@@ -1,10 +1,12 @@
 // A model folder that a command was given as --model.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "headwise/base/result.h"
 #include "headwise/models/sentence_encoder.h"
+#include "headwise/models/text_model.h"
 #include "headwise/train/sentence_classifier.h"
 
 namespace headwise::cli {
@@ -16,6 +18,8 @@ Status check_model_folder(const std::string& folder);
 // Errors: those of check_model_folder() and SentenceEncoder::read().
 Result<SentenceEncoder> read_model(const std::string& folder,
                                    BertUse use = BertUse::inference);
+// The same for read_text_model().
+Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder);
 // The same for SentenceClassifier::read().
 Result<SentenceClassifier> read_classifier(const std::string& folder);
 

@@ -31,4 +31,8 @@ KeptHeads kept_heads(const BertConfig& config, std::size_t layer) {
              : KeptHeads(config.kept_heads[layer], config.num_heads);
 }
 
+KeptHeads kept_heads(const TextModel& model, std::size_t layer) {
+  return {model.heads_in(layer), model.shape().num_heads};
+}
+
 }  // namespace headwise::cli

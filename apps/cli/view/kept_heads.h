@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headwise/models/model_settings.h"
+#include "headwise/models/text_model.h"
 
 namespace headwise::cli {
 
@@ -34,5 +35,6 @@ class KeptHeads {
 
 // Of a layer of a model.
 KeptHeads kept_heads(const BertConfig& config, std::size_t layer);
+KeptHeads kept_heads(const TextModel& model, std::size_t layer);
 
 }  // namespace headwise::cli

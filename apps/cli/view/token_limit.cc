@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "operation/option_errors.h"
 #include "shell/say.h"
 
@@ -9,16 +11,24 @@ namespace headwise::cli {
 
 Result<TokenLimit> token_limit(const ViewedFlags& flags,
                                const ModelSettings& settings) {
-  constexpr std::size_t kFewest = 2;  // [CLS] and [SEP]
-  TokenLimit limit = {.tokens = flags.max_tokens.value_or(settings.max_tokens),
+  return token_limit(flags, {.max_tokens = settings.max_tokens,
+                             .max_tokens_key = settings.max_tokens_key,
+                             .max_positions = settings.config.max_positions,
+                             .added_tokens = 2});
+}
+
+Result<TokenLimit> token_limit(const ViewedFlags& flags,
+                               const TextModelShape& shape) {
+  const std::size_t fewest = std::max<std::size_t>(shape.added_tokens, 1);
+  TokenLimit limit = {.tokens = flags.max_tokens.value_or(shape.max_tokens),
                       .from = flags.max_tokens
                                   ? "--max-tokens"
                                   : say({"{} of {}", "{1}의 {0}"},
-                                        settings.max_tokens_key, flags.model),
-                      .most = settings.config.max_positions};
-  if (limit.tokens < kFewest || limit.tokens > limit.most) {
+                                        shape.max_tokens_key, flags.model),
+                      .most = shape.max_positions};
+  if (limit.tokens < fewest || limit.tokens > limit.most) {
     return bad_option("--max-tokens", std::to_string(limit.tokens),
-                      fmt::format("{} to {}, the positions of {}", kFewest,
+                      fmt::format("{} to {}, the positions of {}", fewest,
                                   limit.most, flags.model));
   }
   return limit;

@@ -6,6 +6,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/models/model_settings.h"
+#include "headwise/models/text_model.h"
 #include "viewed_flags.h"
 
 namespace headwise::cli {
@@ -19,5 +20,7 @@ struct TokenLimit {
 // Errors: invalid_argument for --max-tokens.
 Result<TokenLimit> token_limit(const ViewedFlags& flags,
                                const ModelSettings& settings);
+Result<TokenLimit> token_limit(const ViewedFlags& flags,
+                               const TextModelShape& shape);
 
 }  // namespace headwise::cli

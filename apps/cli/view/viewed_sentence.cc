@@ -1,8 +1,10 @@
-// The heads of a text in a model of BERT's family.
+// The heads of a text in a model.
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
-#include "headwise/models/sentence_encoder.h"
+#include "headwise/models/text_model.h"
 #include "headwise/models/utf8.h"
 #include "headwise/run/executor.h"
 #include "projected_heads.h"
@@ -17,15 +19,18 @@ namespace {
 
 class ViewedSentence : public ViewedHeads {
  public:
-  ViewedSentence(SentenceEncoder model, Executor executor)
+  ViewedSentence(std::unique_ptr<TextModel> model, Executor executor)
       : model_(std::move(model)), executor_(std::move(executor)) {}
 
-  // Errors: those of WordPiece::encode(), out_of_memory, of --layers.
+  // Errors: those of TextModel::encode(), out_of_memory, of --layers.
   Status read(const ViewedFlags& flags, std::string text);
 
   AttentionOptions options() const override {
     AttentionOptions options;
     options.executor = &executor_;
+    if (model_->shape().causal) {
+      options.mask = causal();
+    }
     return options;
   }
   OperationOptions operation_options() const override {
@@ -38,30 +43,29 @@ class ViewedSentence : public ViewedHeads {
   Status see_layer(std::size_t number, TensorView<const float, 3> hidden,
                    bool steps, const SeeLayer& see) const;
 
-  SentenceEncoder model_;
+  std::unique_ptr<TextModel> model_;
   Executor executor_;
   RaggedTokens ids_;  // one sequence
   Tensor<bool, 2> separators_;
 };
 
 Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
-  const ModelSettings& settings = model_.settings();
-  auto layers = parse_layers(flags.layers, settings.config.num_layers);
+  const TextModelShape& shape = model_->shape();
+  auto layers = parse_layers(flags.layers, shape.num_layers);
   HEADWISE_TRY(layers);
   layers_ = *std::move(layers);
-  const auto limit = token_limit(flags, settings);
+  const auto limit = token_limit(flags, shape);
   HEADWISE_TRY(limit);
   text_.max_tokens = limit->tokens;
   text_.max_tokens_from = limit->from;
   text_.most_tokens = limit->most;
-  auto encoded = model_.tokenizer().encode(text, text_.max_tokens);
+  auto encoded = model_->encode(text, text_.max_tokens);
   HEADWISE_TRY(encoded);
   auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
   HEADWISE_TRY(separators);
   separators_ = *std::move(separators);
   for (std::size_t t = 0; t < encoded->ids.size(); ++t) {
-    text_.query_labels.emplace_back(
-        model_.tokenizer().vocabulary().token(encoded->ids[t]));
+    text_.query_labels.emplace_back(model_->token(encoded->ids[t]));
     separators_(0, t) = is_separator(text_.query_labels.back());
     if (is_special(text_.query_labels.back())) {
       text_.query_special.push_back(t);
@@ -79,21 +83,19 @@ Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
 Status ViewedSentence::see_layer(std::size_t number,
                                  TensorView<const float, 3> hidden, bool steps,
                                  const SeeLayer& see) const {
-  KeptHeads kept = kept_heads(model_.settings().config, number);
+  KeptHeads kept = kept_heads(*model_, number);
   if (kept.none()) {
     return see({.number = number, .heads = std::move(kept)});
   }
-  const MultiHeadAttention& attention =
-      model_.encoder().layers()[number].attention;
+  const MultiHeadAttention& attention = model_->attention(number);
   const auto projected = ProjectedHeads::of(attention, hidden, executor_);
   HEADWISE_TRY(projected);
   Trace trace;
   if (steps) {
     trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
                   hidden);
-    AttentionOptions plain;
-    plain.executor = &executor_;
-    HEADWISE_TRY(attention.forward(hidden, hidden, hidden, plain, {}, &trace));
+    HEADWISE_TRY(
+        attention.forward(hidden, hidden, hidden, options(), {}, &trace));
   }
   const std::size_t tokens = hidden.extent(1);
   return see({.number = number,
@@ -104,16 +106,15 @@ Status ViewedSentence::see_layer(std::size_t number,
 }
 
 Status ViewedSentence::visit(bool steps, const SeeLayer& see) const {
-  BertOptions options;
-  options.before_layer = layers_.back() + 1;
-  options.executor = &executor_;
-  options.before_each = [&](std::size_t number,
-                            TensorView<const float, 3> hidden) {
-    const bool wanted = std::ranges::find(layers_, number) != layers_.end();
-    return wanted ? see_layer(number, hidden, steps, see) : ok();
-  };
-  const auto done = model_.encoder().forward(ids_, options);
-  return done ? ok() : Status(done.error());
+  return model_->run(
+      ids_, {.before_layer = layers_.back() + 1,
+             .before_each =
+                 [&](std::size_t number, TensorView<const float, 3> hidden) {
+                   const bool wanted =
+                       std::ranges::find(layers_, number) != layers_.end();
+                   return wanted ? see_layer(number, hidden, steps, see) : ok();
+                 },
+             .executor = &executor_});
 }
 
 }  // namespace
@@ -132,7 +133,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
       text));
   auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);
-  auto model = read_model(flags.model);
+  auto model = read_any_model(flags.model);
   HEADWISE_TRY(model);
   auto seen =
       std::make_unique<ViewedSentence>(*std::move(model), *std::move(executor));

@@ -36,7 +36,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -45,12 +44,11 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/module/head_id.h"
+#include "headwise/steps/head_gates.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
-
-using HeadGateSpan = std::span<const Tensor<float, 1>>;  // by layer
 
 // For each example of a batch, by layer: (examples, heads).
 struct HeadMeans {

@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "headwise/base/result.h"
@@ -37,6 +38,9 @@
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
+
+// The gates of a model's heads: one tensor for each layer.
+using HeadGateSpan = std::span<const Tensor<float, 1>>;
 
 // Errors: shape_mismatch; invalid_argument for a gate that is not finite.
 // Messages begin with `operation`.

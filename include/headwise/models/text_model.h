@@ -1,0 +1,92 @@
+// A model that reads text, of any family, as far as its heads are concerned:
+// its tokens, its layers' attention and what enters it. What asks about heads
+// is written over this.
+//
+// Errors of reading: those of SentenceEncoder::read().
+//
+// Example:
+//   auto model = read_text_model("model").value();
+//   RaggedTokens ids = {model->encode("Heads matter.", 256).value().ids};
+//   Status s = model->run(
+//       ids, {.before_each = [&](std::size_t layer,
+//                                TensorView<const float, 3> input) {
+//         return look_at(model->attention(layer), input);
+//       }});
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/models/bert_encoder.h"
+#include "headwise/module/multi_head_attention.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/head_gates.h"
+#include "headwise/steps/tokens.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct TextModelShape {
+  std::size_t num_layers = 0;
+  std::size_t num_heads = 0;  // of a layer, before pruning
+  std::size_t hidden_size = 0;
+  std::size_t vocab_size = 0;
+  // The number of tokens used of a text unless more are asked for, the setting
+  // that says so, and the most that the model has positions for.
+  std::size_t max_tokens = 0;
+  std::string_view max_tokens_key;
+  std::size_t max_positions = 0;
+  // The tokens that encode() adds to a text: 2, [CLS] and [SEP], or none.
+  std::size_t added_tokens = 0;
+  bool causal = false;  // the mask of every layer
+};
+
+struct ModelTokens {
+  std::vector<TokenId> ids;
+  std::size_t cut = 0;  // tokens beyond max_tokens
+};
+
+struct ModelPass {
+  // Only the layers before it are run; not given: all.
+  std::optional<std::size_t> before_layer{};
+  HeadGateSpan head_gates{};  // empty: none
+  // Sees the input of each layer's attention, (1, rows, hidden_size), before
+  // that layer is run; an error ends the pass.
+  BeforeLayer before_each{};
+  const Executor* executor = nullptr;  // null: Executor::default_executor()
+};
+
+class TextModel {
+ public:
+  virtual ~TextModel() = default;
+
+  virtual const TextModelShape& shape() const = 0;
+  // The numbers, before pruning, of the heads that a layer has; ascending.
+  virtual std::vector<std::size_t> heads_in(std::size_t layer) const = 0;
+  // It has the heads of heads_in(), in that order.
+  virtual const MultiHeadAttention& attention(std::size_t layer) const = 0;
+
+  // Errors: bad_data for text that is not UTF-8; invalid_argument for fewer
+  // than added_tokens; out_of_memory.
+  virtual Result<ModelTokens> encode(std::string_view text,
+                                     std::size_t max_tokens) const = 0;
+  // `id` in [0, vocab_size). Valid as long as the model.
+  virtual std::string_view token(TokenId id) const = 0;
+
+  // Runs the layers on sequences, one after another in the rows. A row's bits
+  // depend only on its own sequence. Errors: out_of_range for an id outside the
+  // vocabulary, a sequence of more than max_positions tokens, a layer that does
+  // not exist; shape_mismatch for gates; those of before_each; out_of_memory.
+  virtual Status run(const RaggedTokens& ids, const ModelPass& pass) const = 0;
+};
+
+Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

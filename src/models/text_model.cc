@@ -1,0 +1,72 @@
+#include "headwise/models/text_model.h"
+
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/models/sentence_encoder.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// A model of BERT's family.
+class BertTextModel final : public TextModel {
+ public:
+  explicit BertTextModel(SentenceEncoder model) : model_(std::move(model)) {
+    const ModelSettings& settings = model_.settings();
+    const BertConfig& config = settings.config;
+    shape_ = {.num_layers = config.num_layers,
+              .num_heads = config.num_heads,
+              .hidden_size = config.hidden_size,
+              .vocab_size = config.vocab_size,
+              .max_tokens = settings.max_tokens,
+              .max_tokens_key = settings.max_tokens_key,
+              .max_positions = config.max_positions,
+              .added_tokens = 2};
+  }
+
+  const TextModelShape& shape() const override { return shape_; }
+  std::vector<std::size_t> heads_in(std::size_t layer) const override {
+    return headwise::heads_in(encoder().config(), layer);
+  }
+  const MultiHeadAttention& attention(std::size_t layer) const override {
+    return encoder().layers()[layer].attention;
+  }
+
+  Result<ModelTokens> encode(std::string_view text,
+                             std::size_t max_tokens) const override {
+    auto encoded = model_.tokenizer().encode(text, max_tokens);
+    HEADWISE_TRY(encoded);
+    return ModelTokens{std::move(encoded->ids), encoded->cut};
+  }
+  std::string_view token(TokenId id) const override {
+    return model_.tokenizer().vocabulary().token(id);
+  }
+
+  Status run(const RaggedTokens& ids, const ModelPass& pass) const override {
+    const auto done = encoder().forward(ids, {.before_layer = pass.before_layer,
+                                              .head_gates = pass.head_gates,
+                                              .before_each = pass.before_each,
+                                              .executor = pass.executor});
+    return done ? ok() : Status(done.error());
+  }
+
+ private:
+  const BertEncoder& encoder() const { return model_.encoder(); }
+
+  SentenceEncoder model_;
+  TextModelShape shape_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder) {
+  return catching_out_of_memory([&]() -> Result<std::unique_ptr<TextModel>> {
+    auto model = SentenceEncoder::read(folder);
+    HEADWISE_TRY(model);
+    std::unique_ptr<TextModel> made =
+        std::make_unique<BertTextModel>(*std::move(model));
+    return made;
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
