@@ -74,6 +74,7 @@ target_sources(headwise_io
     include/headwise/models/vocabulary.h
     include/headwise/models/wordpiece.h
     include/headwise/models/model_settings.h
+    include/headwise/models/model_hooks.h
     include/headwise/models/bert_encoder.h
     include/headwise/models/sentence_encoder.h
     include/headwise/models/text_model.h

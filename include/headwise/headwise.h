@@ -61,6 +61,7 @@
 #include "headwise/attention/device_attention.h"
 #include "headwise/decode/kv_cache.h"
 #include "headwise/decode/decode_plan.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/module/head_id.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/module/optimizer.h"

@@ -64,6 +64,7 @@
 #include "headwise/models/label_probe.h"
 #include "headwise/models/model_digest.h"
 #include "headwise/models/model_folder.h"
+#include "headwise/models/model_hooks.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/text_model.h"

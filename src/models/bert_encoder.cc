@@ -84,6 +84,28 @@ Status run_layer(const BertLayer& layer, const LayerCallOptions& options,
   return add_norm(layer.output_norm, memory, executor);
 }
 
+std::size_t first_layer(const BertOptions& options) {
+  return options.from ? options.from->layer : 0;
+}
+
+// memory.hidden = the input of the first layer that is run.
+Status enter(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
+             const BertEmbeddings& embeddings,
+             const std::optional<LayerEntry>& from, BertMemory& memory,
+             const Executor& executor) {
+  const TensorView<float, 2> hidden = rows_of(memory.hidden.view());
+  if (!from) {
+    embed(ids, offsets, embeddings, memory.hidden.view(), executor);
+    return layer_norm(hidden, embeddings.norm, hidden, executor);
+  }
+  for (std::size_t row = 0; row < hidden.extent(0); ++row) {
+    for (std::size_t e = 0; e < hidden.extent(1); ++e) {
+      hidden(row, e) = from->hidden(row, e);
+    }
+  }
+  return ok();
+}
+
 // "head_gates[1]" of a layer is "head_gates[LAYER][1]" of the encoder.
 Error of_layer(const Error& error, std::size_t layer) {
   constexpr std::string_view kName = "head_gates";
@@ -93,6 +115,19 @@ Error of_layer(const Error& error, std::size_t layer) {
   }
   details.argument.insert(kName.size(), "[" + std::to_string(layer) + "]");
   return {error.code(), std::move(details)};
+}
+
+Status check_entry(const BertParams& params, const RaggedTokens& ids,
+                   const LayerEntry& from, std::size_t before) {
+  if (from.layer > before) {
+    return value_error(kOperation, "from.layer", std::to_string(from.layer),
+                       "at most " + std::to_string(before),
+                       ErrorCode::out_of_range);
+  }
+  const auto rows = static_cast<std::size_t>(offsets_of(ids).back());
+  return check_shape(kOperation, "from.hidden", from.hidden.extents(),
+                     "(rows, hidden_size)",
+                     Extents<2>{rows, params.config.hidden_size});
 }
 
 // One tensor of gates for each layer, or none at all.
@@ -149,10 +184,35 @@ void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
   });
 }
 
-LayerOptions layer_options_of(const BertOptions& options, std::size_t layer) {
-  return options.head_gates.empty()
-             ? LayerOptions{}
-             : LayerOptions{.head_gates = options.head_gates[layer].view()};
+HeadHooks hooks_of_layer(const ModelHooks& hooks, std::size_t layer) {
+  HeadHooks of_layer;
+  if (hooks.edit) {
+    of_layer.edit = [&hooks, layer](const HeadContext& heads) {
+      return hooks.edit(layer, heads);
+    };
+  }
+  if (hooks.see) {
+    of_layer.see = [&hooks, layer](TensorView<const float, 4> context) {
+      return hooks.see(layer, context);
+    };
+  }
+  if (hooks.see_gradient) {
+    of_layer.see_gradient = [&hooks,
+                             layer](TensorView<const float, 4> d_context) {
+      return hooks.see_gradient(layer, d_context);
+    };
+  }
+  return of_layer;
+}
+
+LayerOptions layer_options_of(const BertOptions& options, std::size_t layer,
+                              const HeadHooks& hooks) {
+  LayerOptions of_layer;
+  if (!options.head_gates.empty()) {
+    of_layer.head_gates = options.head_gates[layer].view();
+  }
+  of_layer.hooks = options.hooks.any() ? &hooks : nullptr;
+  return of_layer;
 }
 
 Error error_for_inference(std::string_view operation) {
@@ -171,6 +231,9 @@ Status check_call(const BertParams& params, const RaggedTokens& ids,
     return value_error(kOperation, "before_layer", std::to_string(before),
                        "at most " + std::to_string(layers),
                        ErrorCode::out_of_range);
+  }
+  if (options.from) {
+    HEADWISE_TRY(check_entry(params, ids, *options.from, before));
   }
   HEADWISE_TRY(check_gates(params, options.head_gates));
   for (std::size_t b = 0; b < ids.size(); ++b) {
@@ -211,19 +274,18 @@ Status BertEncoder::forward_in(
         options.attn_weights ? AttnWeights::per_head : AttnWeights::none;
     of_layers.executor =
         options.executor ? options.executor : &Executor::default_executor();
-    embed(ids, offsets, embeddings, memory.hidden.view(), *of_layers.executor);
-    const auto hidden = rows_of(memory.hidden.view());
-    HEADWISE_TRY(
-        layer_norm(hidden, embeddings.norm, hidden, *of_layers.executor));
+    HEADWISE_TRY(enter(ids, offsets, embeddings, options.from, memory,
+                       *of_layers.executor));
     const std::size_t last = options.before_layer.value_or(layers.size());
-    for (std::size_t n = 0; n < last; ++n) {
+    for (std::size_t n = first_layer(options); n < last; ++n) {
       if (options.before_each) {
         HEADWISE_TRY(
             options.before_each(n, std::as_const(memory.hidden).view()));
       }
+      const HeadHooks hooks = hooks_of_layer(options.hooks, n);
       HEADWISE_TRY(run_layer(layers[n],
-                             {of_layers, layer_options_of(options, n)}, memory,
-                             attn_weights));
+                             {of_layers, layer_options_of(options, n, hooks)},
+                             memory, attn_weights));
     }
     return ok();
   });

@@ -27,8 +27,12 @@ void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
            const BertEmbeddings& embeddings, TensorView<float, 3> hidden,
            const Executor& executor);
 
-// Of one layer.
-LayerOptions layer_options_of(const BertOptions& options, std::size_t layer);
+// The hooks of one layer, which refer to those of the model.
+HeadHooks hooks_of_layer(const ModelHooks& hooks, std::size_t layer);
+
+// Of one layer; `hooks` are its own.
+LayerOptions layer_options_of(const BertOptions& options, std::size_t layer,
+                              const HeadHooks& hooks);
 
 // What training says of an encoder read for inference.
 Error error_for_inference(std::string_view operation);

@@ -2,7 +2,9 @@
 // pass.
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -24,6 +26,7 @@ using Params = std::map<std::string, Tensor<float, 1>, std::less<>>;
 // What one layer computed. A move leaves the elements where they are, which
 // MultiHeadAttentionSaved relies on: it views `x`.
 struct LayerSaved {
+  HeadHooks hooks;     // `attention` refers to them
   Tensor<float, 3> x;  // (1, rows, E), what it took
   MultiHeadAttentionSaved attention;
   Tensor<float, 3> attended;      // x + attention(x)
@@ -277,13 +280,17 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
 
 // Options that a forward pass of training does not take.
 Status check_options(const BertOptions& options, std::size_t layers) {
-  if (options.attn_weights || options.before_each ||
-      options.before_layer.value_or(layers) != layers) {
-    return value_error(kOperation,
-                       options.attn_weights  ? "attn_weights"
-                       : options.before_each ? "before_each"
-                                             : "before_layer",
-                       "given", "none in a forward pass of training");
+  const std::pair<std::string_view, bool> refused[] = {
+      {"attn_weights", options.attn_weights},
+      {"before_each", static_cast<bool>(options.before_each)},
+      {"before_layer", options.before_layer.value_or(layers) != layers},
+      {"from", options.from.has_value()},
+      {"hooks.edit", static_cast<bool>(options.hooks.edit)}};
+  for (const auto& [name, given] : refused) {
+    if (given) {
+      return value_error(kOperation, name, "given",
+                         "none in a forward pass of training");
+    }
   }
   return ok();
 }
@@ -295,8 +302,10 @@ struct BertSaved::State {
   std::vector<std::int64_t> offsets;
   const Executor* executor;
   bool gated;
+  ModelHooks hooks;
   Tensor<float, 3> embedded;  // before the norm
-  std::vector<LayerSaved> layers;
+  // Its elements stay where they are: see LayerSaved::hooks.
+  std::deque<LayerSaved> layers;
 
   TensorView<const std::int64_t, 1> offsets_view() const {
     return {offsets.data(), {offsets.size()}};
@@ -320,6 +329,7 @@ Result<BertSaved> BertEncoder::forward_for_backward(
         offsets_of(ids),
         options.executor ? options.executor : &Executor::default_executor(),
         !options.head_gates.empty(),
+        options.hooks,
         {},
         {}});
     BertSaved::State& state = *saved.state_;
@@ -339,8 +349,10 @@ Result<BertSaved> BertEncoder::forward_for_backward(
     for (std::size_t n = 0; n < params.layers.size(); ++n) {
       LayerSaved& layer = state.layers.emplace_back();
       layer.x = *std::move(hidden);
+      layer.hooks = hooks_of_layer(state.hooks, n);
       HEADWISE_TRY(run_attention(params.layers[n], of_layers,
-                                 layer_options_of(options, n), layer));
+                                 layer_options_of(options, n, layer.hooks),
+                                 layer));
       HEADWISE_TRY(run_feed_forward(params.layers[n], *state.executor, layer));
       hidden = normalized(layer.put_out, params.layers[n].output_norm,
                           *state.executor);

@@ -214,11 +214,16 @@ Result<HeadsBackward> differentiate_heads(
   const auto d_context = context_gradient(layer, saved, d_output, gradients);
   HEADWISE_TRY(d_context);
   const std::size_t Hq = spec.shape.Hq;
+  const TensorView<const float, 4> d_heads_context =
+      in_heads(*d_context ? (*d_context)->view() : d_output, Hq);
+  if (const HeadHooks* const hooks = run.layer_options.hooks;
+      hooks != nullptr && hooks->see_gradient) {
+    HEADWISE_TRY(hooks->see_gradient(d_heads_context));
+  }
   HEADWISE_TRY(attention_backward(
       {heads->query, heads->key, heads->value,
        in_heads(context_of(layer, saved), Hq), run.softmax_rows.view(),
-       in_heads(*d_context ? (*d_context)->view() : d_output, Hq),
-       d_attn_weights},
+       d_heads_context, d_attn_weights},
       views_of(*d_heads, spec), run.options, operation_options_of(layer)));
   HEADWISE_TRY(through_rotation(layer, run, spec.shape, d_heads->projected));
   back.normed = std::move(d_heads->projected);

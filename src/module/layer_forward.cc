@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "headwise/steps/head_gates.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/rotate_heads.h"
@@ -111,9 +112,25 @@ struct GatedHeads {
   Tensor<float, 3> ungated;  // as LayerRun::ungated
 };
 
+// Calls the hooks of the forward pass.
+Status show_context(const HeadHooks& hooks, TensorView<const float, 4> value,
+                    TensorView<float, 4> context) {
+  if (hooks.edit) {
+    HEADWISE_TRY(hooks.edit({value, context}));
+  }
+  return hooks.see ? hooks.see(context) : ok();
+}
+
 Result<GatedHeads> gate_context(Result<Attended> attended,
+                                const LayerState& layer,
+                                const SplitHeads& heads,
                                 const LayerCall& call) {
   HEADWISE_TRY(attended);
+  if (const HeadHooks* const hooks = call.layer_options.hooks) {
+    HEADWISE_TRY(show_context(
+        *hooks, heads.value,
+        in_heads(attended->merged.view(), layer.config.num_heads)));
+  }
   Tensor<float, 3> ungated;
   if (change_something(call.layer_options.head_gates)) {
     auto gated = gate(attended->merged, call);
@@ -141,6 +158,14 @@ Result<TensorView<float, 4>> normalized(const LayerState& layer,
   HEADWISE_TRY(
       norm_heads(*layer.config.qk_norm, params, heads, to, executor_of(call)));
   return to;
+}
+
+Status check_hooks(const LayerCall& call) {
+  const HeadHooks* const hooks = call.layer_options.hooks;
+  return call.for_backward && hooks != nullptr && hooks->edit
+             ? value_error(kLayerOperation, "hooks.edit", "given",
+                           "none in a forward pass of training")
+             : ok();
 }
 
 // What the operation compares: the heads of what was projected, queries and
@@ -201,7 +226,7 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
       attend(*plan, *heads,
              {.lse = !call.output_only(), .softmax_rows = call.for_backward},
              memory),
-      call);
+      layer, *heads, call);
   HEADWISE_TRY(gated);
   Attended& attended = gated->attended;
   auto output = output_of(layer.params->w_o, attended.merged, call);
@@ -252,7 +277,8 @@ Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
   const auto heads = heads_of(layer, here, options, *shape, *projected, normed);
   HEADWISE_TRY(heads);
   auto gated = gate_context(
-      attend_to_cache(layer, here, options, *shape, *heads, memory), here);
+      attend_to_cache(layer, here, options, *shape, *heads, memory), layer,
+      *heads, here);
   HEADWISE_TRY(gated);
   Attended& attended = gated->attended;
   auto output = output_of(layer.params->w_o, attended.merged, here);
@@ -274,6 +300,7 @@ namespace headwise::internal::inline HEADWISE_ABI {
 Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call) {
   HEADWISE_TRY(check_inputs(layer, call.inputs));
   HEADWISE_TRY(check_layer_options(layer, call.layer_options));
+  HEADWISE_TRY(check_hooks(call));
   if (call.layer_options.cache != nullptr && layer.config.num_heads != 0) {
     return run_with_cache(layer, call, options_of(layer, call));
   }

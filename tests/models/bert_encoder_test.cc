@@ -21,6 +21,7 @@ using testing_support::Params;
 using testing_support::same_bits;
 using testing_support::small_config;
 using testing_support::small_params;
+using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::write_params;
 
@@ -114,6 +115,69 @@ TEST_P(BertEncoderTest, TheStatesBeforeALayerAreWhatItTakes) {
   EXPECT_TRUE(
       same_bits(encoder.forward({kIds[0]}, {.before_layer = 2}).value().hidden,
                 encoder.forward({kIds[0]}).value().hidden));
+}
+
+TEST_P(BertEncoderTest, ACallFromALayerGoesOnWhereAnotherStopped) {
+  const BertEncoder encoder = read(params_).value();
+  const auto whole = encoder.forward(kIds).value().hidden;
+  for (std::size_t n = 0; n <= 2; ++n) {
+    const auto before =
+        encoder.forward(kIds, {.before_layer = n}).value().hidden;
+    std::vector<std::size_t> run;
+    const auto rest = encoder.forward(
+        kIds,
+        {.from = LayerEntry{n, before.view()},
+         .before_each = [&](std::size_t layer, TensorView<const float, 3>) {
+           run.push_back(layer);
+           return ok();
+         }});
+    ASSERT_TRUE(rest);
+    EXPECT_EQ(run.size(), 2 - n);
+    EXPECT_TRUE(same_bits(rest->hidden, whole)) << n;
+  }
+}
+
+TEST_P(BertEncoderTest, AnEntryThatDoesNotFitIsRefused) {
+  const BertEncoder encoder = read(params_).value();
+  const auto hidden = encoder.forward(kIds, {.before_layer = 1}).value().hidden;
+  EXPECT_THAT(encoder.forward(kIds, {.from = LayerEntry{3, hidden.view()}}),
+              HasError({.code = ErrorCode::out_of_range,
+                        .argument = "from.layer",
+                        .given = {"3"},
+                        .expected = {"at most 2"}}));
+  EXPECT_THAT(
+      encoder.forward({kIds[0]}, {.from = LayerEntry{1, hidden.view()}}),
+      HasError({.code = ErrorCode::shape_mismatch, .argument = "from.hidden"}));
+}
+
+TEST_P(BertEncoderTest, HooksSeeAndChangeTheContextOfEachLayer) {
+  const BertEncoder encoder = read(params_).value();
+  std::vector<std::size_t> seen;
+  const ModelHooks looks{
+      .edit = [&](std::size_t layer, const HeadContext& heads) {
+        seen.push_back(layer);
+        EXPECT_EQ(heads.context.extent(2), 3);
+        return ok();
+      }};
+  EXPECT_TRUE(same_bits(encoder.forward(kIds, {.hooks = looks}).value().hidden,
+                        encoder.forward(kIds).value().hidden));
+  EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1}));
+  std::vector<Tensor<float, 1>> gates;
+  gates.push_back(tensor_of<float, 1>({3}, {1, 1, 1}));
+  gates.push_back(tensor_of<float, 1>({3}, {1, 0, 1}));
+  const ModelHooks zeros{
+      .edit = [](std::size_t layer, const HeadContext& heads) {
+        const auto [B, L, H, D] = heads.context.extents();
+        for (std::size_t l = 0; layer == 1 && l < L; ++l) {
+          for (std::size_t d = 0; d < D; ++d) {
+            heads.context(0, l, 1, d) = 0;
+          }
+        }
+        return ok();
+      }};
+  EXPECT_TRUE(
+      same_bits(encoder.forward(kIds, {.hooks = zeros}).value().hidden,
+                encoder.forward(kIds, {.head_gates = gates}).value().hidden));
 }
 
 TEST_P(BertEncoderTest, WhoeverLooksOnIsShownWhatEachLayerTakes) {

@@ -58,6 +58,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/interop/safetensors.h"
+#include "headwise/models/model_hooks.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
@@ -93,12 +94,10 @@ struct BertAccess {
   BertUse use = BertUse::inference;
 };
 
-// Is given the input of a layer, (1, rows, hidden_size); an error ends the
-// call.
-using BeforeLayer =
-    std::function<Status(std::size_t layer, TensorView<const float, 3> hidden)>;
-
 struct BertOptions {
+  // Not given: the call begins with the embeddings of the ids. Otherwise only
+  // the lengths of the sequences are read.
+  std::optional<LayerEntry> from{};
   // Returns the hidden states that enter this layer: only the layers before it
   // are run. Not given: all layers are run.
   std::optional<std::size_t> before_layer{};
@@ -106,7 +105,8 @@ struct BertOptions {
   // For each layer, a factor on each of its heads (steps/head_gates.h); empty:
   // none. They must outlive the call and its backward pass.
   std::span<const Tensor<float, 1>> head_gates{};
-  BeforeLayer before_each{};           // called before each layer that is run
+  BeforeLayer before_each{};  // called before each layer that is run
+  ModelHooks hooks{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
@@ -166,7 +166,8 @@ class BertEncoder {
   const std::vector<BertLayer>& layers() const;
 
   // Errors: out_of_range for an id outside the vocabulary, a sequence of more
-  // than max_positions tokens, a layer that does not exist; out_of_memory.
+  // than max_positions tokens, a layer that does not exist; shape_mismatch for
+  // hidden states of other sizes; out_of_memory.
   Result<BertResult> forward(const RaggedTokens& ids,
                              const BertOptions& options = {}) const;
   // The same; the hidden states are in memory.hidden, and `attn_weights`
@@ -177,8 +178,8 @@ class BertEncoder {
 
   // The forward pass of training: the same hidden states, and what backward()
   // needs. All layers run. Errors: those of forward(); invalid_argument for
-  // options.attn_weights and before_each; unsupported for an encoder read for
-  // inference.
+  // options.from, attn_weights, before_each and hooks.edit; unsupported for an
+  // encoder read for inference.
   Result<BertSaved> forward_for_backward(const RaggedTokens& ids,
                                          const BertOptions& options = {}) const;
   // From d_hidden (rows, hidden_size). If `terms` is given, it receives the

@@ -43,7 +43,8 @@
 // With num_kv_heads < num_heads (grouped-query attention; 1: multi-query) query
 // head h reads head h / (num_heads / num_kv_heads) of keys and values, or the
 // one given by kv_group_sizes. LayerOptions::head_gates scales or turns off
-// heads: merge(gated(...)), the context of each head times its gate. Keys and
+// heads: merge(gated(...)), the context of each head times its gate, and
+// LayerOptions::hooks see or change the context (module/head_hooks.h). Keys and
 // values at the end of a sequence that no query may attend to are not
 // projected, unless a trace or EmptyRow::uniform reads them.
 //
@@ -74,6 +75,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/decode/kv_cache.h"
+#include "headwise/module/head_hooks.h"
 #include "headwise/run/trace_sink.h"
 #include "headwise/steps/norm_heads.h"
 #include "headwise/steps/param_terms.h"
@@ -185,6 +187,8 @@ struct LayerOptions {
   // longest sequence). Not in a layer with added keys.
   KvCache* cache = nullptr;
   std::span<const SequenceId> sequences{};
+  // Null: none. They must outlive the call and its backward pass.
+  const HeadHooks* hooks = nullptr;
 };
 
 // Rank 3 with a batch, 2 without: then there is no B below. T is the type of

@@ -1,0 +1,51 @@
+// Functions that see, or change, the heads inside a call of the layer: after
+// attention, before the gates and the output projection.
+//
+//   value      (B, Lkv, num_kv_heads, v_head_dim)  what the heads attend to
+//   context    (B, Lq, num_heads, v_head_dim)      what they make of it
+//   d_context  as context: the gradient of a loss
+//
+// In a ragged batch B is 1, and the rows are those of all sequences. Over a
+// cache `value` holds the new tokens alone, and in a LayerShard all three have
+// the rank's own heads. A layer without heads calls none of them.
+//
+// Without hooks a call computes the same bits at the same cost. An error of a
+// hook ends the call and is returned. Views are valid only during the hook.
+//
+// Example: what token 5 of the first sequence gets from head 3.
+//   std::vector<float> got;
+//   HeadHooks hooks{.see = [&](TensorView<const float, 4> context) {
+//     for (std::size_t d = 0; d < context.extent(3); ++d) {
+//       got.push_back(context(0, 5, 3, d));
+//     }
+//     return ok();
+//   }};
+//   auto result = mha.forward(x, x, x, {}, {.hooks = &hooks}).value();
+#pragma once
+
+#include <functional>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct HeadContext {
+  TensorView<const float, 4> value;
+  TensorView<float, 4> context;
+};
+
+struct HeadHooks {
+  // May write to the context. Not in a forward pass of training: the backward
+  // pass differentiates what attention computed.
+  std::function<Status(const HeadContext& heads)> edit{};
+  // After `edit`.
+  std::function<Status(TensorView<const float, 4> context)> see{};
+  // In the backward pass.
+  std::function<Status(TensorView<const float, 4> d_context)> see_gradient{};
+};
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop
