@@ -102,6 +102,11 @@ target_sources(headwise_io
     include/headwise/heads/assignment.h
     include/headwise/heads/head_matches.h
     include/headwise/heads/map_overlap.h
+    include/headwise/heads/offset_profile.h
+    include/headwise/heads/pattern.h
+    include/headwise/heads/pattern_scores.h
+    include/headwise/heads/projected_heads.h
+    include/headwise/heads/special_tokens.h
   PRIVATE
     src/json/json.cc
     src/distribute/context_shards.cc
@@ -297,7 +302,14 @@ target_sources(headwise_io
     src/heads/mean_interval.cc
     src/heads/assignment.cc
     src/heads/head_matches.cc
-    src/heads/map_overlap.cc)
+    src/heads/map_overlap.cc
+    src/heads/offset_profile.cc
+    src/heads/pattern.cc
+    src/heads/pattern_keys.cc
+    src/heads/pattern_scores.cc
+    src/heads/projected_heads.cc
+    src/heads/special_tokens.cc
+    src/heads/weight_tiles.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.
 set(viewer src/inspect/page/viewer)

@@ -8,8 +8,9 @@
 
 #include "headwise/attention/statistics.h"
 #include "headwise/base/tensor.h"
+#include "headwise/heads/projected_heads.h"
+#include "headwise/heads/special_tokens.h"
 #include "kept_heads.h"
-#include "projected_heads.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headwise/heads/special_tokens.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/train/labelled_text.h"
 #include "operation/option_errors.h"

@@ -176,15 +176,6 @@ std::string cut_text(const ViewedText& text) {
                        text.most_tokens));
 }
 
-bool is_special(std::string_view token) {
-  return is_separator(token) || token == "[CLS]" || token == "[PAD]" ||
-         token == "<s>" || token == "<pad>";
-}
-
-bool is_separator(std::string_view token) {
-  return token == "[SEP]" || token == "</s>";
-}
-
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags) {
   if (!flags.model.empty()) {

@@ -98,9 +98,4 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_tensors(
 Result<std::vector<std::size_t>> parse_layers(const std::string& list,
                                               std::size_t count);
 
-// Whether a token is no part of the text, such as [CLS]; whether it parts
-// texts, such as [SEP].
-bool is_special(std::string_view token);
-bool is_separator(std::string_view token);
-
 }  // namespace headwise::cli

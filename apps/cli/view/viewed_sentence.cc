@@ -4,10 +4,11 @@
 #include <memory>
 #include <utility>
 
+#include "headwise/heads/projected_heads.h"
+#include "headwise/heads/special_tokens.h"
 #include "headwise/models/text_model.h"
 #include "headwise/models/utf8.h"
 #include "headwise/run/executor.h"
-#include "projected_heads.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
 #include "shell/threads.h"

@@ -1,0 +1,137 @@
+#include "headwise/heads/pattern_scores.h"
+
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "heads/pattern_keys.h"
+#include "heads/weight_tiles.h"
+#include "headwise/attention/statistics.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+std::optional<Statistic> statistic_of(HeadPattern pattern) {
+  switch (pattern) {
+    case HeadPattern::previous:
+      return Statistic::previous;
+    case HeadPattern::next:
+      return Statistic::next;
+    case HeadPattern::self:
+      return Statistic::self;
+    case HeadPattern::first:
+      return Statistic::first;
+    case HeadPattern::separator:
+      return Statistic::separator;
+    default:
+      return std::nullopt;
+  }
+}
+
+Result<std::vector<double>> means_of(Statistic statistic,
+                                     const PatternText& text,
+                                     TensorView<const float, 4> query,
+                                     TensorView<const float, 4> key,
+                                     bool causal, const Executor& executor) {
+  Extents<4> no_value = key.extents();
+  Extents<4> no_output = query.extents();
+  no_value[3] = 0;
+  no_output[3] = 0;
+  AttentionOptions options;
+  options.mask = causal ? headwise::causal() : Mask();
+  options.executor = &executor;
+  StatisticsOptions statistics{.rows = true};
+  if (!text.separators.empty()) {
+    statistics.separators = {text.separators.data(),
+                             {1, text.separators.size()}};
+  }
+  const auto done = attention_statistics(
+      query, key, TensorView<const float, 4>(nullptr, no_value),
+      {.output = TensorView<float, 4>(nullptr, no_output)}, options,
+      {.statistics = statistics});
+  HEADWISE_TRY(done);
+  std::vector<double> means;
+  for (std::size_t h = 0; h < query.extent(2); ++h) {
+    means.push_back(static_cast<double>(done->pooled.mean(h, statistic)));
+  }
+  return means;
+}
+
+Result<std::vector<double>> shares_of(const PatternKeys& keys,
+                                      TensorView<const float, 4> query,
+                                      TensorView<const float, 4> key,
+                                      bool causal, const Executor& executor) {
+  std::vector<double> sums(query.extent(2));
+  std::size_t next = 0;  // of keys.queries()
+  const auto see = [&](std::size_t first, TensorView<const float, 4> weights) {
+    const std::size_t end = first + weights.extent(2);
+    for (; next < keys.queries().size() && keys.queries()[next] < end; ++next) {
+      const std::size_t i = keys.queries()[next];
+      for (std::size_t h = 0; h < sums.size(); ++h) {
+        keys.visit(i, [&](std::size_t j) {
+          sums[h] += static_cast<double>(weights(0, h, i - first, j));
+        });
+      }
+    }
+  };
+  HEADWISE_TRY(visit_weights(query, key, causal, executor, see));
+  for (double& sum : sums) {
+    sum /= static_cast<double>(keys.queries().size());
+  }
+  return sums;
+}
+
+Status check_text(const PatternText& text, TensorView<const float, 4> query) {
+  const std::array expected = {query.extent(1)};
+  HEADWISE_TRY(check_shape("pattern_scores", "ids", std::array{text.ids.size()},
+                           "(L)", expected));
+  return text.separators.empty()
+             ? ok()
+             : check_shape("pattern_scores", "separators",
+                           std::array{text.separators.size()}, "(L)", expected);
+}
+
+}  // namespace
+
+Result<std::vector<double>> pattern_scores(HeadPattern pattern,
+                                           const PatternText& text,
+                                           TensorView<const float, 4> query,
+                                           TensorView<const float, 4> key,
+                                           bool causal,
+                                           const Executor& executor) try {
+  if (pattern == HeadPattern::positional) {
+    return value_error("pattern_scores", "pattern", "positional",
+                       "a pattern that one text defines",
+                       ErrorCode::invalid_argument);
+  }
+  HEADWISE_TRY(check_text(text, query));
+  const PatternKeys keys(pattern, text, causal);
+  if (keys.queries().empty()) {
+    return std::vector<double>(query.extent(2),
+                               std::numeric_limits<double>::quiet_NaN());
+  }
+  const std::optional<Statistic> statistic = statistic_of(pattern);
+  return statistic ? means_of(*statistic, text, query, key, causal, executor)
+                   : shares_of(keys, query, key, causal, executor);
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+double uniform_score(HeadPattern pattern, const PatternText& text,
+                     bool causal) {
+  if (pattern == HeadPattern::positional) {
+    return 0;
+  }
+  const PatternKeys keys(pattern, text, causal);
+  double sum = 0;
+  for (const std::size_t i : keys.queries()) {
+    std::size_t found = 0;
+    keys.visit(i, [&](std::size_t) { ++found; });
+    sum += static_cast<double>(found) / static_cast<double>(keys.visible(i));
+  }
+  return sum / static_cast<double>(keys.queries().size());
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
