@@ -54,7 +54,7 @@ AccuracyChange change_between(const Answers& before, const Answers& after) {
   return {change, change - half, change + half};
 }
 
-MeanInterval mean_of(const std::vector<double>& values) {
+MeanWithInterval mean_of(const std::vector<double>& values) {
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   double squares = 0;

@@ -44,7 +44,7 @@ TEST(AnswersTest, AChangeIsThatOfPairs) {
 }
 
 TEST(AnswersTest, TheMeanOfOrdersHasStudentsInterval) {
-  const MeanInterval mean = mean_of({0.8, 0.9, 1.0});
+  const MeanWithInterval mean = mean_of({0.8, 0.9, 1.0});
   EXPECT_NEAR(mean.mean, 0.9, 1e-12);
   EXPECT_NEAR(mean.high - mean.mean, 4.303 * 0.1 / std::sqrt(3.0), 1e-6);
   EXPECT_EQ(mean_of({0.5}).low, 0.5);

@@ -23,7 +23,7 @@ Row row_of(const CurvePoint& first, const CurvePoint& point) {
              say({"{:+.1f} ({:+.1f} to {:+.1f})", "{:+.1f} ({:+.1f}~{:+.1f})"},
                  100 * by.change, 100 * by.low, 100 * by.high)};
   if (!point.random.empty()) {
-    const MeanInterval mean = mean_of(point.random);
+    const MeanWithInterval mean = mean_of(point.random);
     row.push_back(say({"{:.1f}% ({:.1f} to {:.1f}), {:.1f} to {:.1f}",
                        "{:.1f}% ({:.1f}~{:.1f}), {:.1f}~{:.1f}"},
                       100 * mean.mean, 100 * mean.low, 100 * mean.high,
@@ -124,7 +124,7 @@ Result<std::string> curve_picture(const PruneJob& job,
                                      kPercent * point.by_score.accuracy(),
                                      kPercent * low, kPercent * high});
     if (!point.random.empty()) {
-      const MeanInterval mean = mean_of(point.random);
+      const MeanWithInterval mean = mean_of(point.random);
       picture.random.points.push_back({point.removed, kPercent * mean.mean,
                                        kPercent * mean.low,
                                        kPercent * mean.high});

@@ -40,12 +40,12 @@ struct AccuracyChange {
 AccuracyChange change_between(const Answers& before, const Answers& after);
 
 // A mean with Student's t interval, which has no width for a single value.
-struct MeanInterval {
+struct MeanWithInterval {
   double mean = 0;
   double low = 0;
   double high = 0;
 };
-MeanInterval mean_of(const std::vector<double>& values);
+MeanWithInterval mean_of(const std::vector<double>& values);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop
