@@ -1,7 +1,8 @@
 // The page that shows every head: one HTML file, opened from disk. It fetches
 // and installs nothing. docs/viewer-page.md documents its data.
 //
-// A page shows one sequence, layer by layer. With up to kMostMapLength queries
+// A page shows one sequence, layer by layer, or several that the reader chooses
+// from: see ViewPage::next(). With up to kMostMapLength queries
 // and keys it holds each head's attention weights, coded in bytes; with more it
 // holds query, key and log-sum-exp and computes the tiles in view.
 //
@@ -14,7 +15,7 @@
 //   unsupported   what the page cannot compute: a bias or additive scores with
 //       more than kMostMapLength queries or keys
 //   out_of_range  "page": it would be larger than `most_bytes`; the error says
-//       how many layers fit
+//       how many layers or documents fit
 //   out_of_memory
 //
 // Example:
@@ -49,6 +50,9 @@ struct ViewPageSettings {
   std::string command;  // that makes this page
   std::optional<std::string> model{};
   std::optional<std::string> text{};
+  // What sets this document of a page apart from others of the same text and
+  // model: "without 3.1".
+  std::optional<std::string> variant{};
   bool cross = false;                // queries and keys of different sequences
   Language language = Language::en;  // the page opens in it, and has both
   // Whether the page holds the components of query and key even if it does not
@@ -102,6 +106,11 @@ class ViewPage {
   // A layer whose heads were all pruned: `num_heads` hatched heads. Errors:
   // invalid_argument for 0.
   Status add_pruned(std::size_t number, std::size_t num_heads);
+  // Starts another document of the page: another text or model, or a variant of
+  // one. Layers are then added to it. The title, the command, the language and
+  // most_bytes of the page are those of the first document. An error leaves the
+  // page unchanged. Errors: those of html() for the document so far.
+  Status next(ViewPageSettings settings);
   // The page of the layers added so far. Errors: invalid_argument if there are
   // no layers ("layers") or the sequence is empty.
   Result<std::string> html() const;

@@ -1,10 +1,12 @@
-// The blocks of a page: numbers as little-endian bytes, deflated, in base64.
+// The blocks of a page: numbers as little-endian bytes, or a document's JSON,
+// deflated, in base64.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headwise/version.h"
@@ -13,6 +15,10 @@ namespace headwise::inline HEADWISE_ABI {
 
 // Throws std::bad_alloc.
 std::string deflated_base64(std::span<const std::byte> bytes);
+
+inline std::string encoded_text(std::string_view text) {
+  return deflated_base64(std::as_bytes(std::span(text)));
+}
 
 // Arrays, one after another.
 class BlockBytes {

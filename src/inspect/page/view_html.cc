@@ -61,11 +61,12 @@ std::string policy() {
          "form-action 'none'\">";
 }
 
-void add_blocks(std::span<const std::string> blocks, std::string& html) {
+void add_blocks(std::span<const std::string_view> blocks, std::string& html) {
   for (std::size_t n = 0; n < blocks.size(); ++n) {
     html += (n == 0 ? "" : "\n");
-    html += R"(<script type="text/plain" id="block-)" + std::to_string(n) +
-            "\">" + blocks[n] + "</script>";
+    html +=
+        R"(<script type="text/plain" id="block-)" + std::to_string(n) + "\">";
+    html.append(blocks[n]).append("</script>");
   }
 }
 
@@ -94,7 +95,7 @@ void add_line(std::string_view line, const PageText& page, std::string& html) {
 
 std::string page_html(const PageText& page) {
   std::size_t size = page.json.size();
-  for (const std::string& block : page.blocks) {
+  for (const std::string_view block : page.blocks) {
     size += block.size();
   }
   constexpr std::size_t kRest = std::size_t{1} << 20;  // tags, script, style

@@ -12,7 +12,7 @@ namespace headwise::inline HEADWISE_ABI {
 struct PageText {
   std::string_view title;  // any text
   std::string_view json;   // UTF-8
-  std::span<const std::string> blocks;
+  std::span<const std::string_view> blocks;
 };
 
 // Throws std::bad_alloc.

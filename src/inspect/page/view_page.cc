@@ -7,7 +7,9 @@
 #include "base/out_of_memory.h"
 #include "inspect/page/encoded_layer.h"
 #include "inspect/page/head_numbers.h"
+#include "inspect/page/page_documents.h"
 #include "inspect/page/page_json.h"
+#include "inspect/page/view_block.h"
 #include "inspect/page/view_html.h"
 #include "inspect/page/view_mask.h"
 #include "json/json.h"
@@ -41,9 +43,11 @@ struct ViewPage::Parts {
   double error = 0;
   bool maps = true;
   std::vector<EncodedMask> known_masks{};
+  Extents<3> sizes{};  // Lq, Lkv, D of the first layer that has heads
+  // Of all documents.
   std::vector<std::string> blocks{};
-  std::size_t bytes = 0;  // of the blocks
-  Extents<3> sizes{};     // Lq, Lkv, D of the first layer that has heads
+  std::size_t bytes = 0;    // of the blocks
+  PageDocuments earlier{};  // the documents before this one
 
   // How much there was before a layer.
   struct Mark {
@@ -51,6 +55,9 @@ struct ViewPage::Parts {
     double error;
   };
 
+  Status check_complete() const;
+  // Of this document, which is complete.
+  Json json() const;
   Status check_sizes(const ShownLayer& layer) const;
   Status check_fits(const ViewedLayer& layer, const EncodedLayer& encoded,
                     bool could_do_without) const;
@@ -65,6 +72,27 @@ struct ViewPage::Parts {
                  EncodedLayer encoded);
   void take_back_to(const Mark& mark);
 };
+
+Status ViewPage::Parts::check_complete() const {
+  HEADWISE_TRY(check_at_least_one(kViewPage, "layers", layers.size()));
+  if (settings.query_labels.empty() || settings.key_labels.empty()) {
+    return value_error(
+        kViewPage,
+        settings.query_labels.empty() ? "query_labels" : "key_labels", "empty",
+        "one label per token");
+  }
+  return ok();
+}
+
+Json ViewPage::Parts::json() const {
+  Json json = page_json(settings);
+  json.update(sizes_of_all.is_null() ? sizes_json(settings) : sizes_of_all);
+  json["coding"] = {{"kind", maps ? "maps" : "tiles"}, {"error", error}};
+  json["masks"] = masks;
+  json["layers"] = layers;
+  json["trace"] = trace;
+  return json;
+}
 
 Status ViewPage::Parts::check_sizes(const ShownLayer& layer) const {
   const Extents<3> given = {layer.queries(), layer.keys(), layer.head_dim()};
@@ -89,10 +117,16 @@ Status ViewPage::Parts::check_fits(const ViewedLayer& layer,
   if (bytes + more <= settings.most_bytes) {
     return ok();
   }
-  std::string fits = std::to_string(layers.size()) +
-                     (layers.size() == 1 ? " layer fits" : " layers fit");
+  const std::size_t documents = earlier.size();
+  std::string fits =
+      documents == 0
+          ? std::to_string(layers.size()) +
+                (layers.size() == 1 ? " layer fits" : " layers fit")
+          : std::to_string(documents) +
+                (documents == 1 ? " document fits" : " documents fit");
   const std::size_t bare = more - encoded.element_bytes();
-  if (could_do_without && encoded.element_bytes() != 0 && bare != 0) {
+  if (documents == 0 && could_do_without && encoded.element_bytes() != 0 &&
+      bare != 0) {
     fits = fits + ", or about " + std::to_string(settings.most_bytes / bare) +
            " without query and key";
   }
@@ -264,27 +298,45 @@ Status ViewPage::add_pruned(std::size_t number, std::size_t num_heads) {
   });
 }
 
+Status ViewPage::next(ViewPageSettings settings) {
+  return catching_out_of_memory([&]() -> Status {
+    Parts& now = *parts_;
+    HEADWISE_TRY(now.check_complete());
+    auto fresh = std::make_unique<Parts>();
+    settings.most_bytes = now.settings.most_bytes;
+    const Json json = now.json();
+    std::string block = encoded_text(json.dump());
+    now.blocks.reserve(now.blocks.size() + 1);
+    now.earlier.add(json, now.settings.variant, now.blocks.size());
+    now.add_block(std::move(block));
+    fresh->settings = std::move(settings);
+    fresh->blocks = std::move(now.blocks);
+    fresh->bytes = now.bytes;
+    fresh->earlier = std::move(now.earlier);
+    parts_ = std::move(fresh);
+    return ok();
+  });
+}
+
 Result<std::string> ViewPage::html() const {
   return catching_out_of_memory([&]() -> Result<std::string> {
-    HEADWISE_TRY(
-        check_at_least_one(kViewPage, "layers", parts_->layers.size()));
-    const ViewPageSettings& settings = parts_->settings;
-    if (settings.query_labels.empty() || settings.key_labels.empty()) {
-      return value_error(
-          kViewPage,
-          settings.query_labels.empty() ? "query_labels" : "key_labels",
-          "empty", "one label per token");
+    const Parts& now = *parts_;
+    HEADWISE_TRY(now.check_complete());
+    Json json = now.json();
+    std::string text = json.dump();
+    std::string last;
+    std::vector<std::string_view> blocks(now.blocks.begin(), now.blocks.end());
+    if (now.earlier.size() != 0) {
+      last = encoded_text(text);
+      PageDocuments documents = now.earlier;
+      documents.add(json, now.settings.variant, blocks.size());
+      blocks.push_back(last);
+      json = documents.json();
+      text = json.dump();
     }
-    Json json = page_json(settings);
-    json.update(parts_->sizes_of_all.is_null() ? sizes_json(settings)
-                                               : parts_->sizes_of_all);
-    json["coding"] = {{"kind", parts_->maps ? "maps" : "tiles"},
-                      {"error", parts_->error}};
-    json["masks"] = parts_->masks;
-    json["layers"] = parts_->layers;
-    json["trace"] = parts_->trace;
-    const std::string text = json.dump();
-    return page_html({settings.title, text, parts_->blocks});
+    std::string title;
+    json.find("title")->get(title);
+    return page_html({title, text, blocks});
   });
 }
 

@@ -106,6 +106,60 @@ TEST(ViewPageTest, ASequenceOfABatchIsTheSameAsAlone) {
             page_of(alone, alone.settings()));
 }
 
+TEST(ViewPageTest, SeveralDocumentsShareOnePage) {
+  const Heads one(1, 5, 5);
+  const Heads two(1, 9, 9);
+  ViewPageSettings settings = one.settings();
+  settings.variant = "whole";
+  ViewPage page = ViewPage::create(settings).value();
+  ASSERT_TRUE(page.add(one.layer()));
+  settings.variant = "without 0.1";
+  settings.title = "not that of the page";
+  ASSERT_TRUE(page.next(settings));
+  ASSERT_TRUE(page.add(one.layer()));
+  ASSERT_TRUE(page.next(two.settings()));
+  ASSERT_TRUE(page.add(two.layer()));
+  const std::string html = page.html().value();
+  EXPECT_THAT(html, HasSubstr("<title>heads</title>"));
+  EXPECT_THAT(html, HasSubstr(R"("version":2)"));
+  EXPECT_THAT(html, HasSubstr(R"("variant":"without 0.1","same_tokens":0)"));
+  EXPECT_THAT(html, HasSubstr(R"("variant":null,"same_tokens":2)"));
+  EXPECT_EQ(count(html, R"("heads":[[0,0],[0,1]])"), 3u);
+  EXPECT_EQ(html, page.html().value());
+}
+
+TEST(ViewPageTest, ADocumentWithoutLayersIsNotLeft) {
+  const Heads heads(1, 5, 5);
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  const Status early = page.next(heads.settings());
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().details().argument, "layers");
+  ASSERT_TRUE(page.add(heads.layer()));
+  EXPECT_EQ(page.html().value(), page_of(heads, heads.settings()));
+  ASSERT_TRUE(page.next(heads.settings()));
+  EXPECT_FALSE(page.html());  // the second has no layer yet
+}
+
+TEST(ViewPageTest, AnErrorOfSizeCountsTheDocumentsThatFit) {
+  const Heads heads(1, 50, 50);
+  ViewPageSettings settings = heads.settings();
+  settings.most_bytes = 45000;
+  ViewPage page = ViewPage::create(settings).value();
+  ASSERT_TRUE(page.add(heads.layer()));
+  settings.most_bytes = kMostPageBytes;  // the page's limit stays
+  Status s = page.next(settings);
+  for (int n = 0; s && n < 100; ++n) {
+    s = page.add(heads.layer());
+    if (s) {
+      s = page.next(settings);
+    }
+  }
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+  EXPECT_THAT(s.error().message(), HasSubstr("fit"));
+  EXPECT_THAT(s.error().message(), HasSubstr("document"));
+}
+
 TEST(ViewPageTest, NoTextLeavesItsPlace) {
   const Heads heads(1, 2, 2);
   ViewPageSettings settings = heads.settings();

@@ -44,8 +44,8 @@ TEST(HeatColourTest, ThePageHasTheSameRamp) {
   EXPECT_THAT(script, HasSubstr("viridis: [" + stops + "]"));
   EXPECT_THAT(script, HasSubstr("palette: 'viridis',"));
   EXPECT_THAT(script, HasSubstr("clamped(Math.sqrt(value / limit))"));
-  EXPECT_THAT(script, HasSubstr("fit: headwise.page.num_keys > " +
-                                std::to_string(kMostKeysOfFullScale) + ","));
+  EXPECT_THAT(script, HasSubstr("some(one => one.num_keys > " +
+                                std::to_string(kMostKeysOfFullScale) + "),"));
   EXPECT_DOUBLE_EQ(weight_share(0.09, 1), 0.3);
   EXPECT_DOUBLE_EQ(weight_share(0.09, 0.36), 0.5);
   EXPECT_EQ(weight_share(0.09, 0), 0);

@@ -1,13 +1,14 @@
 // The two axes: which tokens are shown, in order. Positions count what is shown;
-// indices count the page's tokens. They differ where special tokens are hidden.
+// indices count the page's tokens. They differ where tokens are hidden: special ones, or
+// those of the other sentence of a pair.
 {
   class Axis {
-    constructor(tokens, special, hide) {
+    constructor(tokens, hidden) {
       this.tokens = tokens;
-      this.special = new Set(special);
+      this.hidden = hidden;  // a Set of indices
       this.indices = null;
-      if (hide && special.length > 0) {
-        this.indices = Int32Array.from(tokens.keys()).filter(n => !this.special.has(n));
+      if (hidden.size > 0) {
+        this.indices = Int32Array.from(tokens.keys()).filter(n => !hidden.has(n));
       }
       this.size = this.indices ? this.indices.length : tokens.length;
     }
@@ -38,16 +39,29 @@
     }
   }
 
-  const made = new Map();
-  function axis(name) {
-    const {page, state} = headwise;
-    const key = name + state.get().hide;
-    if (!made.has(key)) {
-      made.set(key, new Axis(page[name + '_tokens'], page[name + '_special'],
-          state.get().hide));
-    }
-    return made.get(key);
+  const made = new WeakMap();  // page -> Map
+  function hiddenTokens(page, special, part) {
+    const others = part === null ? [] :
+      Array.from(page.token_types.keys()).filter(n => page.token_types[n] !== part);
+    return new Set([...special, ...others]);
   }
 
-  headwise.axes = {queries: () => axis('query'), keys: () => axis('key')};
+  function axis(page, name) {
+    const {hide} = headwise.state.get();
+    const part = headwise.parts.shown(page, name);
+    if (!made.has(page)) made.set(page, new Map());
+    const known = made.get(page);
+    const key = name + hide + part;
+    if (!known.has(key)) {
+      known.set(key, new Axis(page[name + '_tokens'],
+          hiddenTokens(page, hide ? page[name + '_special'] : [], part)));
+    }
+    return known.get(key);
+  }
+
+  // Of the current document, or of another one.
+  headwise.axes = {
+    queries: (page = headwise.page) => axis(page, 'query'),
+    keys: (page = headwise.page) => axis(page, 'key'),
+  };
 }

@@ -21,13 +21,19 @@
     return values.map((value, n) => [value, errors[n]]);
   }
 
+  // Whether the head's document has such a pair.
+  const has = ({page}, pair) => pair.query < page.num_queries && pair.key < page.num_keys;
+
   // The same, as exactly as the page knows it, for one head, or for two and their difference.
   async function known(pair, heads) {
     const {weights} = headwise;
-    const found = await Promise.all(heads.map(head => weights.known(
-        head, Int32Array.of(pair.query), Int32Array.of(pair.key))));
-    if (found.length > 1) found.push(weights.knownDifference(...found));
-    return found.map(({values, errors}) => [values[0], isPattern(values[0]) ? 0 : errors[0]]);
+    const found = await Promise.all(heads.map(head => has(head, pair) ? weights.known(
+        head, Int32Array.of(pair.query), Int32Array.of(pair.key)) : null));
+    if (found.length > 1 && headwise.documents.sameSizes(heads[0].page, heads[1].page)) {
+      found.push(weights.knownDifference(...found));
+    }
+    return found.map(one => one === null ? [undefined, 0] :
+        [one.values[0], isPattern(one.values[0]) ? 0 : one.errors[0]]);
   }
 
   // One sentence, for the live region.
@@ -57,6 +63,15 @@
         t('pool.' + headwise.state.get().pool)) + ' ';
   }
 
+  // The tokens of a pair in another document, where they are others.
+  function otherTokens(pair, head) {
+    const {page, tokens} = headwise;
+    if (!head || head.page === page || !has(head, pair)) return null;
+    const [query, key] = [head.page.query_tokens[pair.query], head.page.key_tokens[pair.key]];
+    if (query === page.query_tokens[pair.query] && key === page.key_tokens[pair.key]) return null;
+    return [tokens.node(query), ' \u2192 ', tokens.node(key), ' '];
+  }
+
   // The line above the matrices: first what they show, then the exact numbers.
   function readout(matrices, heads) {
     const {t, numbers} = headwise;
@@ -66,6 +81,7 @@
         place(pair, matrices[0].window.pooled, heads[0]),
         found.map(([value, error], n) => [
           found.length > 1 ? ' ' + matrices[n].options.title + ' ' : '',
+          otherTokens(pair, heads[n]),
           make('strong', {}, stateText(value, error)),
           error > 0 && make('span', {class: 'quiet'},
               ' ' + t('cell.error', numbers.bound(error)))]));

@@ -28,9 +28,10 @@
   }
 
   function fileName(extension) {
-    const {view, layer, head} = headwise.state.get();
-    return (view === 'head' ? `headwise-layer-${layer}-head-${head}` : 'headwise-' + view) +
-        '.' + extension;
+    const {view, layer, head, document: number} = headwise.state.get();
+    const text = headwise.documents.several && view !== 'texts' ? `-text-${number}` : '';
+    const what = ['head', 'texts'].includes(view) ? `-layer-${layer}-head-${head}` : '-' + view;
+    return 'headwise' + text + what + (view === 'texts' ? '-texts' : '') + '.' + extension;
   }
 
   const KINDS = [
@@ -120,17 +121,20 @@
   const KEYS = [
     ['\u2190 \u2191 \u2192 \u2193', 'keys.cell'], ['Home End PgUp PgDn', 'keys.far'],
     ['Enter', 'keys.pin'], ['[ ]', 'keys.layer'], ['h l', 'keys.head'],
-    ['+ \u2212', 'keys.zoom'], ['/', 'keys.search'], ['g', 'keys.grid'], ['s', 'keys.trace'],
-    ['t', 'keys.table'], ['c', 'keys.compare'], ['e', 'keys.export'], ['?', 'keys.help'],
-    ['Esc', 'keys.escape']];
+    ['+ \u2212', 'keys.zoom'], ['/', 'keys.search'], ['g', 'keys.grid'], ['x', 'keys.scatter'], ['s', 'keys.trace'],
+    ['n p', 'keys.document'], ['d', 'keys.texts'], ['t', 'keys.table'],
+    ['c', 'keys.compare'], ['e', 'keys.export'], ['?', 'keys.help'], ['Esc', 'keys.escape']];
+
+  const OF_SEVERAL = new Set(['keys.document', 'keys.texts']);  // documents
 
   function help() {
-    const {t, page, state} = headwise;
+    const {t, page, state, documents} = headwise;
     open('help', t('help.title'),
         make('p', {}, t('axis.sentence'), ' ', t('help.colours')),
         make('h3', {}, t('help.keys')),
         make('table', {}, make('caption', {class: 'hidden'}, t('help.keys')),
-            make('tbody', {}, KEYS.map(([keys, what]) => make('tr', {},
+            make('tbody', {}, KEYS.filter(([, what]) => documents.several ||
+                !OF_SEVERAL.has(what)).map(([keys, what]) => make('tr', {},
                 make('th', {scope: 'row'}, keys.split(' ').map(
                     key => [make('kbd', {}, key), ' '])),
                 make('td', {}, t(what)))))),

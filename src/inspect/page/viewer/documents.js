@@ -2,6 +2,8 @@
 // models, of which only those in view are held. headwise.page and headwise.heads are the
 // current document and its heads; headwise.file is what all documents share.
 {
+  const LONGEST = 60;  // letters of a name in a list
+
   function read() {
     try {
       return JSON.parse(document.getElementById('page').textContent);
@@ -75,13 +77,40 @@
     headwise.tiles.clear();
   }
 
+  const sameSizes = (a, b) => a.num_queries === b.num_queries && a.num_keys === b.num_keys;
+
+  // ---- Names. ----
+
+  const differ = key => new Set(list.map(one => one[key])).size > 1;
+  const model = ({model}) => (model || '').replace(/\/+$/, '').split('/').pop();
+
+  // What sets a document apart from the others: "the cat sat", "MiniLM", "without 3.1".
+  function about(one) {
+    const parts = [differ('text') && one.text, differ('model') && model(one), one.variant];
+    return parts.filter(Boolean).join(' \u00b7 ') || one.title;
+  }
+
+  const name = number => headwise.t('document.name', number);
+
+  // Of all documents, for a list to choose from.
+  const choices = () => list.map((one, number) =>
+      [number, number + ': ' + headwise.tokens.short(about(one), LONGEST)]);
+
+  // The name of the head of document `number` that is most like this one: in the same
+  // layer with the same number, or else the first.
+  function nearest(number, {layer, number: head}) {
+    const {heads} = list[number];
+    const found = heads.find(one => one[0] === layer && one[1] === head) || heads[0];
+    return found ? number + ':' + found.join('.') : '';
+  }
+
   Object.defineProperties(headwise, {
     page: {get: () => current && current.page},
     heads: {get: () => current && current.heads},
   });
   headwise.file = file;
   headwise.documents = {
-    list, several, open, show, visit,
+    list, several, open, show, visit, sameSizes, about, name, choices, nearest,
     isOpen: numbers => numbers.every(number => opened.has(number)),
     // Those that are held now.
     held: () => [...opened.keys()],

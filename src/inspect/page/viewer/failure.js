@@ -44,5 +44,5 @@
     });
   }
 
-  headwise.failure = {Failure, text, node, draw, watch};
+  headwise.failure = {Failure, text, node, draw, tell, watch};
 }

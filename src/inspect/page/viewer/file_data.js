@@ -27,8 +27,9 @@
 
   // The window's attention weights with their errors, or the pooled map if it is pooled.
   async function matrix(head) {
-    const {page, weights} = headwise;
-    const window = headwise.zoom.current();
+    const {weights} = headwise;
+    const {page} = head;
+    const window = headwise.zoom.current(page);
     if (window.pooled) {
       const small = await weights.small(head, headwise.state.get().pool);
       const name = (count, all) => Array.from({length: count}, (_, n) =>
@@ -37,8 +38,8 @@
               queries: name(small.rows, page.num_queries),
               keys: name(small.columns, page.num_keys)};
     }
-    const queries = headwise.axes.queries().slice(window.row, window.rows);
-    const keys = headwise.axes.keys().slice(window.column, window.columns);
+    const queries = headwise.axes.queries(page).slice(window.row, window.rows);
+    const keys = headwise.axes.keys(page).slice(window.column, window.columns);
     return {queries: Array.from(queries), keys: Array.from(keys),
             ...await weights.known(head, queries, keys)};
   }
@@ -61,10 +62,29 @@
     };
   }
 
+  const joined = numbers => numbers.join();
+  const sameWindow = (left, right) => joined(left.queries) === joined(right.queries) &&
+      joined(left.keys) === joined(right.keys);
+
+  // Heads of two documents whose windows differ: one line per pair of either.
+  function separate(heads, found) {
+    const rows = found.flatMap(({values, errors, queries, keys}, n) => {
+      const {page} = heads[n];
+      return Array.from(values, (_, at) => {
+        const [query, key] = [queries[Math.floor(at / keys.length)], keys[at % keys.length]];
+        return ['ab'[n], query, token(page.query_tokens, query), key,
+          token(page.key_tokens, key), plain({values, errors}, at)];
+      });
+    });
+    return {header: ['head', 'query', 'query_token', 'key', 'key_token', 'weight'], rows,
+            error: Math.max(...found.map(largestError))};
+  }
+
   // One line per pair, the simplest shape for a table of three matrices.
   async function twoHeads(a, b) {
     const {page} = headwise;
     const [left, right] = await Promise.all([a, b].map(matrix));
+    if (!sameWindow(left, right)) return separate([a, b], [left, right]);
     const rows = [];
     left.queries.forEach((query, r) => left.keys.forEach((key, c) => {
       const n = r * left.keys.length + c;
@@ -88,6 +108,8 @@
     const {state} = headwise;
     if (state.get().view === 'grid') return heads();
     if (state.get().view === 'trace') return steps();
+    if (state.get().view === 'texts') return headwise.texts.data();
+    if (state.get().view === 'scatter') return headwise.scatter.data();
     const [head, other] = [state.head(), state.compared()];
     return other ? twoHeads(head, other) : oneHead(head);
   }
@@ -100,12 +122,12 @@
   async function json() {
     const {state, file} = headwise;
     const {header, rows, error} = await current();
-    const {view, layer, head, compare, hide, renormalise} = state.get();
+    const {view, layer, head, compare, hide, renormalise, part} = state.get();
     const about = {format: 'headwise.view.export', version: 1, title: file.title,
                    command: file.command, view};
     if (view === 'head') {
       Object.assign(about, {layer, head, compare: compare || null, error,
-        special_hidden: hide, renormalised: hide && renormalise});
+        part: part || null, special_hidden: hide, renormalised: hide && renormalise});
     }
     const rounded = value => typeof value === 'number' ? Number(exact(value)) : value;
     return JSON.stringify({...about, columns: header, rows: rows.map(row => row.map(rounded))});

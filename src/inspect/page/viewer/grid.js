@@ -25,7 +25,7 @@
   }
 
   async function drawThumbnail(canvas, head) {
-    const small = await headwise.weights.small(head, headwise.state.get().pool);
+    const small = await headwise.weights.thumbnail(head, headwise.state.get().pool);
     const longer = Math.max(small.rows, small.columns);
     const cell = Math.max(1, Math.floor(SIDE / longer));
     const stretched = count => Math.max(cell * count, SIDE / 4);
@@ -33,13 +33,13 @@
         {limit: headwise.paint.limitOf(small) || 1});
   }
 
-  // Thumbnails are drawn when they come near the window, the most recent first.
+  // Thumbnails are drawn when they come near the window: canvas -> the function that draws.
   function drawWhenSeen(canvases) {
     const observer = new IntersectionObserver(entries => {
       for (const {isIntersecting, target} of entries) {
         if (!isIntersecting) continue;
         observer.unobserve(target);
-        drawThumbnail(target, canvases.get(target));
+        canvases.get(target)();
       }
     }, {rootMargin: '300px'});
     for (const canvas of canvases.keys()) observer.observe(canvas);
@@ -81,7 +81,7 @@
     const shown = sort || 'entropy';
     const chosen = head.layer === layer && head.number === number;
     const canvas = make('canvas', {'aria-hidden': 'true'});
-    canvases.set(canvas, head);
+    canvases.set(canvas, () => drawThumbnail(canvas, head));
     return make('button', {
       type: 'button', class: 'card', id: 'head-' + head.id.replace('.', '-'),
       tabindex: chosen ? '0' : '-1', 'aria-label': described(head),
@@ -165,6 +165,13 @@
     next.focus();
   }
 
+  // The arrow keys move between the cards of a node, one of which the tab key reaches.
+  function moveByKeys(body) {
+    body.addEventListener('keydown', onKey);
+    const cards = body.querySelectorAll('button.card');
+    if (cards.length > 0 && !body.querySelector('[tabindex="0"]')) cards[0].tabIndex = 0;
+  }
+
   function chosenHeads() {
     const {matches} = headwise.expression.parse(headwise.state.get().filter);
     return ordered(headwise.heads.all.filter(matches || (() => true)));
@@ -179,9 +186,7 @@
       make('div', {class: 'cards cards-flow'},
           shown.map(head => card(head, canvases, true))) :
       make('div', {class: 'layers'}, inLayers(matches || (() => true), canvases));
-    body.addEventListener('keydown', onKey);
-    const cards = body.querySelectorAll('button.card');
-    if (cards.length > 0 && !body.querySelector('[tabindex="0"]')) cards[0].tabIndex = 0;
+    moveByKeys(body);
     drawWhenSeen(canvases);
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, headwise.t('grid.title')),
@@ -192,5 +197,5 @@
             state.get().fit ? null : 1));
   }
 
-  headwise.grid = {view, chosenHeads, value, drawThumbnail};
+  headwise.grid = {view, chosenHeads, value, drawThumbnail, drawWhenSeen, moveByKeys};
 }

@@ -23,6 +23,7 @@
             t('grid.filter_wrong', wrong, example)));
   }
 
+  headwise.filterField = filterField;
   headwise.gridTools = () => {
     const t = headwise.t;
     const {state, page} = headwise;
@@ -37,7 +38,7 @@
                 value => state.set({sort: value}))),
         sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
             () => state.set({descending: !descending})),
-        filterField(),
+        filterField(), headwise.parts.tools(),
         headwise.poolChoice(pool), headwise.fitToggle()));
   };
 

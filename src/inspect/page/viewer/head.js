@@ -18,12 +18,15 @@
     return Math.max(160, Math.min(LARGEST, high, Math.floor(each - labels)));
   }
 
-  const nameOf = head => headwise.t('head.short', head.layer, head.number);
+  // With its document, if that is another one.
+  const nameOf = head => headwise.t('head.short', head.layer, head.number) +
+      (head.page === headwise.page ? '' : ', ' + headwise.documents.name(head.document));
 
   // A single matrix has a corner for the minimap; of two, `title` says which one it is.
   function matrixOf(head, id, title, width, scale, corner) {
     return new headwise.Matrix({
-      id, title, corner, scale, caption: title && title + ': ' + nameOf(head), room: width, mask: headwise.mask.of(head),
+      id, title, corner, scale, page: head.page, room: width, mask: headwise.mask.of(head),
+      caption: title && title + ': ' + nameOf(head),
       label: headwise.t('matrix.label', head.layer, head.number),
       cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
       small: () => headwise.weights.small(head, headwise.state.get().pool),
@@ -33,7 +36,7 @@
   function differenceOf(a, b, width, scale) {
     const {weights, t} = headwise;
     return new headwise.Matrix({
-      scale, id: 'cells-difference', title: 'A \u2212 B',
+      scale, page: a.page, id: 'cells-difference', title: 'A \u2212 B',
       caption: t('compare.caption', nameOf(a), nameOf(b)), room: width, diverging: true,
       mask: headwise.mask.of(a), label: t('matrix.difference'),
       cells: async (queries, keys) => {
@@ -106,20 +109,31 @@
       make('figure', {class: 'figure figure-lines'}, lines.caption, lines.node)];
   }
 
+  // What to know of two documents whose tokens differ.
+  function tokensNote(a, b) {
+    const {documents, t} = headwise;
+    const {list} = documents;
+    if (list[a.document].same_tokens === list[b.document].same_tokens) return null;
+    return make('p', {class: 'note'}, t(documents.sameSizes(a.page, b.page) ?
+      'compare.positions' : 'compare.lengths'));
+  }
+
   function twoHeads(a, b) {
     const width = room(3);
     const weights = legendOf(limit => headwise.legend.weights([a, b], limit));
     const difference = legendOf(limit => headwise.legend.difference('A', 'B', limit));
     const matrices = [matrixOf(a, 'cells', 'A', width, weights.scale),
-      matrixOf(b, 'cells-b', 'B', width, weights.scale),
-      differenceOf(a, b, width, difference.scale)];
+      matrixOf(b, 'cells-b', 'B', width, weights.scale)];
+    const same = headwise.documents.sameSizes(a.page, b.page);
+    if (same) matrices.push(differenceOf(a, b, width, difference.scale));
     for (const matrix of matrices) matrix.load();
     headwise.current = {heads: [a, b], matrices, lines: null};
     return [
       headwise.detail.readout(matrices, [a, b]),
       make('div', {class: 'figures'},
           matrices.map(matrix => figure(matrix, matrix.options.caption))),
-      weights.node, difference.node, windowNote(matrices[0]), panels(a)];
+      weights.node, same && difference.node, tokensNote(a, b), windowNote(matrices[0]),
+      panels(a)];
   }
 
   function header(head) {
@@ -159,4 +173,5 @@
   }
 
   headwise.headView = view;
+  headwise.headName = nameOf;
 }

@@ -26,7 +26,7 @@
     if (!head) return field(prefix + '-layer', label, byLayer);
     const byHead = choice({id: prefix + '-head'}, head.number,
         inLayer(head.layer).map(other => [other.number, other.number]),
-        value => chosen(headwise.heads.find(head.layer, Number(value))));
+        value => chosen(inLayer(head.layer).find(other => other.number === Number(value))));
     return [field(prefix + '-layer', label, byLayer),
       field(prefix + '-head', t('head.which'), byHead)];
   }
@@ -39,11 +39,24 @@
         button('next-head', t('keys.next_head'), () => go(heads.beside(head, 1))));
   }
 
+  // The document of the head to compare with.
+  function documentChoice(head, other) {
+    const {t, documents, state} = headwise;
+    if (!documents.several) return null;
+    const same = number => documents.nearest(number, other || head);
+    return field('compare-document', t('compare.document'), choice({id: 'compare-document'},
+        (other || head).document, documents.choices(),
+        number => state.set({compare: same(Number(number))})));
+  }
+
   function compareChoice(head) {
-    const {t, heads, state} = headwise;
-    return picker('compare', t('compare.with'), heads.kept.filter(other => other.id !== head.id),
-        state.compared(), t('compare.none'),
-        other => state.set({compare: other ? other.id : ''}));
+    const {t, documents, state} = headwise;
+    const other = state.compared();
+    const heads = documents.heads((other || head).document).kept
+        .filter(one => one.unique !== head.unique);
+    return [documentChoice(head, other),
+      picker('compare', t('compare.with'), heads, other, t('compare.none'),
+          one => state.set({compare: one ? one.unique : ''}))];
   }
 
   function zoomTools() {
@@ -73,12 +86,13 @@
             t('special.renormalise'), () => state.set({renormalise: !renormalise})));
   }
 
+  headwise.headChoice = headChoice;
   headwise.headTools = head => {
     const {t, state} = headwise;
     return make('div', {class: 'bar-head'}, headChoice(head),
         headwise.fold('fold-head', t('head.tools'), make('div',
             {class: 'tools', role: 'group', 'aria-label': t('head.tools')},
-            compareChoice(head), zoomTools(), headwise.poolChoice(state.get().pool),
+            compareChoice(head), headwise.parts.tools(), zoomTools(), headwise.poolChoice(state.get().pool),
             headwise.fitToggle(), specialTools())));
   };
 }

@@ -11,6 +11,9 @@
     '/': () => headwise.dialogs.search(),
     g: () => headwise.state.set({view: 'grid'}),
     s: () => headwise.state.set({view: 'trace'}),
+    x: () => headwise.state.set({view: 'scatter'}),
+    p: () => anotherDocument(-1), n: () => anotherDocument(1),
+    d: () => headwise.documents.several && headwise.state.set({view: 'texts'}),
     t: () => headwise.state.set({table: !headwise.state.get().table}),
     c: compare,
     e: () => headwise.dialogs.exporting(),
@@ -25,6 +28,10 @@
     headwise.live.say(headwise.t('head.name', next.layer, next.number));
     const card = document.getElementById('head-' + next.id.replace('.', '-'));
     if (card) card.focus();
+  }
+
+  function anotherDocument(step) {
+    if (headwise.documents.several) headwise.documentTools.move(step);
   }
 
   function compare() {

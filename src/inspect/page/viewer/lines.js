@@ -40,9 +40,8 @@
     const keyAxis = headwise.axes.keys();
     const few = window.columns <= MOST;
     const top = few ? null : await headwise.top.of(head);
-    const hidden = headwise.state.get().hide ? keyAxis.special : new Set();
     const keys = few ? keyAxis.slice(window.column, window.columns) :
-        busiest(top, queries, hidden);
+        busiest(top, queries, keyAxis.hidden);
     const rows = [];
     for (const query of queries) {
       rows.push(await headwise.weights.line(head, Int32Array.of(query), keys));

@@ -23,10 +23,10 @@
   }
 
   // The cells of the pooled map in the window, one per pixel.
-  function sampled(small, window, place) {
-    const queries = headwise.axes.queries();
-    const keys = headwise.axes.keys();
-    const {num_queries: allQueries, num_keys: allKeys} = headwise.page;
+  function sampled(small, page, window, place) {
+    const queries = headwise.axes.queries(page);
+    const keys = headwise.axes.keys(page);
+    const {num_queries: allQueries, num_keys: allKeys} = page;
     const rows = place.y.length;
     const columns = place.x.length;
     const values = new Float32Array(rows * columns);
@@ -44,15 +44,15 @@
   }
 
   // A line over the cells, where the visible keys of each row begin and end.
-  function drawEdge(context, mask, window, place) {
+  function drawEdge(context, mask, page, window, place) {
     if (!mask.hasEdge()) return;
-    const queries = headwise.axes.queries();
-    const keys = headwise.axes.keys();
+    const queries = headwise.axes.queries(page);
+    const keys = headwise.axes.keys(page);
     context.strokeStyle = getComputedStyle(document.documentElement)
         .getPropertyValue('--edge');
     context.lineWidth = 1.5;
     const step = place.y.length / window.rows;
-    const inside = index => index >= headwise.page.num_keys ? keys.size : keys.find(index);
+    const inside = index => index >= page.num_keys ? keys.size : keys.find(index);
     for (const side of ['begin', 'end']) {
       context.beginPath();
       for (let r = 0; r < window.rows; ++r) {
@@ -91,12 +91,15 @@
   }
 
   class Matrix {
-    // options: id, title, caption (of its figure), label, room (pixels), diverging,
-    // cells(queries, keys, partly), small(), mask (a Promise), corner (its contents), scale
-    // (a Scale).
+    // options: page (its document), id, title, caption (of its figure), label, room (pixels),
+    // diverging, cells(queries, keys, partly), small(), mask (a Promise), corner (its
+    // contents), scale (a Scale).
     constructor(options) {
       this.options = options;
-      this.window = headwise.zoom.current();
+      this.page = options.page;
+      this.queries = headwise.axes.queries(this.page);
+      this.keys = headwise.axes.keys(this.page);
+      this.window = headwise.zoom.current(this.page);
       this.place = layout(this.window, options.room);
       this.raw = null;  // the window's values, row by row; null if it is pooled
       this.canvas = make('canvas', {'aria-hidden': 'true'});
@@ -124,11 +127,11 @@
       this.mask = await options.mask;
       this.addLabels();
       if (window.pooled) {
-        this.draw(sampled(await options.small(), window, place));
+        this.draw(sampled(await options.small(), this.page, window, place));
         return;
       }
-      const queries = headwise.axes.queries().slice(window.row, window.rows);
-      const keys = headwise.axes.keys().slice(window.column, window.columns);
+      const queries = this.queries.slice(window.row, window.rows);
+      const keys = this.keys.slice(window.column, window.columns);
       const show = values => {
         this.raw = values;
         const grid = {rows: window.rows, columns: window.columns, values};
@@ -141,9 +144,9 @@
 
     addLabels() {
       const {window, place} = this;
-      this.queryLabels = headwise.labels.strip('query', headwise.axes.queries(),
+      this.queryLabels = headwise.labels.strip('query', this.queries,
           window.row, window.rows, place.y.length / window.rows, this.mask);
-      this.keyLabels = headwise.labels.strip('key', headwise.axes.keys(),
+      this.keyLabels = headwise.labels.strip('key', this.keys,
           window.column, window.columns, place.x.length / window.columns, this.mask);
       this.node.classList.add('matrix-labelled');
       // The cells are not removed, because they would lose the focus.
@@ -170,19 +173,26 @@
       if (!this.window.pooled) {
         headwise.paint.annotate(context, this.grid, x.length, y.length, this.look(), paper);
       }
-      drawEdge(context, this.mask, this.window, this.place);
+      drawEdge(context, this.mask, this.page, this.window, this.place);
     }
 
-    // The pair of indices under a point of the page.
+    // The pair of indices under a point of the page; null if the current document, which all
+    // other figures show, has no such pair.
     pairAt(event) {
+      const pair = this.indicesAt(event);
+      const {num_queries: queries, num_keys: keys} = headwise.page;
+      return pair.query < queries && pair.key < keys ? pair : null;
+    }
+
+    indicesAt(event) {
       const {window, place} = this;
       const box = this.canvas.getBoundingClientRect();
       const at = (offset, length, count) => Math.max(0, Math.min(count - 1,
           Math.floor(offset / length * count)));
       return {
-        query: headwise.axes.queries().at(
+        query: this.queries.at(
             window.row + at(event.clientY - box.top, place.y.length, window.rows)),
-        key: headwise.axes.keys().at(
+        key: this.keys.at(
             window.column + at(event.clientX - box.left, place.x.length, window.columns)),
       };
     }
@@ -193,7 +203,8 @@
       this.box.addEventListener('pointerleave', () => headwise.pick.point(null));
       this.box.addEventListener('click', event => {
         this.box.focus({preventScroll: true});
-        this.enter(this.pairAt(event));
+        const pair = this.pairAt(event);
+        if (pair) this.enter(pair);
       });
       this.box.addEventListener('dblclick', event => {
         headwise.zoom.step(1, this.pairAt(event));
@@ -221,9 +232,8 @@
     // Row and column of a pair in the window; null if it is outside or hidden.
     cellOf(pair) {
       const {window} = this;
-      const [row, column] = [
-        headwise.axes.queries().place(pair.query, window.row, window.rows),
-        headwise.axes.keys().place(pair.key, window.column, window.columns)];
+      const row = this.queries.place(pair.query, window.row, window.rows);
+      const column = this.keys.place(pair.key, window.column, window.columns);
       return row < 0 || column < 0 ? null : {row, column};
     }
 
@@ -265,8 +275,8 @@
       this.setBand(this.columnBand, cell && {left: cell.left, width: cell.width});
       this.setBand(this.pinBox, this.rectangle(headwise.pick.pin()));
       if (this.queryLabels) {
-        this.queryLabels.show(active ? active.query : null);
-        this.keyLabels.show(active ? active.key : null);
+        this.queryLabels.show(active && active.query < this.page.num_queries ? active.query : null);
+        this.keyLabels.show(active && active.key < this.page.num_keys ? active.key : null);
       }
     }
   }

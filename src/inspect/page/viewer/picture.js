@@ -44,8 +44,8 @@
 
   // The labels that are next to it on the page.
   function labels(matrix, x, y) {
-    const {window, place} = matrix;
-    const {page, axes, tokens} = headwise;
+    const {window, place, page, queries, keys} = matrix;
+    const {tokens} = headwise;
     const {ROOM, roundStep} = headwise.labels;
     const group = makeSvg('g', {});
     const add = (axis, names, first, count, length, put) => {
@@ -59,9 +59,9 @@
       }
     };
     const isolated = {direction: 'ltr', 'unicode-bidi': 'isolate'};
-    add(axes.queries(), page.query_tokens, window.row, window.rows, place.y.length,
+    add(queries, page.query_tokens, window.row, window.rows, place.y.length,
         (at, words) => text(x - 5, y + at + 4, words, {'text-anchor': 'end', ...isolated}));
-    add(axes.keys(), page.key_tokens, window.column, window.columns, place.x.length,
+    add(keys, page.key_tokens, window.column, window.columns, place.x.length,
         (at, words) => text(0, 0, words,
             {transform: `translate(${x + at + 4} ${y - 5}) rotate(-90)`, ...isolated}));
     return group;
@@ -195,8 +195,41 @@
         [parts, found.parts]);
   }
 
-  async function thumbnail(head, x, y) {
-    const label = text(x, y + 104, headwise.t('head.short', head.layer, head.number));
+  // One head in all documents.
+  async function textsPicture() {
+    const {t, state, documents, texts} = headwise;
+    const head = state.head();
+    const list = texts.ordered(head);
+    const wide = 7;
+    const parts = [];
+    for (let n = 0; n < list.length; ++n) {
+      const {heads} = await documents.visit(list[n].number);
+      parts.push(await thumbnail(heads.find(head.layer, head.number),
+          16 + n % wide * 100, 44 + Math.floor(n / wide) * 116,
+          documents.name(list[n].number)));
+    }
+    const limit = state.get().fit ? null : 1;
+    const bottom = 56 + Math.ceil(list.length / wide) * 116;
+    const found = await legend(bottom, [[t('legend.weight'), false, limit,
+      headwise.legend.note(limit)]], []);
+    return page(LEGEND_WIDTH, bottom + found.height,
+        visibleTitle() + ' \u00b7 ' + t('texts.title', head.layer, head.number),
+        [parts, found.parts]);
+  }
+
+  function scatterPicture() {
+    const {t, scatter} = headwise;
+    const svg = scatter.picture();
+    const [width, height] = ['width', 'height'].map(name => Number(svg.getAttribute(name)));
+    svg.setAttribute('x', 16);
+    svg.setAttribute('y', 40);
+    return page(width + 32, height + 72, visibleTitle() + ' \u00b7 ' + t('scatter.title'),
+        [svg, text(16, height + 60, t('scatter.about'))]);
+  }
+
+  async function thumbnail(head, x, y, name) {
+    const label = text(x, y + 104,
+        name || headwise.t('head.short', head.layer, head.number));
     if (head.pruned) {
       return makeSvg('g', {}, makeSvg('rect', {x, y, width: 90, height: 90,
         fill: 'url(#masked)'}), text(x + 20, y + 48, headwise.t('grid.pruned')), label);
@@ -218,8 +251,9 @@
   async function svg() {
     const {view, table} = headwise.state.get();
     if (view === 'head' && table) return null;  // there is no picture of a table
-    const made = view === 'grid' ? await gridPicture() :
-        view === 'head' ? await headPicture() : tracePicture();
+    const pictures = {grid: gridPicture, scatter: scatterPicture, head: headPicture,
+                      texts: textsPicture, trace: tracePicture};
+    const made = await pictures[view]();
     return new XMLSerializer().serializeToString(made);
   }
 

@@ -12,7 +12,8 @@
   function navigation() {
     const {t, state, page} = headwise;
     const now = state.get().view;
-    const views = ['grid', ...(headwise.heads.kept.length > 0 ? ['head'] : []),
+    const views = ['grid', ...(headwise.heads.kept.length > 0 ? ['scatter', 'head'] : []),
+      ...(headwise.documents.several && headwise.heads.kept.length > 0 ? ['texts'] : []),
       ...(page.trace.length > 0 ? ['trace'] : [])];
     return make('nav', {'aria-label': t('shell.views')}, views.map(view => make('button', {
       type: 'button', id: 'view-' + view, 'aria-current': view === now ? 'page' : null,
@@ -56,6 +57,7 @@
         make('div', {class: 'heading'}, make('h1', {}, tokens.node(headwise.file.title, true)),
             make('p', {class: 'note'}, about.filter(Boolean).map(
                 (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)]))),
+        headwise.documentTools.tools(),
         page.text && make('p', {class: 'text'}, tokens.node(page.text, true)),
         make('p', {class: 'sentence'}, headwise.narrow() ? t('axis.sentence') :
           [make('strong', {}, t('axis.row')), ' ', make('strong', {}, t('axis.column'))], ' ',
@@ -77,8 +79,9 @@
 
   function view() {
     const {state} = headwise;
-    if (state.get().view === 'head') return headwise.headView();
-    return state.get().view === 'trace' ? headwise.trace.view() : headwise.grid.view();
+    const views = {grid: headwise.grid.view, scatter: headwise.scatter.view, head: headwise.headView, texts: headwise.texts.view,
+                   trace: headwise.trace.view};
+    return views[state.get().view]();
   }
 
   // Draws everything and leaves the focus where it was, by id.

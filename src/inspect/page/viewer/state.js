@@ -2,24 +2,26 @@
 // '#'. Numbers of layers, heads and tokens are those of the page, from 0.
 {
   const DEFAULTS = {
-    view: 'grid',      // grid, head, trace
+    view: 'grid',      // grid, scatter, head, texts, trace
     document: 0,       // its number in the file
     layer: null, head: null,
     query: null, key: null,          // the pinned pair
     sort: '', descending: true, filter: '',
+    x: '', y: '', average: false,    // statistics of the two axes; means over all documents
     compare: '',  // the second head: "layer.head", or "document:layer.head"
     size: 0, row: 0, column: 0,      // zoom: cells per side (0 = all), first row, column
     pool: 'max',
     // colours up to the largest shown, not up to 1
-    fit: headwise.documents.list.some(({num_keys: keys}) => keys > 256),
+    fit: headwise.documents.list.some(one => one.num_keys > 256),
     hide: false, renormalise: true,  // special tokens
+    part: '',          // of a pair of sentences: AB shows attention from A to B
     table: false,
     palette: 'viridis', theme: '', lang: '',
     shortcuts: true,
   };
   const CHOICES = {
-    view: ['grid', 'head', 'trace'], pool: ['max', 'mean'],
-    palette: ['viridis', 'cividis', 'ink'], theme: ['', 'light', 'dark'],
+    view: ['grid', 'scatter', 'head', 'texts', 'trace'], pool: ['max', 'mean'],
+    part: ['', ...headwise.parts.WAYS], palette: ['viridis', 'cividis', 'ink'], theme: ['', 'light', 'dark'],
     lang: ['', ...Object.keys(headwise.wordTables)],
   };
   const NUMBERS = new Set(
@@ -84,12 +86,17 @@
       result.head = heads.kept.length ? heads.kept[0].number : null;
       if (result.view === 'head' && wanted.layer !== null) result.view = 'grid';
     }
-    if (result.view === 'head' && result.layer === null) result.view = 'grid';
+    if (result.layer === null && result.view !== 'trace') result.view = 'grid';
+    if (result.view === 'texts' && !headwise.documents.several) result.view = 'grid';
     result.query = inside(result.query, page.num_queries);
     result.key = inside(result.key, page.num_keys);
     if (result.query === null || result.key === null) result.query = result.key = null;
     result.compare = checkedComparison(result);
-    if (!page.statistics.some(({name}) => name === result.sort)) result.sort = '';
+    for (const which of ['sort', 'x', 'y']) {
+      if (!page.statistics.some(({name}) => name === result[which])) result[which] = '';
+    }
+    if (!page.token_types) result.part = '';
+    result.average = result.average && headwise.documents.several;
     return result;
   }
 
@@ -169,7 +176,9 @@
   }
 
   headwise.state = {
-    begin, set, address, get: () => state, on: listener => listeners.push(listener),
+    begin, set, address, get: () => state,
+    wished: () => wished || state,  // while documents are opened, the state to come
+    on: listener => listeners.push(listener),
     // The current head, and the one it is compared with (or null).
     head: () => headwise.heads.find(state.layer, state.head),
     compared: () => compared(state),

@@ -40,16 +40,16 @@
           t('statistic.' + name)))], body);
   }
 
-  // The part of the two axes that a table shows.
-  function part() {
+  // The part of the two axes that a table shows, in the current document or in another one.
+  function part(page = headwise.page) {
     const {row, column} = headwise.state.get();
-    const queries = headwise.axes.queries();
-    const keys = headwise.axes.keys();
+    const queries = headwise.axes.queries(page);
+    const keys = headwise.axes.keys(page);
     const rows = Math.min(ROWS, queries.size);
     const columns = Math.min(COLUMNS, keys.size);
     const first = Math.min(row, queries.size - rows);
     const left = Math.min(column, keys.size - columns);
-    return {queries: queries.slice(first, rows), keys: keys.slice(left, columns),
+    return {page, queries: queries.slice(first, rows), keys: keys.slice(left, columns),
             first, left, rows, columns};
   }
 
@@ -86,7 +86,8 @@
 
   // {values, errors}, row by row -> the table of a window.
   function weightTable(caption, shown, {values, errors}, foot) {
-    const {t, page} = headwise;
+    const {t} = headwise;
+    const {page} = shown;
     const cell = n => headwise.detail.stateText(values[n], errors[n]);
     return table(caption, [t('axis.corner'),
       ...Array.from(shown.keys, key => named(key, page.key_tokens))],
@@ -128,12 +129,15 @@
 
   async function fillTwo(node, a, b, shown) {
     const {t, weights} = headwise;
+    const same = headwise.documents.sameSizes(a.page, b.page);
+    const parts = [shown, same ? {...shown, page: b.page} : part(b.page)];
     const [left, right] = await Promise.all([a, b].map(
-        head => weights.known(head, shown.queries, shown.keys)));
-    const names = [a, b].map(head => t('head.short', head.layer, head.number));
-    headwise.dom.put(node,
-        weightTable('A: ' + names[0], shown, left), weightTable('B: ' + names[1], shown, right),
-        weightTable(t('compare.caption', ...names), shown, weights.knownDifference(left, right)));
+        (head, n) => weights.known(head, parts[n].queries, parts[n].keys)));
+    const names = [a, b].map(headwise.headName);
+    headwise.dom.put(node, weightTable('A: ' + names[0], parts[0], left),
+        weightTable('B: ' + names[1], parts[1], right),
+        same && weightTable(t('compare.caption', ...names), shown,
+            weights.knownDifference(left, right)));
   }
 
   function head(one, other) {
@@ -151,5 +155,5 @@
           numbers.text(found.k[d]), numbers.text(product)]), null, true);
   }
 
-  headwise.tables = {scrolled, heads, head, elements};
+  headwise.tables = {scrolled, table, heads, head, elements};
 }

@@ -146,6 +146,8 @@
 
   // ---- Pooled maps. ----
 
+  const POOLED_SIDE = 64;  // cells, at most
+
   async function carriedSmall({rows, columns, block}, pool) {
     const bytes = await headwise.blocks.bytes(block);
     const from = pool === 'mean' ? rows * columns : 0;
@@ -190,6 +192,21 @@
     return mask.pooledCells;
   }
 
+  // The pooled map of what the axes show if they show one sentence of a pair each, otherwise
+  // that of all tokens.
+  async function thumbnail(head, pool) {
+    const {page} = head;
+    if (head.map === null || headwise.parts.shown(page, 'query') === null) {
+      return small(head, pool);
+    }
+    const queries = headwise.axes.queries(page);
+    const keys = headwise.axes.keys(page);
+    const values = await cells(head, queries.slice(0, queries.size), keys.slice(0, keys.size));
+    const factor = size => Math.ceil(size / POOLED_SIDE);
+    return headwise.paint.pool({rows: queries.size, columns: keys.size, values},
+        factor(queries.size), factor(keys.size), pool);
+  }
+
   // a - b, cell by cell; masked where either is.
   function difference(a, b) {
     return Float32Array.from(a, (value, n) => value === PENDING || b[n] === PENDING ?
@@ -197,5 +214,6 @@
         value <= -4 || b[n] <= -4 ? MASKED : value - b[n]);
   }
 
-  headwise.weights = {codedRow, cells, line, known, knownDifference, row, small, difference};
+  headwise.weights = {codedRow, cells, line, known, knownDifference, row, small, thumbnail,
+                      difference};
 }

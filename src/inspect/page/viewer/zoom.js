@@ -6,7 +6,8 @@
   const TOO_SMALL = 3;             // pixels: smaller cells cannot be pointed at
   const POINTABLE = 128;
 
-  const whole = () => Math.max(headwise.axes.queries().size, headwise.axes.keys().size, 1);
+  const whole = page => Math.max(
+      headwise.axes.queries(page).size, headwise.axes.keys(page).size, 1);
 
   function sizes() {
     const found = [whole()];
@@ -15,12 +16,14 @@
     return found;
   }
 
-  // {size, row, column, rows, columns, pooled}: first positions and counts.
-  function current() {
+  // {size, row, column, rows, columns, pooled}: first positions and counts, in the current
+  // document or in another one.
+  function current(page = headwise.page) {
     const state = headwise.state.get();
-    const queries = headwise.axes.queries().size;
-    const keys = headwise.axes.keys().size;
-    const size = state.size ? Math.min(Math.max(state.size, SMALLEST), whole()) : whole();
+    const queries = headwise.axes.queries(page).size;
+    const keys = headwise.axes.keys(page).size;
+    const all = whole(page);
+    const size = state.size ? Math.min(Math.max(state.size, SMALLEST), all) : all;
     const rows = Math.min(size, queries);
     const columns = Math.min(size, keys);
     return {

@@ -269,6 +269,7 @@ def describe(spec, layers, masks, blocks):
     page["layers"] = described
     page["trace"] = spec.get("trace", [])
     page["kind"] = spec.get("kind", "self")
+    page["token_types"] = spec.get("token_types")
     return page
 
 
@@ -313,6 +314,37 @@ def assemble(page, blocks, script=None):
     lines = (VIEWER / "template.html").read_text("utf-8").splitlines()
     return "\n".join(parts[line[2:-2]] if line.startswith("{{") else line
                      for line in lines) + "\n"
+
+
+def summary(page, block, before):
+    """What the file says of a document without opening it."""
+    heads = [(layer["number"], head) for layer in page["layers"]
+             for head in layer["heads"] if not head["pruned"]]
+    tokens = [one["tokens"] for one in before] + [(page["query_tokens"], page["key_tokens"])]
+    return {**{name: page[name] for name in (
+        "title", "text", "model", "kind", "num_queries", "num_keys")},
+        "variant": page["variant"], "same_tokens": tokens.index(tokens[-1]),
+        "heads": [[layer, head["number"]] for layer, head in heads],
+        "pooled": {statistic["name"]: [head["pooled"][statistic["name"]] for _, head in heads]
+                   for statistic in page["statistics"]},
+        "block": block, "tokens": tokens[-1]}
+
+
+def write_documents(path, title, documents):
+    """Several documents in one file: (spec, layers, masks) of each. -> their JSON."""
+    blocks, pages, listed = Blocks(), [], []
+    for spec, layers, masks in documents:
+        page = describe(spec, layers, masks, blocks)
+        page["variant"] = spec.get("variant")
+        pages.append(page)
+        block = blocks.add(np.frombuffer(escaped_json(page).encode(), np.uint8))
+        listed.append(summary(page, block, listed))
+    for one in listed:
+        del one["tokens"]
+    file = {"format": "headwise.view", "version": 2, "title": title, "documents": listed,
+            **{name: pages[0][name] for name in ("generator", "lang", "command")}}
+    pathlib.Path(path).write_text(assemble(file, blocks), "utf-8")
+    return pages
 
 
 def write_page(path, spec, layers, masks):

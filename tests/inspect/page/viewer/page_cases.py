@@ -14,11 +14,14 @@ class Case:
     """A page on disk and what is true of it."""
 
     def __init__(self, folder, name, spec, layers, masks, write=make_page.write_page):
+        self.keep(spec, layers, masks)
+        self.path = folder / f"{name}.html"
+        self.page = write(self.path, spec, layers, masks)
+
+    def keep(self, spec, layers, masks):
         self.spec, self.masks = spec, masks
         self.heads = {(layer["number"], head["number"]): head
                       for layer in layers for head in layer["heads"]}
-        self.path = folder / f"{name}.html"
-        self.page = write(self.path, spec, layers, masks)
 
     def entry(self, layer, head):
         """What the page says of the head."""
@@ -107,6 +110,55 @@ def cached(folder):
     spec = make_page.invented_spec(7, 40, 8, query_start=20, kind="self", title="Cached")
     layers = layers_of(7, 40, 8, 1, 2, 2, spec)
     return Case(folder, "cached", spec, layers, [make_page.causal_mask(7, 40, 20)])
+
+
+def pair(folder):
+    """Two sentences, of 5 and 7 tokens."""
+    spec = make_page.invented_spec(
+        12, 12, 16, title="Pair", query_special=[0, 4, 11], key_special=[0, 4, 11],
+        separators=[4, 11], token_types=[0] * 5 + [1] * 7)
+    layers = layers_of(12, 12, 16, 2, 4, 4, spec)
+    return Case(folder, "pair", spec, layers, [make_page.full_mask(12, 12)])
+
+
+class Document(Case):
+    """One document of a file."""
+
+    def __init__(self, path, page, spec, layers, masks):
+        self.path, self.page = path, page
+        self.keep(spec, layers, masks)
+
+
+class Several:
+    """A file of several documents."""
+
+    def __init__(self, folder, name, documents):
+        self.path = folder / f"{name}.html"
+        pages = make_page.write_documents(self.path, name.title(), documents)
+        self.documents = [Document(self.path, page, *document)
+                          for page, document in zip(pages, documents)]
+
+
+def invented_document(lq, seed, **other):
+    spec = make_page.invented_spec(lq, lq, 8, **other)
+    layers = [{"number": n, "heads": make_page.invented_heads(
+        lq, lq, 8, 4, 4, seed + n, 0, spec["separators"])} for n in range(2)]
+    return spec, layers, [make_page.full_mask(lq, lq)]
+
+
+def texts(folder):
+    """Texts of three lengths, one of them hostile; the last is the first one with a head
+    less."""
+    size = len(HOSTILE)
+    documents = [
+        invented_document(12, 7, text="the cat sat on the mat", model="m/tiny"),
+        invented_document(size, 17, text="".join(HOSTILE), model="m/tiny",
+                          query_tokens=HOSTILE, key_tokens=HOSTILE),
+        invented_document(20, 27, text="because it was tired and the dog", model="m/tiny"),
+        invented_document(12, 7, text="the cat sat on the mat", model="m/tiny",
+                          variant="without 1.2")]
+    documents[3][1][1]["heads"][2]["pruned"] = True
+    return Several(folder, "texts", documents)
 
 
 def middle(folder):

@@ -17,6 +17,9 @@ from views_test import Overview, Matrix, Legend, CrossAttention  # noqa: E402, F
 from layout_test import Layout, Labels, Access  # noqa: E402, F401
 from use_test import Keyboard, Links, Written  # noqa: E402, F401
 from safety_test import Failures, Safety  # noqa: E402, F401
+from texts_test import Texts  # noqa: E402, F401
+from scatter_test import Scatter  # noqa: E402, F401
+from pair_test import Pair  # noqa: E402, F401
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and os.path.isfile(sys.argv[1]):

@@ -1,0 +1,25 @@
+// The two sentences of a pair, A and B, and attention from one of them to the other.
+{
+  const {make, choice} = headwise.dom;
+  const PARTS = ['A', 'B'];
+  const WAYS = ['AB', 'BA', 'AA', 'BB'];  // from the first to the second
+
+  // The sentence whose tokens an axis shows: 0, 1, or null for both.
+  function shown(page, name) {
+    const {part} = headwise.state.get();
+    if (!page.token_types || part === '') return null;
+    return PARTS.indexOf(part[name === 'query' ? 0 : 1]);
+  }
+
+  const label = part => part === '' ? headwise.t('part.all') : part.split('').join(' \u2192 ');
+
+  function tools() {
+    const {t, state, page} = headwise;
+    if (!page.token_types) return null;
+    return make('span', {class: 'field'}, make('label', {for: 'part'}, t('part.label')),
+        choice({id: 'part', title: t('part.about')}, state.get().part,
+            ['', ...WAYS].map(part => [part, label(part)]), part => state.set({part})));
+  }
+
+  headwise.parts = {WAYS, shown, tools};
+}

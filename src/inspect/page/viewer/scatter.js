@@ -1,0 +1,204 @@
+// Every head as a point, placed by two statistics: of the current document, or the means
+// over all of them.
+{
+  const {make, makeSvg, choice, toggle} = headwise.dom;
+  const WIDEST = 760;  // pixels
+  const LEFT = 56;     // of the points: numbers and names of the axes
+  const BOTTOM = 44;
+  const MARGIN = 14;
+  const RADIUS = 8;
+  const TICKS = 5;
+  const FONT = 'Helvetica, Arial, sans-serif';
+
+  const colour = name =>
+      getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // The statistics of the two axes.
+  function names() {
+    const {x, y} = headwise.state.get();
+    const known = headwise.page.statistics.map(({name}) => name);
+    return [x || known[0], y || known[1]];
+  }
+
+  const value = (head, name) => headwise.state.get().average ?
+    headwise.texts.mean(head, name) : headwise.grid.value(head, name);
+
+  // [{head, at: [x, y]}], without heads that lack one of the two.
+  function points() {
+    const axes = names();
+    return headwise.grid.chosenHeads().filter(head => !head.pruned)
+        .map(head => ({head, at: axes.map(name => value(head, name))}))
+        .filter(({at}) => at.every(one => one !== null));
+  }
+
+  // Round ticks that span these values.
+  function ticks(values) {
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const step = headwise.labels.roundStep((high - low || Math.abs(high) || 1) / TICKS);
+    const first = Math.floor(low / step + 1e-9);
+    const last = Math.max(first + 1, Math.ceil(high / step - 1e-9));
+    return Array.from({length: last - first + 1}, (_, n) => (first + n) * step);
+  }
+
+  function layerColour(layer) {
+    const {layers} = headwise.page;
+    const {shades} = headwise.palette.get(false);
+    const at = layers.findIndex(({number}) => number === layer) / Math.max(1, layers.length - 1);
+    return shades[Math.round(at * (shades.length - 1))];
+  }
+
+  const text = (x, y, words, more) => makeSvg('text', {
+    x, y, 'font-family': FONT, 'font-size': 11, fill: colour('--ink'), ...more}, words);
+
+  const written = tick => String(Number(tick.toPrecision(6)));
+
+  // Lines, numbers and names of both axes; `place` turns values into pixels.
+  function frame(width, height, all, place) {
+    const {t} = headwise;
+    const [x, y] = names().map(name => t('statistic.' + name));
+    const rule = {stroke: colour('--rule'), 'stroke-width': 1};
+    const right = width - MARGIN;
+    const bottom = height - BOTTOM;
+    return [all[0].map(tick => [
+      makeSvg('line', {x1: place[0](tick), x2: place[0](tick), y1: MARGIN, y2: bottom, ...rule}),
+      text(place[0](tick), bottom + 16, written(tick), {'text-anchor': 'middle'})]),
+    all[1].map(tick => [
+      makeSvg('line', {x1: LEFT, x2: right, y1: place[1](tick), y2: place[1](tick), ...rule}),
+      text(LEFT - 8, place[1](tick) + 4, written(tick), {'text-anchor': 'end'})]),
+    text((LEFT + right) / 2, height - 8, x, {'text-anchor': 'middle', 'font-weight': 'bold'}),
+    text(0, 0, y, {'text-anchor': 'middle', 'font-weight': 'bold',
+                   transform: `translate(12 ${bottom / 2}) rotate(-90)`})];
+  }
+
+  function described({head, at}) {
+    const {t, numbers} = headwise;
+    return t('head.name', head.layer, head.number) + ': ' + names().map((name, n) =>
+        t('statistic.' + name) + ' ' + numbers.text(at[n])).join(', ');
+  }
+
+  function open({layer, number}) {
+    headwise.state.set({view: 'head', layer, head: number});
+  }
+
+  function point(one, [x, y], current) {
+    const fill = layerColour(one.head.layer);
+    return makeSvg('g', {
+      class: 'point', id: 'point-' + one.head.id.replace('.', '-'), role: 'button',
+      tabindex: current ? '0' : '-1', 'aria-label': described(one),
+      'data-head': one.head.id, onclick: () => open(one.head),
+    }, makeSvg('title', {}, described(one)),
+    makeSvg('circle', {cx: x, cy: y, r: RADIUS, fill: `rgb(${fill.join(',')})`,
+                       stroke: colour('--ink'), 'stroke-width': 0.75}),
+    text(x, y + 3.5, String(one.head.layer), {
+      'font-size': 9, 'text-anchor': 'middle', 'aria-hidden': 'true',
+      fill: headwise.palette.inkOn(fill)}));
+  }
+
+  function plot(list, width, height) {
+    const {layer, head} = headwise.state.get();
+    const all = [0, 1].map(axis => ticks(list.map(({at}) => at[axis])));
+    const part = (values, at) =>
+      (at - values[0]) / (values[values.length - 1] - values[0]);
+    const place = [
+      at => LEFT + RADIUS + part(all[0], at) * (width - MARGIN - LEFT - 2 * RADIUS),
+      at => height - BOTTOM - RADIUS - part(all[1], at) * (height - BOTTOM - MARGIN - 2 * RADIUS)];
+    const nodes = list.map(one => point(one, one.at.map((at, axis) => place[axis](at)),
+        one.head.layer === layer && one.head.number === head));
+    return makeSvg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, class: 'scatter',
+                           role: 'group', 'aria-label': headwise.t('scatter.title')},
+    frame(width, height, all, place), nodes);
+  }
+
+  // The nearest point in the direction of an arrow key.
+  function beside(nodes, from, key) {
+    const middle = node => {
+      const box = node.getBoundingClientRect();
+      return [box.left + box.width / 2, box.top + box.height / 2];
+    };
+    const [x, y] = middle(from);
+    const [right, down] = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1],
+                           ArrowDown: [0, 1]}[key];
+    let best = null;
+    let least = Infinity;
+    for (const node of nodes) {
+      const [dx, dy] = [middle(node)[0] - x, middle(node)[1] - y];
+      const along = dx * right + dy * down;
+      const far = along + 3 * Math.abs(dx * down - dy * right);
+      if (node !== from && along > 0 && far < least) [best, least] = [node, far];
+    }
+    return best;
+  }
+
+  function moveByKeys(svg) {
+    const nodes = [...svg.querySelectorAll('.point')];
+    if (nodes.length > 0 && !nodes.some(node => node.getAttribute('tabindex') === '0')) {
+      nodes[0].setAttribute('tabindex', '0');
+    }
+    svg.addEventListener('keydown', event => {
+      const from = event.target.closest('.point');
+      if (!from || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === 'Enter' || event.key === ' ') {
+        event.preventDefault();
+        from.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+      }
+      if (!/^Arrow(Left|Right|Up|Down)$/.test(event.key)) return;
+      event.preventDefault();
+      const next = beside(nodes, from, event.key);
+      if (!next) return;
+      for (const node of nodes) node.setAttribute('tabindex', node === next ? '0' : '-1');
+      next.focus();
+    });
+  }
+
+  function tools() {
+    const {t, page, state, documents} = headwise;
+    const {average} = state.get();
+    const axis = (id, current) => make('span', {class: 'field'},
+        make('label', {for: 'scatter-' + id}, t('scatter.' + id)),
+        choice({id: 'scatter-' + id}, current, page.statistics.map(
+            ({name}) => [name, t('statistic.' + name)]), name => state.set({[id]: name})));
+    const [x, y] = names();
+    return headwise.fold('fold-scatter', t('scatter.tools'), make('div',
+        {class: 'tools', role: 'group', 'aria-label': t('scatter.tools')},
+        axis('x', x), axis('y', y), documents.several && toggle({id: 'average'}, average,
+            t('scatter.average'), () => state.set({average: !average})),
+        headwise.filterField()));
+  }
+
+  function table(list) {
+    const {t, numbers} = headwise;
+    return headwise.tables.table(t('scatter.title'),
+        [t('tables.head'), ...names().map(name => t('statistic.' + name))],
+        list.map(({head, at}) => [make('button', {
+          type: 'button', class: 'link', id: 'row-' + head.id.replace('.', '-'),
+          onclick: () => open(head)}, t('head.name', head.layer, head.number)),
+        ...at.map(numbers.text)]), null, true);
+  }
+
+  function figure(list) {
+    const width = Math.min(WIDEST, document.documentElement.clientWidth - 40);
+    const svg = plot(list, width, Math.max(300, Math.min(480, Math.round(width * 0.65))));
+    moveByKeys(svg);
+    return svg;
+  }
+
+  function view() {
+    const {t, state} = headwise;
+    const list = points();
+    return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
+        make('h2', {id: 'view-title', tabindex: '-1'}, t('scatter.title')),
+        tools(),
+        make('p', {class: 'note', id: 'scatter-note'},
+            t('grid.count', list.length, headwise.heads.kept.length), ' ',
+            t('scatter.about'), ' ', state.get().average && t('scatter.is_average')),
+        list.length > 0 && (state.get().table ? table(list) : figure(list)));
+  }
+
+  // For files.
+  function data() {
+    return {header: ['layer', 'head', ...names()],
+            rows: points().map(({head, at}) => [head.layer, head.number, ...at])};
+  }
+
+  headwise.scatter = {view, data, picture: () => plot(points(), WIDEST, 480)};
+}

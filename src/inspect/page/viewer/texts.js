@@ -1,0 +1,150 @@
+// One head in all documents: a thumbnail and its statistics for each.
+{
+  const {make, choice, toggle} = headwise.dom;
+  const LETTERS = 80;  // of a text
+
+  const indexOf = ({heads}, {layer, number}) =>
+      heads.findIndex(one => one[0] === layer && one[1] === number);
+
+  // The mean of a statistic of a document's head; null if there is none.
+  function value(one, index, name) {
+    const found = one.pooled[name] && one.pooled[name][index];
+    return found === undefined ? null : found;
+  }
+
+  // Those that have the head: [{one, number, index}].
+  const having = head => headwise.documents.list.map((one, number) => (
+    {one, number, index: indexOf(one, head)})).filter(({index}) => index >= 0);
+
+  // The same in the chosen order.
+  function ordered(head) {
+    const {sort, descending} = headwise.state.get();
+    const found = having(head);
+    if (sort === '') return found;
+    const sign = descending ? -1 : 1;
+    const key = ({one, index}) => value(one, index, sort);
+    return found.sort((a, b) => {
+      const [left, right] = [key(a), key(b)];
+      if (left === null || right === null) return (left === null) - (right === null);
+      return sign * (left - right);
+    });
+  }
+
+  function meanOf(list, name) {
+    const values = list.map(({one, index}) => value(one, index, name))
+        .filter(found => found !== null);
+    return values.length === 0 ? null :
+        values.reduce((sum, found) => sum + found, 0) / values.length;
+  }
+
+  // ---- Thumbnails. ----
+
+  // One document after the other, so that few are held at once.
+  let queue = Promise.resolve();
+
+  function drawThumbnail(canvas, {number}, {layer, number: head}) {
+    queue = queue.then(async () => {
+      if (!canvas.isConnected) return;
+      const {heads} = await headwise.documents.visit(number);
+      await headwise.grid.drawThumbnail(canvas, heads.find(layer, head));
+    }).catch(headwise.failure.tell);
+    return queue;
+  }
+
+  function card(item, head, canvases) {
+    const {one, number} = item;
+    const {t, state, documents, numbers, tokens} = headwise;
+    const {sort, document: current} = state.get();
+    const canvas = make('canvas', {'aria-hidden': 'true'});
+    canvases.set(canvas, () => drawThumbnail(canvas, item, head));
+    const about = tokens.short(documents.about(one), LETTERS);
+    const found = value(one, item.index, sort || 'entropy');
+    return make('button', {
+      type: 'button', class: 'card', id: 'text-' + number, 'data-text': number,
+      tabindex: number === current ? '0' : '-1',
+      'aria-label': `${t('document.name', number)}: ${about}, ${one.num_keys} ` +
+          `${t('texts.tokens')}, ${t('statistic.' + (sort || 'entropy'))} ${numbers.text(found)}`,
+      title: about, onclick: () => {
+        headwise.documentTools.go(number);
+        state.set({view: 'head'});
+      },
+    }, make('span', {class: 'thumbnail'}, canvas),
+    make('span', {class: 'caption'}, make('span', {class: 'caption-name'}, String(number)),
+        make('span', {class: 'caption-value'}, numbers.text(found))),
+    make('span', {class: 'caption caption-text'}, tokens.node(about)));
+  }
+
+  // ---- The same as rows. ----
+
+  const columns = () => headwise.page.statistics.map(({name}) => name);
+
+  function table(head, list) {
+    const {t, documents, numbers, tokens, documentTools} = headwise;
+    const names = columns();
+    const body = list.map(({one, number, index}) => [
+      make('button', {type: 'button', class: 'link', id: 'text-row-' + number,
+                      onclick: () => documentTools.go(number)},
+      number + ': ', tokens.node(tokens.short(documents.about(one), LETTERS))),
+      String(one.num_keys), ...names.map(name => numbers.text(value(one, index, name)))]);
+    return headwise.tables.table(t('texts.title', head.layer, head.number),
+        [t('texts.number'), t('texts.tokens'), ...names.map(name => t('statistic.' + name))],
+        body, [t('texts.mean'), '', ...names.map(name => numbers.text(meanOf(list, name)))], true);
+  }
+
+  // For files.
+  function data() {
+    const head = headwise.state.head();
+    const names = columns();
+    return {header: ['text', 'about', 'tokens', ...names],
+            rows: ordered(head).map(({one, number, index}) => [number,
+              headwise.documents.about(one), one.num_keys,
+              ...names.map(name => value(one, index, name))])};
+  }
+
+  // ---- The view. ----
+
+  function orderTools() {
+    const {t, page, state} = headwise;
+    const {sort, descending, pool} = state.get();
+    return [make('span', {class: 'field'}, make('label', {for: 'sort'}, t('grid.sort')),
+        choice({id: 'sort'}, sort, [['', t('texts.by_number')]].concat(page.statistics.map(
+            ({name}) => [name, t('statistic.' + name)])), name => state.set({sort: name}))),
+    sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
+        () => state.set({descending: !descending})),
+    headwise.parts.tools(), headwise.poolChoice(pool), headwise.fitToggle()];
+  }
+
+  function note(list) {
+    const {t, page, state, documents} = headwise;
+    const shown = state.get().sort || 'entropy';
+    const gone = documents.list.length - list.length;
+    return make('p', {class: 'note', id: 'texts-note'}, t('texts.count', list.length), ' ',
+        gone > 0 && t('texts.missing', gone) + ' ',
+        page.statistics.some(({name}) => name === shown) && [
+          t('texts.number_is', t('statistic.' + shown)), ' ', t('about.' + shown), ' ',
+          t('texts.mean_is', headwise.numbers.text(meanOf(list, shown)))]);
+  }
+
+  function view() {
+    const {t, state, grid} = headwise;
+    const head = state.head();
+    const list = ordered(head);
+    const canvases = new Map();
+    const body = make('div', {class: 'cards cards-flow'},
+        list.map(item => card(item, head, canvases)));
+    grid.moveByKeys(body);
+    grid.drawWhenSeen(canvases);
+    return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
+        make('h2', {id: 'view-title', tabindex: '-1'}, t('texts.title', head.layer, head.number)),
+        headwise.headChoice(head),
+        headwise.fold('fold-texts', t('texts.tools'), make('div',
+            {class: 'tools', role: 'group', 'aria-label': t('texts.tools')}, orderTools())),
+        note(list), state.get().table ? table(head, list) : body,
+        headwise.legend.weights([], state.get().fit ? null : 1));
+  }
+
+  // The mean of a head's statistic over the documents that have it; null if none has.
+  const mean = (head, name) => meanOf(having(head), name);
+
+  headwise.texts = {view, data, ordered, mean};
+}
