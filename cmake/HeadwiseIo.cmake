@@ -102,6 +102,9 @@ target_sources(headwise_io
     include/headwise/heads/assignment.h
     include/headwise/heads/head_matches.h
     include/headwise/heads/map_overlap.h
+    include/headwise/heads/hooked_model.h
+    include/headwise/heads/ablation.h
+    include/headwise/heads/patching.h
     include/headwise/heads/offset_profile.h
     include/headwise/heads/pattern.h
     include/headwise/heads/pattern_scores.h
@@ -304,6 +307,14 @@ target_sources(headwise_io
     src/heads/assignment.cc
     src/heads/head_matches.cc
     src/heads/map_overlap.cc
+    src/heads/hooked_model.cc
+    src/heads/batches.cc
+    src/heads/replaced_heads.cc
+    src/heads/ablation.cc
+    src/heads/ablation_scores.cc
+    src/heads/token_partners.cc
+    src/heads/output_measures.cc
+    src/heads/patching.cc
     src/heads/offset_profile.cc
     src/heads/pattern.cc
     src/heads/pattern_keys.cc

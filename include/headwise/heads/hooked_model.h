@@ -1,0 +1,73 @@
+// A model as interventions see it: sequences of tokens in, hidden states and
+// outputs out, and hooks at the heads on the way.
+//
+//   hidden   (rows, hidden_size)    the sequences' tokens, one after another
+//   outputs  (sequences, outputs)   an embedding, or the logits of a classifier
+//
+// A sequence's bits depend neither on the other sequences nor on threads.
+// Errors: those of the model; invalid_argument for a sequence without a token.
+//
+// Example:
+//   auto model = hooked_sentences(encoder, probe ? &*probe : nullptr);
+//   auto hidden = model->hidden(ids, {.hooks = hooks}).value();
+//   auto outputs = model->outputs(ids, hidden).value();
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headwise/base/function_ref.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/models/label_probe.h"
+#include "headwise/models/model_hooks.h"
+#include "headwise/models/sentence_encoder.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/tokens.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct HookedPass {
+  std::optional<LayerEntry> from{};    // not given: from the ids
+  BeforeLayer before_each{};           // called before each layer that is run
+  ModelHooks hooks{};                  // see_gradient is for differentiate()
+  const Executor* executor = nullptr;  // null: Executor::default_executor()
+};
+
+class HookedModel {
+ public:
+  // Of a loss, (sequences, outputs), from the outputs.
+  using OutputGradient =
+      FunctionRef<Result<Tensor<float, 2>>(const Tensor<float, 2>& outputs)>;
+
+  virtual ~HookedModel() = default;
+
+  // By layer the heads' original numbers, ascending.
+  virtual std::vector<std::vector<std::size_t>> heads() const = 0;
+  // Whether a token sees only itself and the tokens before it.
+  virtual bool causal() const = 0;
+
+  // The hidden states after the last layer.
+  virtual Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
+                                          const HookedPass& pass) const = 0;
+  virtual Result<Tensor<float, 2>> outputs(
+      const RaggedTokens& ids, TensorView<const float, 2> hidden) const = 0;
+  // One pass there and back, for pass.hooks.see and see_gradient. Errors: also
+  // unsupported for a model that was not read for training; invalid_argument
+  // for pass.from, before_each and hooks.edit.
+  virtual Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+                               OutputGradient d_outputs) const = 0;
+};
+
+// A sentence encoder. Outputs: the logits of the probe or, without one, the
+// embeddings. Both must outlive the model.
+std::unique_ptr<HookedModel> hooked_sentences(
+    const SentenceEncoder& encoder, const LabelProbe* probe = nullptr);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

@@ -1,0 +1,378 @@
+#include "headwise/heads/ablation.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "heads/batches.h"
+#include "heads/replaced_heads.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "ablate";
+constexpr std::array<std::string_view, 3> kNames = {"zero", "mean", "uniform"};
+
+// ---- Sets that begin with the same heads share a branch. ----
+
+// Heads of one layer: their places in it.
+using LayerHeads = std::pair<std::size_t, std::vector<std::size_t>>;
+
+struct Branch {
+  std::optional<std::size_t> set{};       // that ends here
+  std::map<LayerHeads, Branch> longer{};  // in later layers
+};
+
+class HeadPlaces {
+ public:
+  explicit HeadPlaces(std::vector<std::vector<std::size_t>> heads)
+      : heads_(std::move(heads)) {}
+
+  Result<std::size_t> place_of(const HeadId& id) const {
+    if (id.layer < heads_.size()) {
+      const auto& layer = heads_[id.layer];
+      const auto found = std::ranges::find(layer, id.head);
+      if (found != layer.end()) {
+        return static_cast<std::size_t>(found - layer.begin());
+      }
+    }
+    return value_error(kOperation, "heads",
+                       std::to_string(id.layer) + "." + std::to_string(id.head),
+                       "a head that the model has", ErrorCode::out_of_range);
+  }
+
+ private:
+  std::vector<std::vector<std::size_t>> heads_;
+};
+
+// Its heads by layer.
+Result<std::vector<LayerHeads>> by_layer(const HeadPlaces& places,
+                                         HeadSet set) {
+  if (set.empty()) {
+    return value_error(kOperation, "heads", "empty", "at least 1 head");
+  }
+  std::ranges::sort(set);
+  if (const auto twice = std::ranges::adjacent_find(set); twice != set.end()) {
+    return argument_error(kOperation, "heads",
+                          "has " + std::to_string(twice->layer) + "." +
+                              std::to_string(twice->head) + " twice",
+                          "each head once");
+  }
+  std::vector<LayerHeads> layers;
+  for (const HeadId& id : set) {
+    const auto place = places.place_of(id);
+    HEADWISE_TRY(place);
+    if (layers.empty() || layers.back().first != id.layer) {
+      layers.push_back({id.layer, {}});
+    }
+    layers.back().second.push_back(*place);
+  }
+  return layers;
+}
+
+// The tree of all sets. `first_of` receives, for each set, the first one with
+// the same heads.
+Result<Branch> tree_of(const HookedModel& model,
+                       const std::vector<HeadSet>& sets,
+                       std::vector<std::size_t>& first_of) {
+  const HeadPlaces places(model.heads());
+  Branch root;
+  for (std::size_t n = 0; n < sets.size(); ++n) {
+    const auto layers = by_layer(places, sets[n]);
+    HEADWISE_TRY(layers);
+    Branch* branch = &root;
+    for (const LayerHeads& heads : *layers) {
+      branch = &branch->longer[heads];
+    }
+    branch->set = branch->set.value_or(n);
+    first_of.push_back(*branch->set);
+  }
+  return root;
+}
+
+// ---- The mean contexts. ----
+
+// By layer, (heads, v_head_dim).
+using Contexts = std::vector<std::vector<double>>;
+
+RaggedTokens sequences_of(const RaggedTokens& ids, const Batch& batch) {
+  return {ids.begin() + static_cast<std::ptrdiff_t>(batch.begin),
+          ids.begin() + static_cast<std::ptrdiff_t>(batch.end)};
+}
+
+void add_rows(TensorView<const float, 4> context, std::vector<double>& sums) {
+  const auto [B, rows, H, D] = context.extents();
+  sums.resize(H * D);
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t h = 0; h < H; ++h) {
+      for (std::size_t d = 0; d < D; ++d) {
+        sums[h * D + d] += static_cast<double>(context(0, row, h, d));
+      }
+    }
+  }
+}
+
+// Sums of a batch, then of all batches in their order.
+Result<Contexts> mean_contexts(const AblationTask& task,
+                               const std::vector<Batch>& batches,
+                               const Executor& executor,
+                               SharedProgress& progress) {
+  std::vector<Contexts> sums(batches.size(),
+                             Contexts(task.model.heads().size()));
+  HEADWISE_TRY(run_batches(
+      batches.size(), executor,
+      [&](std::size_t n, const Executor& of_batch) -> Status {
+        const ModelHooks hooks{
+            .see = [&](std::size_t layer, TensorView<const float, 4> context) {
+              add_rows(context, sums[n][layer]);
+              return ok();
+            }};
+        const auto done =
+            task.model.hidden(sequences_of(task.ids, batches[n]),
+                              {.hooks = hooks, .executor = &of_batch});
+        progress.add(batches[n].end - batches[n].begin);
+        return done ? ok() : Status(done.error());
+      }));
+  std::size_t tokens = 0;
+  for (const auto& sequence : task.ids) {
+    tokens += sequence.size();
+  }
+  Contexts means = std::move(sums.front());
+  for (std::size_t layer = 0; layer < means.size(); ++layer) {
+    for (std::size_t at = 0; at < means[layer].size(); ++at) {
+      for (std::size_t n = 1; n < sums.size(); ++n) {
+        means[layer][at] += sums[n][layer][at];
+      }
+      means[layer][at] /= static_cast<double>(tokens);
+    }
+  }
+  return means;
+}
+
+// ---- A batch. ----
+
+// All sets of a tree on the examples of a batch.
+class BatchRun {
+ public:
+  BatchRun(const AblationTask& task, Replacement replacement,
+           const Contexts& means, const Batch& batch, std::size_t sets,
+           const Executor& executor)
+      : task_(task),
+        replacement_(replacement),
+        means_(means),
+        begin_(batch.begin),
+        ids_(sequences_of(task.ids, batch)),
+        executor_(executor),
+        offsets_{0} {
+    scores_.ablated.resize(sets);
+    for (const auto& sequence : ids_) {
+      offsets_.push_back(offsets_.back() +
+                         static_cast<std::int64_t>(sequence.size()));
+    }
+  }
+
+  Result<AblationScores> run(const Branch& root) {
+    auto pass = passed(root, {}, {});
+    HEADWISE_TRY(pass);
+    whole_ = std::move(pass->hidden);
+    HEADWISE_TRY(score(whole_, scores_.whole));
+    HEADWISE_TRY(run_longer(root, pass->entries));
+    return std::move(scores_);
+  }
+
+ private:
+  using Entries = std::map<std::size_t, Tensor<float, 2>>;
+  struct Pass {
+    Tensor<float, 2> hidden;
+    Entries entries;  // of the layers that longer branches begin at
+  };
+
+  Result<Pass> passed(const Branch& branch, std::optional<LayerEntry> from,
+                      const LayerHeads& ablated) {
+    Pass pass;
+    for (const auto& [heads, longer] : branch.longer) {
+      pass.entries.try_emplace(heads.first);
+    }
+    HookedPass options{.from = from, .executor = &executor_};
+    options.before_each = [&](std::size_t layer,
+                              TensorView<const float, 3> hidden) -> Status {
+      const auto entry = pass.entries.find(layer);
+      if (entry == pass.entries.end()) {
+        return ok();
+      }
+      const TensorView<const float, 2> rows(
+          hidden.data(), {hidden.extent(1), hidden.extent(2)},
+          {hidden.stride(1), hidden.stride(2)});
+      auto copy = Tensor<float, 2>::create_unset(rows.extents());
+      HEADWISE_TRY(copy);
+      for (std::size_t row = 0; row < rows.extent(0); ++row) {
+        for (std::size_t e = 0; e < rows.extent(1); ++e) {
+          (*copy)(row, e) = rows(row, e);
+        }
+      }
+      entry->second = *std::move(copy);
+      return ok();
+    };
+    options.hooks.edit = [&](std::size_t layer, const HeadContext& context) {
+      if (!ablated.second.empty() && layer == ablated.first) {
+        replace_heads({ablated.second, replacement_, offsets_,
+                       task_.model.causal(), means_of(layer)},
+                      context);
+      }
+      return ok();
+    };
+    auto hidden = task_.model.hidden(ids_, options);
+    HEADWISE_TRY(hidden);
+    pass.hidden = *std::move(hidden);
+    return pass;
+  }
+
+  Status run_longer(const Branch& branch, const Entries& entries) {
+    for (const auto& [heads, longer] : branch.longer) {
+      const auto pass = passed(
+          longer, LayerEntry{heads.first, entries.at(heads.first).view()},
+          heads);
+      HEADWISE_TRY(pass);
+      if (longer.set) {
+        HEADWISE_TRY(score(pass->hidden, scores_.ablated[*longer.set]));
+      }
+      HEADWISE_TRY(run_longer(longer, pass->entries));
+    }
+    return ok();
+  }
+
+  Status score(const Tensor<float, 2>& hidden, ExampleScores& into) const {
+    auto scores = task_.scores({begin_, ids_, hidden.view(), whole_.view()});
+    HEADWISE_TRY(scores);
+    into = *std::move(scores);
+    return ok();
+  }
+
+  std::span<const double> means_of(std::size_t layer) const {
+    return means_.empty() ? std::span<const double>() : means_[layer];
+  }
+
+  const AblationTask& task_;
+  Replacement replacement_;
+  const Contexts& means_;
+  std::size_t begin_;
+  RaggedTokens ids_;
+  const Executor& executor_;
+  std::vector<std::int64_t> offsets_;
+  Tensor<float, 2> whole_;
+  AblationScores scores_;
+};
+
+void append(const ExampleScores& from, ExampleScores& to) {
+  to.loss.insert(to.loss.end(), from.loss.begin(), from.loss.end());
+  to.correct.insert(to.correct.end(), from.correct.begin(), from.correct.end());
+}
+
+// The scores of all batches. `first_of` as tree_of() gives it.
+AblationScores joined(const std::vector<AblationScores>& batches,
+                      const std::vector<std::size_t>& first_of) {
+  AblationScores all{{}, std::vector<ExampleScores>(first_of.size())};
+  for (const AblationScores& batch : batches) {
+    append(batch.whole, all.whole);
+    for (std::size_t n = 0; n < first_of.size(); ++n) {
+      append(batch.ablated[first_of[n]], all.ablated[n]);
+    }
+  }
+  return all;
+}
+
+// ---- Effects. ----
+
+template <class Difference>
+AblationEffect interval_of(const ExampleScores& whole,
+                           const Difference& difference) {
+  const auto mean_of = [&](const std::vector<double> ExampleScores::*scores) {
+    std::vector<double> differences;
+    for (std::size_t n = 0; n < (whole.*scores).size(); ++n) {
+      differences.push_back(difference(scores, n));
+    }
+    return mean_interval(differences);
+  };
+  AblationEffect effect{mean_of(&ExampleScores::loss), {}};
+  if (!whole.correct.empty()) {
+    effect.accuracy = mean_of(&ExampleScores::correct);
+  }
+  return effect;
+}
+
+}  // namespace
+
+std::string_view name_of(Replacement replacement) {
+  return kNames[static_cast<std::size_t>(replacement)];
+}
+
+std::optional<Replacement> replacement(std::string_view name) {
+  const auto found = std::ranges::find(kNames, name);
+  return found == kNames.end()
+             ? std::optional<Replacement>()
+             : static_cast<Replacement>(found - kNames.begin());
+}
+
+std::vector<std::string_view> replacements() {
+  return {kNames.begin(), kNames.end()};
+}
+
+Result<AblationScores> ablate(const AblationTask& task,
+                              const std::vector<HeadSet>& sets,
+                              const AblationOptions& options) {
+  return catching_out_of_memory([&]() -> Result<AblationScores> {
+    HEADWISE_TRY(check_at_least_one(kOperation, "ids", task.ids.size()));
+    std::vector<std::size_t> first_of;
+    const auto tree = tree_of(task.model, sets, first_of);
+    HEADWISE_TRY(tree);
+    const Executor& executor =
+        options.executor ? *options.executor : Executor::default_executor();
+    const std::vector<Batch> batches = batches_of(task.ids);
+    const bool means = options.replacement == Replacement::mean;
+    SharedProgress progress(options.progress,
+                            task.ids.size() * (means ? 2 : 1));
+    Contexts contexts;
+    if (means) {
+      auto of_all = mean_contexts(task, batches, executor, progress);
+      HEADWISE_TRY(of_all);
+      contexts = *std::move(of_all);
+    }
+    std::vector<AblationScores> scores(batches.size());
+    const Status done = run_batches(
+        batches.size(), executor,
+        [&](std::size_t n, const Executor& of_batch) -> Status {
+          auto of_sets = BatchRun(task, options.replacement, contexts,
+                                  batches[n], sets.size(), of_batch)
+                             .run(*tree);
+          HEADWISE_TRY(of_sets);
+          scores[n] = *std::move(of_sets);
+          progress.add(batches[n].end - batches[n].begin);
+          return ok();
+        });
+    HEADWISE_TRY(done);
+    return joined(scores, first_of);
+  });
+}
+
+AblationEffect effect_of(const ExampleScores& whole,
+                         const ExampleScores& ablated) {
+  return interval_of(whole, [&](auto scores, std::size_t n) {
+    return (ablated.*scores)[n] - (whole.*scores)[n];
+  });
+}
+
+AblationEffect interaction_of(const ExampleScores& whole,
+                              const ExampleScores& first,
+                              const ExampleScores& second,
+                              const ExampleScores& both) {
+  return interval_of(whole, [&](auto scores, std::size_t n) {
+    return ((both.*scores)[n] - (first.*scores)[n]) -
+           ((second.*scores)[n] - (whole.*scores)[n]);
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

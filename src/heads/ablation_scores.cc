@@ -1,0 +1,78 @@
+// What the outputs of ablated models are scored by.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/heads/ablation.h"
+#include "headwise/module/loss.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// |a - b| / |b|
+double relative_distance(const Tensor<float, 2>& a, const Tensor<float, 2>& b,
+                         std::size_t row) {
+  double moved = 0;
+  double length = 0;
+  for (std::size_t e = 0; e < a.extent(1); ++e) {
+    const auto from = static_cast<double>(b(row, e));
+    const double by = static_cast<double>(a(row, e)) - from;
+    moved += by * by;
+    length += from * from;
+  }
+  return length > 0 ? std::sqrt(moved / length)
+                    : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+ScoreExamples label_scores(const HookedModel& classifier,
+                           const std::vector<std::int64_t>& targets) {
+  return [&](const ScoredBatch& batch) {
+    return catching_out_of_memory([&]() -> Result<ExampleScores> {
+      const std::size_t end = batch.begin + batch.ids.size();
+      if (end > targets.size()) {
+        return argument_error(
+            "label_scores", "targets",
+            "has " + std::to_string(targets.size()) + " targets",
+            "at least " + std::to_string(end), ErrorCode::shape_mismatch);
+      }
+      const auto logits = classifier.outputs(batch.ids, batch.hidden);
+      HEADWISE_TRY(logits);
+      ExampleScores scores;
+      for (std::size_t n = 0; n < batch.ids.size(); ++n) {
+        const std::int64_t target = targets[batch.begin + n];
+        const auto loss = cross_entropy(
+            {&(*logits)(n, 0), {1, logits->extent(1)}}, {&target, {1}});
+        HEADWISE_TRY(loss);
+        scores.loss.push_back(loss->loss);
+        scores.correct.push_back(predicted_label(logits->view(), n) ==
+                                         static_cast<std::size_t>(target)
+                                     ? 1
+                                     : 0);
+      }
+      return scores;
+    });
+  };
+}
+
+ScoreExamples output_distances(const HookedModel& model) {
+  return [&](const ScoredBatch& batch) {
+    return catching_out_of_memory([&]() -> Result<ExampleScores> {
+      const auto outputs = model.outputs(batch.ids, batch.hidden);
+      HEADWISE_TRY(outputs);
+      const auto whole = model.outputs(batch.ids, batch.whole);
+      HEADWISE_TRY(whole);
+      ExampleScores scores;
+      for (std::size_t n = 0; n < batch.ids.size(); ++n) {
+        scores.loss.push_back(relative_distance(*outputs, *whole, n));
+      }
+      return scores;
+    });
+  };
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

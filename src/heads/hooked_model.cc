@@ -1,0 +1,114 @@
+#include "headwise/heads/hooked_model.h"
+
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "models/pooling.h"
+#include "run/float_environment.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "hooked_model";
+
+BertOptions options_of(const HookedPass& pass) {
+  BertOptions options;
+  options.from = pass.from;
+  options.before_each = pass.before_each;
+  options.hooks = pass.hooks;
+  options.executor = pass.executor;
+  return options;
+}
+
+class HookedSentences final : public HookedModel {
+ public:
+  HookedSentences(const SentenceEncoder& encoder, const LabelProbe* probe)
+      : encoder_(encoder), probe_(probe) {}
+
+  std::vector<std::vector<std::size_t>> heads() const override {
+    const BertEncoder& encoder = encoder_.encoder();
+    std::vector<std::vector<std::size_t>> heads;
+    for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
+      heads.push_back(heads_in(encoder.config(), n));
+    }
+    return heads;
+  }
+
+  bool causal() const override { return false; }
+
+  Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
+                                  const HookedPass& pass) const override {
+    return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
+      auto result = encoder_.encoder().forward(ids, options_of(pass));
+      HEADWISE_TRY(result);
+      return std::move(result->hidden);
+    });
+  }
+
+  Result<Tensor<float, 2>> outputs(
+      const RaggedTokens& ids,
+      TensorView<const float, 2> hidden) const override {
+    auto embeddings =
+        Tensor<float, 2>::create_unset({ids.size(), encoder_.embedding_size()});
+    HEADWISE_TRY(embeddings);
+    const ModelSettings& settings = encoder_.settings();
+    std::size_t row = 0;
+    for (std::size_t n = 0; n < ids.size(); ++n) {
+      if (ids[n].empty()) {
+        return argument_error(kOperation, "ids[" + std::to_string(n) + "]",
+                              "has no tokens", "at least 1");
+      }
+      const FloatEnvironment environment;
+      pool({&hidden(row, 0),
+            {ids[n].size(), hidden.extent(1)},
+            hidden.strides()},
+           settings.pooling, settings.normalize, &(*embeddings)(n, 0));
+      row += ids[n].size();
+    }
+    return outputs_of(*std::move(embeddings));
+  }
+
+  Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+                       OutputGradient d_outputs) const override {
+    return catching_out_of_memory([&]() -> Status {
+      auto saved = encoder_.forward_for_backward(ids, options_of(pass));
+      HEADWISE_TRY(saved);
+      auto embeddings = saved->embeddings.clone();
+      HEADWISE_TRY(embeddings);
+      const auto outputs = outputs_of(*std::move(embeddings));
+      HEADWISE_TRY(outputs);
+      auto d = d_outputs(*outputs);
+      HEADWISE_TRY(d);
+      if (probe_ != nullptr) {
+        const auto [sequences, labels] = d->extents();
+        const auto d_logits =
+            std::move(*d).with_extents<3>({1, sequences, labels});
+        auto back = probe_->linear().backward_input(d_logits);
+        HEADWISE_TRY(back);
+        *d = std::move(*back).without_batch();
+      }
+      const auto gradients = encoder_.backward(*saved, *d, BertWanted::gates);
+      return gradients ? ok() : Status(gradients.error());
+    });
+  }
+
+ private:
+  Result<Tensor<float, 2>> outputs_of(Tensor<float, 2> embeddings) const {
+    return probe_ == nullptr ? Result<Tensor<float, 2>>(std::move(embeddings))
+                             : probe_->logits(embeddings);
+  }
+
+  const SentenceEncoder& encoder_;
+  const LabelProbe* probe_;
+};
+
+}  // namespace
+
+std::unique_ptr<HookedModel> hooked_sentences(const SentenceEncoder& encoder,
+                                              const LabelProbe* probe) {
+  return std::make_unique<HookedSentences>(encoder, probe);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,380 @@
+#include "headwise/heads/patching.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "heads/batches.h"
+#include "heads/token_partners.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "patch";
+
+const Executor& executor_of(const PatchOptions& options) {
+  return options.executor ? *options.executor : Executor::default_executor();
+}
+
+// The contexts of one text, by layer: (tokens, heads, v_head_dim).
+using Contexts = std::vector<Tensor<float, 3>>;
+
+Status keep(TensorView<const float, 4> context, Tensor<float, 3>& into) {
+  const auto [B, L, H, D] = context.extents();
+  auto copy = Tensor<float, 3>::create_unset({L, H, D});
+  HEADWISE_TRY(copy);
+  for (std::size_t l = 0; l < L; ++l) {
+    for (std::size_t h = 0; h < H; ++h) {
+      for (std::size_t d = 0; d < D; ++d) {
+        (*copy)(l, h, d) = context(0, l, h, d);
+      }
+    }
+  }
+  into = *std::move(copy);
+  return ok();
+}
+
+ModelHooks keeping(Contexts& contexts) {
+  return {.see = [&](std::size_t layer, TensorView<const float, 4> context) {
+    return keep(context, contexts[layer]);
+  }};
+}
+
+// What a clean token's context becomes: the mean over its partners, or its own
+// if it has none.
+Result<Contexts> patched_contexts(const PatchTask& task, const Contexts& clean,
+                                  const Contexts& corrupted) {
+  const auto partners = partners_of(task.clean, task.corrupted);
+  Contexts patched(clean.size());
+  for (std::size_t n = 0; n < clean.size(); ++n) {
+    auto copy = clean[n].clone();
+    HEADWISE_TRY(copy);
+    const auto [L, H, D] = copy->extents();
+    for (std::size_t i = 0; i < L; ++i) {
+      const auto [begin, end] = partners[i];
+      for (std::size_t at = 0; begin < end && at < H * D; ++at) {
+        double sum = 0;
+        for (std::size_t j = begin; j < end; ++j) {
+          sum += static_cast<double>(corrupted[n](j, at / D, at % D));
+        }
+        (*copy)(i, at / D, at % D) =
+            static_cast<float>(sum / static_cast<double>(end - begin));
+      }
+    }
+    patched[n] = *std::move(copy);
+  }
+  return patched;
+}
+
+// ---- The two texts as they are. ----
+
+struct TextPass {
+  std::vector<Tensor<float, 2>> entries{};  // by layer, (tokens, hidden_size)
+  Contexts contexts{};
+  std::vector<float> outputs{};
+};
+
+Result<TextPass> pass_of(const HookedModel& model,
+                         const std::vector<TokenId>& text,
+                         const Executor& executor) {
+  TextPass pass;
+  const std::size_t layers = model.heads().size();
+  pass.contexts.resize(layers);
+  pass.entries.resize(layers);
+  const RaggedTokens ids = {text};
+  const BeforeLayer before_each = [&](std::size_t layer,
+                                      TensorView<const float, 3> hidden) {
+    auto copy = Tensor<float, 2>::create({hidden.extent(1), hidden.extent(2)});
+    if (!copy) {
+      return Status(copy.error());
+    }
+    for (std::size_t l = 0; l < hidden.extent(1); ++l) {
+      for (std::size_t e = 0; e < hidden.extent(2); ++e) {
+        (*copy)(l, e) = hidden(0, l, e);
+      }
+    }
+    pass.entries[layer] = *std::move(copy);
+    return ok();
+  };
+  const auto hidden = model.hidden(ids, {.before_each = before_each,
+                                         .hooks = keeping(pass.contexts),
+                                         .executor = &executor});
+  HEADWISE_TRY(hidden);
+  const auto outputs = model.outputs(ids, hidden->view());
+  HEADWISE_TRY(outputs);
+  pass.outputs.assign(outputs->data(), outputs->data() + outputs->size());
+  return pass;
+}
+
+Result<PatchEffects> no_effects(const PatchTask& task,
+                                const PatchOptions& options) {
+  PatchEffects effects;
+  const bool positions =
+      options.positions && task.clean.size() == task.corrupted.size();
+  for (const auto& heads : task.model.heads()) {
+    effects.heads.emplace_back(heads.size());
+    if (positions) {
+      auto made = Tensor<double, 2>::create({heads.size(), task.clean.size()});
+      HEADWISE_TRY(made);
+      effects.positions.push_back(*std::move(made));
+    }
+  }
+  return effects;
+}
+
+void put_values(const OutputMeasure& measure, std::span<const float> clean,
+                std::span<const float> corrupted, PatchEffects& effects) {
+  effects.label = measure.label;
+  effects.clean = measure.value(clean);
+  effects.corrupted = measure.value(corrupted);
+}
+
+Status check_texts(const PatchTask& task) {
+  HEADWISE_TRY(check_at_least_one(kOperation, "clean", task.clean.size()));
+  return check_at_least_one(kOperation, "corrupted", task.corrupted.size());
+}
+
+// ---- One patch after another. ----
+
+// A head in the tokens [begin, end), and where its effect goes.
+struct Patch {
+  std::size_t layer;
+  std::size_t head;
+  std::size_t begin;
+  std::size_t end;
+  double* effect;
+};
+
+std::vector<Patch> patches_of(PatchEffects& effects, std::size_t tokens) {
+  std::vector<Patch> patches;
+  for (std::size_t n = 0; n < effects.heads.size(); ++n) {
+    for (std::size_t h = 0; h < effects.heads[n].size(); ++h) {
+      patches.push_back({n, h, 0, tokens, &effects.heads[n][h]});
+      for (std::size_t i = 0; !effects.positions.empty() && i < tokens; ++i) {
+        patches.push_back({n, h, i, i + 1, &effects.positions[n](h, i)});
+      }
+    }
+  }
+  return patches;
+}
+
+// Patches [begin, end) of one layer, that run as copies of the clean text.
+std::vector<Batch> batches_of(const std::vector<Patch>& patches,
+                              std::size_t tokens) {
+  constexpr std::size_t kMostTokens = 512;
+  const std::size_t most = std::max<std::size_t>(kMostTokens / tokens, 1);
+  std::vector<Batch> batches;
+  for (std::size_t n = 0; n < patches.size(); ++n) {
+    if (batches.empty() || n - batches.back().begin == most ||
+        patches[n].layer != patches[n - 1].layer) {
+      batches.push_back({n, n});
+    }
+    batches.back().end = n + 1;
+  }
+  return batches;
+}
+
+class PatchedTexts {
+ public:
+  PatchedTexts(const PatchTask& task, const TextPass& clean,
+               const Contexts& patched, const OutputMeasure& measure,
+               double clean_value)
+      : task_(task),
+        clean_(clean),
+        patched_(patched),
+        measure_(measure),
+        clean_value_(clean_value) {}
+
+  Status run(std::span<const Patch> patches, const Executor& executor) const {
+    const std::size_t layer = patches.front().layer;
+    const RaggedTokens ids(patches.size(), task_.clean);
+    const auto entry = copies_of(clean_.entries[layer], patches.size());
+    HEADWISE_TRY(entry);
+    HookedPass pass{.from = LayerEntry{layer, entry->view()},
+                    .executor = &executor};
+    pass.hooks.edit = [&](std::size_t at, const HeadContext& heads) {
+      if (at == layer) {
+        patch(patches, heads.context);
+      }
+      return ok();
+    };
+    const auto hidden = task_.model.hidden(ids, pass);
+    HEADWISE_TRY(hidden);
+    const auto outputs = task_.model.outputs(ids, hidden->view());
+    HEADWISE_TRY(outputs);
+    for (std::size_t n = 0; n < patches.size(); ++n) {
+      *patches[n].effect =
+          measure_.value({&(*outputs)(n, 0), outputs->extent(1)}) -
+          clean_value_;
+    }
+    return ok();
+  }
+
+ private:
+  static Result<Tensor<float, 2>> copies_of(const Tensor<float, 2>& entry,
+                                            std::size_t count) {
+    auto copies = Tensor<float, 2>::create_unset(
+        {count * entry.extent(0), entry.extent(1)});
+    for (std::size_t n = 0; copies && n < count; ++n) {
+      std::ranges::copy(entry.elements(), copies->data() + n * entry.size());
+    }
+    return copies;
+  }
+
+  void patch(std::span<const Patch> patches,
+             TensorView<float, 4> context) const {
+    const std::size_t L = task_.clean.size();
+    for (std::size_t n = 0; n < patches.size(); ++n) {
+      const auto [layer, h, begin, end, effect] = patches[n];
+      for (std::size_t i = begin; i < end; ++i) {
+        for (std::size_t d = 0; d < context.extent(3); ++d) {
+          context(0, n * L + i, h, d) = patched_[layer](i, h, d);
+        }
+      }
+    }
+  }
+
+  const PatchTask& task_;
+  const TextPass& clean_;
+  const Contexts& patched_;
+  const OutputMeasure& measure_;
+  double clean_value_;
+};
+
+// ---- All of them at once, by the gradient. ----
+
+// Adds up (patched - clean) d_context of one layer.
+void add_effects(const Tensor<float, 3>& clean, const Tensor<float, 3>& patched,
+                 TensorView<const float, 4> d_context, std::size_t layer,
+                 PatchEffects& effects) {
+  const auto [L, H, D] = clean.extents();
+  for (std::size_t h = 0; h < H; ++h) {
+    for (std::size_t i = 0; i < L; ++i) {
+      double sum = 0;
+      for (std::size_t d = 0; d < D; ++d) {
+        sum += (static_cast<double>(patched(i, h, d)) -
+                static_cast<double>(clean(i, h, d))) *
+               static_cast<double>(d_context(0, i, h, d));
+      }
+      effects.heads[layer][h] += sum;
+      if (!effects.positions.empty()) {
+        effects.positions[layer](h, i) = sum;
+      }
+    }
+  }
+}
+
+Result<Tensor<float, 2>> gradient_of(const OutputMeasure& measure,
+                                     const Tensor<float, 2>& outputs) {
+  auto d = Tensor<float, 2>::create(outputs.extents());
+  HEADWISE_TRY(d);
+  std::ranges::transform(measure.gradient(outputs.elements()), d->data(),
+                         [](double x) { return static_cast<float>(x); });
+  return d;
+}
+
+}  // namespace
+
+Result<PatchEffects> patch_heads(const PatchTask& task,
+                                 const PatchOptions& options) {
+  return catching_out_of_memory([&]() -> Result<PatchEffects> {
+    HEADWISE_TRY(check_texts(task));
+    const Executor& executor = executor_of(options);
+    const auto clean = pass_of(task.model, task.clean, executor);
+    HEADWISE_TRY(clean);
+    const auto corrupted = pass_of(task.model, task.corrupted, executor);
+    HEADWISE_TRY(corrupted);
+    const auto measure = task.measure(clean->outputs, corrupted->outputs);
+    HEADWISE_TRY(measure);
+    const auto patched =
+        patched_contexts(task, clean->contexts, corrupted->contexts);
+    HEADWISE_TRY(patched);
+    auto effects = no_effects(task, options);
+    HEADWISE_TRY(effects);
+    put_values(*measure, clean->outputs, corrupted->outputs, *effects);
+    const std::vector<Patch> patches = patches_of(*effects, task.clean.size());
+    const std::vector<Batch> batches = batches_of(patches, task.clean.size());
+    SharedProgress progress(options.progress, patches.size());
+    const PatchedTexts texts(task, *clean, *patched, *measure, effects->clean);
+    const Status done = run_batches(
+        batches.size(), executor,
+        [&](std::size_t n, const Executor& of_batch) -> Status {
+          const auto [begin, end] = batches[n];
+          HEADWISE_TRY(texts.run(std::span(patches).subspan(begin, end - begin),
+                                 of_batch));
+          progress.add(end - begin);
+          return ok();
+        });
+    HEADWISE_TRY(done);
+    return effects;
+  });
+}
+
+Result<PatchEffects> approximate_patches(const PatchTask& task,
+                                         const PatchOptions& options) {
+  return catching_out_of_memory([&]() -> Result<PatchEffects> {
+    HEADWISE_TRY(check_texts(task));
+    const Executor& executor = executor_of(options);
+    const auto corrupted = pass_of(task.model, task.corrupted, executor);
+    HEADWISE_TRY(corrupted);
+    auto effects = no_effects(task, options);
+    HEADWISE_TRY(effects);
+    Contexts clean(effects->heads.size());
+    Contexts patched;
+    HookedPass pass{.hooks = keeping(clean), .executor = &executor};
+    pass.hooks.see_gradient = [&](std::size_t layer,
+                                  TensorView<const float, 4> d_context) {
+      add_effects(clean[layer], patched[layer], d_context, layer, *effects);
+      return ok();
+    };
+    const Status done = task.model.differentiate(
+        {task.clean}, pass,
+        [&](const Tensor<float, 2>& outputs) -> Result<Tensor<float, 2>> {
+          const auto measure =
+              task.measure(outputs.elements(), corrupted->outputs);
+          HEADWISE_TRY(measure);
+          auto contexts = patched_contexts(task, clean, corrupted->contexts);
+          HEADWISE_TRY(contexts);
+          patched = *std::move(contexts);
+          put_values(*measure, outputs.elements(), corrupted->outputs,
+                     *effects);
+          return gradient_of(*measure, outputs);
+        });
+    HEADWISE_TRY(done);
+    return effects;
+  });
+}
+
+double correlation(const PatchEffects& a, const PatchEffects& b) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (std::size_t n = 0; n < a.heads.size(); ++n) {
+    x.insert(x.end(), a.heads[n].begin(), a.heads[n].end());
+    y.insert(y.end(), b.heads[n].begin(), b.heads[n].end());
+  }
+  const auto mean_of = [](const std::vector<double>& v) {
+    double sum = 0;
+    for (const double value : v) {
+      sum += value;
+    }
+    return sum / static_cast<double>(v.size());
+  };
+  const double mean_x = mean_of(x);
+  const double mean_y = mean_of(y);
+  double xy = 0;
+  double xx = 0;
+  double yy = 0;
+  for (std::size_t n = 0; n < x.size(); ++n) {
+    xy += (x[n] - mean_x) * (y[n] - mean_y);
+    xx += (x[n] - mean_x) * (x[n] - mean_x);
+    yy += (y[n] - mean_y) * (y[n] - mean_y);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy)
+                          : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
