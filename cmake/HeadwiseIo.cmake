@@ -98,6 +98,11 @@ target_sources(headwise_io
     include/headwise/prune/pruned_accuracy.h
     include/headwise/prune/accuracy_curve.h
     include/headwise/prune/pruned_model.h
+    include/headwise/heads/value_norms.h
+    include/headwise/heads/norm_statistics.h
+    include/headwise/heads/layer_norms.h
+    include/headwise/heads/rollout.h
+    include/headwise/heads/attention_flow.h
     include/headwise/heads/mean_interval.h
     include/headwise/heads/assignment.h
     include/headwise/heads/head_matches.h
@@ -303,6 +308,13 @@ target_sources(headwise_io
     src/prune/pruned_accuracy.cc
     src/prune/accuracy_curve.cc
     src/prune/pruned_model.cc
+    src/heads/head_values.cc
+    src/heads/value_norms.cc
+    src/heads/norm_statistics.cc
+    src/heads/weight_rows.cc
+    src/heads/layer_norms.cc
+    src/heads/rollout.cc
+    src/heads/attention_flow.cc
     src/heads/mean_interval.cc
     src/heads/assignment.cc
     src/heads/head_matches.cc

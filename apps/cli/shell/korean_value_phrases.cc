@@ -34,6 +34,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a divisor of {} = {}", "{0} = {1}의 약수"},
     {"a driver for CUDA 12 or newer", "CUDA 12 이상의 드라이버"},
     {"a finite number", "유한한 수"},
+    {"a finite number of at least 0", "0 이상의 유한한 수"},
     {"a function", "함수"},
     {"a key for each value of bias_v",
      "bias_v의 밸류마다 키가 하나씩 필요합니다."},

@@ -1,0 +1,57 @@
+// The statistics of heads by what the keys add to the output, in place of the
+// attention weights:
+//
+//   sums[i,h]      = sum_j w[h,i,j] norms[h,j]
+//   share[h,i,j]   = w[h,i,j] norms[h,j] / sums[i,h]
+//
+//   w       attention weights
+//   norms   (B, H, Lkv)   in   |f|: heads/value_norms.h
+//   sums    (B, Lq, H)    out  0 for a query without a key
+//
+// The shares are the softmax of the scores plus ln norms[h,j], so all
+// statistics of attention/statistics.h are computed of them in one pass,
+// without a matrix of all pairs. A norm below 2^-60 counts as 2^-60. Added keys
+// have no norm, and the statistics have no place for them.
+//
+// Source: Kobayashi et al. 2020, arXiv:2004.10102, section 3: w |f|.
+//
+// Example:
+//   auto norms = value_norms(layer, value).value();
+//   auto done = norm_statistics(query, key, norms, {},
+//                               {.statistics = {.rows = true}}).value();
+//   done.shares.pooled.mean(head, Statistic::separator);
+#pragma once
+
+#include <vector>
+
+#include "headwise/attention/spec.h"
+#include "headwise/attention/statistics.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+struct NormStatistics {
+  Tensor<float, 3> sums;
+  AttentionStatistics shares;
+};
+
+// Errors: those of attention_statistics(); shape_mismatch for norms that do not
+// fit, and for grouped heads; invalid_argument for options.bias; unsupported
+// for a ragged batch, sinks and added keys.
+Result<NormStatistics> norm_statistics(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    TensorView<const float, 3> norms, const AttentionOptions& options,
+    const OperationOptions& operation_options);
+
+// The mean of the sums of each head over the queries that have a key; NaN where
+// none has. With query_lengths, queries beyond them are left out.
+std::vector<double> mean_sums(
+    const NormStatistics& statistics,
+    TensorView<const std::int64_t, 1> query_lengths = {});
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

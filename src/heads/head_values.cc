@@ -1,0 +1,85 @@
+#include "heads/head_values.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "kernels/gemm.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// The columns [first, first + count) of the weight. An encoder that was read
+// for inference keeps only the packed one.
+Result<Linear> columns_of(const Linear& linear, std::size_t first,
+                          std::size_t count) {
+  constexpr std::size_t kLanes = kernels::kStripFeatures;
+  auto weight = Tensor<float, 2>::create_unset({linear.out_features(), count});
+  HEADWISE_TRY(weight);
+  const std::size_t strip = kernels::strip_size(linear.in_features());
+  const float* const packed = linear.packed().data();
+  for (std::size_t out = 0; out < linear.out_features(); ++out) {
+    const float* const rows = packed + out / kLanes * strip + out % kLanes;
+    for (std::size_t n = 0; n < count; ++n) {
+      (*weight)(out, n) = rows[(1 + first + n) * kLanes];
+    }
+  }
+  return Linear::from_params(*std::move(weight));
+}
+
+}  // namespace
+
+Result<HeadValues> HeadValues::create(std::string_view operation,
+                                      const MultiHeadAttention& layer,
+                                      const Extents<4>& value) {
+  const auto& params = layer.params();
+  if (!params) {
+    return value_error(operation, "layer", "one with an open input size",
+                       "one whose input sizes are known: call fix_sizes()");
+  }
+  const MultiHeadAttentionConfig& config = layer.config();
+  const std::size_t Dv = *config.v_head_dim;
+  HEADWISE_TRY(
+      check_shape(operation, "value", value, "(B, Lkv, Hkv, Dv)",
+                  Extents<4>{value[0], value[1], *config.num_kv_heads, Dv}));
+  HeadValues values;
+  values.num_heads_ = config.num_heads;
+  values.num_kv_heads_ = *config.num_kv_heads;
+  auto groups = HeadGroups::create(config.kv_group_sizes);
+  HEADWISE_TRY(groups);
+  values.groups_ = *std::move(groups);
+  for (std::size_t h = 0; params->w_o && h < config.num_heads; ++h) {
+    auto part = columns_of(*params->w_o, h * Dv, Dv);
+    HEADWISE_TRY(part);
+    values.parts_.push_back(*std::move(part));
+  }
+  return values;
+}
+
+Result<Tensor<float, 3>> HeadValues::of(std::size_t head,
+                                        TensorView<const float, 4> value,
+                                        std::size_t first, std::size_t count,
+                                        const Executor& executor) const {
+  const auto [B, Lkv, Hkv, Dv] = value.extents();
+  const HeadMap map(num_heads_, num_kv_heads_, groups_);
+  const auto offset = [&](std::size_t n, std::size_t axis) {
+    return static_cast<std::ptrdiff_t>(n) * value.stride(axis);
+  };
+  const TensorView<const float, 3> x(
+      value.data() + offset(first, 1) + offset(map.kv_head(head), 2),
+      {B, count, Dv}, {value.stride(0), value.stride(1), value.stride(3)});
+  if (!parts_.empty()) {
+    return parts_[head].forward(x, "value", executor);
+  }
+  auto copy = Tensor<float, 3>::create_unset(x.extents());
+  HEADWISE_TRY(copy);
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t j = 0; j < count; ++j) {
+      for (std::size_t d = 0; d < x.extent(2); ++d) {
+        (*copy)(b, j, d) = x(b, j, d);
+      }
+    }
+  }
+  return copy;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

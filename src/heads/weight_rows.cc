@@ -1,0 +1,60 @@
+#include "heads/weight_rows.h"
+
+#include <algorithm>
+
+#include "attention/call_part.h"
+#include "headwise/attention/forward.h"
+#include "headwise/base/tensor.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using internal::CallPart;
+using internal::options_of_part;
+using internal::part_along;
+using internal::whole_call;
+
+constexpr std::size_t kRows = 48;  // a tile of the forward pass
+
+}  // namespace
+
+Status for_weight_rows(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    const AttentionOptions& options, const OperationOptions& operation_options,
+    FunctionRef<Status(std::size_t first, TensorView<const float, 4> weights)>
+        see) {
+  // The weights do not depend on the values: a single 0 is all of them.
+  constexpr float kZero = 0;
+  Extents<4> of_values = key.extents();
+  of_values[3] = 1;
+  const TensorView<const float, 4> value(&kZero, of_values, Strides<4>{});
+  auto shape = attention_shape(query.extents(), key.extents(), of_values);
+  HEADWISE_TRY(shape);
+  shape->kv_groups = operation_options.kv_groups;
+  AttentionOptions of_rows = options;
+  of_rows.attn_weights = AttnWeights::per_head;
+  OperationOptions without_statistics = operation_options;
+  without_statistics.statistics = {};
+  CallPart part = whole_call(*shape);
+  Tensor<float, 4> memory;
+  for (std::size_t first = 0; first < shape->Lq; first += kRows) {
+    part.queries = {first, std::min(kRows, shape->Lq - first)};
+    const auto cut = options_of_part(*shape, of_rows, without_statistics, part);
+    HEADWISE_TRY(cut);
+    auto weights = Tensor<float, 4>::create_unset_in(
+        std::move(memory),
+        {shape->B, shape->Hq, part.queries.count, shape->Lkv});
+    HEADWISE_TRY(weights);
+    memory = *std::move(weights);
+    auto unused = Tensor<float, 4>::create_unset(
+        {shape->B, part.queries.count, shape->Hq, 1});
+    HEADWISE_TRY(unused);
+    HEADWISE_TRY(attention(part_along(1, query, part.queries), key, value,
+                           {.output = *unused, .attn_weights = memory},
+                           cut->options, cut->operation_options));
+    HEADWISE_TRY(see(first, memory));
+  }
+  return ok();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
