@@ -104,6 +104,7 @@ target_sources(headwise_io
     include/headwise/heads/rollout.h
     include/headwise/heads/attention_flow.h
     include/headwise/heads/mean_interval.h
+    include/headwise/heads/model_comparison.h
     include/headwise/heads/assignment.h
     include/headwise/heads/head_matches.h
     include/headwise/heads/map_overlap.h
@@ -316,6 +317,8 @@ target_sources(headwise_io
     src/heads/rollout.cc
     src/heads/attention_flow.cc
     src/heads/mean_interval.cc
+    src/heads/model_comparison.cc
+    src/heads/text_heads.cc
     src/heads/assignment.cc
     src/heads/head_matches.cc
     src/heads/map_overlap.cc

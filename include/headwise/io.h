@@ -27,6 +27,7 @@
 #include "headwise/heads/layer_norms.h"
 #include "headwise/heads/map_overlap.h"
 #include "headwise/heads/mean_interval.h"
+#include "headwise/heads/model_comparison.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/heads/offset_profile.h"
 #include "headwise/heads/patching.h"

@@ -8,16 +8,12 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/attention/forward.h"
-#include "headwise/steps/mask.h"
+#include "heads/weight_tiles.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr const char* kOperation = "map_overlaps";
-
-// Queries whose attention weights are held at a time.
-constexpr std::size_t kTileRows = 32;
 
 double row_overlap(const float* a, const float* b, std::size_t keys) {
   constexpr std::size_t kLanes = 16;
@@ -44,11 +40,17 @@ class MapTile {
   MapTile(const ComparedMaps& maps, const Executor& executor)
       : maps_(maps), executor_(executor), weights_(maps.layers.size()) {}
 
-  Status compute(std::size_t first, std::size_t rows) {
+  Status compute(std::size_t first, std::size_t count) {
     for (std::size_t n = 0; n < weights_.size(); ++n) {
-      if (maps_.layers[n].query.extent(2) != 0) {
-        HEADWISE_TRY(compute_layer(maps_.layers[n], first, rows, weights_[n]));
+      const ComparedLayer& layer = maps_.layers[n];
+      if (layer.query.extent(2) == 0) {
+        continue;
       }
+      auto weights =
+          weights_of_queries(layer.query, layer.key, maps_.causal, first, count,
+                             executor_, std::move(weights_[n]));
+      HEADWISE_TRY(weights);
+      weights_[n] = *std::move(weights);
     }
     return ok();
   }
@@ -65,34 +67,9 @@ class MapTile {
   }
 
  private:
-  Status compute_layer(const ComparedLayer& layer, std::size_t first,
-                       std::size_t rows, Tensor<float, 4>& weights) const {
-    const auto [B, L, Hq, D] = layer.query.extents();
-    const TensorView<const float, 4> query(
-        &layer.query(0, first, 0, 0), {B, rows, Hq, D}, layer.query.strides());
-    // The output is not used, so values of one feature are enough.
-    Extents<4> one_feature = layer.key.extents();
-    one_feature[3] = 1;
-    const TensorView<const float, 4> value(layer.key.data(), one_feature,
-                                           layer.key.strides());
-    auto output = Tensor<float, 4>::create_unset({B, rows, Hq, 1});
-    auto made =
-        Tensor<float, 4>::create_unset_in(std::move(weights), {B, Hq, rows, L});
-    HEADWISE_TRY(output);
-    HEADWISE_TRY(made);
-    weights = *std::move(made);
-    AttentionOptions options;
-    options.mask = maps_.causal ? causal() : Mask();
-    options.query_start = static_cast<std::int64_t>(first);
-    options.attn_weights = AttnWeights::per_head;
-    options.executor = &executor_;
-    return attention(query, layer.key, value,
-                     {.output = *output, .attn_weights = weights}, options);
-  }
-
   const ComparedMaps& maps_;
   const Executor& executor_;
-  std::vector<Tensor<float, 4>> weights_;  // (1, H, rows, L), by layer
+  std::vector<Tensor<float, 4>> weights_;  // (1, H, count, L), by layer
 };
 
 std::size_t heads_of(const ComparedMaps& maps) {
@@ -154,8 +131,8 @@ Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
   MapTile tile_a(a, run);
   MapTile tile_b(b, run);
   for (std::size_t first = 0; sums->size() != 0 && first < tokens;
-       first += kTileRows) {
-    const std::size_t rows = std::min(kTileRows, tokens - first);
+       first += kTileQueries) {
+    const std::size_t rows = std::min(kTileQueries, tokens - first);
     HEADWISE_TRY(tile_a.compute(first, rows));
     HEADWISE_TRY(tile_b.compute(first, rows));
     add_rows(tile_a, tile_b, rows, tokens, run, *sums);

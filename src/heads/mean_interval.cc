@@ -8,6 +8,7 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr double kProbability = 0.95;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // From here on the expansion around the normal distribution is as exact as the
 // sum, which has a term for every two degrees of freedom.
 constexpr std::size_t kManyDegrees = 200;
@@ -55,7 +56,6 @@ double quantile(std::size_t degrees) {
 }  // namespace
 
 MeanInterval mean_interval(std::span<const double> values) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   std::size_t count = 0;
   double sum = 0;
   for (const double value : values) {
@@ -69,15 +69,20 @@ MeanInterval mean_interval(std::span<const double> values) {
   }
   const auto n = static_cast<double>(count);
   const double mean = sum / n;
-  if (count == 1) {
-    return {1, mean, kNone, kNone};
-  }
   double squares = 0;
   for (const double value : values) {
     if (!std::isnan(value)) {
       squares += (value - mean) * (value - mean);
     }
   }
+  return mean_interval(count, mean, squares);
+}
+
+MeanInterval mean_interval(std::size_t count, double mean, double squares) {
+  if (count == 1) {
+    return {1, mean, kNone, kNone};
+  }
+  const auto n = static_cast<double>(count);
   const double half = quantile(count - 1) * std::sqrt(squares / ((n - 1) * n));
   return {count, mean, mean - half, mean + half};
 }

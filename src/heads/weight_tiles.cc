@@ -10,40 +10,49 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-Status visit_weights(TensorView<const float, 4> query,
-                     TensorView<const float, 4> key, bool causal,
-                     const Executor& executor, SeeWeights see) {
-  constexpr std::size_t kQueries = 48;  // those of one tile of attention()
+Result<Tensor<float, 4>> weights_of_queries(TensorView<const float, 4> query,
+                                            TensorView<const float, 4> key,
+                                            bool causal, std::size_t first,
+                                            std::size_t count,
+                                            const Executor& executor,
+                                            Tensor<float, 4> memory) {
   const auto [B, L, Hq, D] = query.extents();
   Extents<4> no_value = key.extents();
   no_value[3] = 0;
-  Tensor<float, 4> weights;
-  Tensor<float, 4> rows;
-  for (std::size_t first = 0; first < L; first += kQueries) {
-    const std::size_t count = std::min(kQueries, L - first);
-    auto tile = Tensor<float, 4>::create_unset_in(
-        std::move(weights), {B, Hq, count, key.extent(1)});
-    // Without values a call has statistics.
-    auto statistics = Tensor<float, 4>::create_unset_in(
-        std::move(rows), {B, Hq, count, kStatistics});
-    HEADWISE_TRY(tile);
-    HEADWISE_TRY(statistics);
-    AttentionOptions options;
-    options.mask = causal ? headwise::causal() : Mask();
-    options.query_start = static_cast<std::int64_t>(first);
-    options.attn_weights = AttnWeights::per_head;
-    options.executor = &executor;
-    const TensorView<const float, 4> queries(
-        &query(0, first, 0, 0), {B, count, Hq, D}, query.strides());
-    HEADWISE_TRY(
-        attention(queries, key, TensorView<const float, 4>(nullptr, no_value),
-                  {.output = TensorView<float, 4>(nullptr, {B, count, Hq, 0}),
-                   .attn_weights = *tile,
-                   .statistics = {.rows = *statistics}},
-                  options, {.statistics = {.rows = true}}));
-    see(first, *std::as_const(tile));
-    weights = *std::move(tile);
-    rows = *std::move(statistics);
+  auto weights = Tensor<float, 4>::create_unset_in(
+      std::move(memory), {B, Hq, count, key.extent(1)});
+  // Without values a call has statistics.
+  auto rows = Tensor<float, 4>::create_unset({B, Hq, count, kStatistics});
+  HEADWISE_TRY(weights);
+  HEADWISE_TRY(rows);
+  AttentionOptions options;
+  options.mask = causal ? headwise::causal() : Mask();
+  options.query_start = static_cast<std::int64_t>(first);
+  options.attn_weights = AttnWeights::per_head;
+  options.executor = &executor;
+  const TensorView<const float, 4> queries(&query(0, first, 0, 0),
+                                           {B, count, Hq, D}, query.strides());
+  HEADWISE_TRY(
+      attention(queries, key, TensorView<const float, 4>(nullptr, no_value),
+                {.output = TensorView<float, 4>(nullptr, {B, count, Hq, 0}),
+                 .attn_weights = *weights,
+                 .statistics = {.rows = *rows}},
+                options, {.statistics = {.rows = true}}));
+  return weights;
+}
+
+Status visit_weights(TensorView<const float, 4> query,
+                     TensorView<const float, 4> key, bool causal,
+                     const Executor& executor, SeeWeights see) {
+  const std::size_t L = query.extent(1);
+  Tensor<float, 4> memory;
+  for (std::size_t first = 0; first < L; first += kTileQueries) {
+    const std::size_t count = std::min(kTileQueries, L - first);
+    auto weights = weights_of_queries(query, key, causal, first, count,
+                                      executor, std::move(memory));
+    HEADWISE_TRY(weights);
+    see(first, *std::as_const(weights));
+    memory = *std::move(weights);
   }
   return ok();
 }

@@ -53,6 +53,15 @@ TEST(MeanIntervalTest, LeavesOutWhatIsNoNumber) {
   EXPECT_EQ(mean_interval(std::vector<double>{kNone, 3, 3}).low, 3);
 }
 
+TEST(MeanIntervalTest, TakesSumsInPlaceOfNumbers) {
+  const MeanInterval numbers = mean_interval(std::vector<double>{1, 2, 6});
+  const MeanInterval sums = mean_interval(3, 3, 14);
+  EXPECT_EQ(sums.count, 3U);
+  EXPECT_EQ(sums.mean, 3);
+  EXPECT_EQ(sums.low, numbers.low);
+  EXPECT_EQ(sums.high, numbers.high);
+}
+
 TEST(MeanIntervalTest, IsNoNumberWithoutValues) {
   EXPECT_EQ(mean_interval({}).count, 0U);
   EXPECT_TRUE(std::isnan(mean_interval({}).mean));

@@ -24,7 +24,6 @@ inline Heads random_heads(std::size_t L, std::size_t Hq, std::size_t Hkv,
 // (Hq, L, L)
 inline Tensor<double, 3> naive_weights(const Heads& heads, bool causal) {
   const auto [B, L, Hq, D] = heads.query.extents();
-  const std::size_t group = Hq / heads.key.extent(2);
   auto weights = Tensor<double, 3>::create({Hq, L, L}).value();
   for (std::size_t h = 0; h < Hq; ++h) {
     for (std::size_t i = 0; i < L; ++i) {
@@ -33,7 +32,8 @@ inline Tensor<double, 3> naive_weights(const Heads& heads, bool causal) {
         double score = 0;
         for (std::size_t d = 0; d < D; ++d) {
           score += static_cast<double>(heads.query(0, i, h, d)) *
-                   static_cast<double>(heads.key(0, j, h / group, d));
+                   static_cast<double>(
+                       heads.key(0, j, h * heads.key.extent(2) / Hq, d));
         }
         weights(h, i, j) = std::exp(score / std::sqrt(static_cast<double>(D)));
         sum += weights(h, i, j);

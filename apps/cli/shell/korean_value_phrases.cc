@@ -146,6 +146,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"at most {} rows", "행이 {0}개 이하여야 합니다."},
     {"at most {}, or {} or more: the window gave back the tokens between",
      "{0} 이하 또는 {1} 이상(그 사이의 토큰은 윈도우가 이미 돌려주었습니다)"},
+    {"at most {}, the positions that both models have",
+     "두 모델이 모두 갖는 위치 수 {0} 이하"},
     {"at most {}, the rest of num_heads = {}",
      "num_heads = {1}에서 남은 {0} 이하"},
     {"at most {}, which binary16 can hold",

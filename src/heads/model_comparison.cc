@@ -1,0 +1,255 @@
+#include "headwise/heads/model_comparison.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <string>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "heads/text_heads.h"
+#include "headwise/heads/map_overlap.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr const char* kOperation = "compare_models";
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Texts whose overlaps are held at a time.
+constexpr std::size_t kGroup = 16;
+
+struct OfText {
+  std::vector<float> statistics_a;
+  std::vector<float> statistics_b;
+  bool same_tokens = false;
+  bool cut = false;
+  Tensor<double, 2> overlaps{};  // of the same tokens
+};
+
+std::vector<HeadId> heads_of(const TextModel& model) {
+  std::vector<HeadId> heads;
+  for (std::size_t layer = 0; layer < model.shape().num_layers; ++layer) {
+    for (const std::size_t head : model.heads_in(layer)) {
+      heads.push_back({layer, head});
+    }
+  }
+  return heads;
+}
+
+Result<std::size_t> token_limit(const TextModel& a, const TextModel& b,
+                                std::optional<std::size_t> wanted) {
+  const std::size_t most =
+      std::min(a.shape().max_positions, b.shape().max_positions);
+  const std::size_t limit = wanted.value_or(
+      std::min({a.shape().max_tokens, b.shape().max_tokens, most}));
+  if (limit > most) {
+    return value_error(kOperation, "max_tokens", std::to_string(limit),
+                       "at most " + std::to_string(most) +
+                           ", the positions that both models have");
+  }
+  return limit;
+}
+
+bool same_tokens(const TextModel& a, const TextHeads& on_a, const TextModel& b,
+                 const TextHeads& on_b) {
+  return std::ranges::equal(on_a.ids, on_b.ids, [&](TokenId x, TokenId y) {
+    return a.token(x) == b.token(y);
+  });
+}
+
+Result<OfText> compare(const TextModel& a, const TextModel& b,
+                       std::string_view text, std::size_t max_tokens,
+                       const Executor& executor) try {
+  auto on_a = text_heads(a, text, max_tokens, executor);
+  HEADWISE_TRY(on_a);
+  auto on_b = text_heads(b, text, max_tokens, executor);
+  HEADWISE_TRY(on_b);
+  OfText found{.statistics_a = std::move(on_a->statistics),
+               .statistics_b = std::move(on_b->statistics),
+               .same_tokens = same_tokens(a, *on_a, b, *on_b),
+               .cut = on_a->cut != 0 || on_b->cut != 0};
+  if (found.same_tokens && !on_a->ids.empty()) {
+    const auto layers_a = on_a->compared();
+    const auto layers_b = on_b->compared();
+    auto overlaps = map_overlaps({layers_a, a.shape().causal},
+                                 {layers_b, b.shape().causal}, &executor);
+    HEADWISE_TRY(overlaps);
+    found.overlaps = *std::move(overlaps);
+  }
+  return found;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+// Welford's update of the mean and of the squared deviations.
+void add_number(double number, std::size_t count, double& mean,
+                double& squares) {
+  const double before = number - mean;
+  mean += before / static_cast<double>(count);
+  squares += before * (number - mean);
+}
+
+}  // namespace
+
+// Compares the texts in groups; those of a group at the same time.
+class ModelComparison::Texts {
+ public:
+  Texts(const TextModel& a, const TextModel& b,
+        std::span<const std::string_view> texts,
+        const ModelComparisonOptions& options, std::size_t max_tokens,
+        const Executor& alone)
+      : a_(a),
+        b_(b),
+        texts_(texts),
+        options_(options),
+        executor_(options.executor ? *options.executor
+                                   : Executor::default_executor()),
+        alone_(alone),
+        max_tokens_(max_tokens) {}
+
+  Status add_to(ModelComparison& to) {
+    for (std::size_t first = 0; first < texts_.size(); first += kGroup) {
+      const std::size_t count = std::min(kGroup, texts_.size() - first);
+      std::vector<Result<OfText>> found = compare_group(first, count);
+      for (std::size_t n = 0; n < count; ++n) {
+        HEADWISE_TRY(found[n]);
+        add(*found[n], first + n, to);
+      }
+    }
+    return ok();
+  }
+
+ private:
+  std::vector<Result<OfText>> compare_group(std::size_t first,
+                                            std::size_t count) {
+    std::vector<Result<OfText>> found;
+    for (std::size_t n = 0; n < count; ++n) {
+      found.emplace_back(OfText());
+    }
+    const std::size_t workers = std::min(count, executor_.threads());
+    std::atomic<std::size_t> next = 0;
+    executor_.run_workers(workers, [&](std::size_t) {
+      for (std::size_t n = next++; n < count; n = next++) {
+        found[n] = compare(a_, b_, texts_[first + n], max_tokens_,
+                           workers == 1 ? executor_ : alone_);
+        report();
+      }
+    });
+    return found;
+  }
+
+  void report() {
+    const std::scoped_lock lock(mutex_);
+    ++done_;
+    if (options_.progress) {
+      options_.progress(done_, texts_.size());
+    }
+  }
+
+  static void add(const OfText& found, std::size_t text, ModelComparison& to) {
+    std::ranges::copy(found.statistics_a, to.a_.statistics.data() +
+                                              text * found.statistics_a.size());
+    std::ranges::copy(found.statistics_b, to.b_.statistics.data() +
+                                              text * found.statistics_b.size());
+    to.cut_ += found.cut ? 1 : 0;
+    if (!found.same_tokens && !to.different_) {
+      to.different_ = text;
+    }
+    if (found.overlaps.size() == 0) {
+      return;
+    }
+    ++to.same_tokens_;
+    for (std::size_t n = 0; n < found.overlaps.size(); ++n) {
+      add_number(found.overlaps.data()[n], to.same_tokens_,
+                 to.similarity_.data()[n], to.squares_.data()[n]);
+    }
+  }
+
+  const TextModel& a_;
+  const TextModel& b_;
+  std::span<const std::string_view> texts_;
+  const ModelComparisonOptions& options_;
+  const Executor& executor_;
+  const Executor& alone_;
+  std::size_t max_tokens_;
+  std::mutex mutex_;
+  std::size_t done_ = 0;
+};
+
+Result<ModelComparison> ModelComparison::of(
+    const TextModel& a, const TextModel& b,
+    std::span<const std::string_view> texts,
+    const ModelComparisonOptions& options) try {
+  const auto limit = token_limit(a, b, options.max_tokens);
+  HEADWISE_TRY(limit);
+  const auto alone = Executor::with_threads(1);
+  HEADWISE_TRY(alone);
+  ModelComparison made;
+  made.texts_ = texts.size();
+  for (auto [model, to] : {std::pair(&a, &made.a_), std::pair(&b, &made.b_)}) {
+    to->heads = heads_of(*model);
+    auto statistics =
+        Tensor<float, 3>::create({texts.size(), to->heads.size(), kStatistics});
+    HEADWISE_TRY(statistics);
+    to->statistics = *std::move(statistics);
+  }
+  const Extents<2> pairs{made.a_.heads.size(), made.b_.heads.size()};
+  for (auto* const sums : {&made.similarity_, &made.squares_}) {
+    auto zeros = Tensor<double, 2>::create(pairs);
+    HEADWISE_TRY(zeros);
+    *sums = *std::move(zeros);
+  }
+  HEADWISE_TRY(Texts(a, b, texts, options, *limit, *alone).add_to(made));
+  if (made.same_tokens_ != 0) {
+    made.matches_ = match_heads(made.similarity_, made.a_.heads, made.b_.heads);
+  } else {
+    made.matches_.partners.resize(pairs[0]);
+    made.matches_.nearest.resize(pairs[0]);
+  }
+  return made;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+std::vector<std::optional<std::size_t>> ModelComparison::others(
+    HeadPairing pairing) const {
+  if (pairing == HeadPairing::match) {
+    return matches_.partners;
+  }
+  std::vector<std::optional<std::size_t>> found;
+  for (const HeadId& head : a_.heads) {
+    const auto at = std::ranges::lower_bound(b_.heads, head);
+    found.push_back(at != b_.heads.end() && *at == head
+                        ? std::optional<std::size_t>(at - b_.heads.begin())
+                        : std::nullopt);
+  }
+  return found;
+}
+
+MeanInterval ModelComparison::similarity(std::size_t a, std::size_t b) const {
+  return same_tokens_ == 0
+             ? mean_interval({})
+             : mean_interval(same_tokens_, similarity_(a, b), squares_(a, b));
+}
+
+HeadPair ModelComparison::pair(std::size_t a, std::size_t b) const {
+  HeadPair pair{a_.heads[a], b_.heads[b], similarity(a, b), {}, {}, {}};
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    std::vector<double> of_a;
+    std::vector<double> of_b;
+    std::vector<double> difference;
+    for (std::size_t text = 0; text < texts_; ++text) {
+      of_a.push_back(static_cast<double>(a_.statistics(text, a, k)));
+      of_b.push_back(static_cast<double>(b_.statistics(text, b, k)));
+      difference.push_back(of_a.back() - of_b.back());
+    }
+    pair.mean_a[k] = mean_interval(of_a).mean;
+    pair.mean_b[k] = mean_interval(of_b).mean;
+    pair.difference[k] = mean_interval(difference);
+  }
+  return pair;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
