@@ -38,6 +38,7 @@ target_sources(headwise_io
     include/headwise/inspect/axis_step.h
     include/headwise/inspect/position_statistics.h
     include/headwise/inspect/statistics_sums.h
+    include/headwise/inspect/weights_statistics.h
     include/headwise/inspect/heads_svg.h
     include/headwise/inspect/heads_grid_svg.h
     include/headwise/inspect/head_scores_svg.h
@@ -173,6 +174,7 @@ target_sources(headwise_io
     src/distribute/param_gradients.cc
     src/distribute/param_shards.cc
     src/inspect/statistics_sums.cc
+    src/inspect/weights_statistics.cc
     src/inspect/words/words.cc
     src/inspect/words/words_en.cc
     src/inspect/words/words_ko.cc

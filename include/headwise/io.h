@@ -50,6 +50,7 @@
 #include "headwise/inspect/step_table.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/view_page.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "headwise/interop/array.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/checkpoint.h"

@@ -4,7 +4,6 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +17,6 @@
 #include "number_arguments.h"
 #include "one_at_a_time.h"
 #include "path_argument.h"
-#include "weights_as_scores.h"
 
 namespace headwise::python {
 namespace {
@@ -102,6 +100,7 @@ class PageObject {
   PageObject(const nb::kwargs& keywords, Form form)
       : options_(std::make_unique<CallOptions>(kCreate)),
         keywords_(keywords),
+        form_(form),
         page_(create(form)) {}
 
   void add(nb::handle query, nb::handle key, nb::handle number,
@@ -130,18 +129,12 @@ class PageObject {
         head_numbers.is_none()
             ? std::vector<std::size_t>()
             : counts(head_numbers, {kAddWeights, "head_numbers"});
-    ViewedLayer layer{
+    const ViewedLayer layer{
         .number = unsigned_integer(number, {kAddWeights, "number"}),
-        .query = {},
-        .key = {},
         .head_numbers = numbers,
-        .num_heads = unsigned_integer(num_heads, {kAddWeights, "num_heads"})};
-    check(one_at_a_time_.run([&]() -> Status {
-      HEADWISE_TRY(weights_->set(given.view(), sequence_));
-      layer.query = weights_->query();
-      layer.key = weights_->key();
-      return page_.add(layer);
-    }));
+        .num_heads = unsigned_integer(num_heads, {kAddWeights, "num_heads"}),
+        .attn_weights = given.view()};
+    check(one_at_a_time_.run([&] { return page_.add(layer); }));
   }
   void add_pruned(nb::handle number, nb::handle num_heads) {
     const std::size_t layer = unsigned_integer(number, {kAdd, "number"});
@@ -167,7 +160,7 @@ class PageObject {
     ViewPageSettings settings = settings_of(fields);
     const nb::dict options = fields.rest();
     if (form == Form::attn_weights) {
-      use_weights(settings, options);
+      expect_no_options(options);
     } else {
       options_->read(options, {kAttentionOptions, kOperationOptions});
       settings.attention = options_->attention;
@@ -175,7 +168,7 @@ class PageObject {
     }
     return value_of(ViewPage::create(std::move(settings)));
   }
-  void use_weights(ViewPageSettings& settings, const nb::dict& options) {
+  static void expect_no_options(const nb::dict& options) {
     if (nb::len(options) != 0) {
       const nb::object name = nb::list(options.keys())[0];
       raise_type(
@@ -184,17 +177,13 @@ class PageObject {
            .expected = "settings of ViewPage.create(): attention weights "
                        "have no options of attention()"});
     }
-    weights_ = value_of(WeightsAsScores::create(settings.query_labels.size(),
-                                                settings.key_labels.size()));
-    sequence_ = std::exchange(settings.sequence, 0);
-    settings.attention = weights_->options();
-    settings.scores_only = true;
   }
   void expect_form(Form form, std::string_view operation) const {
-    if ((form == Form::attn_weights) != weights_.has_value()) {
+    if (form != form_) {
       raise_value({.operation = std::string(operation),
                    .given = std::string("the page is one of ") +
-                            (weights_ ? "attention weights" : "query and key"),
+                            (form_ == Form::attn_weights ? "attention weights"
+                                                         : "query and key"),
                    .expected = form == Form::attn_weights
                                    ? "ViewPage.of_attn_weights()"
                                    : "ViewPage.create()"});
@@ -203,9 +192,7 @@ class PageObject {
 
   std::unique_ptr<CallOptions> options_;
   nb::kwargs keywords_;  // an executor lies in it
-  // Of a page of attention weights; the page looks at it.
-  std::optional<WeightsAsScores> weights_;
-  std::size_t sequence_ = 0;
+  Form form_;
   ViewPage page_;
   OneAtATime one_at_a_time_;
 };
@@ -251,8 +238,7 @@ one call.)")
           nb::arg("settings"),
           nb::sig("def of_attn_weights(**settings: Any) -> ViewPage"),
           "A page for add_attn_weights(). The settings of create() without the "
-          "options of attention(); at most 1024 labels. Errors: those of "
-          "create(); NotImplementedError for more labels.")
+          "options of attention(). Errors: those of create().")
       .def("add_attn_weights", &PageObject::add_attn_weights,
            nb::arg("attn_weights").none(), nb::kw_only(), nb::arg("number") = 0,
            nb::arg("head_numbers") = nb::none(), nb::arg("num_heads") = 0,
@@ -264,9 +250,10 @@ one call.)")
     attn_weights  (B, Hq, Lq, Lkv)  float32, bfloat16 or float16; without B: a
                                     batch of one
 
-Rows add up to 1, or are 0 in all heads. Keys without weight in any head are
-shown as masked. The rest is as in add(). Errors: also ValueError for weights
-that are negative or not finite.)")
+The weights are shown as they are, and the page says how many rows do not sum
+to 1. Keys without weight in any head are shown as masked. The rest is as in
+add(). Errors: also ValueError for weights that are negative or not finite,
+NotImplementedError for more than 1024 queries or keys.)")
       .def("add", &PageObject::add, nb::arg("query").none(),
            nb::arg("key").none(), nb::kw_only(), nb::arg("number") = 0,
            nb::arg("head_numbers") = nb::none(), nb::arg("num_heads") = 0,

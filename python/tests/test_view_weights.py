@@ -78,6 +78,18 @@ def test_single_zeros_and_queries_without_keys(tmp_path):
         assert data_of(page)["layers"][0]["heads"][head]["empty_rows"] == 1
 
 
+def test_rows_keep_their_sums(tmp_path):
+    weights = np.full((2, 5, 5), 0.2, np.float32)
+    weights[1, 3] *= 0.5
+    weights[0, 2] = 0  # the other head gives weight
+    page = headwise.view(tmp_path / "page.html", [weights], TOKENS).html()
+    heads = data_of(page)["layers"][0]["heads"]
+    assert [head["uneven_rows"] for head in heads] == [0, 1]
+    assert [head["empty_rows"] for head in heads] == [1, 0]
+    assert heads[1]["farthest_sum"] == pytest.approx(0.5)
+    np.testing.assert_allclose(shown(page, 0, 1), weights[1], atol=0.004)
+
+
 def test_pruned_heads_and_16_bits(tmp_path):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     weights = weights_of(3)
@@ -94,16 +106,16 @@ def test_pruned_heads_and_16_bits(tmp_path):
     ("layers", "options", "error", "message"),
     [
         ([np.full((1, 5, 5), np.nan, np.float32)], {}, ValueError,
-         "attn_weights is nan at head 0, query 0, key 0"),
-        ([np.full((1, 5, 5), np.inf, np.float32)], {}, ValueError, "attn_weights is inf"),
-        ([np.full((1, 5, 5), -1, np.float32)], {}, ValueError, "weights from 0 to 1"),
-        ([np.eye(5, dtype=np.float32)[None] * np.array([1, 0], np.float32)[:, None, None]], {},
-         ValueError, "is 0 for every key at head 1, query 0"),
+         r"attn_weights\[0, 0, 0, 0\] is nan, expected a weight from 0 to 1"),
+        ([np.full((1, 5, 5), np.inf, np.float32)], {}, ValueError,
+         r"attn_weights\[0, 0, 0, 0\] is inf"),
+        ([np.full((1, 5, 5), -1, np.float32)], {}, ValueError, "is -1, expected a weight"),
         ([weights_of(4)], {"scale": 1.0}, TypeError, "no option 'scale'"),
         ([weights_of(4)], {"sequence": 2}, ValueError, "sequence is 2, expected less than"),
-        ([weights_of(4)[:, :, :4]], {}, ValueError, "has 4 queries and 5 keys"),
-        ([weights_of(4)[..., :4]], {}, ValueError, "has 5 queries and 4 keys"),
-        ([weights_of(4)], {"key_tokens": ["x"] * 1025}, NotImplementedError, "query and key"),
+        ([weights_of(4)[:, :, :4]], {}, ValueError, "query_labels has shape"),
+        ([weights_of(4)[..., :4]], {}, ValueError, "key_labels has shape"),
+        ([np.full((1, 5, 1025), 1 / 1025, np.float32)], {"key_tokens": ["x"] * 1025},
+         NotImplementedError, "has 5 queries and 1025 keys, expected at most 1024"),
         ([weights_of(4).astype(float)], {}, TypeError, "attn_weights is float64"),
     ],
 )

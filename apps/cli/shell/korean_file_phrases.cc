@@ -8,8 +8,11 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kPhrases = std::to_array<Translation>({
+    {"(B, H, Lq, Lkv) or (H, Lq, Lkv) per layer",
+     "레이어마다 (B, H, Lq, Lkv) 또는 (H, Lq, Lkv)"},
     {"({}), the elements of {}", "{1}의 원소 수 ({0})"},
     {"({}), the rows of {}", "{1}의 행 수 ({0})"},
+    {"1 or more on every axis", "모든 축에서 1 이상"},
     {"1 x 1 to 64 x 64 cells", "1 x 1에서 64 x 64칸 사이"},
     {"1.0, 2.0 or 3.0", "1.0, 2.0, 3.0 중 하나"},
     {"NAME.safetensors without a path", "경로가 없는 이름 NAME.safetensors"},
@@ -140,6 +143,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has more than {} bytes", "{s:이/가} {0}바이트를 넘습니다"},
     {"has more than {} sequences", "{s}의 시퀀스가 {0}개를 넘습니다"},
     {"has no '{}' in its header", "{s}의 헤더에 '{0}' 키가 없습니다"},
+    {"has no entries", "{s}에 항목이 없습니다"},
     {"has no layer {}", "{s}에 레이어 {0:이/가} 없습니다"},
     {"has no model.safetensors, no model.safetensors.index.json and no file "
      "NAME.npy",
@@ -162,6 +166,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s}의 data_offsets {0:은/는} 끝이 시작보다 앞에 있습니다"},
     {"has the data_offsets {}, which overlap those of {}, {}",
      "{s}의 data_offsets {0:이/가} {1}의 {2:과/와} 겹칩니다"},
+    {"has the entries {} and {}", "{s}에 {0}, {1} 항목이 있습니다"},
     {"has the unknown key '{}' in its header",
      "{s}의 헤더에 알 수 없는 키가 있습니다: '{0}'"},
     {"has the unknown key {}", "{s}에 알 수 없는 키 {0:이/가} 있습니다"},
@@ -178,6 +183,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has {} tensors", "{s}에 텐서가 {0}개 있습니다"},
     {"has {} twice", "{s}에 {0:이/가} 두 번 있습니다"},
     {"has {} twice in its header", "{s}의 헤더에 {0:이/가} 두 번 있습니다"},
+    {"has {} {} in layer {}", "{s}의 레이어 {2}에 {*1:이/가} {0}개 있습니다"},
     {"holds elements of type {}", "{s}의 원소 자료형이 {0}입니다"},
     {"holds {}", "{s}에 {*0:이/가} 있습니다"},
     {"int64, float64 or uint8", "int64, float64, uint8 중 하나"},
@@ -240,9 +246,14 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s}에 레이아웃 {1}에 있는 {0}의 일부가 없습니다"},
     {"lack {}, which the layout {} has",
      "{s}에 레이아웃 {1}에 있는 {0:이/가} 없습니다"},
+    {"layer {}", "레이어 {0}"},
+    {"layer {}, element {}", "레이어 {0}, 원소 {1}"},
     {"line {}", "{0}번째 줄"},
     {"lists more than {} objects", "{s}의 객체가 {0}개를 넘습니다"},
     {"lists of numbers", "번호의 목록들"},
+    {"names that differ only in the layer's number, such as attentions.0 and "
+     "attentions.1",
+     "attentions.0, attentions.1처럼 레이어 번호만 다른 이름"},
     {"no such parameter", "그런 파라미터가 없어야 합니다."},
     {"no such setting", "그런 설정이 없어야 합니다."},
     {"nothing", "아무것도 없어야 합니다."},
@@ -275,6 +286,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "say it",
      "헤드 수를 주어야 합니다(레이아웃 {0}에 필요하지만 {1}의 모양으로는 알 수 "
      "없습니다)."},
+    {"the {} of layer {}", "레이어 {1}의 {0}개"},
     {"there is no {}", "{0:이/가} 없습니다"},
     {"those before it, of shape {} and type {}",
      "모양 {0}, 자료형 {1}인 앞의 텐서"},

@@ -27,6 +27,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "keys after their chunk",
      "--chunk를 쓰려면 --causal 또는 --window LEFT,0이 필요합니다. 없으면 "
      "쿼리가 청크 뒤의 키까지 봅니다"},
+    {"--cross cannot be used with {}, which relates positions",
+     "--cross는 위치를 비교하는 {0:과/와} 함께 쓸 수 없습니다"},
     {"--data has no labels", "--data에 레이블이 없습니다"},
     {"--decode needs token ids that attend to themselves: one set of sequences",
      "--decode를 쓰려면 셀프 어텐션을 하는 토큰 id, 곧 한 묶음의 시퀀스가 "
@@ -126,9 +128,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "쿼리와 키의 위치가 서로 다른 크로스 어텐션에서는 entropy, largest, "
      "first, separator 중 하나"},
     {"expected --model DIR \"a sentence\", --onnx MODEL.onnx and --data DIR, "
-     "or --query F.npy and --key F.npy",
-     "--model DIR \"문장\", --onnx MODEL.onnx와 --data DIR, 또는 --query "
-     "F.npy와 --key F.npy가 필요합니다"},
+     "--attn-weights FILE, or --query F.npy and --key F.npy",
+     "--model DIR \"문장\", --onnx MODEL.onnx와 --data DIR, --attn-weights "
+     "FILE, 또는 --query F.npy와 --key F.npy가 필요합니다"},
     {"expected either {} or {}", "{0:과/와} {1} 중 하나가 필요합니다"},
     {"expected one of {}, {} and {} with {}",
      "{3:과/와} 함께 {0}, {1}, {2} 중 하나가 필요합니다"},
@@ -180,7 +182,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"is {}, which {} reads", "{s} 값 {0:은/는} {1:이/가} 읽는 파일입니다"},
     {"it has no backward pass", "캐시에는 역전파가 없습니다"},
     {"it takes no added keys", "캐시에는 더하는 키를 둘 수 없습니다"},
+    {"keys", "키"},
     {"layers", "레이어"},
+    {"layers of --attn-weights: {}", "--attn-weights에 있는 레이어: {0}"},
     {"linear:F, ntk:F, yarn:F,ORIGINAL or llama3:F,LOW,HIGH,ORIGINAL with "
      "numbers",
      "linear:F, ntk:F, yarn:F,ORIGINAL, llama3:F,LOW,HIGH,ORIGINAL 중 하나여야 "
@@ -220,6 +224,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "다음과 같이 주어야 합니다: headwise {0} --model DIR \"문장\"."},
     {"points of accuracy from 0% to 100%, such as 1%",
      "0%에서 100% 사이의 정확도 차이(예: 1%)"},
+    {"queries", "쿼리"},
     {"rotates {} features", "{s:이/가} 특징 {0}개를 회전합니다"},
     {"sequences", "시퀀스"},
     {"shows {} queries and {} keys",
@@ -273,6 +278,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{*0:과/와} {*1:이/가} 같은 파일 {2}입니다"},
     {"{} cannot be used by several processes",
      "{0:은/는} 여러 프로세스가 함께 실행할 때 쓸 수 없습니다"},
+    {"{} cannot be used with --attn-weights: the weights are computed already",
+     "{0:은/는} --attn-weights와 함께 쓸 수 없습니다. 가중치는 이미 계산되어 "
+     "있습니다"},
     {"{} cannot be used with --cache and --parallel: a shared cache gives the "
      "output alone",
      "{0:은/는} --cache, --parallel과 함께 쓸 수 없습니다. 나누어 갖는 캐시는 "

@@ -87,6 +87,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a token below the length, {}", "길이 {0} 미만의 토큰"},
     {"a value for each key of bias_k",
      "bias_k의 키마다 밸류가 하나씩 필요합니다."},
+    {"a weight from 0 to 1", "0에서 1 사이의 가중치"},
     {"a whole number", "정수"},
     {"a whole number of at least {}", "{0} 이상의 정수"},
     {"a whole number, {} or greater", "{0} 이상의 정수"},

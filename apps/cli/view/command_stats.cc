@@ -33,6 +33,7 @@ constexpr CommandHelp kHelp = {
   headwise stats --model all-MiniLM-L6-v2 - --sort previous < page.txt
   headwise stats --onnx layer.onnx --data test_data_set_0
   headwise stats --query q.npy --key k.npy --causal --csv
+  headwise stats --attn-weights attentions.npz
   headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt --out stats.txt
   mpirun -n 8 headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt \
       --json --out stats.json)",
@@ -88,6 +89,9 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
     sort_by(flags.sort, stats->lines);
   }
   const ViewedText& seen = (*heads)->text();
+  if (const std::string uneven = uneven_text(seen); !uneven.empty()) {
+    streams.err << uneven << '\n' << std::flush;
+  }
   if (flags.json || flags.csv) {
     return print_or_write(
         flags, streams,

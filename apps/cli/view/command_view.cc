@@ -38,7 +38,9 @@ constexpr CommandHelp kHelp = {
   headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg h.svg
   headwise view --onnx layer.onnx --data test_data_set_0 --out page.html
-  headwise view --query q.npy --key k.npy --causal --out page.html)"};
+  headwise view --query q.npy --key k.npy --causal --out page.html
+  headwise view --attn-weights attentions.npz --query-tokens tokens.txt \
+      --out page.html)"};
 
 Outcome check_flags(const ViewFlags& flags) {
   if (!flags.page() && !flags.pictures() && !flags.json) {
@@ -240,6 +242,10 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   }
   if (flags.pictures() || flags.json) {
     HEADWISE_TRY(write_heads(flags, **heads, streams));
+  }
+  if (const std::string uneven = uneven_text((*heads)->text());
+      !uneven.empty()) {
+    streams.err << uneven << '\n' << std::flush;
   }
   return flags.open ? show_page(flags, path, streams) : Outcome();
 }

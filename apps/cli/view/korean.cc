@@ -16,6 +16,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(B, Lkv): true 또는 1 = [SEP] 같은 구분 토큰"},
     {"A model and a text", "모델과 텍스트"},
     {"An ONNX model and its inputs", "ONNX 모델과 그 입력"},
+    {"Attention weights", "어텐션 가중치"},
     {"Means over the queries that have a key; shares go from 0 to 1:\n  "
      "entropy    -sum w ln w, in nats: 0 for one key, ln n for n equal "
      "weights\n  distance   mean distance to the keys, in tokens\n  largest    "
@@ -36,6 +37,12 @@ constexpr auto kTexts = std::to_array<Translation>({
      "중단되면\n같은 명령을 다시 실행해 이어 갑니다."},
     {"ONNX model; each attention node is shown as a layer",
      "ONNX 모델. 어텐션 노드 하나를 레이어 하나로 보여 줍니다"},
+    {"computed by any program: .npy (B, H, Lq, Lkv), (H, Lq, Lkv) or (N, B, H, "
+     "Lq, Lkv); .npz or .safetensors with an entry per layer, its number in "
+     "the name",
+     "다른 프로그램이 계산한 가중치: .npy (B, H, Lq, Lkv), (H, Lq, Lkv), (N, "
+     "B, H, Lq, Lkv), 또는 이름에 레이어 번호가 있는 항목이 레이어마다 하나씩 "
+     "든 .npz, .safetensors"},
     {"leave the components of queries and keys out of the page",
      "쿼리와 키의 성분을 페이지에서 뺍니다"},
     {"maximum tokens; longer texts are cut (default: the limit set in the "
@@ -68,6 +75,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "distance, largest, first, previous, self, next or separator",
      "그림의 헤드를 이 통계가 큰 순서로 정렬합니다: entropy, distance, "
      "largest, first, previous, self, next, separator"},
+    {"the keys belong to another sequence; their positions are not compared",
+     "키가 다른 시퀀스에 속하므로 위치를 비교하지 않습니다"},
     {"the same for the keys (default if there are as many keys as queries: "
      "--query-tokens)",
      "키의 토큰(개수가 쿼리와 같을 때의 기본값: --query-tokens)"},

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "headwise/inspect/position_statistics.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 #include "statistic_names.h"
@@ -12,17 +13,26 @@
 namespace headwise::cli {
 namespace {
 
-Status add_lines(const ViewedLayer& layer, const AttentionOptions& options,
-                 const OperationOptions& operation_options, bool cross,
-                 std::vector<HeadLine>& lines) {
+Result<AttentionStatistics> statistics_of(
+    const ViewedLayer& layer, const AttentionOptions& options,
+    const OperationOptions& operation_options) {
+  if (layer.attn_weights.data() != nullptr) {
+    return weights_statistics(layer.attn_weights, options, operation_options);
+  }
   Extents<4> no_value = layer.key.extents();
   Extents<4> no_output = layer.query.extents();
   no_value[3] = 0;
   no_output[3] = 0;
-  const auto done = attention_statistics(
+  return attention_statistics(
       layer.query, layer.key, TensorView<const float, 4>(nullptr, no_value),
       {.output = TensorView<float, 4>(nullptr, no_output)}, options,
       operation_options);
+}
+
+Status add_lines(const ViewedLayer& layer, const AttentionOptions& options,
+                 const OperationOptions& operation_options, bool cross,
+                 std::vector<HeadLine>& lines) {
+  const auto done = statistics_of(layer, options, operation_options);
   HEADWISE_TRY(done);
   const PooledStatistics& pooled = done->pooled;
   for (std::size_t h = 0; h < pooled.rows.size(); ++h) {

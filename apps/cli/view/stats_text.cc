@@ -139,6 +139,9 @@ std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
     json["tokens"] = seen.query_labels;
     json["cut_tokens"] = seen.cut_tokens;
   }
+  if (seen.uneven) {
+    json["row_sums"] = uneven_json(*seen.uneven);
+  }
   add_heads(stats, json);
   return json_text(json, 2);
 }

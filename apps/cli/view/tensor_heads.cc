@@ -74,10 +74,9 @@ Status TensorHeads::read_statistics(const ViewedFlags& flags, bool batched) {
 }
 
 Result<AttentionSpec> TensorHeads::spec() const {
-  Extents<4> no_value = first_key().extents();
+  Extents<4> no_value = key_extents();
   no_value[3] = 0;
-  auto shape =
-      attention_shape(first_query().extents(), first_key().extents(), no_value);
+  auto shape = attention_shape(query_extents(), key_extents(), no_value);
   HEADWISE_TRY(shape);
   OperationOptions asked = operation_options();
   asked.statistics.rows = true;  // there are no values
@@ -115,7 +114,8 @@ Status TensorHeads::read_labels(const ViewedFlags& flags,
       labels_of(same ? "--query-tokens" : "--key-tokens",
                 same ? flags.query_tokens : flags.key_tokens, shape.Lkv, true);
   HEADWISE_TRY(keys);
-  text_.cross = (shape.Lq != shape.Lkv || *queries != *keys) && !related;
+  text_.cross =
+      flags.cross || ((shape.Lq != shape.Lkv || *queries != *keys) && !related);
   text_.query_special = special_of(*queries);
   text_.key_special = special_of(*keys);
   text_.query_labels = *std::move(queries);
@@ -124,8 +124,8 @@ Status TensorHeads::read_labels(const ViewedFlags& flags,
       std::ranges::none_of(text_.key_labels, is_separator)) {
     return ok();
   }
-  const auto view = first_key();
-  auto separators = Tensor<bool, 2>::create({view.extent(0), view.extent(1)});
+  const auto [B, Lkv, heads, features] = key_extents();
+  auto separators = Tensor<bool, 2>::create({B, Lkv});
   HEADWISE_TRY(separators);
   for (std::size_t j = 0; j < shape.Lkv; ++j) {
     (*separators)(sequence_, j) = is_separator(text_.key_labels[j]);

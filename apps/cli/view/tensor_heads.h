@@ -1,5 +1,5 @@
-// Heads whose queries and keys are tensors: from files, or of a node of an ONNX
-// model.
+// Heads of tensors: their queries and keys from files or of a node of an ONNX
+// model, or their attention weights.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class TensorHeads : public ViewedHeads {
       : command_(flags.command), sequence_(flags.sequence.value_or(0)) {}
 
   // Of the first layer: (B, L, H, D).
-  virtual TensorView<const float, 4> first_query() const = 0;
-  virtual TensorView<const float, 4> first_key() const = 0;
+  virtual Extents<4> query_extents() const = 0;
+  virtual Extents<4> key_extents() const = 0;
   // Without separators and query lengths.
   virtual OperationOptions plain_operation() const { return {}; }
 

@@ -22,7 +22,8 @@ headwise::ViewedLayer given_of(const ViewedLayer& layer) {
           .key = layer.key,
           .steps = layer.steps,
           .head_numbers = layer.heads.numbers(),
-          .num_heads = layer.heads.num_heads()};
+          .num_heads = layer.heads.num_heads(),
+          .attn_weights = layer.attn_weights};
 }
 
 Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {

@@ -47,6 +47,9 @@ std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
   if (!text.nodes.empty()) {
     json["nodes"] = nodes_json(text.nodes);
   }
+  if (text.uneven) {
+    json["row_sums"] = uneven_json(*text.uneven);
+  }
   json["query_tokens"] = text.query_labels;
   json["key_tokens"] = text.key_labels;
   json["units"] = {{"entropy", "nats"}, {"distance", "tokens"}};
@@ -64,6 +67,20 @@ std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
     json["heads"][0]["attn_weights"] = weights_json(*drawn.whole);
   }
   return json_text(json);
+}
+
+Json uneven_json(const UnevenWeights& uneven) {
+  const UnevenRows& rows = uneven.rows;
+  Json json = {
+      {"rows", rows.rows}, {"uneven", rows.uneven}, {"farthest", nullptr}};
+  if (rows.uneven != 0) {
+    json["farthest"] = {{"sum", rows.sum},
+                        {"layer", uneven.layer},
+                        {"sequence", rows.sequence},
+                        {"head", rows.head},
+                        {"query", rows.query}};
+  }
+  return json;
 }
 
 Json nodes_json(const std::vector<ViewedNode>& nodes) {

@@ -16,5 +16,7 @@ std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
                       const std::optional<HeadName>& whole);
 
 Json nodes_json(const std::vector<ViewedNode>& nodes);
+// {"rows", "uneven", "farthest": {"sum", "layer", ..} or null}
+Json uneven_json(const UnevenWeights& uneven);
 
 }  // namespace headwise::cli

@@ -1,5 +1,9 @@
 #include "viewed_flags.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "operation/number_type.h"
 #include "operation/planned_inputs.h"
 #include "shell/args.h"
@@ -49,8 +53,20 @@ void add_tensor_options(const Arguments& tensors, ViewedFlags& flags) {
       .add_text("--query-lengths", flags.query_lengths, kNpy,
                 "(B): number of queries; the rest is padding and is left out")
       .advanced();
+  tensors
+      .add_flag("--cross", flags.cross,
+                "the keys belong to another sequence; their positions are not "
+                "compared")
+      .advanced();
   add_score_weight_option(tensors, flags.operation);
   add_ragged_options(tensors, flags.operation);
+}
+
+void add_weights_option(const Arguments& weights, ViewedFlags& flags) {
+  weights.add_text("--attn-weights", flags.attn_weights, "FILE",
+                   "computed by any program: .npy (B, H, Lq, Lkv), (H, Lq, "
+                   "Lkv) or (N, B, H, Lq, Lkv); .npz or .safetensors with an "
+                   "entry per layer, its number in the name");
 }
 
 }  // namespace
@@ -58,9 +74,19 @@ void add_tensor_options(const Arguments& tensors, ViewedFlags& flags) {
 void add_viewed_options(const Arguments& command, ViewedFlags& flags) {
   add_sentence_options(command.under("A model and a text"), flags);
   add_onnx_options(command.under("An ONNX model and its inputs"), flags);
+  add_weights_option(command.under("Attention weights"), flags);
   add_tensor_options(command.under("Tensors"), flags);
   add_weight_options(command, flags.operation);
   add_rotary_options(command, flags.rotary);
+}
+
+std::string ViewedFlags::relating_option() const {
+  constexpr std::array<std::string_view, 5> kOptions = {
+      "--causal", "--window", "--query-start", "--t5-bias", "--alibi"};
+  const auto found = std::ranges::find_if(given, [&](const auto& option) {
+    return std::ranges::find(kOptions, option) != kOptions.end();
+  });
+  return found == given.end() ? "" : *found;
 }
 
 void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
@@ -72,6 +98,7 @@ void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
   plan.input("--data", flags.data);
   plan.input("--query", flags.query);
   plan.input("--key", flags.key);
+  plan.input("--attn-weights", flags.attn_weights);
   plan.input("--query-tokens", flags.query_tokens);
   plan.input("--key-tokens", flags.key_tokens);
   plan.input("--separators", flags.separators);

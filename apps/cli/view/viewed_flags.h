@@ -25,6 +25,8 @@ struct ViewedFlags {
   std::size_t memory_limit = 0;  // MiB
   std::string query;
   std::string key;
+  std::string attn_weights;
+  bool cross = false;
   std::string layout;
   std::string dtype;
   std::string query_tokens;
@@ -42,6 +44,9 @@ struct ViewedFlags {
 
   // Whether heads stand before rows in the files.
   bool heads_first() const { return cli::heads_first(operation, layout); }
+  // The first option that places the queries among the keys, as with a
+  // key/value cache: the keys are then of the same sequence. Empty: none.
+  std::string relating_option() const;
 };
 
 void add_viewed_options(const Arguments& command, ViewedFlags& flags);

@@ -29,6 +29,11 @@ constexpr std::array<std::string_view, 9> kOfOnnx = {
     "--sequence",   "--query-tokens",  "--key-tokens",
     "--separators", "--query-lengths", "--memory-limit"};
 
+// With --attn-weights.
+constexpr std::array<std::string_view, 8> kOfWeights = {
+    "--attn-weights", "--cross",      "--sequence",      "--query-tokens",
+    "--key-tokens",   "--separators", "--query-lengths", "--query-start"};
+
 // The first that was typed and is neither of these options nor kOfHeads.
 template <std::size_t N>
 auto find_other(const std::vector<std::string>& given,
@@ -73,6 +78,17 @@ Status check_onnx_options(const ViewedFlags& flags) {
   return ok();
 }
 
+Status check_weights_options(const ViewedFlags& flags) {
+  const auto other = find_other(flags.given, kOfWeights);
+  if (other != flags.given.end()) {
+    return usage_error(fmt::format(
+        "{} cannot be used with --attn-weights: the weights are computed "
+        "already",
+        *other));
+  }
+  return ok();
+}
+
 Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.text) {
     return usage_error(fmt::format(
@@ -89,7 +105,7 @@ Status check_tensor_options(const ViewedFlags& flags) {
   if (flags.query.empty() && flags.key.empty()) {
     return usage_error(
         "expected --model DIR \"a sentence\", --onnx MODEL.onnx and --data "
-        "DIR, or --query F.npy and --key F.npy");
+        "DIR, --attn-weights FILE, or --query F.npy and --key F.npy");
   }
   if (flags.query.empty() || flags.key.empty()) {
     return usage_error(flags.query.empty() ? "--key needs --query"
@@ -176,6 +192,19 @@ std::string cut_text(const ViewedText& text) {
                        text.most_tokens));
 }
 
+std::string uneven_text(const ViewedText& text) {
+  if (!text.uneven || text.uneven->rows.uneven == 0) {
+    return "";
+  }
+  const UnevenRows& rows = text.uneven->rows;
+  return say({"{} of {} rows do not sum to 1; the farthest sum is {:.4g} "
+              "(layer {}, sequence {}, head {}, query {})",
+              "행 {1}개 중 {0}개는 합이 1이 아닙니다. 1에서 가장 먼 합은 "
+              "{2:.4g}입니다(레이어 {3}, 시퀀스 {4}, 헤드 {5}, 쿼리 {6})"},
+             rows.uneven, rows.rows, rows.sum, text.uneven->layer,
+             rows.sequence, rows.head, rows.query);
+}
+
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags) {
   if (!flags.model.empty()) {
@@ -185,6 +214,15 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
   if (!flags.onnx.empty()) {
     HEADWISE_TRY(check_onnx_options(flags));
     return read_viewed_nodes(flags);
+  }
+  if (const std::string option = flags.relating_option();
+      flags.cross && !option.empty()) {
+    return usage_error(fmt::format(
+        "--cross cannot be used with {}, which relates positions", option));
+  }
+  if (!flags.attn_weights.empty()) {
+    HEADWISE_TRY(check_weights_options(flags));
+    return read_viewed_weights(flags);
   }
   HEADWISE_TRY(check_tensor_options(flags));
   return read_viewed_tensors(flags);

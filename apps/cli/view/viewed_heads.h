@@ -1,5 +1,5 @@
-// The heads that a command looks at: of a text in a model, of an ONNX model, or
-// of tensors.
+// The heads that a command looks at: of a text in a model, of an ONNX model, of
+// tensors, or of attention weights.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/trace.h"
+#include "headwise/inspect/weights_statistics.h"
 #include "kept_heads.h"
 #include "viewed_flags.h"
 
@@ -25,6 +26,12 @@ struct ViewedNode {
   std::string name{};     // "enc (Attention)"
 };
 
+// Rows of all layers whose attention weights do not sum to 1.
+struct UnevenWeights {
+  UnevenRows rows{};
+  std::size_t layer = 0;  // of the row whose sum is farthest from 1
+};
+
 // What is known before a layer is computed.
 struct ViewedText {
   std::optional<std::string> model{};
@@ -34,8 +41,9 @@ struct ViewedText {
   std::size_t max_tokens = 0;
   std::string max_tokens_from{};  // "--max-tokens", "max_seq_length of DIR"
   std::size_t most_tokens = 0;    // that --max-tokens can ask for
-  bool cross = false;             // keys of another sequence: their positions
-                                  // are not those of the queries
+  std::optional<UnevenWeights> uneven{};  // of --attn-weights
+  bool cross = false;  // keys of another sequence: their positions
+                       // are not those of the queries
   // Of the sequence that is shown.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};
@@ -49,6 +57,8 @@ struct ViewedLayer {
   TensorView<const float, 4> query{};  // (B, Lq, Hq, D)
   TensorView<const float, 4> key{};    // (B, Lkv, Hkv, D)
   std::span<const TracedStep> steps{};  // where they were asked for
+  // (B, H, Lq, Lkv), in place of queries and keys.
+  TensorView<const float, 4> attn_weights{};
 };
 using SeeLayer = std::function<Status(const ViewedLayer&)>;
 
@@ -79,6 +89,8 @@ std::optional<std::string> subtitle_of(const ViewedText& text);
 // How many tokens were cut off, at which limit and how to raise it; empty where
 // none were.
 std::string cut_text(const ViewedText& text);
+// Which rows do not sum to 1; empty where all do.
+std::string uneven_text(const ViewedText& text);
 
 // Errors: invalid_argument for options that do not go together, with the name
 // of the option; those of the files, of the model and of the text.
@@ -91,6 +103,8 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
 Result<std::unique_ptr<ViewedHeads>> read_viewed_nodes(
     const ViewedFlags& flags);
 Result<std::unique_ptr<ViewedHeads>> read_viewed_tensors(
+    const ViewedFlags& flags);
+Result<std::unique_ptr<ViewedHeads>> read_viewed_weights(
     const ViewedFlags& flags);
 
 // The layers below `count` that `list` names: "0,2-4", all where it is empty.

@@ -78,11 +78,11 @@ class ViewedNodes : public TensorHeads {
   Status visit(bool steps, const SeeLayer& see) const override;
 
  private:
-  TensorView<const float, 4> first_query() const override {
-    return seen_.front().query();
+  Extents<4> query_extents() const override {
+    return seen_.front().query().extents();
   }
-  TensorView<const float, 4> first_key() const override {
-    return seen_.front().key();
+  Extents<4> key_extents() const override {
+    return seen_.front().key().extents();
   }
   Status choose(const ViewedFlags& flags, const OnnxModel& model);
   Status check_alike() const;

@@ -110,11 +110,11 @@ class ViewedTensors : public TensorHeads {
   Status visit(bool steps, const SeeLayer& see) const override;
 
  private:
-  TensorView<const float, 4> first_query() const override {
-    return query_.layer(0, heads_first_);
+  Extents<4> query_extents() const override {
+    return query_.layer(0, heads_first_).extents();
   }
-  TensorView<const float, 4> first_key() const override {
-    return key_.layer(0, heads_first_);
+  Extents<4> key_extents() const override {
+    return key_.layer(0, heads_first_).extents();
   }
   OperationOptions plain_operation() const override {
     return operation_->operation_options();
@@ -151,17 +151,10 @@ Status ViewedTensors::rotate(const ViewedFlags& flags) {
   return ok();
 }
 
-// Options that place the queries among the keys, as with a key/value cache: the
-// keys are then of the same sequence.
-bool relates_positions(const std::string& option) {
-  constexpr std::array<std::string_view, 5> kOptions = {
-      "--causal", "--window", "--query-start", "--t5-bias", "--alibi"};
-  return std::ranges::find(kOptions, option) != kOptions.end();
-}
-
 Status ViewedTensors::visit(bool steps, const SeeLayer& see) const {
   const std::vector<TracedStep> listed =
-      steps ? list(first_query(), first_key(), rotated_)
+      steps ? list(query_.layer(0, heads_first_), key_.layer(0, heads_first_),
+                   rotated_)
             : std::vector<TracedStep>();
   for (const std::size_t number : layers_) {
     const auto query = query_.layer(number, heads_first_);
@@ -208,8 +201,8 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
   if (const Status rotated = seen->rotate(flags); !rotated) {
     return in_option_words(in_rotary_words(rotated.error()), flags.operation);
   }
-  HEADWISE_TRY(seen->read_labels(
-      flags, *shape, std::ranges::any_of(flags.given, relates_positions)));
+  HEADWISE_TRY(
+      seen->read_labels(flags, *shape, !flags.relating_option().empty()));
   std::unique_ptr<ViewedHeads> heads = std::move(seen);
   return heads;
 }

@@ -11,9 +11,10 @@
 //       fit the layers; head numbers that do not fit the heads
 //       ("head_numbers[2]")
 //   bad_data      an element of query or key, named by its index in the tensor
-//       ("query[0, 2, 1, 3]"), that is not finite, or too large for binary16
+//       ("query[0, 2, 1, 3]"), that is not finite, or too large for binary16;
+//       an attention weight that is negative or not finite
 //   unsupported   what the page cannot compute: a bias or additive scores with
-//       more than kMostMapLength queries or keys
+//       more than kMostMapLength queries or keys; attention weights of as many
 //   out_of_range  "page": it would be larger than `most_bytes`; the error says
 //       how many layers or documents fit
 //   out_of_memory
@@ -58,9 +59,6 @@ struct ViewPageSettings {
   // Whether the page holds the components of query and key even if it does not
   // need them. With a bias or additive scores it never does.
   bool elements = true;
-  // Query and key only stand for scores, so the page shows neither them nor
-  // their size. For at most kMostMapLength queries and keys.
-  bool scores_only = false;
   // One per query and key of the sequence; any text is safe.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};
@@ -79,14 +77,20 @@ struct ViewPageSettings {
 
 struct ViewedLayer {
   std::size_t number = 0;
-  TensorView<const float, 4> query;     // (B, Lq, Hq, D)
-  TensorView<const float, 4> key;       // (B, Lkv, Hkv, D)
+  TensorView<const float, 4> query{};   // (B, Lq, Hq, D)
+  TensorView<const float, 4> key{};     // (B, Lkv, Hkv, D)
   std::span<const TracedStep> steps{};  // may be shapes only
   // For a pruned layer: the numbers of the query's heads, ascending, and how
   // many heads the layer had. The page shows the pruned heads hatched, in their
   // places. Empty: no head was pruned; they are numbered from 0.
   std::span<const std::size_t> head_numbers{};  // (Hq)
   std::size_t num_heads = 0;
+  // In place of query and key: (B, Hq, Lq, Lkv), as weights_statistics() takes
+  // them. Of the options, the mask, query_start and statistics count. Pairs
+  // without weight in any head are shown as masked.
+  TensorView<const float, 4> attn_weights{};
+
+  bool has_weights() const { return attn_weights.data() != nullptr; }
 };
 
 class ViewPage {
@@ -99,9 +103,9 @@ class ViewPage {
   ViewPage& operator=(ViewPage&& other) noexcept;
   ~ViewPage();
 
-  // All layers have the lengths and the head size of the first. An error leaves
-  // the page unchanged. Options with an axis of heads need layers with as many
-  // heads.
+  // All layers have the lengths and the head size of the first, or all have
+  // attention weights. An error leaves the page unchanged. Options with an axis
+  // of heads need layers with as many heads.
   Status add(const ViewedLayer& layer);
   // A layer whose heads were all pruned: `num_heads` hatched heads. Errors:
   // invalid_argument for 0.

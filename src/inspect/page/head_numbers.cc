@@ -10,7 +10,8 @@ namespace headwise::inline HEADWISE_ABI {
 
 Status check_head_numbers(const ViewedLayer& layer) {
   const std::span<const std::size_t> numbers = layer.head_numbers;
-  const std::size_t heads = layer.query.extent(2);
+  const std::size_t heads = layer.has_weights() ? layer.attn_weights.extent(1)
+                                                : layer.query.extent(2);
   if (numbers.empty() && (layer.num_heads == 0 || layer.num_heads == heads)) {
     return ok();
   }

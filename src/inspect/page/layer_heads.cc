@@ -78,9 +78,8 @@ Result<LayerHeads> LayerHeads::create(const ViewedLayer& layer,
                                       const OperationOptions& operation_options,
                                       std::size_t sequence) {
   return catching_out_of_memory([&]() -> Result<LayerHeads> {
-    auto shown = ShownLayer::create(layer.query, layer.key, options,
-                                    operation_options, sequence,
-                                    /*elements=*/false);
+    auto shown = ShownLayer::of(layer, options, operation_options, sequence,
+                                /*elements=*/false);
     HEADWISE_TRY(shown);
     HEADWISE_TRY(check_head_numbers(layer));
     return LayerHeads(std::make_unique<Parts>(

@@ -37,11 +37,11 @@ Json statistics_json(bool cross) {
 }
 
 // The names of the statistics in a head's `rows`.
-Json row_statistics_json(bool maps) {
+Json row_statistics_json(bool all) {
   Json json = Json::array();
   for (std::size_t k = 0; k < kStatistics; ++k) {
     const auto statistic = static_cast<Statistic>(k);
-    if (!maps ||
+    if (all ||
         std::ranges::find(kRowsBesideMap, statistic) != kRowsBesideMap.end()) {
       json.push_back(name_of(statistic));
     }
@@ -109,7 +109,8 @@ Json sizes_json(const ShownLayer& layer) {
           {"scale", layer.spec().scale},
           {"softcap", layer.spec().softcap},
           {"t5_steps", t5_steps_json(layer.spec().t5_bias)},
-          {"row_statistics", row_statistics_json(layer.maps())},
+          {"row_statistics",
+           row_statistics_json(!layer.maps() || layer.weights_only())},
           {"first_key", layer.spec().mask.first_key(layer.sequence())},
           {"separators", separators_json(layer)}};
 }
@@ -122,7 +123,7 @@ Json sizes_json(const ViewPageSettings& settings) {
           {"scale", 1},
           {"softcap", nullptr},
           {"t5_steps", nullptr},
-          {"row_statistics", row_statistics_json(/*maps=*/true)},
+          {"row_statistics", row_statistics_json(/*all=*/false)},
           {"first_key", 0},
           {"separators", Json::array()}};
 }

@@ -123,6 +123,17 @@ void encode_numbers(const ViewedHead& head, EncodedHead& to) {
   to.error = tile_error(head);
 }
 
+// For a page that cannot compute them again from query and key.
+void encode_weights(const ViewedHead& head, EncodedHead& to) {
+  to.rows = encode_rows(head, all_statistics());
+  to.columns = encode_columns(head, head.rows.extent(0) - to.pooled.empty_rows);
+  to.top = encode_top(head);
+  const auto& weights = head.attn_weights;
+  to.uneven = uneven_rows({weights.data(),
+                           {1, 1, weights.extent(0), weights.extent(1)},
+                           {0, 0, weights.stride(0), weights.stride(1)}});
+}
+
 // For a page that holds them.
 void encode_map(const ViewedHead& head, EncodedHead& to) {
   std::vector<std::uint8_t> codes;
@@ -130,7 +141,11 @@ void encode_map(const ViewedHead& head, EncodedHead& to) {
   add_codes(head.attn_weights, codes);
   to.error = coding_error(head.attn_weights, codes);
   to.map = encoded_block(codes);
-  to.rows = encode_rows(head, kRowsBesideMap);
+  if (head.weights_only) {
+    encode_weights(head, to);
+  } else {
+    to.rows = encode_rows(head, kRowsBesideMap);
+  }
   if (head.attn_weights.size() > kPairsPooledByPage) {
     to.small = encode_small(head);
   }

@@ -13,6 +13,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/layer_heads.h"
+#include "headwise/inspect/weights_statistics.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -31,12 +32,12 @@ inline constexpr std::size_t kPairsPooledByPage =
 struct ViewedHead {
   TensorView<const float, 2> query;           // (Lq, D)
   TensorView<const float, 2> key;             // (Lkv, D)
-  TensorView<const float, 1> lse;             // (Lq)
   TensorView<const float, 2> rows;            // (Lq, kStatistics)
   TensorView<const float, 2> map_largest;     // (map_size(Lq), map_size(Lkv))
   TensorView<const float, 2> map_mean;        // the same
+  TensorView<const float, 1> lse{};           // (Lq), with elements
   TensorView<const float, 2> attn_weights{};  // (Lq, Lkv)
-  // Without attn_weights:
+  // Without attn_weights, and with weights_only:
   TensorView<const std::int64_t, 2> top_keys{};  // (Lq, n), n >= kPageTopKeys
   TensorView<const float, 2> top_weights{};      // (Lq, n)
   TensorView<const float, 1> columns{};          // (Lkv): sums
@@ -46,7 +47,8 @@ struct ViewedHead {
   double scale = 1;
   std::optional<double> softcap{};
   std::int64_t query_start = 0;
-  bool elements = true;  // the page holds query and key
+  bool elements = true;       // the page holds query and key
+  bool weights_only = false;  // only the attention weights are known
 };
 
 // The number of the key and value head that head h of the tensors reads, where
@@ -68,6 +70,7 @@ struct EncodedHead {
   std::optional<std::string> query{};
   std::optional<std::string> lse{};
   PooledRows pooled{};
+  std::optional<UnevenRows> uneven{};  // with weights_only
   // The largest difference between an attention weight that the page shows and
   // the true one.
   double error = 0;

@@ -1,13 +1,16 @@
 #include "inspect/page/view_layer.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
 #include "headwise/inspect/view_page.h"
+#include "headwise/steps/mask.h"
 #include "inspect/page/head_numbers.h"
+#include "inspect/weights_spec.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -31,10 +34,9 @@ Extents<4> without_features(Extents<4> extents) {
 
 // Rows [first, first + rows) of x(b, h), the first `columns` of each.
 template <class T>
-TensorView<const T, 2> rows_of(const Tensor<T, 4>& x, std::size_t b,
+TensorView<const T, 2> rows_of(TensorView<const T, 4> view, std::size_t b,
                                std::size_t h, std::size_t first,
                                const Extents<2>& extents) {
-  const auto view = x.view();
   return {view.data() + static_cast<std::ptrdiff_t>(b) * view.stride(0) +
               static_cast<std::ptrdiff_t>(h) * view.stride(1) +
               static_cast<std::ptrdiff_t>(first) * view.stride(2),
@@ -67,6 +69,32 @@ TensorView<const float, 2> head_of(TensorView<const float, 4> x,
           {x.stride(1), x.stride(3)}};
 }
 
+Status check_sequence(std::size_t sequence, std::size_t batch) {
+  return sequence < batch
+             ? ok()
+             : Status(
+                   value_error(kViewPage, "sequence", std::to_string(sequence),
+                               "less than the batch's " + std::to_string(batch),
+                               ErrorCode::out_of_range));
+}
+
+// Which pairs have weight in any head. Returns whether some have none.
+bool fill_has_weight(TensorView<const float, 4> weights, std::size_t b,
+                     Tensor<bool, 2>& has_weight) {
+  bool holes = false;
+  for (std::size_t i = 0; i < weights.extent(2); ++i) {
+    for (std::size_t j = 0; j < weights.extent(3); ++j) {
+      bool any = false;
+      for (std::size_t h = 0; h < weights.extent(1); ++h) {
+        any |= weights(b, h, i, j) > 0;
+      }
+      has_weight(i, j) = any;
+      holes |= !any;
+    }
+  }
+  return holes;
+}
+
 Status check_supported(const AttentionSpec& spec, bool maps) {
   if (!maps && (spec.bias.given() || spec.additive())) {
     return value_error(
@@ -92,11 +120,7 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   asked.statistics.rows = true;  // there are no values
   auto spec = AttentionSpec::create(*shape, options, asked, kViewPage);
   HEADWISE_TRY(spec);
-  if (sequence >= spec->shape.B) {
-    return value_error(kViewPage, "sequence", std::to_string(sequence),
-                       "less than the batch's " + std::to_string(spec->shape.B),
-                       ErrorCode::out_of_range);
-  }
+  HEADWISE_TRY(check_sequence(sequence, spec->shape.B));
   ShownLayer layer(*std::move(spec));
   const SequencePlace place = layer.spec_.shape.sequence(sequence);
   layer.sequence_ = sequence;
@@ -114,6 +138,55 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   HEADWISE_TRY(check_elements("key", layer.key_, {place.batch, place.first_key},
                               largest));
   HEADWISE_TRY(layer.compute(query, key, options, operation_options));
+  return layer;
+}
+
+Result<ShownLayer> ShownLayer::of(const ViewedLayer& layer,
+                                  const AttentionOptions& options,
+                                  const OperationOptions& operation_options,
+                                  std::size_t sequence, bool elements) {
+  return layer.has_weights() ? of_weights(layer.attn_weights, options,
+                                          operation_options, sequence)
+                             : create(layer.query, layer.key, options,
+                                      operation_options, sequence, elements);
+}
+
+Result<ShownLayer> ShownLayer::of_weights(
+    TensorView<const float, 4> attn_weights, AttentionOptions options,
+    OperationOptions operation_options, std::size_t sequence) {
+  const auto [B, H, Lq, Lkv] = attn_weights.extents();
+  if (std::max(Lq, Lkv) > kMostMapLength) {
+    return Error{ErrorCode::unsupported,
+                 {.operation = std::string(kViewPage),
+                  .argument = "attn_weights",
+                  .given = "has " + std::to_string(Lq) + " queries and " +
+                           std::to_string(Lkv) + " keys",
+                  .expected = "at most " + std::to_string(kMostMapLength)}};
+  }
+  HEADWISE_TRY(check_sequence(sequence, B));
+  auto has_weight = Tensor<bool, 2>::create({Lq, Lkv});
+  HEADWISE_TRY(has_weight);
+  if (fill_has_weight(attn_weights, sequence, *has_weight)) {
+    constexpr std::array<Axis, 2> kAxes = {Axis::Lq, Axis::Lkv};
+    options.mask =
+        options.mask & dense(std::as_const(*has_weight).view(), kAxes);
+  }
+  operation_options.statistics.rows = true;
+  operation_options.statistics.map = true;
+  operation_options.statistics.columns = true;
+  operation_options.statistics.top_keys = kPageTopKeys;
+  auto spec = weights_spec(attn_weights, options, operation_options, kViewPage);
+  HEADWISE_TRY(spec);
+  ShownLayer layer(*std::move(spec));
+  layer.sequence_ = sequence;
+  layer.elements_ = false;
+  layer.weights_only_ = true;
+  layer.query_ = {nullptr, {1, layer.spec_.statistics.queries(sequence), H, 0}};
+  layer.key_ = {nullptr, {1, Lkv, H, 0}};
+  layer.attn_weights_ = attn_weights;
+  layer.has_weight_ = *std::move(has_weight);
+  HEADWISE_TRY(
+      take(weights_statistics(attn_weights, layer.spec_), layer.statistics_));
   return layer;
 }
 
@@ -135,7 +208,8 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
   if (maps_) {
     HEADWISE_TRY(
         take(Tensor<float, 4>::create({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}),
-             attn_weights_));
+             computed_weights_));
+    attn_weights_ = computed_weights_;
   }
   const TensorView<const float, 4> no_value(nullptr,
                                             without_features(key.extents()));
@@ -144,7 +218,7 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
   return take(
       attention_statistics(
           query, key, no_value,
-          {.output = no_output, .attn_weights = attn_weights_, .lse = lse_},
+          {.output = no_output, .attn_weights = computed_weights_, .lse = lse_},
           options, operation_options),
       statistics_);
 }
@@ -155,26 +229,31 @@ TensorView<const float, 2> ShownLayer::key(std::size_t kv_head) const {
 
 ViewedHead ShownLayer::head(std::size_t h) const {
   const SequencePlace place = spec_.shape.sequence(sequence_);
-  const auto of_queries = [&](const auto& x) {
-    return rows_of(x, place.batch, h, place.first_query,
-                   {queries(), x.extent(3)});
+  const auto of_queries = [&]<class T>(const Tensor<T, 4>& x) {
+    return rows_of<T>(x, place.batch, h, place.first_query,
+                      {queries(), x.extent(3)});
   };
   const Extents<2> cells = {map_size(queries()), map_size(keys())};
   ViewedHead head{
       .query = head_of(query_, h),
       .key = key(spec_.shape.kv_head(h)),
-      .lse = row_of(lse_, place.batch, h, place.first_query, queries()),
       .rows = of_queries(statistics_.rows),
-      .map_largest = rows_of(statistics_.map_largest, sequence_, h, 0, cells),
-      .map_mean = rows_of(statistics_.map_mean, sequence_, h, 0, cells),
+      .map_largest =
+          rows_of<float>(statistics_.map_largest, sequence_, h, 0, cells),
+      .map_mean = rows_of<float>(statistics_.map_mean, sequence_, h, 0, cells),
       .scale = spec_.scale,
       .softcap = spec_.softcap,
       .query_start = spec_.mask.query_start(sequence_),
-      .elements = elements_};
+      .elements = elements_,
+      .weights_only = weights_only_};
+  if (elements_) {
+    head.lse = row_of(lse_, place.batch, h, place.first_query, queries());
+  }
   if (maps_) {
     head.attn_weights =
         rows_of(attn_weights_, sequence_, h, 0, {queries(), keys()});
-  } else {
+  }
+  if (!maps_ || weights_only_) {
     head.top_keys = of_queries(statistics_.top_keys);
     head.top_weights = of_queries(statistics_.top_weights);
     head.columns =

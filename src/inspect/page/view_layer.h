@@ -10,12 +10,19 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/inspect/view_page.h"
 #include "inspect/page/view_head.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 class ShownLayer {
  public:
+  // Of either kind; the views of the layer must outlive this object, too.
+  // Errors: those of ViewPage.
+  static Result<ShownLayer> of(const ViewedLayer& layer,
+                               const AttentionOptions& options,
+                               const OperationOptions& operation_options,
+                               std::size_t sequence, bool elements);
   // Query (B, Lq, Hq, D), key (B, Lkv, Hkv, D). `elements` is that of the
   // page's settings; the options must outlive the layer. Errors: those of
   // ViewPage.
@@ -35,12 +42,19 @@ class ShownLayer {
   bool elements() const { return elements_; }
   // Whether it holds the attention weights; otherwise it computes them.
   bool maps() const { return maps_; }
+  // Whether only the attention weights are known. The page then holds every
+  // statistic of a row, because the weights that it shows are rounded.
+  bool weights_only() const { return weights_only_; }
 
   ViewedHead head(std::size_t h) const;
   TensorView<const float, 2> key(std::size_t kv_head) const;
 
  private:
   explicit ShownLayer(AttentionSpec spec) : spec_(std::move(spec)) {}
+  static Result<ShownLayer> of_weights(TensorView<const float, 4> attn_weights,
+                                       AttentionOptions options,
+                                       OperationOptions operation_options,
+                                       std::size_t sequence);
   Status compute(TensorView<const float, 4> query,
                  TensorView<const float, 4> key, AttentionOptions options,
                  OperationOptions operation_options);
@@ -49,12 +63,15 @@ class ShownLayer {
   std::size_t sequence_ = 0;
   bool elements_ = true;
   bool maps_ = true;
+  bool weights_only_ = false;
   TensorView<const float, 4> query_;  // (1, queries, Hq, D)
   TensorView<const float, 4> key_;    // (1, keys, Hkv, D)
   // For the whole batch.
   AttentionStatistics statistics_;
-  Tensor<float, 3> lse_;           // (B, Hq, Lq)
-  Tensor<float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), if the page has maps
+  Tensor<float, 3> lse_;  // (B, Hq, Lq)
+  Tensor<float, 4> computed_weights_;
+  TensorView<const float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), with maps
+  Tensor<bool, 2> has_weight_;               // weights_only: the mask
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

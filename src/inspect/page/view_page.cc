@@ -168,29 +168,35 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
     return block ? Json(add_block(*std::move(block))) : Json();
   };
   error = std::max(error, head.error);
-  return {{"number", place.number},
-          {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
-          {"pruned", false},
-          {"mask", place.mask},
-          {"t5", t5_json(spec.t5_bias, place.h)},
-          {"alibi", spec.alibi.given() ? Json(spec.alibi.slope(place.h))
-                                       : Json(nullptr)},
-          {"sink", spec.sinks.has(place.h) ? Json(spec.sinks.of(place.h))
-                                           : Json(nullptr)},
-          {"error", head.error},
-          {"pooled", pooled_json(head)},
-          {"empty_rows", head.pooled.empty_rows},
-          {"rows", add_block(std::move(head.rows))},
-          {"columns", add_optional(head.columns)},
-          {"top", {{"count", kPageTopKeys}, {"block", add_optional(head.top)}}},
-          {"small",
-           {{"rows", map_size(layer.queries())},
-            {"columns", map_size(layer.keys())},
-            {"block", add_optional(head.small)}}},
-          {"map", add_optional(head.map)},
-          {"query", add_optional(head.query)},
-          {"key", place.key ? Json(*place.key) : Json(nullptr)},
-          {"lse", add_optional(head.lse)}};
+  Json json = {
+      {"number", place.number},
+      {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
+      {"pruned", false},
+      {"mask", place.mask},
+      {"t5", t5_json(spec.t5_bias, place.h)},
+      {"alibi",
+       spec.alibi.given() ? Json(spec.alibi.slope(place.h)) : Json(nullptr)},
+      {"sink",
+       spec.sinks.has(place.h) ? Json(spec.sinks.of(place.h)) : Json(nullptr)},
+      {"error", head.error},
+      {"pooled", pooled_json(head)},
+      {"empty_rows", head.pooled.empty_rows},
+      {"rows", add_block(std::move(head.rows))},
+      {"columns", add_optional(head.columns)},
+      {"top", {{"count", kPageTopKeys}, {"block", add_optional(head.top)}}},
+      {"small",
+       {{"rows", map_size(layer.queries())},
+        {"columns", map_size(layer.keys())},
+        {"block", add_optional(head.small)}}},
+      {"map", add_optional(head.map)},
+      {"query", add_optional(head.query)},
+      {"key", place.key ? Json(*place.key) : Json(nullptr)},
+      {"lse", add_optional(head.lse)}};
+  if (head.uneven) {
+    json["uneven_rows"] = head.uneven->uneven;
+    json["farthest_sum"] = head.uneven->sum;
+  }
+  return json;
 }
 
 void ViewPage::Parts::take_back_to(const Mark& mark) {
@@ -264,18 +270,15 @@ Status ViewPage::add(const ViewedLayer& layer) {
   return catching_out_of_memory([&]() -> Status {
     Parts& parts = *parts_;
     const ViewPageSettings& settings = parts.settings;
-    const auto shown = ShownLayer::create(
-        layer.query, layer.key, settings.attention, settings.operation,
-        settings.sequence, settings.elements && !settings.scores_only);
+    const auto shown =
+        ShownLayer::of(layer, settings.attention, settings.operation,
+                       settings.sequence, settings.elements);
     HEADWISE_TRY(shown);
     HEADWISE_TRY(parts.check_sizes(*shown));
     HEADWISE_TRY(check_head_numbers(layer));
     EncodedLayer encoded = encode(*shown);
     HEADWISE_TRY(parts.check_fits(layer, encoded, shown->maps()));
     Json sizes = sizes_json(*shown);
-    if (settings.scores_only && shown->maps()) {
-      sizes["head_dim"] = 0;
-    }
     parts.add_layer(layer, *shown, std::move(encoded));
     if (parts.sizes_of_all.is_null()) {
       parts.sizes_of_all = std::move(sizes);

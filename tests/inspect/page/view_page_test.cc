@@ -311,15 +311,59 @@ TEST(ViewPageTest, ALayerWithoutHeadsMayBeTheFirst) {
             "layer");
 }
 
-TEST(ViewPageTest, QueriesAndKeysThatOnlyStandForScoresAreNotShown) {
+// Attention weights of one sequence, 2 heads, 3 queries and 5 keys. Key 4 has
+// no weight; a row of head 1 does not sum to 1.
+Tensor<float, 4> some_weights() {
+  auto weights = Tensor<float, 4>::create({1, 2, 3, 5}).value();
+  for (std::size_t h = 0; h < 2; ++h) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 4; ++j) {
+        weights(0, h, i, j) = 0.25F;
+      }
+    }
+  }
+  weights(0, 1, 2, 0) = 0.5F;
+  return weights;
+}
+
+TEST(ViewPageTest, APageOfAttentionWeightsHasNoQueriesAndKeys) {
   const Heads heads(1, 3, 5);
-  ViewPageSettings settings = heads.settings();
-  settings.scores_only = true;
-  ViewPage page = ViewPage::create(std::move(settings)).value();
-  ASSERT_TRUE(page.add(heads.layer(0)));
+  const Tensor<float, 4> weights = some_weights();
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  ASSERT_TRUE(page.add({.number = 4, .attn_weights = weights}));
   const std::string html = page.html().value();
   EXPECT_THAT(html, HasSubstr("\"head_dim\":0"));
   EXPECT_THAT(html, HasSubstr("\"query\":null"));
+  EXPECT_THAT(html, HasSubstr("\"lse\":null"));
+  EXPECT_THAT(html, HasSubstr("\"row_statistics\":[\"entropy\",\"distance\","
+                              "\"largest\",\"first\""));
+  // The first head's rows sum to 1; one of the second does not.
+  EXPECT_THAT(html, HasSubstr("\"uneven_rows\":0,\"farthest_sum\":1.0"));
+  EXPECT_THAT(html, HasSubstr("\"uneven_rows\":1,\"farthest_sum\":1.25"));
+  // A page has one kind of layers.
+  EXPECT_EQ(page.add(heads.layer(5)).error().details().argument, "layer");
+}
+
+TEST(ViewPageTest, AttentionWeightsThatCannotBeShownAreRefused) {
+  const Heads heads(1, 3, 5);
+  const auto refused = [&](float weight, std::size_t sequence) {
+    Tensor<float, 4> weights = some_weights();
+    weights(0, 1, 2, 3) = weight;
+    ViewPageSettings settings = heads.settings();
+    settings.sequence = sequence;
+    ViewPage page = ViewPage::create(std::move(settings)).value();
+    const Status s = page.add({.attn_weights = weights});
+    return s ? "" : s.error().message();
+  };
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(refused(kNaN, 0), HasSubstr("attn_weights[0, 1, 2, 3] is nan"));
+  EXPECT_THAT(refused(-1, 0), HasSubstr("attn_weights[0, 1, 2, 3] is -1"));
+  EXPECT_THAT(refused(0, 1), HasSubstr("sequence is 1"));
+  EXPECT_EQ(refused(0, 0), "");
+  const auto large = Tensor<float, 4>::create({1, 1, 1025, 2}).value();
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  EXPECT_EQ(page.add({.attn_weights = large}).error().code(),
+            ErrorCode::unsupported);
 }
 
 TEST(ViewPageTest, APageOfLayersWithoutHeadsHasTheSizesOfItsLabels) {

@@ -9,7 +9,8 @@
     if (value === undefined) return t('cell.outside');
     if (value === MASKED) return t('cell.masked');
     if (value === EMPTY) return t('cell.empty');
-    return value === PENDING ? t('cell.pending') : headwise.numbers.known(value, error);
+    if (value === PENDING) return t('cell.pending');
+    return error === 0 ? headwise.numbers.exact(value) : headwise.numbers.known(value, error);
   }
 
   // What each matrix shows for the pair: [[value, error]]; the third is the difference.

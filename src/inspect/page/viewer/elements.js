@@ -107,7 +107,7 @@
     const say = text => headwise.dom.put(node, make('h3', {}, t('elements.title')),
         make('p', {class: 'quiet'}, text));
     if (head.query === null || head.key === null) {
-      say(t('elements.left_out'));
+      say(t(head.page.head_dim === 0 ? 'elements.weights_only' : 'elements.left_out'));
     } else if (!pair) {
       say(t('elements.none'));
     } else {

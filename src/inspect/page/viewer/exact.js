@@ -91,6 +91,24 @@
     return {values: pick(rows.values), errors: pick(rows.errors)};
   }
 
+  // A page of attention weights alone holds the largest of each query as they were given.
+  // Those are exact, and no other is larger.
+  async function withLargest(head, queries, keys, {values, errors}) {
+    const {of} = await headwise.top.of(head);
+    queries.forEach((query, a) => {
+      const given = new Map(of(query));
+      const most = given.size < head.top.count ? 0 : Math.min(...given.values());
+      keys.forEach((key, b) => {
+        const n = a * keys.length + b;
+        const low = Math.min(most, Math.max(0, values[n] - errors[n]));
+        const high = Math.min(most, values[n] + errors[n]);
+        values[n] = given.has(key) ? given.get(key) : (low + high) / 2;
+        errors[n] = given.has(key) ? 0 : (high - low) / 2;
+      });
+    });
+    return {values, errors};
+  }
+
   // The best known values: computed, or from the bytes if q and k are missing. Masks are
   // handled elsewhere.
   async function raw(head, queries, keys) {
@@ -98,7 +116,9 @@
       return {values: new Float32Array(0), errors: new Float32Array(0)};
     }
     if (head.query === null) {
-      return decoded(await headwise.blocks.bytes(head.map), head.page.num_keys, queries, keys);
+      const found = decoded(
+          await headwise.blocks.bytes(head.map), head.page.num_keys, queries, keys);
+      return head.top.block === null ? found : withLargest(head, queries, keys, found);
     }
     if (head.map !== null) {
       return columnsOf(

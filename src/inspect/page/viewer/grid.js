@@ -121,10 +121,12 @@
     const {sort, table} = state.get();
     const {all, kept} = headwise.heads;
     const gone = all.length - kept.length;
+    const uneven = kept.reduce((sum, head) => sum + (head.uneven_rows || 0), 0);
     const statistic = sort || 'entropy';
     return make('p', {class: 'note', id: 'grid-note'},
         t('grid.count', shown.filter(head => !head.pruned).length, kept.length), ' ',
         gone > 0 && t('grid.gone', gone) + ' ',
+        uneven > 0 && t('grid.uneven', uneven) + ' ',
         !table && page.statistics.some(({name}) => name === statistic) ?
           [t('grid.number_is', t('statistic.' + statistic)), ' ',
            t('about.' + statistic)] : null);

@@ -146,6 +146,8 @@
               group.map(other => other.number).join(', ')) + ' ',
           t('head.mask', headwise.mask.nameOf(head)), ' ',
           head.empty_rows > 0 && t('head.empty', head.empty_rows) + '. ',
+          head.uneven_rows > 0 &&
+            t('head.uneven', head.uneven_rows, headwise.numbers.text(head.farthest_sum)) + ' ',
           page.query_start !== 0 && t('head.query_start', page.query_start) + ' ',
           head.t5 ? t('head.t5') + ' ' : null,
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,

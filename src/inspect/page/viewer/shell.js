@@ -68,11 +68,13 @@
 
   function drawFooter() {
     const {t, tokens, page, numbers} = headwise;
+    const maps = page.coding.kind === 'maps' ? headwise.heads.kept : [];
+    const [given] = maps.filter(head => head.top.block !== null);
     headwise.dom.put(footer,
         make('p', {}, t('shell.coding_' + page.coding.kind), ' ',
             page.coding.error > 0 && t('shell.error', numbers.bound(page.coding.error)) + ' ',
-            page.coding.kind === 'maps' && headwise.heads.kept.some(head => head.query !== null) &&
-                t('shell.exact')),
+            maps.some(head => head.query !== null) && t('shell.exact'),
+            given && t('shell.given', given.top.count)),
         make('p', {}, t('shell.again'), ' ', make('code', {}, tokens.visible(headwise.file.command))),
         make('p', {}, tokens.visible(headwise.file.generator)));
   }

@@ -35,6 +35,7 @@ headwise.wordTables.en = {
   'shell.coding_tiles':
     'This page computes the attention weights from the queries, keys and log-sum-exp.',
   'shell.exact': 'Numbers are computed from the queries, keys and log-sum-exp.',
+  'shell.given': 'The statistics and the {0} largest weights of each query are exact.',
   'shell.again': 'Command that made this page:',
 
   'theme.system': 'system',
@@ -56,6 +57,7 @@ headwise.wordTables.en = {
   'grid.number_is': 'Number below each head: {0}.',
   'grid.pruned': 'pruned',
   'grid.gone': 'Pruned heads (hatched): {0}.',
+  'grid.uneven': 'Rows that do not sum to 1: {0}. Weights are shown as they were given.',
   'scatter.title': 'Heads by two statistics',
   'scatter.tools': 'Axes and filter',
   'scatter.x': 'Across',
@@ -81,6 +83,7 @@ headwise.wordTables.en = {
   'head.group_of': 'Reads key and value head {0}, shared by query heads {1}.',
   'head.mask': 'Mask: {0}.',
   'head.empty': 'Queries without a key: {0}',
+  'head.uneven': 'Rows that do not sum to 1: {0} (farthest sum: {1}).',
   'head.query_start': 'Query 0 is at the position of key {0}.',
   'head.t5': 'T5 relative-position bias.',
   'head.alibi': 'ALiBi slope {0}.',
@@ -170,7 +173,10 @@ headwise.wordTables.en = {
 
   'elements.title': 'Query and key by component',
   'elements.none': 'Pin a pair (click it or press Enter) to see how its score is computed.',
-  'elements.left_out': 'This page has no q and k: it was made with --no-elements.',
+  'elements.left_out':
+      'This page has no q and k: it was made with --no-elements, or its scores are additive or have a bias.',
+  'elements.weights_only':
+      'This page has no q and k: it was made from attention weights.',
   'elements.bars': 'One bar per component: up is positive, down is negative.',
   'elements.component': 'component',
   'elements.dot': 'dot product',

@@ -32,6 +32,7 @@ headwise.wordTables.ko = {
   'shell.coding_maps': '색은 1바이트로 저장한 어텐션 가중치를 나타냅니다.',
   'shell.coding_tiles': '이 페이지는 쿼리, 키, log-sum-exp로 어텐션 가중치를 계산합니다.',
   'shell.exact': '숫자는 쿼리, 키, log-sum-exp로 다시 계산한 값입니다.',
+  'shell.given': '쿼리별 통계와 쿼리마다 가장 큰 가중치 {0}개는 정확한 값입니다.',
   'shell.again': '이 페이지를 만든 명령:',
 
   'theme.system': '시스템',
@@ -54,6 +55,7 @@ headwise.wordTables.ko = {
   'grid.number_is': '헤드 아래의 숫자: {0}.',
   'grid.pruned': '가지치기됨',
   'grid.gone': '가지치기된 헤드(빗금): {0}개.',
+  'grid.uneven': '합이 1이 아닌 행: {0}개. 가중치는 주어진 그대로 보여 줍니다.',
   'scatter.title': '두 통계로 본 헤드',
   'scatter.tools': '축과 필터',
   'scatter.x': '가로축',
@@ -79,6 +81,7 @@ headwise.wordTables.ko = {
   'head.group_of': '키-밸류 헤드 {0}번을 읽습니다. 함께 읽는 쿼리 헤드: {1}.',
   'head.mask': '마스크: {0}.',
   'head.empty': '키가 없는 쿼리: {0}개',
+  'head.uneven': '합이 1이 아닌 행: {0}개(1에서 가장 먼 합: {1}).',
   'head.query_start': '쿼리 0의 위치는 키 {0}의 위치와 같습니다.',
   'head.t5': 'T5 상대 위치 바이어스 사용.',
   'head.alibi': 'ALiBi 기울기 {0}.',
@@ -167,7 +170,9 @@ headwise.wordTables.ko = {
 
   'elements.title': '쿼리와 키의 성분별 값',
   'elements.none': '쌍을 고정하면(클릭 또는 Enter) 점수의 계산 과정을 보여 줍니다.',
-  'elements.left_out': '--no-elements로 만든 페이지이므로 q와 k가 없습니다.',
+  'elements.left_out':
+      '이 페이지에는 q와 k가 없습니다. --no-elements로 만들었거나, 점수가 가산(additive) 방식이거나 바이어스가 있습니다.',
+  'elements.weights_only': '어텐션 가중치로 만든 페이지이므로 q와 k가 없습니다.',
   'elements.bars': '성분마다 막대 하나입니다. 위는 양수, 아래는 음수입니다.',
   'elements.component': '성분',
   'elements.dot': '내적',

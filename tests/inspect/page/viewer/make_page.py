@@ -26,6 +26,7 @@ STATISTICS = ["entropy", "distance", "largest", "first", "previous", "self",
 # They compare the positions of queries and keys.
 OF_POSITIONS = ["distance", "previous", "self", "next"]
 TOP = 8
+UNEVEN = 0.005  # how far from 1 a row's sum may be
 CHUNK = 512  # rows of attention weights that stand in memory at once
 
 
@@ -80,6 +81,8 @@ def scores(query, key, head, rows, spec):
 def weights(query, key, head, rows, spec, mask):
     """-> attention weights (rows, keys), LSE (rows), may attend (rows, keys)."""
     may = visible(mask, rows, len(key))
+    if head.get("weights") is not None:  # of a page of attention weights
+        return head["weights"][rows], np.zeros(len(may)), may
     s = np.where(may, scores(query, key, head, rows, spec), -np.inf)
     sink = -np.inf if head.get("sink") is None else head["sink"]
     top = s.max(axis=1, initial=sink)
@@ -152,6 +155,7 @@ def describe_head(head, spec, mask, blocks, shared):
     r, c = min(64, lq), min(64, lk)
     small = np.zeros((r, c)), np.zeros((r, c)), np.zeros((r, c))
     lse = np.empty(lq, np.float32)
+    sums = np.empty(lq)
     codes = np.empty((lq, lk), np.uint8) if spec["kind_of_coding"] == "maps" else None
     error = 0.0
     for start in range(0, lq, CHUNK):
@@ -162,6 +166,7 @@ def describe_head(head, spec, mask, blocks, shared):
         with np.errstate(invalid="ignore"):
             table[:, rows] = row_statistics(w, may, rows, spec, np.exp(sink - row_lse))
         received += w.sum(axis=0)
+        sums[rows] = w.sum(axis=1)
         pool_rows(w, rows, c, small, spec)
         order = np.argsort(-np.where(may, w, -1), axis=1, kind="stable")[:, :TOP]
         kept = np.take_along_axis(may, order, axis=1)
@@ -181,18 +186,24 @@ def describe_head(head, spec, mask, blocks, shared):
                        for n, name in enumerate(STATISTICS)}
     entry["empty_rows"] = int((~full).sum())
     entry["error"] = error
-    kept = range(len(STATISTICS)) if codes is None else map(STATISTICS.index, BESIDE_MAP)
+    by_map = codes is not None and not spec.get("weights_only")
+    kept = map(STATISTICS.index, BESIDE_MAP) if by_map else range(len(STATISTICS))
     entry["rows"] = blocks.add(table[list(kept)].astype("<f4"))
-    entry["columns"] = None if codes is not None else blocks.add(
+    entry["columns"] = None if by_map else blocks.add(
         (received / max(1, full.sum())).astype("<f4"))
-    entry["top"] = {"count": TOP, "block": None if codes is not None else blocks.add(
+    entry["top"] = {"count": TOP, "block": None if by_map else blocks.add(
         top_keys.astype("<i4"), top_weights.astype("<f4"))}
+    if spec.get("weights_only"):
+        uneven = full & (np.abs(sums - 1) > UNEVEN)
+        entry["uneven_rows"] = int(uneven.sum())
+        entry["farthest_sum"] = float(sums[np.argmax(np.abs(sums - 1) * uneven)]
+                                      if uneven.any() else 1)
     by_page = codes is not None and lq * lk <= POOLED_BY_PAGE
     entry["small"] = {"rows": r, "columns": c, "block": None if by_page else blocks.add(
         coded(small[0]), coded(small[1] / np.maximum(small[2], 1)))}
     entry["map"] = None if codes is None else blocks.add(codes)
     entry["query"] = entry["key"] = entry["lse"] = None
-    if spec.get("elements", True) or codes is None:
+    if codes is None or spec.get("elements", True) and not spec.get("weights_only"):
         entry["query"] = blocks.add(half_query.astype("<f2"))
         name = (head.get("layer"), entry["kv_head"])
         if name not in shared:
@@ -259,8 +270,8 @@ def describe(spec, layers, masks, blocks):
                                                   "distance": "tokens"}.get(name, "")}
                           for name in STATISTICS
                           if spec.get("kind") != "cross" or name not in OF_POSITIONS]
-    page["row_statistics"] = (BESIDE_MAP if spec["kind_of_coding"] == "maps"
-                              else STATISTICS)
+    by_map = spec["kind_of_coding"] == "maps" and not spec.get("weights_only")
+    page["row_statistics"] = BESIDE_MAP if by_map else STATISTICS
     page["first_key"] = spec.get("first_key", 0)
     page["separators"] = [int(key) for key in spec.get("separators", [])]
     page["coding"] = {"kind": spec["kind_of_coding"], "error": max(

@@ -31,6 +31,11 @@ class Writer:
 
 
 def tensors(folder, layers):
+    if layers[0]["heads"][0].get("weights") is not None:
+        np.savez(folder / "w.npz", **{
+            f"layer.{layer['number']}.weights": np.stack(
+                [head["weights"] for head in layer["heads"]]) for layer in layers})
+        return ["--attn-weights", folder / "w.npz"]
     query = np.stack([[head["query"] for head in layer["heads"]] for layer in layers])
     key = np.stack([[next(head["key"] for head in layer["heads"]
                           if head.get("kv_head", head["number"]) == kv)
@@ -53,7 +58,10 @@ def options(folder, spec, layers, masks):
     np.save(folder / "separators.npy", separators[None])
     given = ["--query-tokens", folder / "query.txt", "--key-tokens", folder / "key.txt",
              "--separators", folder / "separators.npy", "--title", spec["title"],
-             "--lang", spec.get("lang", "en"), "--scale", repr(spec["scale"])]
+             "--lang", spec.get("lang", "en")]
+    if spec.get("weights_only"):
+        return given
+    given += ["--scale", repr(spec["scale"])]
     if spec["query_start"]:  # it says that the keys are of the same sequence
         given += ["--query-start", str(spec["query_start"])]
     if spec.get("softcap"):
@@ -187,5 +195,20 @@ def written_wide(folder, write):
                            [make_page.full_mask(9, 1100)], write)
 
 
+def written_weights(folder, write):
+    """Attention weights alone: causal; query 7 has no key, and query 4 of head 1 does not
+    sum to 1."""
+    spec = make_page.invented_spec(21, 21, 8, title="Weights", weights_only=True)
+    layers = page_cases.layers_of(21, 21, 8, 1, 2, 2, spec)
+    mask = make_page.causal_mask(21, 21)
+    mask["ranges"][7] = 0
+    for head in layers[0]["heads"]:
+        head["weights"] = make_page.weights(
+            head["query"], head["key"], head, slice(None), spec, mask)[0].astype(np.float32)
+    layers[0]["heads"][1]["weights"][4] *= np.float32(0.75)
+    spec.update(head_dim=0, scale=1)
+    return page_cases.Case(folder, "written-weights", spec, layers, [mask], write)
+
+
 ALL = [written_small, written_hostile, written_ragged, written_cached, written_cross,
-       written_middle, written_long, written_wide]
+       written_middle, written_long, written_wide, written_weights]

@@ -1,0 +1,32 @@
+// Attention weights of several layers from one file that another program wrote.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+
+namespace headwise::cli {
+
+struct LayerOfWeights {
+  std::size_t number = 0;
+  Tensor<float, 4> attn_weights;  // (B, H, Lq, Lkv)
+};
+
+struct WeightsFile {
+  std::vector<LayerOfWeights> layers;  // by number, at least one
+  bool batched = true;                 // whether the file has an axis B
+};
+
+// A .npy, or the only array of a .npz or .safetensors: (B, H, Lq, Lkv), (H, Lq,
+// Lkv) or (N, B, H, Lq, Lkv). Or one entry per layer, (B, H, Lq, Lkv) or (H,
+// Lq, Lkv), whose names differ only in the layer's number. Errors, about
+// --attn-weights: those of the readers; bad_data for names without such a
+// number; shape_mismatch for other axes, for layers of different batches or
+// lengths, and for an empty file.
+Result<WeightsFile> read_weights_file(const std::string& path);
+
+}  // namespace headwise::cli
