@@ -104,16 +104,16 @@
   }
 
   async function topList(head, query) {
-    const {t, tokens, page} = headwise;
+    const {t, tokens} = headwise;
     const pairs = await headwise.top.list(head, query);
     if (pairs.length === 0) return make('p', {}, t('cell.empty'));
     return make('ol', {class: 'top'}, pairs.map(([key, weight, error]) => {
       const bar = make('span', {class: 'bar', 'aria-hidden': 'true'});
       bar.style.setProperty('width', Math.max(1, weight * 100) + '%');
       return make('li', {}, make('span', {class: 'top-key'}, key + ' ',
-          tokens.node(page.key_tokens[key])),
+          tokens.node(head.page.key_tokens[key])),
           make('span', {class: 'bar-box'}, bar),
-          make('span', {class: 'number'}, headwise.numbers.known(weight, error)));
+          make('span', {class: 'number'}, stateText(weight, error)));
     }));
   }
 
@@ -124,10 +124,12 @@
         make('dd', {}, headwise.numbers.known(Number.isNaN(value) ? null : value, error)))));
   }
 
-  // The panel of the current query.
-  function panel(head) {
-    const {t, tokens, page} = headwise;
-    const node = make('section', {class: 'panel', 'aria-label': t('detail.title')});
+  // The panel of the current query in this head; with the head's name if one is given.
+  function panel(head, name) {
+    const {t, tokens} = headwise;
+    const named = name ? make('span', {class: 'quiet'}, ' ' + name) : null;
+    const node = make('section', {class: 'panel', 'aria-label': name ?
+      t('detail.title') + ', ' + name : t('detail.title')});
     let asked = 0;
     let shown = -1;
     async function follow() {
@@ -135,11 +137,12 @@
       if (!pair) {
         shown = -1;
         ++asked;
-        headwise.dom.put(node, make('h3', {}, t('detail.title')),
+        headwise.dom.put(node, make('h3', {}, t('detail.title'), named),
             make('p', {class: 'quiet'}, t('detail.none')));
         return;
       }
-      if (pair.query === shown) return;
+      // The texts of two heads may have different lengths.
+      if (pair.query === shown || pair.query >= head.page.num_queries) return;
       shown = pair.query;
       const mine = ++asked;
       const [list, statistics] = await Promise.all(
@@ -147,7 +150,7 @@
       if (mine !== asked) return;
       headwise.dom.put(node,
           make('h3', {}, t('detail.of', pair.query), ' ',
-              tokens.node(page.query_tokens[pair.query])),
+              tokens.node(head.page.query_tokens[pair.query]), named),
           statisticList(statistics),
           make('h4', {}, t(headwise.state.get().hide ? 'detail.top_all' : 'detail.top')), list);
     }

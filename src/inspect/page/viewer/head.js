@@ -6,13 +6,19 @@
   const SIDE = 440;     // of the panels next to it
   const STACKED = 999;  // windows up to this width have the panels below it, as in viewer.css
   const ABOVE = 390;    // of everything above it and the labels of its keys
+  // In a narrow window: its margins with the labels of the queries, as in viewer.css; the
+  // profile on the right of a single matrix.
+  const NARROW_LABELS = 108;
+  const NARROW_PROFILE = 44;
 
   // The space for the cells of a matrix if this many are in a row.
   function room(inRow) {
     const wide = document.documentElement.clientWidth;
+    if (headwise.narrow()) {
+      return Math.max(160, wide - NARROW_LABELS - (inRow === 1 ? NARROW_PROFILE : 0));
+    }
     const free = wide - 48;
     const labels = 96 + (inRow === 1 ? 56 : 24);
-    if (free < 700) return Math.max(160, free - labels);
     const each = inRow > 1 ? free / inRow : wide > STACKED ? free - SIDE : free;
     const high = Math.max(360, document.documentElement.clientHeight - ABOVE);
     return Math.max(160, Math.min(LARGEST, high, Math.floor(each - labels)));
@@ -79,8 +85,10 @@
     return make('p', {class: 'note'}, parts.join(' '));
   }
 
-  const panels = head => make('div', {class: 'panels'},
-      headwise.elements.panel(head), headwise.detail.panel(head));
+  // Of the pair and the query; the query in both heads if two are compared.
+  const panels = (head, other) => make('div', {class: other ? 'panels panels-both' : 'panels'},
+      headwise.elements.panel(head), headwise.detail.panel(head, other && 'A: ' + nameOf(head)),
+      other && headwise.detail.panel(other, 'B: ' + nameOf(other)));
 
   // A legend that follows its scale: {node, scale}.
   function legendOf(draw) {
@@ -133,10 +141,20 @@
       make('div', {class: 'figures'},
           matrices.map(matrix => figure(matrix, matrix.options.caption))),
       weights.node, same && difference.node, tokensNote(a, b), windowNote(matrices[0]),
-      panels(a)];
+      panels(a, b)];
   }
 
-  function header(head) {
+  // Of the head; of both, with their names, if two are compared.
+  function statistics(head, other) {
+    const listOf = one => headwise.detail.statisticList(one.page.statistics.map(
+        ({name}) => [name, headwise.grid.value(one, name)]));
+    if (!other) return listOf(head);
+    return make('div', {class: 'of-both'}, [['A', head], ['B', other]].map(
+        ([letter, one]) => [make('strong', {}, letter, make('span', {class: 'hidden'},
+            ': ' + nameOf(one))), listOf(one)]));
+  }
+
+  function header(head, other) {
     const {t, heads, page} = headwise;
     const group = heads.group(head);
     return [
@@ -154,12 +172,13 @@
           Number.isFinite(head.sink) ?
             t('head.sink', headwise.numbers.text(head.sink)) + ' ' : null,
           head.error > 0 && t('head.error', headwise.numbers.bound(head.error))),
-      headwise.detail.statisticList(page.statistics.map(
-          ({name}) => [name, headwise.grid.value(head, name)]))];
+      statistics(head, other)];
   }
 
   function body(head, other) {
-    if (headwise.state.get().table) return [headwise.tables.head(head, other), panels(head)];
+    if (headwise.state.get().table) {
+      return [headwise.tables.head(head, other), panels(head, other)];
+    }
     return other ? twoHeads(head, other) : oneHead(head);
   }
 
@@ -169,7 +188,7 @@
     headwise.tiles.forgetWaiting();
     headwise.current = {heads: [], matrices: [], lines: null};
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
-        header(head), headwise.headTools(head),
+        header(head, state.compared()), headwise.headTools(head),
         make('p', {id: 'cells-help', class: 'hidden'}, t('matrix.help')),
         body(head, state.compared()));
   }

@@ -31,12 +31,17 @@
       field(prefix + '-head', t('head.which'), byHead)];
   }
 
+  // All in one line, in a narrow window too.
   function headChoice(head) {
     const {t, heads} = headwise;
+    const besideButton = (id, sign, label, step) => make('button', {
+      type: 'button', id, 'aria-label': label, title: label,
+      onclick: () => go(heads.beside(head, step)),
+    }, headwise.narrow() ? sign : label);
     return make('div', {class: 'tools', role: 'group', 'aria-label': t('head.choose')},
-        button('previous-head', t('keys.previous_head'), () => go(heads.beside(head, -1))),
+        besideButton('previous-head', '\u2190', t('keys.previous_head'), -1),
         picker('which', t('head.layer'), heads.kept, head, '', go),
-        button('next-head', t('keys.next_head'), () => go(heads.beside(head, 1))));
+        besideButton('next-head', '\u2192', t('keys.next_head'), 1));
   }
 
   // The document of the head to compare with.

@@ -38,7 +38,9 @@
 
   // Those of one query: [[key, attention weight, error]], as exactly as the page knows them.
   async function list(head, query) {
-    if (head.top.block !== null) return (await carried(head))(query);
+    if (head.top.block !== null) {
+      return (await carried(head))(query).map(([key, weight]) => [key, weight, 0]);
+    }
     const {values, errors} = await headwise.weights.row(head, query);
     return Array.from(values.keys()).filter(key => values[key] > 0)
         .sort((a, b) => values[b] - values[a] || a - b).slice(0, head.top.count)

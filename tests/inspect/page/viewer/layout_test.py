@@ -27,7 +27,10 @@ class Layout(PageCase):
         self.assertFalse(page.is_visible("#sort"))
         self.assertFalse(page.is_visible("#palette"))
         self.go(page, "#view=head&layer=0&head=1")
-        self.assertLess(self.box(page, "#cells")["y"], 560)
+        self.assertLess(self.box(page, "#cells")["y"], 480)
+        self.assertGreater(self.box(page, "#cells")["width"], 200)
+        self.assertEqual(self.box(page, "#previous-head")["y"],
+                         self.box(page, "#next-head")["y"])
         self.assertFalse(page.is_visible("#zoom"))
         page.click("#fold-head summary")
         page.select_option("#compare-layer", "1")

@@ -118,6 +118,41 @@ class Numbers(PageCase):
                 self.assertAlmostEqual(numbers[name], w[6, key], delta=0.004 * w[6, key] + 1e-6)
             self.assertAlmostEqual(numbers["largest"], w[6].max(), delta=0.004)
 
+    def test_the_largest_of_given_weights_are_exact(self):
+        page = self.open("weights", "#view=head&layer=0&head=1&query=20&key=20")
+        case = cases["weights"]
+        self.check_matrix(page, case, 0, 1)
+        w, may = case.weights(0, 1)
+        values, errors = self.known(page, range(21), range(21))
+        for query in np.flatnonzero(may.any(axis=1)):
+            order = np.argsort(-w[query], kind="stable")
+            order = order[may[query, order]]
+            top, rest = order[:make_page.TOP], order[make_page.TOP:]
+            np.testing.assert_array_equal(values[query, top], w[query, top])
+            self.assertEqual(errors[query, top].max(), 0)
+            self.assertLessEqual((values + errors)[query, rest].max(initial=0),
+                                 w[query, top].min() + 1e-7)
+        page.wait_for_function("() => !document.querySelector('#readout .quiet')")
+        self.assertAlmostEqual(float(page.inner_text("#readout strong")), w[20, 20], delta=1e-6)
+        page.wait_for_selector(".top li")
+        self.assertAlmostEqual(float(page.inner_text(".top li .number >> nth=0")), w[20].max(),
+                               delta=1e-6)
+        for name, of in (("previous", w[20, 19]), ("largest", w[20].max())):
+            self.assertAlmostEqual(dict(page.evaluate(
+                "() => headwise.statistics.ofQuery(headwise.state.head(), 20)"
+                ".then(all => all.map(([name, value]) => [name, value]))"))[name], of, places=6)
+
+    def test_rows_of_given_weights_that_do_not_sum_to_1_are_said(self):
+        page = self.open("weights")
+        self.assertIn("Rows that do not sum to 1: 1.", page.inner_text("#grid-note"))
+        self.assertIn("8 largest weights of each query are exact", page.inner_text("footer"))
+        self.go(page, "#view=head&layer=0&head=1&query=4&key=0")
+        self.assertIn("Rows that do not sum to 1: 1 (farthest sum: 0.750).",
+                      page.inner_text(".about-head"))
+        self.assertIn("made from attention weights", page.inner_text("#elements"))
+        self.go(page, "#view=head&layer=0&head=0")
+        self.assertNotIn("sum to 1", page.inner_text(".about-head"))
+
     def test_csv_of_512_tokens(self):
         queries, _ = self.check_matrix(
             self.open("middle", "#view=head&layer=0&head=0"), cases["middle"], 0, 0)

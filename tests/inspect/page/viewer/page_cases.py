@@ -161,6 +161,21 @@ def texts(folder):
     return Several(folder, "texts", documents)
 
 
+def weights(folder, name="weights", write=make_page.write_page):
+    """Attention weights alone: causal; query 7 has no key, and query 4 of head 1 does not
+    sum to 1."""
+    spec = make_page.invented_spec(21, 21, 8, title="Weights", weights_only=True)
+    layers = layers_of(21, 21, 8, 1, 2, 2, spec)
+    mask = make_page.causal_mask(21, 21)
+    mask["ranges"][7] = 0
+    for head in layers[0]["heads"]:
+        head["weights"] = make_page.weights(
+            head["query"], head["key"], head, slice(None), spec, mask)[0].astype(np.float32)
+    layers[0]["heads"][1]["weights"][4] *= np.float32(0.75)
+    spec.update(head_dim=0, scale=1)
+    return Case(folder, name, spec, layers, [mask], write)
+
+
 def middle(folder):
     spec = make_page.invented_spec(512, 512, 16, title="Middle")
     layers = layers_of(512, 512, 16, 1, 2, 2, spec)

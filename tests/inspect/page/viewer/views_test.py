@@ -162,6 +162,23 @@ class Matrix(PageCase):
         page = self.open("ragged", "#view=head&layer=0&head=0&query=1&key=1")
         self.assertIn("--no-elements", page.inner_text("#elements"))
 
+    def test_two_heads_have_the_numbers_of_both(self):
+        page = self.open("small", "#view=head&layer=0&head=1&compare=1.3&query=6&key=2")
+        case = cases["small"]
+        lists = page.locator(".of-both .statistics")
+        self.assertEqual(lists.count(), 2)
+        for n, (layer, head) in enumerate(((0, 1), (1, 3))):
+            shown = dict(zip(lists.nth(n).locator("dt").all_inner_texts(),
+                             lists.nth(n).locator("dd").all_inner_texts()))
+            self.assertAlmostEqual(float(shown["entropy"]),
+                                   case.entry(layer, head)["pooled"]["entropy"], delta=0.006)
+            panel = page.locator(".panels-both .panel").nth(n + 1)
+            panel.locator(".top li").nth(0).wait_for()
+            self.assertIn(f"{'AB'[n]}: layer {layer} head {head}", panel.inner_text())
+            w, _ = case.weights(layer, head)
+            self.assertTrue(panel.locator(".top-key").nth(0).inner_text().startswith(
+                f"{w[6].argmax()} "))
+
     def test_axes_of_long_inputs_hold_few_labels(self):
         page = self.open("long", "#view=head&layer=0&head=0&size=1024")
         self.assertLess(page.locator(".label").count(), 150)

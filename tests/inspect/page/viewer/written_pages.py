@@ -196,18 +196,7 @@ def written_wide(folder, write):
 
 
 def written_weights(folder, write):
-    """Attention weights alone: causal; query 7 has no key, and query 4 of head 1 does not
-    sum to 1."""
-    spec = make_page.invented_spec(21, 21, 8, title="Weights", weights_only=True)
-    layers = page_cases.layers_of(21, 21, 8, 1, 2, 2, spec)
-    mask = make_page.causal_mask(21, 21)
-    mask["ranges"][7] = 0
-    for head in layers[0]["heads"]:
-        head["weights"] = make_page.weights(
-            head["query"], head["key"], head, slice(None), spec, mask)[0].astype(np.float32)
-    layers[0]["heads"][1]["weights"][4] *= np.float32(0.75)
-    spec.update(head_dim=0, scale=1)
-    return page_cases.Case(folder, "written-weights", spec, layers, [mask], write)
+    return page_cases.weights(folder, "written-weights", write)
 
 
 ALL = [written_small, written_hostile, written_ragged, written_cached, written_cross,
