@@ -79,6 +79,7 @@ target_sources(headwise_io
     include/headwise/models/bert_encoder.h
     include/headwise/models/sentence_encoder.h
     include/headwise/models/text_model.h
+    include/headwise/models/causal_model.h
     include/headwise/models/label_probe.h
     include/headwise/models/write_model.h
     include/headwise/models/model_digest.h
@@ -281,6 +282,11 @@ target_sources(headwise_io
     src/models/pooling.cc
     src/models/sentence_encoder.cc
     src/models/sentence_training.cc
+    src/models/causal_config.cc
+    src/models/causal_params.cc
+    src/models/causal_model.cc
+    src/models/causal_training.cc
+    src/models/causal_update.cc
     src/models/text_model.cc
     src/models/label_probe.cc
     src/models/write_model.cc

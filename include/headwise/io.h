@@ -76,6 +76,7 @@
 #include "headwise/interop/sharded_safetensors.h"
 #include "headwise/interop/token_text.h"
 #include "headwise/models/bert_encoder.h"
+#include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/model_digest.h"
 #include "headwise/models/model_folder.h"

@@ -40,7 +40,8 @@ class Reader {
           std::to_string(config.num_layers) + " as in config.json");
     }
     BertConfig kept = config;
-    HEADWISE_TRY(read_kept_heads(file->metadata(), subject, kept));
+    HEADWISE_TRY(read_kept_heads(file->metadata(), subject, kept.num_layers,
+                                 kept.num_heads, kept.kept_heads));
     return Reader(*std::move(file), access, *std::move(shapes),
                   *std::move(match), names, std::move(kept));
   }

@@ -11,8 +11,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using HeadLists = std::vector<std::vector<std::size_t>>;
-
 const std::string kNumHeads = "num_heads";
 const std::string kKeptHeads = "kept_heads";
 
@@ -23,7 +21,7 @@ class ListEvents : public JsonEvents {
   ListEvents(std::size_t lists, std::size_t numbers)
       : most_lists_(lists), most_numbers_(numbers) {}
 
-  HeadLists take() { return std::move(lists_); }
+  KeptHeadLists take() { return std::move(lists_); }
 
   bool number_unsigned(std::uint64_t number) override {
     if (depth_ != 2 || lists_.back().size() == most_numbers_) {
@@ -53,11 +51,11 @@ class ListEvents : public JsonEvents {
   std::size_t most_lists_;
   std::size_t most_numbers_;
   std::size_t depth_ = 0;
-  HeadLists lists_;
+  KeptHeadLists lists_;
 };
 
-std::optional<HeadLists> lists_of(std::string_view text, std::size_t lists,
-                                  std::size_t numbers) {
+std::optional<KeptHeadLists> lists_of(std::string_view text, std::size_t lists,
+                                      std::size_t numbers) {
   ListEvents events(lists, numbers);
   return read_json(text, events, {}) ? std::optional(events.take())
                                      : std::nullopt;
@@ -69,7 +67,7 @@ bool are_heads(const std::vector<std::size_t>& numbers, std::size_t num_heads) {
          (numbers.empty() || numbers.back() < num_heads);
 }
 
-std::vector<std::size_t> counts_of(const HeadLists& kept) {
+std::vector<std::size_t> counts_of(const KeptHeadLists& kept) {
   std::vector<std::size_t> counts;
   for (const auto& layer : kept) {
     counts.push_back(layer.size());
@@ -86,7 +84,7 @@ std::string text_of(const std::vector<std::size_t>& numbers) {
   return text + "]";
 }
 
-std::string text_of(const HeadLists& lists) {
+std::string text_of(const KeptHeadLists& lists) {
   std::string text = "[";
   for (const auto& list : lists) {
     text += (text.size() == 1 ? "" : ",") + text_of(list);
@@ -97,7 +95,8 @@ std::string text_of(const HeadLists& lists) {
 }  // namespace
 
 Status read_kept_heads(const SafetensorsMetadata& metadata,
-                       const FileSubject& subject, BertConfig& config) {
+                       const FileSubject& subject, std::size_t num_layers,
+                       std::size_t num_heads, KeptHeadLists& kept) {
   const auto found = metadata.find(kKeptHeads);
   if (found == metadata.end()) {
     return ok();
@@ -106,34 +105,34 @@ Status read_kept_heads(const SafetensorsMetadata& metadata,
     return subject.of_entry("__metadata__.kept_heads")
         .bad_data("is " + printable(found->second), std::move(expected));
   };
-  const auto kept =
-      lists_of(found->second, config.num_layers, config.num_heads);
-  if (!kept || kept->size() != config.num_layers) {
-    return bad("a list of the heads of each of " +
-               std::to_string(config.num_layers) + " layers");
+  auto lists = lists_of(found->second, num_layers, num_heads);
+  if (!lists || lists->size() != num_layers) {
+    return bad("a list of the heads of each of " + std::to_string(num_layers) +
+               " layers");
   }
-  for (const auto& layer : *kept) {
-    if (!are_heads(layer, config.num_heads)) {
+  for (const auto& layer : *lists) {
+    if (!are_heads(layer, num_heads)) {
       return bad("ascending numbers below num_heads = " +
-                 std::to_string(config.num_heads));
+                 std::to_string(num_heads));
     }
   }
   const auto counts = metadata.find(kNumHeads);
   if (counts != metadata.end() &&
-      lists_of("[" + counts->second + "]", 1, config.num_layers) !=
-          HeadLists{counts_of(*kept)}) {
+      lists_of("[" + counts->second + "]", 1, num_layers) !=
+          KeptHeadLists{counts_of(*lists)}) {
     return bad("as many heads as its num_heads, " + printable(counts->second));
   }
-  config.kept_heads = *kept;
+  kept = *std::move(lists);
   return ok();
 }
 
-void write_kept_heads(const BertConfig& config, SafetensorsMetadata& metadata) {
+void write_kept_heads(const KeptHeadLists& kept,
+                      SafetensorsMetadata& metadata) {
   metadata.erase(kNumHeads);
   metadata.erase(kKeptHeads);
-  if (!config.kept_heads.empty()) {
-    metadata[kNumHeads] = text_of(counts_of(config.kept_heads));
-    metadata[kKeptHeads] = text_of(config.kept_heads);
+  if (!kept.empty()) {
+    metadata[kNumHeads] = text_of(counts_of(kept));
+    metadata[kKeptHeads] = text_of(kept);
   }
 }
 

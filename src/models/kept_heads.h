@@ -13,16 +13,19 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/safetensors.h"
-#include "headwise/models/model_settings.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-// Sets config.kept_heads. Errors, which begin with `subject`: bad_data for
-// lists that are not as above or do not fit the config.
+// Of each layer; empty: all heads of every layer.
+using KeptHeadLists = std::vector<std::vector<std::size_t>>;
+
+// Sets `kept`, of a model of these sizes. Errors, which begin with `subject`:
+// bad_data for lists that are not as above or do not fit.
 Status read_kept_heads(const SafetensorsMetadata& metadata,
-                       const FileSubject& subject, BertConfig& config);
+                       const FileSubject& subject, std::size_t num_layers,
+                       std::size_t num_heads, KeptHeadLists& kept);
 
 // Into the metadata; both texts are taken out where all heads were kept.
-void write_kept_heads(const BertConfig& config, SafetensorsMetadata& metadata);
+void write_kept_heads(const KeptHeadLists& kept, SafetensorsMetadata& metadata);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "headwise/models/causal_model.h"
 #include "headwise/models/sentence_encoder.h"
+#include "models/causal_params.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -61,6 +63,13 @@ class BertTextModel final : public TextModel {
 
 Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder) {
   return catching_out_of_memory([&]() -> Result<std::unique_ptr<TextModel>> {
+    if (is_causal_model(folder)) {
+      auto model = CausalModel::read(folder);
+      HEADWISE_TRY(model);
+      std::unique_ptr<TextModel> made =
+          std::make_unique<CausalModel>(*std::move(model));
+      return made;
+    }
     auto model = SentenceEncoder::read(folder);
     HEADWISE_TRY(model);
     std::unique_ptr<TextModel> made =

@@ -125,7 +125,7 @@ Status write_params(const std::string& source, const std::string& path,
   }
   SafetensorsMetadata metadata = file->metadata();
   if (changes.config != nullptr) {
-    write_kept_heads(*changes.config, metadata);
+    write_kept_heads(changes.config->kept_heads, metadata);
   }
   return write_safetensors(path, views, metadata);
 }

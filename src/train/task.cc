@@ -2,56 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <span>
 #include <utility>
 
 #include "base/out_of_memory.h"
 #include "headwise/module/loss.h"
+#include "train/draws.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
-
-// Random whole numbers of one sequence.
-class Draws {
- public:
-  Draws(Seed seed, std::uint64_t sequence) : seed_(seed), sequence_(sequence) {}
-
-  // From 0 to limit - 1.
-  std::size_t below(std::size_t limit) {
-    // The last word sets these numbers apart from those of parameters and
-    // dropout.
-    constexpr std::uint32_t kSequences = 2;
-    if (drawn_ % words_.size() == 0) {
-      words_ = philox4x32({static_cast<std::uint32_t>(sequence_),
-                           static_cast<std::uint32_t>(sequence_ >> 32),
-                           static_cast<std::uint32_t>(drawn_), kSequences},
-                          {static_cast<std::uint32_t>(seed_.value),
-                           static_cast<std::uint32_t>(seed_.value >> 32)});
-    }
-    const std::uint64_t word = words_[drawn_++ % words_.size()];
-    return static_cast<std::size_t>((word * limit) >> 32);
-  }
-
-  // `Count` different numbers from 0 to Limit - 1.
-  template <std::size_t Count, std::size_t Limit>
-  std::array<std::size_t, Count> different() {
-    std::array<std::size_t, Limit> all{};
-    std::iota(all.begin(), all.end(), 0);
-    std::array<std::size_t, Count> chosen{};
-    for (std::size_t n = 0; n < Count; ++n) {
-      std::swap(all[n], all[n + below(Limit - n)]);
-      chosen[n] = all[n];
-    }
-    return chosen;
-  }
-
- private:
-  Seed seed_;
-  std::uint64_t sequence_;
-  std::size_t drawn_ = 0;
-  PhiloxCounter words_{};
-};
 
 // One sequence to be filled in.
 struct Sequence {
@@ -68,7 +27,7 @@ constexpr std::size_t kQuestions = 4;
 constexpr std::size_t kLength = 10;
 
 void fill_recall(Draws& draws, const Sequence& sequence) {
-  const auto keys = draws.different<kPairs, kSymbols>();
+  const auto keys = draws.different(kPairs, kSymbols);
   std::array<std::size_t, kPairs> values{};
   for (std::size_t n = 0; n < kPairs; ++n) {
     values[n] = draws.below(kSymbols);
@@ -76,7 +35,7 @@ void fill_recall(Draws& draws, const Sequence& sequence) {
     sequence.answers[n] = kIgnoredTarget;
     sequence.places[n] = 0;
   }
-  const auto asked = draws.different<kQuestions, kPairs>();
+  const auto asked = draws.different(kQuestions, kPairs);
   for (std::size_t n = 0; n < kQuestions; ++n) {
     const std::size_t at = kPairs + n;
     sequence.tokens[at] = static_cast<TokenId>(kFirstQuestion + keys[asked[n]]);

@@ -35,7 +35,8 @@ const BertReference::Rows kKeptGates = {{1, 0, 1}, {0, 0, 0}};
 // ---- The metadata. ----
 
 Status read(const SafetensorsMetadata& metadata, BertConfig& config) {
-  return read_kept_heads(metadata, {"", "file"}, config);
+  return read_kept_heads(metadata, {"", "file"}, config.num_layers,
+                         config.num_heads, config.kept_heads);
 }
 
 // The metadata are refused, and the error names these values.
@@ -57,7 +58,7 @@ TEST(KeptHeadsTest, WhatIsWrittenIsRead) {
        {KeptHeads{{0, 2}, {}}, KeptHeads{{1}, {0, 1, 2}}, KeptHeads{}}) {
     config.kept_heads = kept;
     SafetensorsMetadata metadata = {{"format", "pt"}, {"kept_heads", "old"}};
-    write_kept_heads(config, metadata);
+    write_kept_heads(config.kept_heads, metadata);
     EXPECT_EQ(metadata.size(), kept.empty() ? 1u : 3u);
     BertConfig got = small_config(BertFamily::bert);
     ASSERT_TRUE(read(metadata, got));
@@ -65,7 +66,7 @@ TEST(KeptHeadsTest, WhatIsWrittenIsRead) {
   }
   config.kept_heads = kKept;
   SafetensorsMetadata metadata;
-  write_kept_heads(config, metadata);
+  write_kept_heads(config.kept_heads, metadata);
   EXPECT_EQ(metadata.at("num_heads"), "[2,0]");
   EXPECT_EQ(metadata.at("kept_heads"), "[[0,2],[]]");
 }
@@ -137,7 +138,7 @@ class PrunedModelTest : public testing::TestWithParam<BertFamily> {
     BertConfig with_kept = config_;
     with_kept.kept_heads = kept;
     SafetensorsMetadata metadata;
-    write_kept_heads(with_kept, metadata);
+    write_kept_heads(with_kept.kept_heads, metadata);
     put(pruned(params_, config_, kept), metadata);
   }
   std::string path() const { return folder_ / "model.safetensors"; }

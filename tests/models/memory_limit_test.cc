@@ -66,16 +66,16 @@ TEST(MemoryLimitTest, TheTextOfKeptHeadsTakesAtMostSixteenTimesItsSize) {
     const SafetensorsMetadata counted = {{"kept_heads", "[[0],[]]"},
                                          {"num_heads", text}};
     for (const auto* metadata : {&kept, &counted}) {
-      EXPECT_LT(
-          memory_of(
-              text.size(),
-              [&] {
-                BertConfig config;
-                config.num_layers = 2;
-                config.num_heads = 3;
-                EXPECT_FALSE(read_kept_heads(*metadata, {"", "x"}, config));
-              }),
-          16)
+      EXPECT_LT(memory_of(text.size(),
+                          [&] {
+                            BertConfig config;
+                            config.num_layers = 2;
+                            config.num_heads = 3;
+                            EXPECT_FALSE(read_kept_heads(
+                                *metadata, {"", "x"}, config.num_layers,
+                                config.num_heads, config.kept_heads));
+                          }),
+                16)
           << text.substr(0, 40);
     }
   }

@@ -2,7 +2,9 @@
 // its tokens, its layers' attention and what enters it. What asks about heads
 // is written over this.
 //
-// Errors of reading: those of SentenceEncoder::read().
+// A folder holds a causal model (models/causal_model.h), as its config.json
+// says, or one of BERT's family (models/sentence_encoder.h). Errors of reading:
+// theirs.
 //
 // Example:
 //   auto model = read_text_model("model").value();

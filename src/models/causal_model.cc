@@ -1,0 +1,267 @@
+#include "headwise/models/causal_model.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/models/utf8.h"
+#include "headwise/steps/head_gates.h"
+#include "models/causal_params.h"
+#include "models/causal_state.h"
+#include "run/float_environment.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "causal_model";
+
+// "head_gates[1]" of a layer is "head_gates[LAYER][1]" of the model.
+Error of_layer(const Error& error, std::size_t layer) {
+  ErrorDetails details = error.details();
+  constexpr std::string_view kName = "head_gates";
+  if (details.argument.starts_with(kName)) {
+    details.argument.insert(kName.size(), "[" + std::to_string(layer) + "]");
+  }
+  return {error.code(), std::move(details)};
+}
+
+Status check_gates(const CausalParams& params, HeadGateSpan gates) {
+  const std::size_t layers = params.layers.size();
+  if (!gates.empty() && gates.size() != layers) {
+    return argument_error(kOperation, "head_gates",
+                          "has " + std::to_string(gates.size()) + " layers",
+                          std::to_string(layers), ErrorCode::shape_mismatch);
+  }
+  for (std::size_t n = 0; n < gates.size(); ++n) {
+    const Status s =
+        check_head_gates(kOperation, gates[n].view(),
+                         params.layers[n].attention.config().num_heads);
+    if (!s) {
+      return of_layer(s.error(), n);
+    }
+  }
+  return ok();
+}
+
+// The hidden states before layer `last`.
+Result<Tensor<float, 3>> run_layers(const CausalParams& params,
+                                    const RaggedTokens& ids,
+                                    const ModelPass& pass, std::size_t last,
+                                    const Executor& executor) {
+  const std::vector<std::int64_t> offsets = offsets_of(ids);
+  const auto rows = causal_rows(ids);
+  HEADWISE_TRY(rows);
+  auto x = embedded(params, *rows);
+  HEADWISE_TRY(x);
+  const AttentionOptions options = {
+      .mask = causal(), .offsets = offsets, .executor = &executor};
+  for (std::size_t n = 0; n < last && x->size() != 0; ++n) {
+    const auto& [norm, attention] = params.layers[n];
+    const auto input = normalized(*x, norm, executor);
+    HEADWISE_TRY(input);
+    if (pass.before_each) {
+      HEADWISE_TRY(pass.before_each(n, input->view()));
+    }
+    const auto attended =
+        attention.forward(input->view(), input->view(), input->view(), options,
+                          layer_options(pass.head_gates, n));
+    HEADWISE_TRY(attended);
+    add_to(*x, attended->output);
+  }
+  return x;
+}
+
+Result<Tensor<float, 3>> logits_of(const CausalParams& params,
+                                   const Tensor<float, 3>& normalized,
+                                   const Executor& executor) {
+  return params.unembedding.forward(normalized, "hidden", executor);
+}
+
+const Executor& executor_of(const Executor* given) {
+  return given != nullptr ? *given : Executor::default_executor();
+}
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+}  // namespace
+
+void add_to(Tensor<float, 3>& to, TensorView<const float, 3> x) {
+  const FloatEnvironment environment;
+  std::transform(to.data(), to.data() + to.size(), x.data(), to.data(),
+                 std::plus<>());
+}
+
+Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
+                                    const LayerNormParams& norm,
+                                    const Executor& executor) {
+  auto y = Tensor<float, 3>::create_unset(x.extents());
+  HEADWISE_TRY(y);
+  HEADWISE_TRY(layer_norm(rows_of(x), norm, rows_of(*y), executor));
+  return y;
+}
+
+Result<CausalRows> causal_rows(const RaggedTokens& ids) {
+  const auto rows = static_cast<std::size_t>(offsets_of(ids).back());
+  auto tokens = Tensor<TokenId, 2>::create_unset({1, rows});
+  auto positions = Tensor<TokenId, 2>::create_unset({1, rows});
+  HEADWISE_TRY(tokens);
+  HEADWISE_TRY(positions);
+  std::size_t row = 0;
+  for (const auto& sequence : ids) {
+    for (std::size_t t = 0; t < sequence.size(); ++t, ++row) {
+      (*tokens)(0, row) = sequence[t];
+      (*positions)(0, row) = static_cast<TokenId>(t);
+    }
+  }
+  return CausalRows{*std::move(tokens), *std::move(positions)};
+}
+
+Result<Tensor<float, 3>> embedded(const CausalParams& params,
+                                  const CausalRows& rows) {
+  auto x = params.token.forward(rows.tokens);
+  HEADWISE_TRY(x);
+  const auto places = params.position.forward(rows.positions);
+  HEADWISE_TRY(places);
+  add_to(*x, *places);
+  return x;
+}
+
+LayerOptions layer_options(HeadGateSpan gates, std::size_t layer) {
+  return gates.empty() ? LayerOptions{}
+                       : LayerOptions{.head_gates = gates[layer].view()};
+}
+
+std::vector<std::size_t> kept_in(const CausalConfig& config,
+                                 std::size_t layer) {
+  if (!config.kept_heads.empty()) {
+    return config.kept_heads[layer];
+  }
+  std::vector<std::size_t> all(config.num_heads);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+Status check_call(const CausalParams& params, const RaggedTokens& ids,
+                  HeadGateSpan gates, std::size_t before_layer) {
+  if (before_layer > params.layers.size()) {
+    return value_error(kOperation, "before_layer", std::to_string(before_layer),
+                       "at most " + std::to_string(params.layers.size()),
+                       ErrorCode::out_of_range);
+  }
+  HEADWISE_TRY(check_gates(params, gates));
+  for (std::size_t b = 0; b < ids.size(); ++b) {
+    if (ids[b].size() > params.config.max_positions) {
+      return argument_error(
+          kOperation, "tokens[" + std::to_string(b) + "]",
+          "has " + std::to_string(ids[b].size()) + " tokens",
+          "at most " + std::to_string(params.config.max_positions),
+          ErrorCode::out_of_range);
+    }
+  }
+  return check_tokens(ids, params.config.vocab_size);
+}
+
+CausalModel::State::State(CausalParams params)
+    : CausalParams(std::move(params)),
+      shape{.num_layers = config.num_layers,
+            .num_heads = config.num_heads,
+            .hidden_size = config.hidden_size,
+            .vocab_size = config.vocab_size,
+            .max_tokens = config.max_positions,
+            .max_tokens_key = "max_position_embeddings",
+            .max_positions = config.max_positions,
+            .causal = true} {}
+
+CausalModel::CausalModel(std::unique_ptr<State> state)
+    : state_(std::move(state)) {}
+CausalModel::CausalModel(CausalModel&& other) noexcept = default;
+CausalModel& CausalModel::operator=(CausalModel&& other) noexcept = default;
+CausalModel::~CausalModel() = default;
+
+Result<CausalModel> CausalModel::create(const CausalConfig& config,
+                                        Vocabulary vocabulary, Seed seed) try {
+  auto params = draw_causal_params(config, std::move(vocabulary), seed);
+  HEADWISE_TRY(params);
+  return CausalModel(std::make_unique<State>(*std::move(params)));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<CausalModel> CausalModel::read(const std::string& folder) try {
+  auto params = read_causal_params(folder);
+  HEADWISE_TRY(params);
+  return CausalModel(std::make_unique<State>(*std::move(params)));
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+const CausalConfig& CausalModel::config() const { return state_->config; }
+const Vocabulary& CausalModel::vocabulary() const { return state_->vocabulary; }
+const TextModelShape& CausalModel::shape() const { return state_->shape; }
+
+std::vector<std::size_t> CausalModel::heads_in(std::size_t layer) const {
+  return kept_in(config(), layer);
+}
+
+const MultiHeadAttention& CausalModel::attention(std::size_t layer) const {
+  return state_->layers[layer].attention;
+}
+
+std::string_view CausalModel::token(TokenId id) const {
+  return vocabulary().token(id);
+}
+
+Result<ModelTokens> CausalModel::encode(std::string_view text,
+                                        std::size_t max_tokens) const try {
+  HEADWISE_TRY(check_utf8(
+      ErrorDetails{.operation = "encode", .argument = "text"}, text));
+  ModelTokens tokens;
+  for (auto begin = text.begin(); begin != text.end();) {
+    const auto word = std::find_if_not(begin, text.end(), is_space);
+    begin = std::find_if(word, text.end(), is_space);
+    if (word == begin) {
+      break;
+    }
+    if (tokens.ids.size() == max_tokens) {
+      ++tokens.cut;
+      continue;
+    }
+    tokens.ids.push_back(
+        vocabulary().find({word, begin}).value_or(vocabulary().unk()));
+  }
+  return tokens;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Status CausalModel::run(const RaggedTokens& ids, const ModelPass& pass) const {
+  return catching_out_of_memory([&]() -> Status {
+    const std::size_t last = pass.before_layer.value_or(state_->layers.size());
+    HEADWISE_TRY(check_call(*state_, ids, pass.head_gates, last));
+    const auto hidden =
+        run_layers(*state_, ids, pass, last, executor_of(pass.executor));
+    return hidden ? ok() : Status(hidden.error());
+  });
+}
+
+Result<Tensor<float, 2>> CausalModel::logits(const RaggedTokens& ids,
+                                             const CausalOptions& options) const
+    try {
+  const std::size_t last = state_->layers.size();
+  HEADWISE_TRY(check_call(*state_, ids, options.head_gates, last));
+  const Executor& executor = executor_of(options.executor);
+  const auto hidden = run_layers(
+      *state_, ids, {.head_gates = options.head_gates}, last, executor);
+  HEADWISE_TRY(hidden);
+  const auto norm = normalized(*hidden, state_->norm, executor);
+  HEADWISE_TRY(norm);
+  auto logits = logits_of(*state_, *norm, executor);
+  HEADWISE_TRY(logits);
+  return std::move(*logits).without_batch();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,231 @@
+// A causal model's forward pass that keeps what gradients need, and its
+// backward pass.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "models/causal_state.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "causal_model";
+
+// What one layer computed. A move leaves the elements where they are, which
+// MultiHeadAttentionSaved relies on: it views `input`.
+struct LayerSaved {
+  Tensor<float, 3> x;      // (1, rows, E), what it took
+  Tensor<float, 3> input;  // its norm
+  MultiHeadAttentionSaved attention;
+};
+
+}  // namespace
+
+struct CausalSaved::State {
+  CausalRows rows;
+  std::vector<std::int64_t> offsets;
+  const Executor* executor;
+  bool gated;
+  std::vector<LayerSaved> layers;
+  Tensor<float, 3> x;       // after the last layer
+  Tensor<float, 3> hidden;  // its norm
+
+  TensorView<const std::int64_t, 1> offsets_view() const {
+    return {offsets.data(), {offsets.size()}};
+  }
+};
+
+void CausalSaved::Delete::operator()(State* state) const { delete state; }
+
+namespace {
+
+// A backward pass on its way through the layers.
+class Backward {
+ public:
+  Backward(const CausalParams& params,
+           TensorView<const std::int64_t, 1> offsets, const Executor& executor,
+           bool wants_params, CausalGradients& gradients)
+      : params_(params),
+        offsets_(offsets),
+        executor_(executor),
+        wants_params_(wants_params),
+        gradients_(gradients) {}
+
+  // d becomes the gradient by x, of which the norm was taken.
+  Status through_norm(const Tensor<float, 3>& x, const LayerNormParams& norm,
+                      const std::string& name, Tensor<float, 3>& d) {
+    auto by = layer_norm_backward(rows_of(x), norm, rows_of(d), rows_of(d),
+                                  offsets_, executor_);
+    HEADWISE_TRY(by);
+    put(name + ".weight", std::move(by->weight));
+    put(name + ".bias", std::move(by->bias));
+    return ok();
+  }
+
+  // The gradient by `hidden`, of which the logits were taken.
+  Result<Tensor<float, 3>> through_unembedding(
+      const Tensor<float, 3>& hidden, TensorView<const float, 3> d_logits) {
+    if (wants_params_) {
+      auto by = params_.unembedding.backward_params(hidden, d_logits, offsets_,
+                                                    executor_);
+      HEADWISE_TRY(by);
+      put("unembedding.weight", std::move(by->weight));
+    }
+    return params_.unembedding.backward_input(d_logits, "d_logits", executor_);
+  }
+
+  // d becomes the gradient by what the layer took.
+  Status through_layer(std::size_t n, LayerSaved& saved, Tensor<float, 3>& d) {
+    auto by = params_.layers[n].attention.backward(saved.attention, d);
+    HEADWISE_TRY(by);
+    Tensor<float, 3> d_input = std::move(by->query);
+    add_to(d_input, by->key);
+    add_to(d_input, by->value);
+    if (!gradients_.head_gates.empty()) {
+      // Of a layer without a head it is empty, whatever the sequences.
+      gradients_.head_gates[n] =
+          std::move(by->head_gates)
+              .with_extents<2>(
+                  {offsets_.extent(0) - 1,
+                   params_.layers[n].attention.config().num_heads});
+    }
+    by->for_each([&](std::string_view name, std::span<float> values) {
+      add(causal_name(n, name), values);
+    });
+    HEADWISE_TRY(made_);
+    HEADWISE_TRY(through_norm(saved.x, params_.layers[n].norm,
+                              causal_name(n, "norm"), d_input));
+    add_to(d, d_input);
+    return ok();
+  }
+
+  Status through_tables(const CausalRows& rows, const Tensor<float, 3>& d) {
+    if (!wants_params_) {
+      return ok();
+    }
+    auto token = params_.token.backward(rows.tokens, d, {}, offsets_);
+    auto position = params_.position.backward(rows.positions, d, {}, offsets_);
+    HEADWISE_TRY(token);
+    HEADWISE_TRY(position);
+    put("token.weight", *std::move(token));
+    put("position.weight", *std::move(position));
+    return ok();
+  }
+
+ private:
+  template <std::size_t Rank>
+  void put(std::string name, Tensor<float, Rank> gradient) {
+    if (wants_params_) {
+      const std::size_t size = gradient.size();
+      gradients_.params.insert_or_assign(
+          std::move(name),
+          std::move(gradient).template with_extents<1>({size}));
+    }
+  }
+  void add(std::string name, std::span<const float> values) {
+    if (!wants_params_ || !made_) {
+      return;
+    }
+    auto copy = Tensor<float, 1>::create_unset({values.size()});
+    if (!copy) {
+      made_ = copy.error();
+      return;
+    }
+    std::ranges::copy(values, copy->data());
+    put(std::move(name), *std::move(copy));
+  }
+
+  const CausalParams& params_;
+  TensorView<const std::int64_t, 1> offsets_;
+  const Executor& executor_;
+  bool wants_params_;
+  CausalGradients& gradients_;
+  Status made_ = ok();
+};
+
+}  // namespace
+
+Result<CausalSaved> CausalModel::forward_for_backward(
+    const RaggedTokens& ids, const CausalOptions& options) const try {
+  const CausalParams& params = *state_;
+  HEADWISE_TRY(
+      check_call(params, ids, options.head_gates, params.layers.size()));
+  auto rows = causal_rows(ids);
+  HEADWISE_TRY(rows);
+  CausalSaved saved;
+  saved.state_.reset(new CausalSaved::State{
+      *std::move(rows),
+      offsets_of(ids),
+      options.executor ? options.executor : &Executor::default_executor(),
+      !options.head_gates.empty(),
+      {},
+      {},
+      {}});
+  CausalSaved::State& state = *saved.state_;
+  auto x = embedded(params, state.rows);
+  HEADWISE_TRY(x);
+  const AttentionOptions of_layers = {.mask = causal(),
+                                      .offsets = state.offsets_view(),
+                                      .executor = state.executor};
+  for (std::size_t n = 0; n < params.layers.size(); ++n) {
+    const auto& [norm, attention] = params.layers[n];
+    LayerSaved& layer = state.layers.emplace_back();
+    auto input = normalized(*x, norm, *state.executor);
+    HEADWISE_TRY(input);
+    layer.input = *std::move(input);
+    const auto seen = std::as_const(layer.input).view();
+    auto attended = attention.forward_for_backward(
+        seen, seen, seen, of_layers, layer_options(options.head_gates, n));
+    HEADWISE_TRY(attended);
+    layer.x = *std::move(x);
+    x = layer.x.clone();
+    HEADWISE_TRY(x);
+    add_to(*x, attended->result().output);
+    layer.attention = *std::move(attended);
+  }
+  auto hidden = normalized(*x, params.norm, *state.executor);
+  HEADWISE_TRY(hidden);
+  auto logits = params.unembedding.forward(*hidden, "hidden", *state.executor);
+  HEADWISE_TRY(logits);
+  state.x = *std::move(x);
+  state.hidden = *std::move(hidden);
+  saved.logits_ = std::move(*logits).without_batch();
+  return saved;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<CausalGradients> CausalModel::backward(
+    CausalSaved& saved, TensorView<const float, 2> d_logits,
+    BertWanted wanted) const try {
+  if (!saved.state_) {
+    return value_error(kOperation, "saved", "used already",
+                       "one of forward_for_backward() for each backward()");
+  }
+  HEADWISE_TRY(check_shape(kOperation, "d_logits", d_logits.extents(),
+                           "(rows, vocab_size)", saved.logits_.extents()));
+  const auto used = std::move(saved.state_);
+  CausalSaved::State& state = *used;
+  const CausalParams& params = *state_;
+  CausalGradients gradients;
+  gradients.head_gates.resize(state.gated ? params.layers.size() : 0);
+  Backward pass(params, state.offsets_view(), *state.executor,
+                wanted == BertWanted::params_and_gates, gradients);
+  const auto [rows, V] = d_logits.extents();
+  const std::ptrdiff_t stride = d_logits.stride(0);
+  auto d = pass.through_unembedding(
+      state.hidden, {d_logits.data(), {1, rows, V}, {stride, stride, 1}});
+  HEADWISE_TRY(d);
+  HEADWISE_TRY(pass.through_norm(state.x, params.norm, "norm", *d));
+  for (std::size_t n = params.layers.size(); n-- > 0;) {
+    HEADWISE_TRY(pass.through_layer(n, state.layers[n], *d));
+  }
+  HEADWISE_TRY(pass.through_tables(state.rows, *d));
+  return gradients;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
