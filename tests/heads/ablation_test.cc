@@ -21,9 +21,7 @@
 namespace headwise {
 namespace {
 
-using testing::DoubleEq;
 using testing::DoubleNear;
-using testing::Pointwise;
 using testing_support::BertReference;
 using testing_support::filled;
 using testing_support::HasError;
@@ -162,11 +160,12 @@ class FirstLayer {
 
 // What a pass shows of head 1 of layer 0 after its replacement.
 Tensor<float, 2> replaced_context(const SentenceEncoder& encoder,
-                                  Replacement by) {
+                                  Replacement by, bool causal = false) {
   // A model that shows what the hook left.
   class Seen final : public HookedModel {
    public:
-    explicit Seen(const SentenceEncoder& of) : inner_(hooked_sentences(of)) {}
+    Seen(const SentenceEncoder& of, bool causal)
+        : inner_(hooked_sentences(of)), causal_(causal) {}
     std::vector<std::vector<std::size_t>> heads() const override {
       return inner_->heads();
     }
@@ -201,13 +200,13 @@ Tensor<float, 2> replaced_context(const SentenceEncoder& encoder,
       return ok();
     }
 
-    bool causal_ = false;
     mutable Tensor<float, 2> context_;
 
    private:
     std::unique_ptr<HookedModel> inner_;
+    bool causal_;
   };
-  Seen model(encoder);
+  Seen model(encoder, causal);
   EXPECT_TRUE(ablate({model, kIds, output_distances(model)}, {{{0, 1}}},
                      {.replacement = by}));
   return std::move(model.context_);
@@ -228,6 +227,43 @@ TEST_F(AblationTest, UniformIsTheMeanOfTheValuesOfEachSequence) {
       }
     }
     begin += sequence.size();
+  }
+}
+
+TEST_F(AblationTest, UnderACausalMaskUniformIsTheMeanOfTheValuesSoFar) {
+  const auto values = FirstLayer(encoder_).values();
+  const auto got =
+      replaced_context(encoder_, Replacement::uniform, /*causal=*/true);
+  std::size_t begin = 0;
+  for (const auto& sequence : kIds) {
+    for (std::size_t d = 0; d < 4; ++d) {
+      double sum = 0;
+      for (std::size_t i = 0; i < sequence.size(); ++i) {
+        sum += values(begin + i, 4 + d);
+        EXPECT_NEAR(got(begin + i, d), sum / static_cast<double>(i + 1), 1e-5);
+      }
+    }
+    begin += sequence.size();
+  }
+}
+
+TEST_F(AblationTest, RepeatedDataHasTheSameMean) {
+  RaggedTokens often;
+  for (std::size_t n = 0; n < 200; ++n) {
+    often.push_back(kIds[n % 4]);
+  }
+  const auto model = hooked_sentences(encoder_);
+  const auto losses = [&](const RaggedTokens& ids) {
+    return ablate({*model, ids, output_distances(*model)}, {{{0, 1}}},
+                  {.replacement = Replacement::mean})
+        .value()
+        .ablated[0]
+        .loss;
+  };
+  const auto once = losses(kIds);
+  const auto all = losses(often);
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    EXPECT_NEAR(all[n], once[n % 4], 1e-6);
   }
 }
 

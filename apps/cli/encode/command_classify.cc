@@ -67,22 +67,6 @@ Outcome check_flags(const ClassifyFlags& flags) {
   return {};
 }
 
-Result<LabelProbe> read_classifier(const ClassifyFlags& flags,
-                                   const SentenceEncoder& encoder) {
-  auto probe = LabelProbe::read(flags.model, encoder.embedding_size());
-  HEADWISE_TRY(probe);
-  if (!probe->has_value()) {
-    const std::string model = shell_word(flags.model);
-    return Error{ErrorCode::bad_data,
-                 {.argument = "--model " + model,
-                  .given = "has no classifier",
-                  .hint = fmt::format("train one with: headwise train --model "
-                                      "{} --data examples.tsv --out DIR",
-                                      model)}};
-  }
-  return **std::move(probe);
-}
-
 Status check_finite_rows(const ClassifyFlags& flags,
                          const LabelledLines& lines) {
   for (std::size_t n = 0; n < lines.texts.size(); ++n) {
@@ -178,7 +162,7 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
   HEADWISE_TRY(executor);
   const auto encoder = read_model(flags.model);
   HEADWISE_TRY(encoder);
-  const auto probe = read_classifier(flags, *encoder);
+  const auto probe = read_probe(flags.model, *encoder);
   HEADWISE_TRY(probe);
   const auto lines =
       classify(flags, *encoder, *probe, std::move(texts), *executor);

@@ -25,6 +25,8 @@ void add_view(const Arguments& app, Command& chosen);
 void add_stats(const Arguments& app, Command& chosen);
 void add_importance(const Arguments& app, Command& chosen);
 void add_prune(const Arguments& app, Command& chosen);
+void add_ablate(const Arguments& app, Command& chosen);
+void add_patch(const Arguments& app, Command& chosen);
 void add_train(const Arguments& app, Command& chosen);
 void add_check(const Arguments& app, Command& chosen);
 void add_onnx_run(const Arguments& app, Command& chosen);

@@ -62,6 +62,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"4 axes (B, H, Lq, Lkv), or {} to name them, such as {}",
      "축 4개 (B, H, Lq, Lkv)여야 합니다. 다르면 {0:으로/로} 축을 알려 줄 수 "
      "있습니다(예: {1})."},
+    {"LAYER.HEAD, such as 3.1, or several: 3.1,4.5",
+     "LAYER.HEAD 형식(예: 3.1). 여러 개는 3.1,4.5처럼 씁니다"},
     {"LAYER.HEAD, such as {}", "LAYER.HEAD 형식(예: {0})"},
     {"LEFT,RIGHT or LEFT,RIGHT,KEEP_FIRST, whole numbers of 0 or greater; a "
      "side may be inf, such as 128,0 or 128,inf",

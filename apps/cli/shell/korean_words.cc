@@ -9,6 +9,7 @@ namespace {
 constexpr auto kTexts = std::to_array<Translation>({
     {"Display program version information and exit", "버전을 출력합니다"},
     {"Print this help message and exit", "이 도움말을 출력합니다"},
+    {"ablate", "헤드 제거"},
     {"after", "제거 후"},
     {"batches", "배치"},
     {"before", "제거 전"},
@@ -23,6 +24,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"importance", "중요도"},
     {"layers", "레이어"},
     {"padding", "패딩"},
+    {"patch", "헤드 바꾸기"},
+    {"patches", "번"},
     {"pipelined", "파이프라인"},
     {"points", "점"},
     {"probe", "분류기 학습"},

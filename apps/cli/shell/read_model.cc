@@ -35,6 +35,22 @@ Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder) {
   return read_text_model(folder);
 }
 
+Result<LabelProbe> read_probe(const std::string& folder,
+                              const SentenceEncoder& encoder) {
+  auto probe = LabelProbe::read(folder, encoder.embedding_size());
+  HEADWISE_TRY(probe);
+  if (!probe->has_value()) {
+    const std::string model = shell_word(folder);
+    return Error{ErrorCode::bad_data,
+                 {.argument = "--model " + model,
+                  .given = "has no classifier",
+                  .hint = fmt::format("train one with: headwise train --model "
+                                      "{} --data examples.tsv --out DIR",
+                                      model)}};
+  }
+  return **std::move(probe);
+}
+
 Result<SentenceClassifier> read_classifier(const std::string& folder) {
   HEADWISE_TRY(check_model_folder(folder));
   return SentenceClassifier::read(folder);

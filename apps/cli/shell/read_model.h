@@ -5,6 +5,7 @@
 #include <string>
 
 #include "headwise/base/result.h"
+#include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/text_model.h"
 #include "headwise/train/sentence_classifier.h"
@@ -20,7 +21,11 @@ Result<SentenceEncoder> read_model(const std::string& folder,
                                    BertUse use = BertUse::inference);
 // The same for read_text_model().
 Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder);
-// The same for SentenceClassifier::read().
+// The classifier of a folder whose encoder was read. Errors: those of
+// LabelProbe::read(); bad_data for a folder without one.
+Result<LabelProbe> read_probe(const std::string& folder,
+                              const SentenceEncoder& encoder);
+// As read_model(), for SentenceClassifier::read().
 Result<SentenceClassifier> read_classifier(const std::string& folder);
 
 }  // namespace headwise::cli

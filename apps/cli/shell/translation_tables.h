@@ -23,6 +23,7 @@ std::span<const Translation> korean_dialects();
 std::span<const Translation> korean_encode();
 std::span<const Translation> korean_explain();
 std::span<const Translation> korean_info();
+std::span<const Translation> korean_intervene();
 std::span<const Translation> korean_onnx();
 std::span<const Translation> korean_plan();
 std::span<const Translation> korean_prune();

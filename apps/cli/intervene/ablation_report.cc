@@ -1,0 +1,228 @@
+#include "ablation_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string_view>
+
+#include "headwise/version.h"
+#include "shell/aligned_columns.h"
+#include "shell/head_list.h"
+#include "shell/json.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+bool has_pairs(const AblationReport& report) {
+  return std::ranges::any_of(report.rows, [](const AblatedRow& row) {
+    return row.interaction.has_value();
+  });
+}
+
+// "loss" of labelled examples, else the distance that outputs move.
+std::string_view measure_of(const AblationReport& report) {
+  return report.labelled ? "loss" : "distance";
+}
+
+std::span<const AblatedRow> top_rows(const std::vector<AblatedRow>& rows,
+                                     std::size_t top) {
+  return std::span(rows).first(std::min(top, rows.size()));
+}
+
+// "+0.0123 [-0.0010, +0.0256]" times `scale`.
+std::string interval_text(const MeanInterval& of, double scale, int digits) {
+  if (std::isnan(of.mean)) {
+    return "-";
+  }
+  const std::string mean = fmt::format("{:+.{}f}", scale * of.mean, digits);
+  return std::isnan(of.low)
+             ? mean
+             : fmt::format("{} [{:+.{}f}, {:+.{}f}]", mean, scale * of.low,
+                           digits, scale * of.high, digits);
+}
+
+constexpr int kLossDigits = 4;
+constexpr double kPoints = 100;  // of an accuracy of 1
+
+std::vector<std::string> columns(const AblationReport& report, bool pairs) {
+  std::vector<std::string> names = {pairs ? say({"heads", "헤드"})
+                                          : say({"head", "헤드"})};
+  names.push_back(report.labelled ? say({"loss", "손실"})
+                                  : say({"distance", "거리"}));
+  if (report.labelled) {
+    names.push_back(say({"accuracy in points", "정확도(퍼센트포인트)"}));
+  }
+  if (pairs) {
+    names.push_back(report.labelled
+                        ? say({"interaction of losses", "손실의 상호작용"})
+                        : say({"interaction", "상호작용"}));
+  }
+  return names;
+}
+
+std::vector<std::string> cells(const AblatedRow& row, bool pairs) {
+  std::vector<std::string> cells = {
+      heads_text(row.heads), interval_text(row.effect.loss, 1, kLossDigits)};
+  if (row.effect.accuracy) {
+    cells.push_back(interval_text(*row.effect.accuracy, kPoints, 1));
+  }
+  if (pairs) {
+    cells.push_back(interval_text(row.interaction->loss, 1, kLossDigits));
+  }
+  return cells;
+}
+
+std::string replacement_text(Replacement replacement) {
+  switch (replacement) {
+    case Replacement::zero:
+      return say({"zero", "0으로 바꿈"});
+    case Replacement::mean:
+      return say({"mean over the data", "데이터의 평균으로 바꿈"});
+    case Replacement::uniform:
+      return say({"uniform attention", "균등한 어텐션으로 바꿈"});
+  }
+  return {};
+}
+
+std::string head_of(const AblationReport& report) {
+  std::string text =
+      say({"{}: {} examples of {}", "{0}: {2}의 예제 {1}개"},
+          shown(report.model), report.examples, shown(report.data));
+  if (report.labelled) {
+    text += say({"; with all heads loss {:.4f}, accuracy {:.1f}%",
+                 "; 모든 헤드가 있을 때 손실 {:.4f}, 정확도 {:.1f}%"},
+                report.whole.loss.mean, 100 * report.whole.accuracy->mean);
+  }
+  text += say({"\nreplaced by: {}\n", "\n바꾼 값: {}\n"},
+              replacement_text(report.replacement));
+  text += report.labelled
+              ? say({"Effects are ablated minus whole; 95% confidence interval "
+                     "in brackets.\n\n",
+                     "효과는 제거했을 때에서 모든 헤드가 있을 때를 뺀 "
+                     "값입니다. 괄호 안은 95% 신뢰구간입니다.\n\n"})
+              : say({"Distances that embeddings move, divided by their "
+                     "lengths; 95% confidence interval in brackets.\n\n",
+                     "임베딩이 움직인 거리를 임베딩의 길이로 나눈 값입니다. "
+                     "괄호 안은 95% 신뢰구간입니다.\n\n"});
+  return text;
+}
+
+Json json_of(const MeanInterval& of) {
+  const auto number = [](double value) {
+    return std::isfinite(value) ? Json(value) : Json();
+  };
+  return {{"mean", number(of.mean)},
+          {"low", number(of.low)},
+          {"high", number(of.high)}};
+}
+
+Json json_of(const AblationReport& report, const AblationEffect& effect) {
+  Json json;
+  json[std::string(measure_of(report))] = json_of(effect.loss);
+  if (effect.accuracy) {
+    json["accuracy"] = json_of(*effect.accuracy);
+  }
+  return json;
+}
+
+std::string csv_of(const MeanInterval& of) {
+  std::string text;
+  for (const double value : {of.mean, of.low, of.high}) {
+    text += std::isfinite(value) ? fmt::format(",{}", value) : ",";
+  }
+  return text;
+}
+
+std::string csv_columns(std::string_view name) {
+  return fmt::format(",{0},{0}_low,{0}_high", name);
+}
+
+}  // namespace
+
+void sort_rows(AblationReport& report) {
+  const auto size_of = [](const AblatedRow& row) {
+    return row.interaction ? std::abs(row.interaction->loss.mean)
+                           : row.effect.loss.mean;
+  };
+  // Pairs first; NaN last.
+  std::ranges::stable_sort(
+      report.rows, [&](const AblatedRow& a, const AblatedRow& b) {
+        if (a.interaction.has_value() != b.interaction.has_value()) {
+          return a.interaction.has_value();
+        }
+        const double left = size_of(a);
+        const double right = size_of(b);
+        return std::isnan(right) ? !std::isnan(left) : left > right;
+      });
+}
+
+std::string ablation_table(const AblationReport& report, std::size_t top) {
+  const bool pairs = has_pairs(report);
+  std::vector<std::vector<std::string>> lines = {columns(report, pairs)};
+  std::size_t rows = 0;
+  for (const AblatedRow& row : report.rows) {
+    if (row.interaction.has_value() == pairs && rows++ < top) {
+      lines.push_back(cells(row, pairs));
+    }
+  }
+  std::string text = head_of(report) + aligned_columns(lines);
+  if (rows > top) {
+    text += say({"{} more: --top, --json and --csv show them\n",
+                 "{}개 더 있음: --top, --json, --csv로 볼 수 있습니다\n"},
+                rows - top);
+  }
+  return text;
+}
+
+std::string ablation_csv(const AblationReport& report, std::size_t top) {
+  const bool pairs = has_pairs(report);
+  std::string text = "heads,examples" + csv_columns(measure_of(report));
+  text += report.labelled ? csv_columns("accuracy") : "";
+  text += pairs ? csv_columns("interaction") : "";
+  text += "\n";
+  for (const AblatedRow& row : top_rows(report.rows, top)) {
+    text += fmt::format("{},{}", heads_text(row.heads), report.examples);
+    text += csv_of(row.effect.loss);
+    text += row.effect.accuracy ? csv_of(*row.effect.accuracy) : "";
+    text += row.interaction ? csv_of(row.interaction->loss)
+            : pairs         ? ",,,"
+                            : "";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string ablation_json(const AblationReport& report, std::size_t top) {
+  Json json = {{"schema", "headwise.ablation"},
+               {"schema_version", 1},
+               {"headwise_version", version()},
+               {"model", report.model},
+               {"data", report.data},
+               {"replace", name_of(report.replacement)},
+               {"examples", report.examples},
+               {"max_tokens", report.max_tokens},
+               {"confidence", 0.95}};
+  if (report.labelled) {
+    json["whole"] = json_of(report, report.whole);
+  }
+  json["effects"] = Json::array();
+  for (const AblatedRow& row : top_rows(report.rows, top)) {
+    Json heads = Json::array();
+    for (const HeadId& id : row.heads) {
+      heads.push_back({{"layer", id.layer}, {"head", id.head}});
+    }
+    Json effect = {{"heads", std::move(heads)}};
+    effect.update(json_of(report, row.effect));
+    if (row.interaction) {
+      effect["interaction"] = json_of(report, *row.interaction);
+    }
+    json["effects"].push_back(std::move(effect));
+  }
+  return json_text(json, 2);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,39 @@
+// What a model does without heads, as a table, comma-separated values and JSON.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headwise/heads/ablation.h"
+#include "headwise/module/head_id.h"
+
+namespace headwise::cli {
+
+struct AblatedRow {
+  std::vector<HeadId> heads;
+  AblationEffect effect;
+  std::optional<AblationEffect> interaction{};  // of a pair
+};
+
+struct AblationReport {
+  std::string model;
+  std::string data;
+  Replacement replacement;
+  std::size_t examples;
+  std::size_t max_tokens;
+  bool labelled;
+  AblationEffect whole;  // loss and accuracy with all heads
+  std::vector<AblatedRow> rows;
+};
+
+// Largest effects first; if there are pairs, largest interactions first.
+void sort_rows(AblationReport& report);
+
+// At most `top` rows; of pairs only pairs.
+std::string ablation_table(const AblationReport& report, std::size_t top);
+std::string ablation_csv(const AblationReport& report, std::size_t top);
+std::string ablation_json(const AblationReport& report, std::size_t top);
+
+}  // namespace headwise::cli

@@ -1,0 +1,300 @@
+// headwise ablate
+// What a model does without some of its heads.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablation_report.h"
+#include "headwise/heads/ablation.h"
+#include "headwise/heads/hooked_model.h"
+#include "headwise/train/labelled_text.h"
+#include "shell/add_command.h"
+#include "shell/error_of_option.h"
+#include "shell/file_plan.h"
+#include "shell/head_list.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/read_labelled.h"
+#include "shell/read_model.h"
+#include "shell/threads.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr CommandHelp kHelp = {
+    .name = "ablate",
+    .description = "measure what a model does without some of its heads",
+    .examples =
+        R"(  headwise ablate --model topics --data test.tsv --heads 3.1,4.5
+  headwise ablate --model topics --data test.tsv --each --replace mean
+  headwise ablate --model all-MiniLM-L6-v2 --data lines.txt --each --csv
+  headwise ablate --model topics --data test.tsv --pairs --heads 3.1,4.5,4.7)",
+    .footer =
+        R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
+effects are those on loss and accuracy of the model's classifier (headwise train
+--model). Without labels they are the distances that embeddings move, divided by
+their lengths. What replaces the output of a head, before the output projection:
+  zero     0, as head gates of 0 do
+  mean     its mean over all tokens of FILE
+  uniform  the mean of its values: equal attention to every token
+The interaction of a pair is its effect minus the effects of both heads alone.
+Effects are paired by example; intervals are Student's t intervals.)"};
+
+constexpr std::size_t kTopRows = 20;
+constexpr std::size_t kFewestTokens = 2;
+
+struct AblateFlags {
+  std::string model;
+  std::string data;
+  std::string heads;
+  std::string replace = "zero";
+  std::size_t examples = 0;    // 0: all
+  std::size_t max_tokens = 0;  // 0: the model's
+  std::size_t top = 0;         // 0: not given
+  std::size_t threads = 0;     // 0: all
+  bool each = false;
+  bool pairs = false;
+  bool json = false;
+  bool csv = false;
+};
+
+Outcome check_flags(const AblateFlags& flags) {
+  if (flags.heads.empty() && !flags.each && !flags.pairs) {
+    return usage("expected --heads, --each or --pairs");
+  }
+  if (flags.each && flags.pairs) {
+    return usage("--each and --pairs cannot be used together");
+  }
+  if (flags.json && flags.csv) {
+    return usage("--json and --csv cannot be used together");
+  }
+  if (flags.max_tokens != 0 && flags.max_tokens < kFewestTokens) {
+    return usage(
+        "--max-tokens", fmt::format("is {}", flags.max_tokens),
+        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
+  }
+  return {};
+}
+
+// ---- What is ablated. ----
+
+Result<std::vector<HeadId>> chosen_heads(const AblateFlags& flags,
+                                         const HookedModel& model) {
+  if (!flags.heads.empty()) {
+    return parse_head_list("--heads", flags.heads);
+  }
+  std::vector<HeadId> all;
+  const auto heads = model.heads();
+  for (std::size_t layer = 0; layer < heads.size(); ++layer) {
+    for (const std::size_t head : heads[layer]) {
+      all.push_back({layer, head});
+    }
+  }
+  return all;
+}
+
+// For pairs also each head alone, first.
+Result<std::vector<HeadSet>> sets_of(const AblateFlags& flags,
+                                     const HookedModel& model) {
+  const auto heads = chosen_heads(flags, model);
+  HEADWISE_TRY(heads);
+  if (heads->size() < (flags.pairs ? 2 : 1)) {
+    return option_error(flags.heads.empty() ? "--model" : "--heads",
+                        fmt::format("has {} heads", heads->size()),
+                        flags.pairs ? "at least 2" : "at least 1");
+  }
+  if (!flags.each && !flags.pairs) {
+    return std::vector<HeadSet>{*heads};
+  }
+  std::vector<HeadSet> sets;
+  for (const HeadId& head : *heads) {
+    sets.push_back({head});
+  }
+  for (std::size_t a = 0; flags.pairs && a < heads->size(); ++a) {
+    for (std::size_t b = a + 1; b < heads->size(); ++b) {
+      sets.push_back({(*heads)[a], (*heads)[b]});
+    }
+  }
+  return sets;
+}
+
+// In the order of sets_of().
+std::vector<AblatedRow> rows_of(const AblateFlags& flags,
+                                std::vector<HeadSet> sets,
+                                const AblationScores& scores) {
+  std::vector<AblatedRow> rows;
+  for (std::size_t n = 0; n < sets.size(); ++n) {
+    rows.push_back(
+        {std::move(sets[n]), effect_of(scores.whole, scores.ablated[n]), {}});
+  }
+  if (!flags.pairs) {
+    return rows;
+  }
+  std::size_t singles = 0;
+  while (singles < rows.size() && rows[singles].heads.size() == 1) {
+    ++singles;
+  }
+  std::size_t pair = singles;
+  for (std::size_t a = 0; a < singles; ++a) {
+    for (std::size_t b = a + 1; b < singles; ++b, ++pair) {
+      rows[pair].interaction =
+          interaction_of(scores.whole, scores.ablated[a], scores.ablated[b],
+                         scores.ablated[pair]);
+    }
+  }
+  return rows;
+}
+
+// ---- What it is measured on. ----
+
+struct Subject {
+  SentenceEncoder encoder;
+  std::optional<LabelProbe> probe{};
+  std::vector<std::int64_t> targets{};
+  RaggedTokens ids{};
+  std::size_t max_tokens = 0;
+};
+
+Result<Subject> read_subject(const AblateFlags& flags, const LabelledText& text,
+                             const Executor& executor) {
+  auto encoder = read_model(flags.model);
+  HEADWISE_TRY(encoder);
+  Subject subject{*std::move(encoder)};
+  if (text.labelled()) {
+    auto probe = read_probe(flags.model, subject.encoder);
+    HEADWISE_TRY(probe);
+    auto targets = targets_of(text, probe->labels());
+    if (!targets) {
+      return error_of_option("--data", targets.error());
+    }
+    subject.probe = *std::move(probe);
+    subject.targets = *std::move(targets);
+  }
+  SentenceOptions options{.executor = &executor};
+  if (flags.max_tokens != 0) {
+    options.max_tokens = flags.max_tokens;
+  }
+  auto tokens = subject.encoder.tokenize(text.texts, options);
+  HEADWISE_TRY(tokens);
+  subject.ids = std::move(tokens->ids);
+  const std::size_t most = subject.encoder.settings().max_tokens;
+  subject.max_tokens = std::min(options.max_tokens.value_or(most), most);
+  return subject;
+}
+
+Result<AblationReport> measure(const AblateFlags& flags,
+                               const LabelledText& text, const Subject& subject,
+                               const Executor& executor) {
+  const auto model = hooked_sentences(
+      subject.encoder, subject.probe ? &*subject.probe : nullptr);
+  auto sets = sets_of(flags, *model);
+  HEADWISE_TRY(sets);
+  const auto scores = [&] {
+    ProgressBar bar{"ablate", "examples"};
+    return ablate({*model, subject.ids,
+                   text.labelled() ? label_scores(*model, subject.targets)
+                                   : output_distances(*model)},
+                  *sets,
+                  {.replacement = *replacement(flags.replace),
+                   .progress = bar.progress(),
+                   .executor = &executor});
+  }();
+  if (!scores && scores.error().details().argument == "heads") {
+    const ErrorDetails& details = scores.error().details();
+    return option_error("--heads", details.given, details.expected);
+  }
+  HEADWISE_TRY(scores);
+  AblationReport report{.model = flags.model,
+                        .data = flags.data,
+                        .replacement = *replacement(flags.replace),
+                        .examples = subject.ids.size(),
+                        .max_tokens = subject.max_tokens,
+                        .labelled = text.labelled(),
+                        .whole = {mean_interval(scores->whole.loss), {}},
+                        .rows = rows_of(flags, *std::move(sets), *scores)};
+  if (report.labelled) {
+    report.whole.accuracy = mean_interval(scores->whole.correct);
+  }
+  sort_rows(report);
+  return report;
+}
+
+std::string text_of(const AblateFlags& flags, const AblationReport& report) {
+  const std::size_t all = report.rows.size();
+  const std::size_t top = flags.top == 0 ? all : flags.top;
+  return flags.json ? ablation_json(report, top)
+         : flags.csv
+             ? ablation_csv(report, top)
+             : ablation_table(report, flags.top == 0 ? kTopRows : flags.top);
+}
+
+Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
+  HEADWISE_TRY(check_flags(flags));
+  FilePlan files;
+  files.input("--model", flags.model);
+  files.input("--data", flags.data);
+  files.printed("ablate");
+  HEADWISE_TRY(files.check());
+  if (!flags.heads.empty()) {
+    HEADWISE_TRY(parse_head_list("--heads", flags.heads));
+  }
+  const auto executor = executor_with(flags.threads);
+  HEADWISE_TRY(executor);
+  auto text = read_labelled("--data", flags.data);
+  HEADWISE_TRY(text);
+  const LabelledText examples =
+      spread_examples(*std::move(text), flags.examples);
+  const auto subject = read_subject(flags, examples, *executor);
+  HEADWISE_TRY(subject);
+  const auto report = measure(flags, examples, *subject, *executor);
+  HEADWISE_TRY(report);
+  return print(streams.out, text_of(flags, *report));
+}
+
+void add_options(const Arguments& command, AblateFlags& flags) {
+  std::vector<std::string> names;
+  for (const std::string_view name : replacements()) {
+    names.emplace_back(name);
+  }
+  command
+      .add_text("--model", flags.model, "DIR",
+                "a BERT-family model folder, pruned or not")
+      .required();
+  command
+      .add_text("--data", flags.data, "FILE|-",
+                "one example per line: label<TAB>text, or text alone")
+      .required();
+  command.add_text("--heads", flags.heads, "LIST",
+                   "ablate these heads together, such as 3.1,4.5; with --each "
+                   "or --pairs: only these heads");
+  command.add_flag("--each", flags.each, "ablate each head by itself");
+  command.add_flag("--pairs", flags.pairs,
+                   "ablate each pair of heads, and show how they interact");
+  command.add_choice("--replace", flags.replace, names,
+                     "what replaces a head (default: zero); see below");
+  command.add_count("--top", flags.top,
+                    fmt::format("number of rows (default: {} in the table, "
+                                "all in JSON and CSV)",
+                                kTopRows));
+  command.add_count(
+      "--examples", flags.examples,
+      "number of examples to use, spread over the file (default: all)");
+  command.add_count("--max-tokens", flags.max_tokens,
+                    "maximum tokens per example (default: the model's limit)");
+  add_threads_option(command, flags.threads);
+  command.add_flag("--json", flags.json, "print JSON instead of a table");
+  command.add_flag("--csv", flags.csv, "print comma-separated values");
+}
+
+}  // namespace
+
+void add_ablate(const Arguments& app, Command& chosen) {
+  add_command(app, chosen, kHelp, add_options, run_ablate);
+}
+
+}  // namespace headwise::cli

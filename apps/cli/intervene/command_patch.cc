@@ -1,0 +1,244 @@
+// headwise patch
+// What a head carries from a corrupted text into a clean one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/heads/hooked_model.h"
+#include "headwise/heads/patching.h"
+#include "patch_report.h"
+#include "shell/add_command.h"
+#include "shell/error_of_option.h"
+#include "shell/file_plan.h"
+#include "shell/label_text.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/read_model.h"
+#include "shell/threads.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr CommandHelp kHelp = {
+    .name = "patch",
+    .description = "copy heads from a corrupted text into a clean one",
+    .examples =
+        R"(  headwise patch --model topics --clean "The film was good." \
+      --corrupted "The film was bad."
+  headwise patch --model topics --clean "A good film." \
+      --corrupted "A bad film." --label positive --compare
+  headwise patch --model all-MiniLM-L6-v2 --clean "The cat sat." \
+      --corrupted "The dog sat." --approximate --json)",
+    .footer =
+        R"(The effect of a head is what changes in the clean text when the head gets its
+context from the corrupted text: in every token and, if the texts have the same
+number of tokens, in one position at a time (activation patching). A model with
+a classifier is measured by the log odds of --label, any other by how far its
+embedding moves towards that of the corrupted text. --approximate takes all
+effects from one gradient (attribution patching); it is fast, and exact only
+where the model is linear. --compare shows both.)"};
+
+constexpr std::size_t kTopRows = 20;
+constexpr std::size_t kFewestTokens = 2;
+
+struct PatchFlags {
+  std::string model;
+  std::string clean;
+  std::string corrupted;
+  std::string label;
+  std::size_t max_tokens = 0;  // 0: the model's
+  std::size_t top = kTopRows;
+  std::size_t threads = 0;  // 0: all
+  bool approximate = false;
+  bool compare = false;
+  bool heads_only = false;
+  bool json = false;
+  bool csv = false;
+};
+
+Outcome check_flags(const PatchFlags& flags) {
+  if (flags.approximate && flags.compare) {
+    return usage("--approximate and --compare cannot be used together");
+  }
+  if (flags.json && flags.csv) {
+    return usage("--json and --csv cannot be used together");
+  }
+  if (flags.max_tokens != 0 && flags.max_tokens < kFewestTokens) {
+    return usage(
+        "--max-tokens", fmt::format("is {}", flags.max_tokens),
+        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
+  }
+  return {};
+}
+
+struct Subject {
+  SentenceEncoder encoder;
+  std::optional<LabelProbe> probe{};
+  std::vector<TokenId> clean{};
+  std::vector<TokenId> corrupted{};
+};
+
+// The text of one option.
+Result<std::vector<TokenId>> ids_of(const PatchFlags& flags,
+                                    std::string_view option,
+                                    const std::string& text,
+                                    const SentenceEncoder& encoder,
+                                    PatchedText& shown) {
+  const std::string_view texts[] = {text};
+  SentenceOptions options;
+  if (flags.max_tokens != 0) {
+    options.max_tokens = flags.max_tokens;
+  }
+  auto tokens = encoder.tokenize(texts, options);
+  if (!tokens) {
+    ErrorDetails details = tokens.error().details();
+    details.argument.clear();
+    return error_of_option(option, {tokens.error().code(), std::move(details)});
+  }
+  shown.text = text;
+  shown.cut = tokens->cut[0];
+  for (const TokenId id : tokens->ids[0]) {
+    shown.tokens.emplace_back(encoder.tokenizer().vocabulary().token(id));
+  }
+  return std::move(tokens->ids[0]);
+}
+
+Result<Subject> read_subject(const PatchFlags& flags, PatchReport& report) {
+  const bool gradients = flags.approximate || flags.compare;
+  auto encoder = read_model(flags.model,
+                            gradients ? BertUse::training : BertUse::inference);
+  HEADWISE_TRY(encoder);
+  Subject subject{*std::move(encoder)};
+  auto probe = LabelProbe::read(flags.model, subject.encoder.embedding_size());
+  HEADWISE_TRY(probe);
+  if (!probe->has_value() && !flags.label.empty()) {
+    // Says that there is none.
+    HEADWISE_TRY(read_probe(flags.model, subject.encoder));
+  }
+  subject.probe = *std::move(probe);
+  auto clean =
+      ids_of(flags, "--clean", flags.clean, subject.encoder, report.clean);
+  HEADWISE_TRY(clean);
+  auto corrupted = ids_of(flags, "--corrupted", flags.corrupted,
+                          subject.encoder, report.corrupted);
+  HEADWISE_TRY(corrupted);
+  if (*clean == *corrupted) {
+    return option_error("--corrupted", "has the tokens of --clean",
+                        "another text");
+  }
+  subject.clean = *std::move(clean);
+  subject.corrupted = *std::move(corrupted);
+  return subject;
+}
+
+Result<MeasureOfTexts> measure_of(const PatchFlags& flags,
+                                  const Subject& subject) {
+  if (!subject.probe) {
+    return toward_corrupted();
+  }
+  if (flags.label.empty()) {
+    return log_odds();
+  }
+  const std::vector<std::string>& labels = subject.probe->labels();
+  const auto found = std::ranges::find(labels, flags.label);
+  if (found == labels.end()) {
+    return option_error("--label",
+                        fmt::format("is {}", label_text(flags.label)),
+                        fmt::format("one of {}", labels_text(labels)));
+  }
+  return log_odds(static_cast<std::size_t>(found - labels.begin()));
+}
+
+Status run_patches(const PatchFlags& flags, const Subject& subject,
+                   const Executor& executor, PatchReport& report) {
+  const auto model = hooked_sentences(
+      subject.encoder, subject.probe ? &*subject.probe : nullptr);
+  report.heads = model->heads();
+  auto measure = measure_of(flags, subject);
+  HEADWISE_TRY(measure);
+  const PatchTask task{*model, subject.clean, subject.corrupted,
+                       *std::move(measure)};
+  PatchOptions options{.positions = !flags.heads_only, .executor = &executor};
+  if (!flags.approximate) {
+    ProgressBar bar{"patch", "patches"};
+    options.progress = bar.progress();
+    auto exact = patch_heads(task, options);
+    HEADWISE_TRY(exact);
+    report.exact = *std::move(exact);
+  }
+  if (flags.approximate || flags.compare) {
+    auto approximate = approximate_patches(task, options);
+    HEADWISE_TRY(approximate);
+    report.approximate = *std::move(approximate);
+  }
+  if (const auto label = report.effects().label) {
+    report.label = subject.probe->labels()[*label];
+  }
+  return ok();
+}
+
+Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
+  HEADWISE_TRY(check_flags(flags));
+  FilePlan files;
+  files.input("--model", flags.model);
+  files.printed("patch");
+  HEADWISE_TRY(files.check());
+  const auto executor = executor_with(flags.threads);
+  HEADWISE_TRY(executor);
+  PatchReport report{.model = flags.model};
+  const auto subject = read_subject(flags, report);
+  HEADWISE_TRY(subject);
+  const Status done = run_patches(flags, *subject, *executor, report);
+  if (!done && done.error().details().argument == "corrupted") {
+    return error_of_argument(done.error());
+  }
+  HEADWISE_TRY(done);
+  return print(streams.out, flags.json  ? patch_json(report)
+                            : flags.csv ? patch_csv(report)
+                                        : patch_table(report, flags.top));
+}
+
+void add_options(const Arguments& command, PatchFlags& flags) {
+  command
+      .add_text("--model", flags.model, "DIR",
+                "a BERT-family model folder, pruned or not")
+      .required();
+  command
+      .add_text("--clean", flags.clean, "TEXT",
+                "the text that is run with a patched head")
+      .required();
+  command
+      .add_text("--corrupted", flags.corrupted, "TEXT",
+                "the text that the context of the head comes from")
+      .required();
+  command.add_text("--label", flags.label, "LABEL",
+                   "label of the classifier (default: the one predicted for "
+                   "--clean)");
+  command.add_flag("--approximate", flags.approximate,
+                   "approximate all effects by one gradient");
+  command.add_flag("--compare", flags.compare,
+                   "show exact and approximate effects");
+  command.add_flag("--heads-only", flags.heads_only,
+                   "do not patch single positions");
+  command.add_count(
+      "--top", flags.top,
+      fmt::format("number of rows of the table (default {})", kTopRows));
+  command.add_count("--max-tokens", flags.max_tokens,
+                    "maximum tokens per text (default: the model's limit)");
+  add_threads_option(command, flags.threads);
+  command.add_flag("--json", flags.json, "print JSON instead of a table");
+  command.add_flag("--csv", flags.csv, "print comma-separated values");
+}
+
+}  // namespace
+
+void add_patch(const Arguments& app, Command& chosen) {
+  add_command(app, chosen, kHelp, add_options, run_patch);
+}
+
+}  // namespace headwise::cli

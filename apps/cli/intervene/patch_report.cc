@@ -1,0 +1,256 @@
+#include "patch_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "headwise/version.h"
+#include "shell/aligned_columns.h"
+#include "shell/json.h"
+#include "shell/label_text.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::size_t kPositions = 3;  // shown of each head
+constexpr std::size_t kColumnsOfToken = 20;
+
+// Of the layer, and the place of the head in it.
+struct Place {
+  std::size_t layer;
+  std::size_t at;
+};
+
+std::vector<Place> places_by_size(const PatchEffects& effects) {
+  std::vector<Place> places;
+  for (std::size_t n = 0; n < effects.heads.size(); ++n) {
+    for (std::size_t at = 0; at < effects.heads[n].size(); ++at) {
+      places.push_back({n, at});
+    }
+  }
+  std::ranges::stable_sort(places, [&](const Place& a, const Place& b) {
+    return std::abs(effects.heads[a.layer][a.at]) >
+           std::abs(effects.heads[b.layer][b.at]);
+  });
+  return places;
+}
+
+std::string tokens_text(const PatchedText& text) {
+  std::string line;
+  for (const std::string& token : text.tokens) {
+    line += " " + shown(token);
+  }
+  if (text.cut != 0) {
+    line += say({" ({} more tokens were cut off)",
+                 " (나머지 토큰 {}개는 잘라 냈습니다)"},
+                text.cut);
+  }
+  return line + "\n";
+}
+
+// "4 cat -0.912, 2 the +0.031"
+std::string positions_text(const PatchReport& report, const Place& place) {
+  const Tensor<double, 2>& effects = report.effects().positions[place.layer];
+  std::vector<std::size_t> order(effects.extent(1));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order[i] = i;
+  }
+  const auto size_of = [&](std::size_t i) {
+    return std::abs(effects(place.at, i));
+  };
+  std::ranges::stable_sort(order, std::ranges::greater(), size_of);
+  std::string text;
+  for (std::size_t n = 0; n < std::min(kPositions, order.size()); ++n) {
+    const std::size_t i = order[n];
+    text += fmt::format("{}{} {} {:+.3f}", n == 0 ? "" : ", ", i,
+                        cut_to(shown(report.clean.tokens[i]), kColumnsOfToken),
+                        effects(place.at, i));
+  }
+  return text;
+}
+
+std::string measure_text(const PatchReport& report) {
+  const PatchEffects& effects = report.effects();
+  return report.label
+             ? say({"log odds of {}: clean {:.3f}, corrupted {:.3f}\n",
+                    "{}의 로그 오즈: 원래 텍스트 {:.3f}, 바뀐 텍스트 {:.3f}\n"},
+                   label_text(*report.label), effects.clean, effects.corrupted)
+             : say({"effect: how far the embedding moves towards that of the "
+                    "corrupted text (1 = all the way)\n",
+                    "효과: 임베딩이 바뀐 텍스트의 임베딩 쪽으로 움직인 "
+                    "정도(1 = 끝까지)\n"});
+}
+
+std::string head_text(const PatchReport& report) {
+  std::string text =
+      say({"{}: each head gets its context from the corrupted text\n",
+           "{}: 각 헤드의 컨텍스트를 바뀐 텍스트의 것으로 바꿉니다\n"},
+          shown(report.model));
+  text += say({"clean:", "원래 텍스트:"}) + tokens_text(report.clean);
+  text += say({"corrupted:", "바뀐 텍스트:"}) + tokens_text(report.corrupted);
+  text += measure_text(report);
+  if (report.clean.tokens.size() != report.corrupted.tokens.size()) {
+    text += say({"The texts have {} and {} tokens, so single positions are "
+                 "not patched.\n",
+                 "토큰 수가 {}개와 {}개로 달라 위치별로는 바꾸지 않습니다.\n"},
+                report.clean.tokens.size(), report.corrupted.tokens.size());
+  }
+  return text + "\n";
+}
+
+std::vector<std::string> titles(const PatchReport& report) {
+  std::vector<std::string> titles = {say({"head", "헤드"})};
+  if (report.exact) {
+    titles.push_back(say({"effect", "효과"}));
+  }
+  if (report.approximate) {
+    titles.push_back(say({"by gradients", "그래디언트 근사"}));
+  }
+  if (report.label) {
+    titles.push_back(say({"share", "비율"}));
+  }
+  if (!report.effects().positions.empty()) {
+    titles.push_back(say({"strongest positions", "효과가 큰 위치"}));
+  }
+  return titles;
+}
+
+// The effect's share of the difference between the texts. Without a label the
+// effect is that share.
+std::string share_text(const PatchEffects& effects, double effect) {
+  const double share = effect / (effects.corrupted - effects.clean);
+  return std::isfinite(share) ? fmt::format("{:+.1f}%", 100 * share) : "-";
+}
+
+std::vector<std::string> cells(const PatchReport& report, const Place& place) {
+  const auto [layer, at] = place;
+  std::vector<std::string> cells = {
+      fmt::format("{}.{}", layer, report.heads[layer][at])};
+  for (const auto* effects : {&report.exact, &report.approximate}) {
+    if (*effects) {
+      cells.push_back(fmt::format("{:+.4f}", (*effects)->heads[layer][at]));
+    }
+  }
+  if (report.label) {
+    cells.push_back(
+        share_text(report.effects(), report.effects().heads[layer][at]));
+  }
+  if (!report.effects().positions.empty()) {
+    cells.push_back(positions_text(report, place));
+  }
+  return cells;
+}
+
+// ---- All numbers. ----
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+// The effects of one head, under their names.
+Json json_of(const PatchReport& report, const Place& place) {
+  Json json = {{"layer", place.layer},
+               {"head", report.heads[place.layer][place.at]}};
+  const auto add = [&](const char* name, const PatchEffects& effects) {
+    json[name] = number(effects.heads[place.layer][place.at]);
+    if (!effects.positions.empty()) {
+      Json positions = Json::array();
+      const Tensor<double, 2>& all = effects.positions[place.layer];
+      for (std::size_t i = 0; i < all.extent(1); ++i) {
+        positions.push_back(number(all(place.at, i)));
+      }
+      json[std::string(name) + "_by_position"] = std::move(positions);
+    }
+  };
+  if (report.exact) {
+    add("effect", *report.exact);
+  }
+  if (report.approximate) {
+    add("approximate", *report.approximate);
+  }
+  return json;
+}
+
+Json json_of(const PatchedText& text) {
+  return {
+      {"text", text.text}, {"tokens", text.tokens}, {"cut_tokens", text.cut}};
+}
+
+}  // namespace
+
+std::string patch_table(const PatchReport& report, std::size_t top) {
+  std::vector<std::vector<std::string>> lines = {titles(report)};
+  const std::vector<Place> places = places_by_size(report.effects());
+  for (std::size_t n = 0; n < std::min(top, places.size()); ++n) {
+    lines.push_back(cells(report, places[n]));
+  }
+  std::string text = head_text(report) + aligned_columns(lines);
+  if (report.exact && report.approximate) {
+    text += say({"correlation of exact and approximate effects: {:.3f}\n",
+                 "정확한 효과와 근사한 효과의 상관계수: {:.3f}\n"},
+                correlation(*report.exact, *report.approximate));
+  }
+  return text;
+}
+
+std::string patch_csv(const PatchReport& report) {
+  std::string text = "layer,head,position";
+  text += report.exact ? ",effect" : "";
+  text += report.approximate ? ",approximate" : "";
+  text += "\n";
+  const auto row = [&](const Place& place, const std::string& position,
+                       const auto& value_of) {
+    text += fmt::format("{},{},{}", place.layer,
+                        report.heads[place.layer][place.at], position);
+    for (const auto* effects : {&report.exact, &report.approximate}) {
+      text += *effects ? fmt::format(",{}", value_of(**effects)) : "";
+    }
+    text += "\n";
+  };
+  for (std::size_t n = 0; n < report.heads.size(); ++n) {
+    for (std::size_t at = 0; at < report.heads[n].size(); ++at) {
+      row({n, at}, "",
+          [&](const PatchEffects& effects) { return effects.heads[n][at]; });
+      const auto& positions = report.effects().positions;
+      for (std::size_t i = 0; !positions.empty() && i < positions[n].extent(1);
+           ++i) {
+        row({n, at}, fmt::format("{}", i), [&](const PatchEffects& effects) {
+          return effects.positions[n](at, i);
+        });
+      }
+    }
+  }
+  return text;
+}
+
+std::string patch_json(const PatchReport& report) {
+  const PatchEffects& effects = report.effects();
+  Json json = {{"schema", "headwise.patching"},
+               {"schema_version", 1},
+               {"headwise_version", version()},
+               {"model", report.model},
+               {"clean", json_of(report.clean)},
+               {"corrupted", json_of(report.corrupted)},
+               {"measure", report.label ? "log_odds" : "toward_corrupted"}};
+  if (report.label) {
+    json["label"] = *report.label;
+  }
+  json["clean"]["value"] = number(effects.clean);
+  json["corrupted"]["value"] = number(effects.corrupted);
+  if (report.exact && report.approximate) {
+    json["correlation"] =
+        number(correlation(*report.exact, *report.approximate));
+  }
+  json["heads"] = Json::array();
+  for (std::size_t n = 0; n < report.heads.size(); ++n) {
+    for (std::size_t at = 0; at < report.heads[n].size(); ++at) {
+      json["heads"].push_back(json_of(report, {n, at}));
+    }
+  }
+  return json_text(json, 2);
+}
+
+}  // namespace headwise::cli

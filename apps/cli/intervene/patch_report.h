@@ -1,0 +1,38 @@
+// What patched heads do, as a table, comma-separated values and JSON.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headwise/heads/patching.h"
+
+namespace headwise::cli {
+
+struct PatchedText {
+  std::string text;
+  std::vector<std::string> tokens;
+  std::size_t cut = 0;  // tokens beyond the maximum
+};
+
+struct PatchReport {
+  std::string model;
+  PatchedText clean{};
+  PatchedText corrupted{};
+  std::optional<std::string> label{};  // whose log odds the effects are on
+  std::vector<std::vector<std::size_t>> heads{};  // numbers, by layer
+  // At least one of them.
+  std::optional<PatchEffects> exact{};
+  std::optional<PatchEffects> approximate{};
+
+  // What the rows are ordered by.
+  const PatchEffects& effects() const { return exact ? *exact : *approximate; }
+};
+
+// The `top` heads with the largest effects, of either sign.
+std::string patch_table(const PatchReport& report, std::size_t top);
+std::string patch_csv(const PatchReport& report);
+std::string patch_json(const PatchReport& report);
+
+}  // namespace headwise::cli

@@ -1,0 +1,21 @@
+// Heads as an option lists them: "3.1,4.5".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/module/head_id.h"
+
+namespace headwise::cli {
+
+// In the order of the text. Errors: invalid_argument for a text that is not a
+// list of LAYER.HEAD, or has a head twice.
+Result<std::vector<HeadId>> parse_head_list(std::string_view option,
+                                            std::string_view text);
+
+// "3.1+4.5"
+std::string heads_text(const std::vector<HeadId>& heads);
+
+}  // namespace headwise::cli
