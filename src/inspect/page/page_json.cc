@@ -109,8 +109,7 @@ Json sizes_json(const ShownLayer& layer) {
           {"scale", layer.spec().scale},
           {"softcap", layer.spec().softcap},
           {"t5_steps", t5_steps_json(layer.spec().t5_bias)},
-          {"row_statistics",
-           row_statistics_json(!layer.maps() || layer.weights_only())},
+          {"row_statistics", row_statistics_json(layer.all_numbers())},
           {"first_key", layer.spec().mask.first_key(layer.sequence())},
           {"separators", separators_json(layer)}};
 }

@@ -114,24 +114,18 @@ std::string encode_lse(TensorView<const float, 1> lse) {
   return encoded_block(numbers);
 }
 
-// For a page that computes the attention weights.
+// What a page that has no exact attention weights cannot compute.
 void encode_numbers(const ViewedHead& head, EncodedHead& to) {
   to.rows = encode_rows(head, all_statistics());
   to.columns = encode_columns(head, head.rows.extent(0) - to.pooled.empty_rows);
   to.top = encode_top(head);
-  to.small = encode_small(head);
-  to.error = tile_error(head);
 }
 
-// For a page that cannot compute them again from query and key.
-void encode_weights(const ViewedHead& head, EncodedHead& to) {
-  to.rows = encode_rows(head, all_statistics());
-  to.columns = encode_columns(head, head.rows.extent(0) - to.pooled.empty_rows);
-  to.top = encode_top(head);
-  const auto& weights = head.attn_weights;
-  to.uneven = uneven_rows({weights.data(),
-                           {1, 1, weights.extent(0), weights.extent(1)},
-                           {0, 0, weights.stride(0), weights.stride(1)}});
+// Sums of the rows of attention weights that someone else computed.
+UnevenRows uneven_rows_of(TensorView<const float, 2> weights) {
+  return uneven_rows({weights.data(),
+                      {1, 1, weights.extent(0), weights.extent(1)},
+                      {0, 0, weights.stride(0), weights.stride(1)}});
 }
 
 // For a page that holds them.
@@ -141,10 +135,13 @@ void encode_map(const ViewedHead& head, EncodedHead& to) {
   add_codes(head.attn_weights, codes);
   to.error = coding_error(head.attn_weights, codes);
   to.map = encoded_block(codes);
-  if (head.weights_only) {
-    encode_weights(head, to);
+  if (head.all_numbers) {
+    encode_numbers(head, to);
   } else {
     to.rows = encode_rows(head, kRowsBesideMap);
+  }
+  if (head.weights_only) {
+    to.uneven = uneven_rows_of(head.attn_weights);
   }
   if (head.attn_weights.size() > kPairsPooledByPage) {
     to.small = encode_small(head);
@@ -193,6 +190,8 @@ EncodedHead encode_head(const ViewedHead& head) {
   encoded.pooled = pool_rows(head.rows);
   if (head.attn_weights.data() == nullptr) {
     encode_numbers(head, encoded);
+    encoded.small = encode_small(head);
+    encoded.error = tile_error(head);
   } else {
     encode_map(head, encoded);
   }

@@ -37,7 +37,7 @@ struct ViewedHead {
   TensorView<const float, 2> map_mean;        // the same
   TensorView<const float, 1> lse{};           // (Lq), with elements
   TensorView<const float, 2> attn_weights{};  // (Lq, Lkv)
-  // Without attn_weights, and with weights_only:
+  // With all_numbers:
   TensorView<const std::int64_t, 2> top_keys{};  // (Lq, n), n >= kPageTopKeys
   TensorView<const float, 2> top_weights{};      // (Lq, n)
   TensorView<const float, 1> columns{};          // (Lkv): sums
@@ -48,6 +48,7 @@ struct ViewedHead {
   std::optional<double> softcap{};
   std::int64_t query_start = 0;
   bool elements = true;       // the page holds query and key
+  bool all_numbers = false;   // the page cannot compute them
   bool weights_only = false;  // only the attention weights are known
 };
 

@@ -125,8 +125,8 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   const SequencePlace place = layer.spec_.shape.sequence(sequence);
   layer.sequence_ = sequence;
   layer.maps_ = std::max(place.Lq, place.Lkv) <= kMostMapLength;
-  layer.elements_ = !layer.maps_ || (elements && !layer.spec_.bias.given() &&
-                                     !layer.spec_.additive());
+  layer.can_compute_ = !layer.spec_.bias.given() && !layer.spec_.additive();
+  layer.elements_ = !layer.maps_ || (elements && layer.can_compute_);
   layer.query_ = sequence_of(query, place.batch, place.first_query,
                              layer.spec_.statistics.queries(sequence));
   layer.key_ = sequence_of(key, place.batch, place.first_key, place.Lkv);
@@ -180,6 +180,7 @@ Result<ShownLayer> ShownLayer::of_weights(
   ShownLayer layer(*std::move(spec));
   layer.sequence_ = sequence;
   layer.elements_ = false;
+  layer.can_compute_ = false;
   layer.weights_only_ = true;
   layer.query_ = {nullptr, {1, layer.spec_.statistics.queries(sequence), H, 0}};
   layer.key_ = {nullptr, {1, Lkv, H, 0}};
@@ -198,8 +199,10 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
   StatisticsOptions& statistics = operation_options.statistics;
   statistics.rows = true;
   statistics.map = true;
-  statistics.columns = !maps_;
-  statistics.top_keys = maps_ ? 0 : kTopKeysForError;
+  statistics.columns = all_numbers();
+  statistics.top_keys = !maps_          ? kTopKeysForError
+                        : all_numbers() ? kPageTopKeys
+                                        : 0;
   options.attn_weights = maps_ ? AttnWeights::per_head : AttnWeights::none;
   options.scores = ScoresStage::none;
   HEADWISE_TRY(take(
@@ -245,6 +248,7 @@ ViewedHead ShownLayer::head(std::size_t h) const {
       .softcap = spec_.softcap,
       .query_start = spec_.mask.query_start(sequence_),
       .elements = elements_,
+      .all_numbers = all_numbers(),
       .weights_only = weights_only_};
   if (elements_) {
     head.lse = row_of(lse_, place.batch, h, place.first_query, queries());
@@ -253,7 +257,7 @@ ViewedHead ShownLayer::head(std::size_t h) const {
     head.attn_weights =
         rows_of(attn_weights_, sequence_, h, 0, {queries(), keys()});
   }
-  if (!maps_ || weights_only_) {
+  if (all_numbers()) {
     head.top_keys = of_queries(statistics_.top_keys);
     head.top_weights = of_queries(statistics_.top_weights);
     head.columns =

@@ -42,9 +42,10 @@ class ShownLayer {
   bool elements() const { return elements_; }
   // Whether it holds the attention weights; otherwise it computes them.
   bool maps() const { return maps_; }
-  // Whether only the attention weights are known. The page then holds every
-  // statistic of a row, because the weights that it shows are rounded.
-  bool weights_only() const { return weights_only_; }
+  // Whether the page holds every number exactly because it cannot compute them:
+  // it has no scores, or not all that they are made of. The attention weights
+  // that it shows are rounded.
+  bool all_numbers() const { return !maps_ || !can_compute_; }
 
   ViewedHead head(std::size_t h) const;
   TensorView<const float, 2> key(std::size_t kv_head) const;
@@ -63,7 +64,8 @@ class ShownLayer {
   std::size_t sequence_ = 0;
   bool elements_ = true;
   bool maps_ = true;
-  bool weights_only_ = false;
+  bool can_compute_ = true;           // from query, key and log-sum-exp
+  bool weights_only_ = false;         // there is no query and key
   TensorView<const float, 4> query_;  // (1, queries, Hq, D)
   TensorView<const float, 4> key_;    // (1, keys, Hkv, D)
   // For the whole batch.

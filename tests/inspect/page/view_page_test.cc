@@ -21,6 +21,7 @@ namespace headwise {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<std::string> labels(std::size_t count) {
   std::vector<std::string> all;
@@ -364,6 +365,23 @@ TEST(ViewPageTest, AttentionWeightsThatCannotBeShownAreRefused) {
   ViewPage page = ViewPage::create(heads.settings()).value();
   EXPECT_EQ(page.add({.attn_weights = large}).error().code(),
             ErrorCode::unsupported);
+}
+
+TEST(ViewPageTest, APageThatCannotComputeItsNumbersHoldsThem) {
+  const Heads heads(1, 3, 5);
+  constexpr std::string_view kAll =
+      "\"row_statistics\":[\"entropy\","
+      "\"distance\",\"largest\",\"first\"";
+  constexpr std::string_view kNoTop = "\"top\":{\"count\":8,\"block\":null";
+  const std::string computed = page_of(heads, heads.settings());
+  EXPECT_THAT(computed, Not(HasSubstr(kAll)));
+  EXPECT_THAT(computed, HasSubstr(kNoTop));
+  const auto bias = Tensor<float, 2>::create({3, 5}).value();
+  ViewPageSettings settings = heads.settings();
+  settings.attention.bias = dense(bias, {Axis::Lq, Axis::Lkv});
+  const std::string biased = page_of(heads, std::move(settings));
+  EXPECT_THAT(biased, HasSubstr(kAll));
+  EXPECT_THAT(biased, Not(HasSubstr(kNoTop)));
 }
 
 TEST(ViewPageTest, APageOfLayersWithoutHeadsHasTheSizesOfItsLabels) {
