@@ -147,6 +147,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s}에 --cache와 함께 쓸 수 없는 더하는 키 bias_k가 있습니다"},
     {"has bias_k, an added key, which --decode does not take",
      "{s}에 --decode와 함께 쓸 수 없는 더하는 키 bias_k가 있습니다"},
+    {"has empty lines only", "{s}에 빈 줄만 있습니다"},
     {"has no classifier", "{s}에 분류기가 없습니다"},
     {"has no sentence", "{s}에 쓸 문장이 없습니다"},
     {"has no value", "{s}에 값이 없습니다"},
@@ -280,6 +281,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{*0:과/와} {*1:이/가} 같은 파일 {2}입니다"},
     {"{} cannot be used by several processes",
      "{0:은/는} 여러 프로세스가 함께 실행할 때 쓸 수 없습니다"},
+    {"{} cannot be used with --against",
+     "{0:은/는} --against와 함께 쓸 수 없습니다"},
     {"{} cannot be used with --attn-weights: the weights are computed already",
      "{0:은/는} --attn-weights와 함께 쓸 수 없습니다. 가중치는 이미 계산되어 "
      "있습니다"},

@@ -10,11 +10,11 @@
 
 namespace headwise::cli {
 
-Status check_model_folder(const std::string& folder) {
+Status check_model_folder(const std::string& folder, std::string_view option) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0 && errno == ENOENT) {
     return system_error(
-        {.argument = "--model " + folder,
+        {.argument = fmt::format("{} {}", option, folder),
          .hint = fmt::format(
              "headwise downloads nothing: fetch the folder first, such as with "
              "huggingface-cli download OWNER/NAME --local-dir {}, or with git "
@@ -30,8 +30,9 @@ Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
   return SentenceEncoder::read(folder, {.use = use});
 }
 
-Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder) {
-  HEADWISE_TRY(check_model_folder(folder));
+Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder,
+                                                  std::string_view option) {
+  HEADWISE_TRY(check_model_folder(folder, option));
   return read_text_model(folder);
 }
 

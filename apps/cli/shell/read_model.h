@@ -1,8 +1,10 @@
-// A model folder that a command was given as --model.
+// A model folder that a command was given, as --model unless another option is
+// named.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "headwise/base/result.h"
 #include "headwise/models/label_probe.h"
@@ -13,14 +15,16 @@
 namespace headwise::cli {
 
 // Errors: io_error for a folder that is missing; the message says how to get
-// one.
-Status check_model_folder(const std::string& folder);
+// one. `option` names it.
+Status check_model_folder(const std::string& folder,
+                          std::string_view option = "--model");
 
 // Errors: those of check_model_folder() and SentenceEncoder::read().
 Result<SentenceEncoder> read_model(const std::string& folder,
                                    BertUse use = BertUse::inference);
 // The same for read_text_model().
-Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder);
+Result<std::unique_ptr<TextModel>> read_any_model(
+    const std::string& folder, std::string_view option = "--model");
 // The classifier of a folder whose encoder was read. Errors: those of
 // LabelProbe::read(); bad_data for a folder without one.
 Result<LabelProbe> read_probe(const std::string& folder,

@@ -20,6 +20,7 @@
 #include "statistic_names.h"
 #include "stats_lines.h"
 #include "stats_text.h"
+#include "two_models.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -35,6 +36,7 @@ constexpr CommandHelp kHelp = {
   headwise stats --query q.npy --key k.npy --causal --csv
   headwise stats --attn-weights attentions.npz
   headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt --out stats.txt
+  headwise stats --model tuned --against base --texts sentences.txt
   mpirun -n 8 headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt \
       --json --out stats.json)",
     .footer =
@@ -46,11 +48,15 @@ constexpr CommandHelp kHelp = {
 Cross-attention has no distance, previous, self and next.
 With --corpus the means are over the tokens of all sentences. Under mpirun the
 processes divide the sentences; the numbers are the same. To resume an
-interrupted run with --out, run the same command again.)"};
+interrupted run with --out, run the same command again.
+With --against: means over texts of --model minus --against, and how similar
+the attention maps are, from 0 to 1 for equal maps, with their 95% confidence
+interval; * = the interval of the difference leaves out 0.)"};
 
 struct StatsFlags {
   ViewedFlags seen;
   CorpusFlags corpus;
+  AgainstFlags against;
   std::string sort;
   bool json = false;
   bool csv = false;
@@ -67,6 +73,8 @@ FilePlan files_of(const StatsFlags& flags) {
   FilePlan files;
   plan_inputs(files, flags.seen);
   files.input("--corpus", flags.corpus.corpus);
+  files.input("--against", flags.against.against);
+  files.input("--texts", flags.against.texts);
   if (flags.corpus.out.empty()) {
     files.printed("stats");
     return files;
@@ -107,6 +115,16 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
                seen.cut_tokens == 0 ? "" : "; " + cut_text(seen));
   }
   return print_or_write(flags, streams, head + stats_table(*stats));
+}
+
+Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {
+  HEADWISE_TRY(files_of(flags).check());
+  const auto models = compare_two_models(flags.seen, flags.against, flags.sort);
+  HEADWISE_TRY(models);
+  return print_or_write(flags, streams,
+                        flags.json  ? against_json(*models)
+                        : flags.csv ? against_csv(*models)
+                                    : against_text(*models));
 }
 
 std::string corpus_head(const CorpusText& text) {
@@ -161,6 +179,10 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
     return usage("--json and --csv cannot be used together");
   }
   HEADWISE_TRY(check_corpus_flags(flags.seen, flags.corpus));
+  HEADWISE_TRY(check_against_flags(flags.seen, flags.against));
+  if (!flags.against.against.empty()) {
+    return run_on_two_models(flags, streams);
+  }
   return flags.corpus.corpus.empty() ? run_on_one_text(flags, streams)
                                      : run_on_corpus(flags, streams);
 }
@@ -171,6 +193,14 @@ void add_options(const Arguments& command, StatsFlags& flags) {
   command.under("A model and a text")
       .add_text("--corpus", flags.corpus.corpus, "FILE|-",
                 "one sentence per line: the means over all of them");
+  const Arguments two = command.under("Two models");
+  two.add_text("--against", flags.against.against, "DIR",
+               "another model folder: what its heads do differently");
+  two.add_text("--texts", flags.against.texts, "FILE|-",
+               "one text per line, in place of TEXT");
+  two.add_flag("--matched", flags.against.matched,
+               "pair heads one to one by the similarity of their maps "
+               "(default: by layer and number)");
   command
       .add_choice("--sort", flags.sort, statistic_names(),
                   "sort by this statistic, largest first")

@@ -25,7 +25,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "and next.\nWith --corpus the means are over the tokens of all sentences. "
      "Under mpirun the\nprocesses divide the sentences; the numbers are the "
      "same. To resume an\ninterrupted run with --out, run the same command "
-     "again.",
+     "again.\nWith --against: means over texts of --model minus --against, and "
+     "how similar\nthe attention maps are, from 0 to 1 for equal maps, with "
+     "their 95% confidence\ninterval; * = the interval of the difference "
+     "leaves "
+     "out 0.",
      "볼 수 있는 키가 있는 쿼리에 대한 평균이며, 비율은 0에서 1 사이입니다.\n  "
      "entropy    -sum w ln w (nat): 키 하나에 집중하면 0, n개에 고르면 ln n\n  "
      "distance   어텐션 가중치로 평균한, 키까지의 거리(토큰 수)\n  largest    "
@@ -34,9 +38,15 @@ constexpr auto kTexts = std::to_array<Translation>({
      "없습니다.\n--corpus를 주면 모든 문장의 토큰에 대한 평균입니다. "
      "mpirun으로 "
      "실행하면\n프로세스들이 문장을 나누며, 숫자는 같습니다. --out을 준 실행이 "
-     "중단되면\n같은 명령을 다시 실행해 이어 갑니다."},
+     "중단되면\n같은 명령을 다시 실행해 이어 갑니다.\n--against를 주면 "
+     "텍스트에 대한 --model − --against의 평균과, 어텐션 맵의\n유사도(0에서 1 "
+     "사이, 같으면 1)를 95% 신뢰 구간과 함께 보여 줍니다.\n* = 차이의 신뢰 "
+     "구간에 0이 들어 있지 않습니다."},
     {"ONNX model; each attention node is shown as a layer",
      "ONNX 모델. 어텐션 노드 하나를 레이어 하나로 보여 줍니다"},
+    {"Two models", "두 모델"},
+    {"another model folder: what its heads do differently",
+     "다른 모델 폴더: 헤드가 하는 일의 차이를 보여 줍니다"},
     {"computed by any program: .npy (B, H, Lq, Lkv), (H, Lq, Lkv) or (N, B, H, "
      "Lq, Lkv); .npz or .safetensors with an entry per layer, its number in "
      "the name",
@@ -51,6 +61,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "모델의 위치 임베딩 수)"},
     {"one sentence per line: the means over all of them",
      "한 줄에 문장 하나: 모든 문장에 대한 평균"},
+    {"one text per line, in place of TEXT",
+     "한 줄에 텍스트 하나, TEXT 대신 씁니다"},
     {"one token per line, one for each query (default: their numbers)",
      "한 줄에 토큰 하나, 쿼리와 같은 개수(기본값: 번호)"},
     {"only these layers, such as 0,2-4 (default: all)",
@@ -60,6 +72,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "이 노드만. 이름이나 번호로 고릅니다(기본값: 전부)"},
     {"open the page in the browser (without --out: a temporary file)",
      "페이지를 브라우저에서 엽니다. --out이 없으면 임시 파일에 저장합니다"},
+    {"pair heads one to one by the similarity of their maps (default: by layer "
+     "and number)",
+     "어텐션 맵이 비슷한 헤드끼리 하나씩 짝짓습니다(기본값: 레이어와 번호가 "
+     "같은 헤드)"},
     {"print comma-separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},
     {"print the statistics of each head; with --head also its attention "
      "weights",

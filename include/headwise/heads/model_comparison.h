@@ -97,7 +97,8 @@ class ModelComparison {
   const std::vector<std::optional<std::size_t>>& nearest() const {
     return matches_.nearest;
   }
-  // heads_a()[a] and heads_b()[b].
+  // Of heads_a()[a] and heads_b()[b].
+  MeanInterval similarity(std::size_t a, std::size_t b) const;
   HeadPair pair(std::size_t a, std::size_t b) const;
 
  private:
@@ -106,8 +107,6 @@ class ModelComparison {
     std::vector<HeadId> heads;
     Tensor<float, 3> statistics{};  // (texts, heads, kStatistics); NaN: none
   };
-
-  MeanInterval similarity(std::size_t a, std::size_t b) const;
 
   Model a_;
   Model b_;

@@ -1,0 +1,197 @@
+#include "two_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "headwise/interop/file_subject.h"
+#include "headwise/models/text_model.h"
+#include "headwise/models/utf8.h"
+#include "headwise/train/labelled_text.h"
+#include "shell/progress_bar.h"
+#include "shell/read_model.h"
+#include "shell/read_text.h"
+#include "shell/threads.h"
+#include "statistic_names.h"
+#include "token_limit.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::array<std::string_view, 12> kBesideAgainst = {
+    "--model", "TEXT",   "--against", "--texts", "--max-tokens", "--matched",
+    "--sort",  "--json", "--csv",     "--out",   "--threads",    "--lang"};
+
+// The texts that have characters, and their lines in the file, from 1.
+struct Texts {
+  std::string bytes;
+  std::vector<std::string_view> texts{};
+  std::vector<std::size_t> lines{};
+  std::size_t empty = 0;
+};
+
+Status take_lines(const FileSubject& subject, Texts& texts) {
+  const auto lines = text_lines(texts.bytes);
+  HEADWISE_TRY(check_lines(subject, lines, "one text a line"));
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    if (lines[n].find_first_not_of(" \t") == std::string_view::npos) {
+      ++texts.empty;
+      continue;
+    }
+    texts.texts.push_back(lines[n]);
+    texts.lines.push_back(n + 1);
+  }
+  return texts.texts.empty()
+             ? subject.bad_data("has empty lines only", "one text a line")
+             : ok();
+}
+
+// In memory that does not move, for the views.
+Result<std::unique_ptr<Texts>> read_texts(const ViewedFlags& seen,
+                                          const AgainstFlags& flags) {
+  auto texts = std::make_unique<Texts>();
+  const bool one = seen.text.has_value();
+  const std::string& path = one ? *seen.text : flags.texts;
+  const FileSubject subject{one ? "text" : "--texts",
+                            one && path != "-" ? "TEXT" : name_of_text(path)};
+  if (one && path != "-") {
+    texts->bytes = path;
+  } else {
+    auto bytes = read_text(one ? "text" : "--texts", path);
+    HEADWISE_TRY(bytes);
+    texts->bytes = *std::move(bytes);
+  }
+  if (one) {
+    HEADWISE_TRY(check_utf8(subject, texts->bytes));
+    texts->texts = {texts->bytes};
+    texts->lines = {1};
+  } else {
+    HEADWISE_TRY(take_lines(subject, *texts));
+  }
+  return texts;
+}
+
+// That both models have positions for.
+Result<std::size_t> limit_of_both(const ViewedFlags& seen, const TextModel& a,
+                                  const AgainstFlags& flags,
+                                  const TextModel& b) {
+  const auto of_a = token_limit(seen, a.shape());
+  HEADWISE_TRY(of_a);
+  ViewedFlags against = seen;
+  against.model = flags.against;
+  const auto of_b = token_limit(against, b.shape());
+  HEADWISE_TRY(of_b);
+  return std::min(of_a->tokens, of_b->tokens);
+}
+
+std::optional<SimilarHead> similar_head(const ModelComparison& changes,
+                                        std::size_t a,
+                                        std::optional<std::size_t> b) {
+  return b ? std::optional(SimilarHead{changes.heads_b()[*b],
+                                       changes.pair(a, *b).similarity.mean})
+           : std::nullopt;
+}
+
+void add_heads(const ModelComparison& changes, TwoModels& models) {
+  const auto others =
+      changes.others(models.matched ? HeadPairing::match : HeadPairing::place);
+  const auto matches = changes.others(HeadPairing::match);
+  std::vector<bool> compared(changes.heads_b().size());
+  for (std::size_t a = 0; a < others.size(); ++a) {
+    if (!others[a]) {
+      models.only_model.push_back(changes.heads_a()[a]);
+      continue;
+    }
+    compared[*others[a]] = true;
+    models.heads.push_back({changes.pair(a, *others[a]),
+                            similar_head(changes, a, matches[a]),
+                            similar_head(changes, a, changes.nearest()[a])});
+  }
+  for (std::size_t b = 0; b < compared.size(); ++b) {
+    if (!compared[b]) {
+      models.only_against.push_back(changes.heads_b()[b]);
+    }
+  }
+}
+
+// Those that changed most first; heads without the number last. Differences as
+// small as rounding are equal.
+void sort_heads(const std::string& sort, std::vector<ComparedHead>& heads) {
+  const auto statistic = find_statistic(sort);
+  const auto change = [&](const ComparedHead& head) {
+    return std::round(
+        1e6 * (statistic ? std::abs(head.pair.difference[*statistic].mean)
+                         : 1 - head.pair.similarity.mean));
+  };
+  std::ranges::stable_sort(
+      heads, [&](const ComparedHead& a, const ComparedHead& b) {
+        return !std::isnan(change(a)) &&
+               (std::isnan(change(b)) || change(a) > change(b));
+      });
+}
+
+}  // namespace
+
+Outcome check_against_flags(const ViewedFlags& seen,
+                            const AgainstFlags& flags) {
+  if (flags.against.empty()) {
+    return !flags.texts.empty() ? usage("--texts needs --against DIR")
+           : flags.matched      ? usage("--matched needs --against DIR")
+                                : Outcome();
+  }
+  if (seen.model.empty()) {
+    return usage("--against needs --model DIR");
+  }
+  for (const std::string& name : seen.given) {
+    if (std::ranges::find(kBesideAgainst, name) == kBesideAgainst.end()) {
+      return usage(fmt::format("{} cannot be used with --against", name));
+    }
+  }
+  if (seen.text.has_value() != flags.texts.empty()) {
+    return usage(seen.text ? "TEXT and --texts cannot be used together"
+                           : "--against needs TEXT or --texts FILE");
+  }
+  return {};
+}
+
+Result<TwoModels> compare_two_models(const ViewedFlags& seen,
+                                     const AgainstFlags& flags,
+                                     const std::string& sort) {
+  const auto texts = read_texts(seen, flags);
+  HEADWISE_TRY(texts);
+  const auto executor = executor_with(seen.operation.threads);
+  HEADWISE_TRY(executor);
+  const auto a = read_any_model(seen.model);
+  HEADWISE_TRY(a);
+  const auto b = read_any_model(flags.against, "--against");
+  HEADWISE_TRY(b);
+  const auto limit = limit_of_both(seen, **a, flags, **b);
+  HEADWISE_TRY(limit);
+  ProgressBar bar{"stats", "texts"};
+  const auto changes = ModelComparison::of(**a, **b, (*texts)->texts,
+                                           {.max_tokens = *limit,
+                                            .progress = bar.progress(),
+                                            .executor = &*executor});
+  HEADWISE_TRY(changes);
+  TwoModels models{.model = seen.model,
+                   .against = flags.against,
+                   .matched = flags.matched,
+                   .texts = changes->texts(),
+                   .empty = (*texts)->empty,
+                   .cut = changes->cut_texts(),
+                   .max_tokens = *limit,
+                   .same_tokens = changes->same_tokens()};
+  if (changes->first_different()) {
+    models.first_different = (*texts)->lines[*changes->first_different()];
+  }
+  add_heads(*changes, models);
+  sort_heads(sort, models.heads);
+  return models;
+}
+
+}  // namespace headwise::cli

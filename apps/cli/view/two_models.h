@@ -1,0 +1,67 @@
+// `headwise stats --against`: what the heads of two models do differently on
+// the same texts.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/heads/model_comparison.h"
+#include "shell/outcome.h"
+#include "viewed_flags.h"
+
+namespace headwise::cli {
+
+struct AgainstFlags {
+  std::string against;  // the other model's folder
+  std::string texts;    // a file, or "-"
+  bool matched = false;
+};
+
+struct SimilarHead {
+  HeadId head;
+  double similarity;
+};
+
+// A head of --model next to one of --against.
+struct ComparedHead {
+  HeadPair pair;
+  // What its attention maps are most like: one to one, and of all heads.
+  std::optional<SimilarHead> match{};
+  std::optional<SimilarHead> nearest{};
+};
+
+struct TwoModels {
+  std::string model;
+  std::string against;
+  bool matched = false;
+  std::size_t texts = 0;
+  std::size_t empty = 0;  // lines that were left out
+  std::size_t cut = 0;    // texts
+  std::size_t max_tokens = 0;
+  std::size_t same_tokens = 0;  // texts
+  // Line of the first text with different tokens, from 1.
+  std::optional<std::size_t> first_different{};
+  std::vector<ComparedHead> heads{};
+  std::vector<HeadId> only_model{};  // heads that are compared with none
+  std::vector<HeadId> only_against{};
+};
+
+// Errors: usage, for options that do not go with --against.
+Outcome check_against_flags(const ViewedFlags& seen, const AgainstFlags& flags);
+
+// The heads that changed most come first: those with the least similar maps,
+// or, if `sort` names a statistic, with the largest difference of it. Errors:
+// those of the files, models and texts.
+Result<TwoModels> compare_two_models(const ViewedFlags& seen,
+                                     const AgainstFlags& flags,
+                                     const std::string& sort);
+
+// Table, CSV and JSON.
+std::string against_text(const TwoModels& models);
+std::string against_csv(const TwoModels& models);
+std::string against_json(const TwoModels& models);
+
+}  // namespace headwise::cli

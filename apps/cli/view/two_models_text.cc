@@ -1,0 +1,247 @@
+// The comparison of two models as a table, CSV and JSON.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "headwise/version.h"
+#include "shell/json.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+#include "statistic_names.h"
+#include "two_models.h"
+
+namespace headwise::cli {
+namespace {
+
+std::string name_of(const HeadId& head) {
+  return fmt::format("{}.{}", head.layer, head.head);
+}
+
+std::vector<std::string> names_of(const std::vector<HeadId>& heads) {
+  std::vector<std::string> names;
+  for (const HeadId& head : heads) {
+    names.push_back(name_of(head));
+  }
+  return names;
+}
+
+// ---- The table. ----
+
+// In the last of so many columns.
+std::string right(std::string_view text, std::size_t columns) {
+  return std::string(columns - columns_of(text), ' ').append(text);
+}
+
+std::string number_or_dash(double number, int digits, std::size_t width) {
+  return std::isnan(number) ? fmt::format(" {:>{}}", "-", width)
+                            : fmt::format(" {:>{}.{}f}", number, width, digits);
+}
+
+// With a star where the interval leaves out 0.
+std::string difference_text(const MeanInterval& difference, int digits) {
+  if (difference.count == 0) {
+    return fmt::format(" {:>9} ", "-");
+  }
+  const bool sure = difference.low > 0 || difference.high < 0;
+  return fmt::format(" {:>+9.{}f}{}", difference.mean, digits,
+                     sure ? "*" : " ");
+}
+
+std::string head_line(const ComparedHead& head, bool matched) {
+  const MeanInterval& similarity = head.pair.similarity;
+  const auto other = matched      ? std::optional(head.pair.b)
+                     : head.match ? std::optional(head.match->head)
+                                  : std::nullopt;
+  std::string line = fmt::format("{:>6} {:>6}", name_of(head.pair.a),
+                                 other ? name_of(*other) : "-") +
+                     number_or_dash(similarity.mean, 4, 10) +
+                     number_or_dash(similarity.low, 4, 7) +
+                     number_or_dash(similarity.high, 4, 7);
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const bool tokens = static_cast<Statistic>(k) == Statistic::distance;
+    line += difference_text(head.pair.difference[k], tokens ? 2 : 4);
+  }
+  while (line.back() == ' ') {
+    line.pop_back();
+  }
+  return line + "\n";
+}
+
+// What was compared.
+std::string comparison_head(const TwoModels& models) {
+  std::string text =
+      say({"{} minus {}: {} texts\n", "{} − {}: 텍스트 {}개\n"},
+          shown(models.model), shown(models.against), models.texts);
+  if (models.empty != 0) {
+    text += say({"empty lines left out: {}\n", "빈 줄 {}개는 뺐습니다\n"},
+                models.empty);
+  }
+  if (models.cut != 0) {
+    text += say({"{} texts had more than {} tokens; the rest was cut off\n",
+                 "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
+                models.cut, models.max_tokens);
+  }
+  if (models.first_different) {
+    text += say({"The models divide {} texts into different tokens, first in "
+                 "line {}: these count in the statistics, not in the "
+                 "similarity\n",
+                 "두 모델이 서로 다른 토큰으로 나누는 텍스트가 {}개 있으며 "
+                 "첫째는 {}번째 줄입니다. 이 텍스트들은 통계에만 쓰고 "
+                 "유사도에는 쓰지 않습니다\n"},
+                models.texts - models.same_tokens, *models.first_different);
+  }
+  return text + "\n";
+}
+
+std::string only_text(const TwoModels& models) {
+  std::string text;
+  for (const auto& [model, heads] :
+       {std::pair(models.model, models.only_model),
+        std::pair(models.against, models.only_against)}) {
+    if (!heads.empty()) {
+      text += say({"heads only in {}: {}\n", "{}에만 있는 헤드: {}\n"},
+                  shown(model), fmt::join(names_of(heads), ", "));
+    }
+  }
+  return text;
+}
+
+// ---- CSV and JSON. ----
+
+std::string csv_of(double number) {
+  return std::isnan(number) ? ","
+                            : fmt::format(",{}", static_cast<float>(number));
+}
+
+std::string csv_of(const std::optional<SimilarHead>& head) {
+  return head ? fmt::format(",{},{}", head->head.layer, head->head.head) +
+                    csv_of(head->similarity)
+              : ",,,";
+}
+
+Json json_of(double number) {
+  return std::isnan(number) ? Json() : Json(static_cast<float>(number));
+}
+
+Json json_of(const MeanInterval& interval) {
+  return {{"mean", json_of(interval.mean)},
+          {"low", json_of(interval.low)},
+          {"high", json_of(interval.high)},
+          {"texts", interval.count}};
+}
+
+Json json_of(const HeadId& head) {
+  return {{"layer", head.layer}, {"head", head.head}};
+}
+
+Json json_of(const std::optional<SimilarHead>& head) {
+  if (!head) {
+    return {};
+  }
+  Json json = json_of(head->head);
+  json["similarity"] = json_of(head->similarity);
+  return json;
+}
+
+Json json_of(const std::vector<HeadId>& heads) {
+  Json json = Json::array();
+  for (const HeadId& head : heads) {
+    json.push_back(json_of(head));
+  }
+  return json;
+}
+
+Json json_of(const ComparedHead& head) {
+  const HeadPair& pair = head.pair;
+  Json json = json_of(pair.a);
+  json["against"] = json_of(pair.b);
+  json["similarity"] = json_of(pair.similarity);
+  json["match"] = json_of(head.match);
+  json["nearest"] = json_of(head.nearest);
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    const auto statistic = static_cast<Statistic>(k);
+    json[std::string(headwise::name_of(statistic))] = {
+        {"model", json_of(pair.mean_a[k])},
+        {"against", json_of(pair.mean_b[k])},
+        {"difference", json_of(pair.difference[k])}};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string against_text(const TwoModels& models) {
+  std::string text = comparison_head(models);
+  text += right(say({"head", "헤드"}), 6);
+  text +=
+      right(models.matched ? say({"with", "상대"}) : say({"match", "짝"}), 7);
+  text += right(say({"similarity", "유사도"}), 11);
+  text += right(say({"low", "하한"}), 8);
+  text += right(say({"high", "상한"}), 8);
+  for (std::size_t k = 0; k < kStatistics; ++k) {
+    text +=
+        right(headwise::name_of(static_cast<Statistic>(k)), k == 0 ? 10 : 11);
+  }
+  text += '\n';
+  for (const ComparedHead& head : models.heads) {
+    text += head_line(head, models.matched);
+  }
+  return text + only_text(models);
+}
+
+std::string against_csv(const TwoModels& models) {
+  std::string text =
+      "layer,head,against_layer,against_head,similarity,similarity_low,"
+      "similarity_high,match_layer,match_head,match_similarity,nearest_layer,"
+      "nearest_head,nearest_similarity";
+  for (const std::string& name : statistic_names()) {
+    text +=
+        fmt::format(",{0},{0}_against,{0}_difference,{0}_low,{0}_high", name);
+  }
+  text += "\n";
+  for (const ComparedHead& head : models.heads) {
+    const HeadPair& pair = head.pair;
+    text += fmt::format("{},{},{},{}", pair.a.layer, pair.a.head, pair.b.layer,
+                        pair.b.head) +
+            csv_of(pair.similarity.mean) + csv_of(pair.similarity.low) +
+            csv_of(pair.similarity.high) + csv_of(head.match) +
+            csv_of(head.nearest);
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      const MeanInterval& difference = pair.difference[k];
+      for (const double number :
+           {pair.mean_a[k], pair.mean_b[k], difference.mean, difference.low,
+            difference.high}) {
+        text += csv_of(number);
+      }
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string against_json(const TwoModels& models) {
+  Json json = {{"schema", "headwise.stats_against"},
+               {"schema_version", 1},
+               {"headwise_version", version()},
+               {"model", models.model},
+               {"against", models.against},
+               {"pairs", models.matched ? "match" : "place"},
+               {"texts", models.texts},
+               {"empty_lines", models.empty},
+               {"max_tokens", models.max_tokens},
+               {"cut_texts", models.cut},
+               {"texts_with_same_tokens", models.same_tokens},
+               {"first_line_with_different_tokens", models.first_different},
+               {"units", {{"entropy", "nats"}, {"distance", "tokens"}}}};
+  json["heads"] = Json::array();
+  for (const ComparedHead& head : models.heads) {
+    json["heads"].push_back(json_of(head));
+  }
+  json["only_model"] = json_of(models.only_model);
+  json["only_against"] = json_of(models.only_against);
+  return json_text(json, 2);
+}
+
+}  // namespace headwise::cli
