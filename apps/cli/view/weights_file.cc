@@ -143,15 +143,12 @@ Status add_layers(const FileOption& file, Array array, std::size_t number,
                         fmt::format("at most {}", kMostLayers),
                         ErrorCode::shape_mismatch);
   }
-  const auto all = tensor_of<float, 5>(file, array);
+  auto all = tensor_of<float, 5>(file, array);
   HEADWISE_TRY(all);
-  const auto [N, B, H, Lq, Lkv] = all->extents();
+  const Tensor<float, 5>& kept = to.arrays.emplace_back(*std::move(all));
+  const auto [N, B, H, Lq, Lkv] = kept.extents();
   for (std::size_t n = 0; n < N; ++n) {
-    auto layer = Tensor<float, 4>::create_unset({B, H, Lq, Lkv});
-    HEADWISE_TRY(layer);
-    std::copy_n(&(*all)(n, 0, 0, 0, 0), layer->size(),
-                layer->elements().begin());
-    to.layers.push_back({number + n, *std::move(layer)});
+    to.layers.push_back({number + n, {&kept(n, 0, 0, 0, 0), {B, H, Lq, Lkv}}});
   }
   return ok();
 }

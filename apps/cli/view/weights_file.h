@@ -13,12 +13,13 @@ namespace headwise::cli {
 
 struct LayerOfWeights {
   std::size_t number = 0;
-  Tensor<float, 4> attn_weights;  // (B, H, Lq, Lkv)
+  TensorView<const float, 4> attn_weights;  // (B, H, Lq, Lkv)
 };
 
 struct WeightsFile {
-  std::vector<LayerOfWeights> layers;  // by number, at least one
-  bool batched = true;                 // whether the file has an axis B
+  std::vector<Tensor<float, 5>> arrays;  // that the layers look into
+  std::vector<LayerOfWeights> layers;    // by number, at least one
+  bool batched = true;                   // whether the file has an axis B
 };
 
 // A .npy, or the only array of a .npz or .safetensors: (B, H, Lq, Lkv), (H, Lq,

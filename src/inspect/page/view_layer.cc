@@ -81,18 +81,14 @@ Status check_sequence(std::size_t sequence, std::size_t batch) {
 // Which pairs have weight in any head. Returns whether some have none.
 bool fill_has_weight(TensorView<const float, 4> weights, std::size_t b,
                      Tensor<bool, 2>& has_weight) {
-  bool holes = false;
-  for (std::size_t i = 0; i < weights.extent(2); ++i) {
-    for (std::size_t j = 0; j < weights.extent(3); ++j) {
-      bool any = false;
-      for (std::size_t h = 0; h < weights.extent(1); ++h) {
-        any |= weights(b, h, i, j) > 0;
+  for (std::size_t h = 0; h < weights.extent(1); ++h) {
+    for (std::size_t i = 0; i < weights.extent(2); ++i) {
+      for (std::size_t j = 0; j < weights.extent(3); ++j) {
+        has_weight(i, j) |= weights(b, h, i, j) > 0;
       }
-      has_weight(i, j) = any;
-      holes |= !any;
     }
   }
-  return holes;
+  return std::ranges::count(has_weight.elements(), false) != 0;
 }
 
 Status check_supported(const AttentionSpec& spec, bool maps) {
