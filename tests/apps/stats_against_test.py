@@ -214,14 +214,15 @@ class TokensTest(AgainstCase):
 
     def test_texts_with_other_tokens_count_in_statistics(self):
         self.put_other_vocabulary("!", "?")
+        self.put_text("\n".join(["", *TEXTS]), "texts.txt")
         found = self.json_of()
         self.assertEqual(found["texts_with_same_tokens"], 2)
-        self.assertEqual(found["first_line_with_different_tokens"], 2)
+        self.assertEqual(found["first_line_with_different_tokens"], 3)
         head = found["heads"][0]
         self.assertEqual(head["similarity"]["texts"], 2)
         self.assertEqual(head["first"]["difference"]["texts"], 3)
         self.assertIn("The models divide 1 texts into different tokens, first in "
-                      "line 2: ", self.succeed(*self.call()))
+                      "line 3: ", self.succeed(*self.call()))
 
     def test_without_a_text_in_common_there_is_no_similarity(self):
         self.put_other_vocabulary("heads", "feet")
@@ -243,6 +244,15 @@ class TokensTest(AgainstCase):
         self.assertEqual(found["cut_texts"], 1)
         self.assertEqual(self.json_of("--max-tokens", "3", against="a")["cut_texts"],
                          1)
+
+    def test_the_limit_is_that_of_both_models(self):
+        self.put_model("b")
+        for name in "a", "b":
+            limit = self.folder / name / "sentence_bert_config.json"
+            limit.write_text('{"max_seq_length": 4}')
+            found = self.json_of()
+            self.assertEqual((found["max_tokens"], found["cut_texts"]), (4, 3))
+            limit.unlink()
 
     def test_names_cannot_steer_the_terminal(self):
         self.put_model("b\x1b[2J\u202e")
