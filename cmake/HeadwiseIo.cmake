@@ -331,6 +331,7 @@ target_sources(headwise_io
     src/heads/head_matches.cc
     src/heads/map_overlap.cc
     src/heads/hooked_model.cc
+    src/heads/hooked_causal.cc
     src/heads/batches.cc
     src/heads/replaced_heads.cc
     src/heads/ablation.cc

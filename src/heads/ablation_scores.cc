@@ -12,6 +12,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 // |a - b| / |b|
 double relative_distance(const Tensor<float, 2>& a, const Tensor<float, 2>& b,
                          std::size_t row) {
@@ -23,8 +25,33 @@ double relative_distance(const Tensor<float, 2>& a, const Tensor<float, 2>& b,
     moved += by * by;
     length += from * from;
   }
-  return length > 0 ? std::sqrt(moved / length)
-                    : std::numeric_limits<double>::quiet_NaN();
+  return length > 0 ? std::sqrt(moved / length) : kNaN;
+}
+
+// Of one text, whose logits begin at `row`.
+Status add_next_tokens(const std::vector<TokenId>& text,
+                       TensorView<const float, 2> logits, std::size_t row,
+                       ExampleScores& scores) {
+  if (text.size() < 2) {
+    scores.loss.push_back(kNaN);
+    scores.correct.push_back(kNaN);
+    return ok();
+  }
+  const std::size_t next = text.size() - 1;
+  const auto loss = cross_entropy({&logits(row, 0), {next, logits.extent(1)}},
+                                  {text.data() + 1, {next}});
+  HEADWISE_TRY(loss);
+  std::size_t right = 0;
+  for (std::size_t t = 0; t < next; ++t) {
+    right += predicted_label(logits, row + t) ==
+                     static_cast<std::size_t>(text[t + 1])
+                 ? 1
+                 : 0;
+  }
+  scores.loss.push_back(loss->loss);
+  scores.correct.push_back(static_cast<double>(right) /
+                           static_cast<double>(next));
+  return ok();
 }
 
 }  // namespace
@@ -53,6 +80,22 @@ ScoreExamples label_scores(const HookedModel& classifier,
                                          static_cast<std::size_t>(target)
                                      ? 1
                                      : 0);
+      }
+      return scores;
+    });
+  };
+}
+
+ScoreExamples next_token_losses(const CausalModel& model) {
+  return [&](const ScoredBatch& batch) {
+    return catching_out_of_memory([&]() -> Result<ExampleScores> {
+      const auto logits = model.unembed(batch.hidden);
+      HEADWISE_TRY(logits);
+      ExampleScores scores;
+      std::size_t row = 0;
+      for (const auto& text : batch.ids) {
+        HEADWISE_TRY(add_next_tokens(text, logits->view(), row, scores));
+        row += text.size();
       }
       return scores;
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -45,42 +46,64 @@ Status check_gates(const CausalParams& params, HeadGateSpan gates) {
   return ok();
 }
 
-// The hidden states before layer `last`.
-Result<Tensor<float, 3>> run_layers(const CausalParams& params,
-                                    const RaggedTokens& ids,
-                                    const ModelPass& pass, std::size_t last,
-                                    const Executor& executor) {
-  const std::vector<std::int64_t> offsets = offsets_of(ids);
+const Executor& executor_of(const Executor* given) {
+  return given != nullptr ? *given : Executor::default_executor();
+}
+
+// x of the first layer that is run.
+Result<Tensor<float, 3>> entering(const CausalParams& params,
+                                  const RaggedTokens& ids,
+                                  const std::optional<LayerEntry>& from) {
   const auto rows = causal_rows(ids);
   HEADWISE_TRY(rows);
-  auto x = embedded(params, *rows);
+  if (!from) {
+    return embedded(params, *rows);
+  }
+  auto x = Tensor<float, 3>::create_unset(
+      {1, rows->tokens.extent(1), params.config.hidden_size});
   HEADWISE_TRY(x);
-  const AttentionOptions options = {
-      .mask = causal(), .offsets = offsets, .executor = &executor};
-  for (std::size_t n = 0; n < last && x->size() != 0; ++n) {
-    const auto& [norm, attention] = params.layers[n];
-    const auto input = normalized(*x, norm, executor);
-    HEADWISE_TRY(input);
-    if (pass.before_each) {
-      HEADWISE_TRY(pass.before_each(n, input->view()));
+  HEADWISE_TRY(check_shape(kOperation, "from.hidden", from->hidden.extents(),
+                           "(rows, hidden_size)",
+                           Extents<2>{x->extent(1), x->extent(2)}));
+  for (std::size_t row = 0; row < x->extent(1); ++row) {
+    for (std::size_t e = 0; e < x->extent(2); ++e) {
+      (*x)(0, row, e) = from->hidden(row, e);
     }
-    const auto attended =
-        attention.forward(input->view(), input->view(), input->view(), options,
-                          layer_options(pass.head_gates, n));
-    HEADWISE_TRY(attended);
-    add_to(*x, attended->output);
   }
   return x;
 }
 
-Result<Tensor<float, 3>> logits_of(const CausalParams& params,
-                                   const Tensor<float, 3>& normalized,
-                                   const Executor& executor) {
-  return params.unembedding.forward(normalized, "hidden", executor);
-}
-
-const Executor& executor_of(const Executor* given) {
-  return given != nullptr ? *given : Executor::default_executor();
+// x before layer `last`.
+Result<Tensor<float, 3>> run_layers(const CausalParams& params,
+                                    const RaggedTokens& ids,
+                                    const CausalOptions& pass,
+                                    const BeforeLayer& before_attention,
+                                    std::size_t last) {
+  const Executor& executor = executor_of(pass.executor);
+  const std::vector<std::int64_t> offsets = offsets_of(ids);
+  auto x = entering(params, ids, pass.from);
+  HEADWISE_TRY(x);
+  const AttentionOptions options = {
+      .mask = causal(), .offsets = offsets, .executor = &executor};
+  const std::size_t first = pass.from ? pass.from->layer : 0;
+  for (std::size_t n = first; n < last && x->size() != 0; ++n) {
+    const auto& [norm, attention] = params.layers[n];
+    if (pass.before_each) {
+      HEADWISE_TRY(pass.before_each(n, std::as_const(*x).view()));
+    }
+    const auto input = normalized(*x, norm, executor);
+    HEADWISE_TRY(input);
+    if (before_attention) {
+      HEADWISE_TRY(before_attention(n, input->view()));
+    }
+    const HeadHooks hooks = hooks_of_layer(pass.hooks, n);
+    const auto attended = attention.forward(
+        input->view(), input->view(), input->view(), options,
+        layer_options(pass.head_gates, n, pass.hooks.any() ? &hooks : nullptr));
+    HEADWISE_TRY(attended);
+    add_to(*x, attended->output);
+  }
+  return x;
 }
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -128,9 +151,14 @@ Result<Tensor<float, 3>> embedded(const CausalParams& params,
   return x;
 }
 
-LayerOptions layer_options(HeadGateSpan gates, std::size_t layer) {
-  return gates.empty() ? LayerOptions{}
-                       : LayerOptions{.head_gates = gates[layer].view()};
+LayerOptions layer_options(HeadGateSpan gates, std::size_t layer,
+                           const HeadHooks* hooks) {
+  LayerOptions options;
+  if (!gates.empty()) {
+    options.head_gates = gates[layer].view();
+  }
+  options.hooks = hooks;
+  return options;
 }
 
 std::vector<std::size_t> kept_in(const CausalConfig& config,
@@ -240,28 +268,57 @@ Status CausalModel::run(const RaggedTokens& ids, const ModelPass& pass) const {
   return catching_out_of_memory([&]() -> Status {
     const std::size_t last = pass.before_layer.value_or(state_->layers.size());
     HEADWISE_TRY(check_call(*state_, ids, pass.head_gates, last));
+    CausalOptions options;
+    options.head_gates = pass.head_gates;
+    options.executor = pass.executor;
     const auto hidden =
-        run_layers(*state_, ids, pass, last, executor_of(pass.executor));
+        run_layers(*state_, ids, options, pass.before_each, last);
     return hidden ? ok() : Status(hidden.error());
   });
 }
 
-Result<Tensor<float, 2>> CausalModel::logits(const RaggedTokens& ids,
+Result<Tensor<float, 2>> CausalModel::hidden(const RaggedTokens& ids,
                                              const CausalOptions& options) const
     try {
   const std::size_t last = state_->layers.size();
   HEADWISE_TRY(check_call(*state_, ids, options.head_gates, last));
-  const Executor& executor = executor_of(options.executor);
-  const auto hidden = run_layers(
-      *state_, ids, {.head_gates = options.head_gates}, last, executor);
-  HEADWISE_TRY(hidden);
-  const auto norm = normalized(*hidden, state_->norm, executor);
+  if (options.from && options.from->layer > last) {
+    return value_error(
+        kOperation, "from.layer", std::to_string(options.from->layer),
+        "at most " + std::to_string(last), ErrorCode::out_of_range);
+  }
+  auto x = run_layers(*state_, ids, options, {}, last);
+  HEADWISE_TRY(x);
+  return std::move(*x).without_batch();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<Tensor<float, 2>> CausalModel::unembed(TensorView<const float, 2> hidden,
+                                              const Executor* executor) const
+    try {
+  HEADWISE_TRY(check_shape(kOperation, "hidden", hidden.extents(),
+                           "(rows, hidden_size)",
+                           Extents<2>{hidden.extent(0), config().hidden_size}));
+  auto norm = Tensor<float, 2>::create_unset(hidden.extents());
   HEADWISE_TRY(norm);
-  auto logits = logits_of(*state_, *norm, executor);
+  HEADWISE_TRY(
+      layer_norm(hidden, state_->norm, norm->view(), executor_of(executor)));
+  const auto normed =
+      std::move(*norm).with_extents<3>({1, hidden.extent(0), hidden.extent(1)});
+  auto logits =
+      state_->unembedding.forward(normed, "hidden", executor_of(executor));
   HEADWISE_TRY(logits);
   return std::move(*logits).without_batch();
 } catch (...) {
   return caught_out_of_memory();
+}
+
+Result<Tensor<float, 2>> CausalModel::logits(
+    const RaggedTokens& ids, const CausalOptions& options) const {
+  const auto x = hidden(ids, options);
+  HEADWISE_TRY(x);
+  return unembed(x->view(), options.executor);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

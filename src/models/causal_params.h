@@ -34,9 +34,7 @@ Result<CausalParams> draw_causal_params(const CausalConfig& config,
                                         Vocabulary vocabulary, Seed seed);
 Result<CausalParams> read_causal_params(const std::string& folder);
 
-// config.json of the folder, and its text. The first is false for a folder that
-// cannot be read.
-bool is_causal_model(const std::string& folder);
+// config.json of the folder, and its text.
 Result<CausalConfig> read_causal_config(const std::string& folder);
 std::string causal_config_text(const CausalConfig& config);
 

@@ -36,7 +36,9 @@ Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
 // to += x
 void add_to(Tensor<float, 3>& to, TensorView<const float, 3> x);
 
-LayerOptions layer_options(HeadGateSpan gates, std::size_t layer);
+// `hooks` may be null.
+LayerOptions layer_options(HeadGateSpan gates, std::size_t layer,
+                           const HeadHooks* hooks);
 
 // Errors: those of CausalModel::run().
 Status check_call(const CausalParams& params, const RaggedTokens& ids,

@@ -2,6 +2,8 @@
 // backward pass.
 #include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -16,6 +18,7 @@ constexpr std::string_view kOperation = "causal_model";
 // What one layer computed. A move leaves the elements where they are, which
 // MultiHeadAttentionSaved relies on: it views `input`.
 struct LayerSaved {
+  HeadHooks hooks;         // `attention` refers to them
   Tensor<float, 3> x;      // (1, rows, E), what it took
   Tensor<float, 3> input;  // its norm
   MultiHeadAttentionSaved attention;
@@ -28,7 +31,9 @@ struct CausalSaved::State {
   std::vector<std::int64_t> offsets;
   const Executor* executor;
   bool gated;
-  std::vector<LayerSaved> layers;
+  ModelHooks hooks;
+  // Its elements stay where they are: see LayerSaved::hooks.
+  std::deque<LayerSaved> layers;
   Tensor<float, 3> x;       // after the last layer
   Tensor<float, 3> hidden;  // its norm
 
@@ -40,6 +45,21 @@ struct CausalSaved::State {
 void CausalSaved::Delete::operator()(State* state) const { delete state; }
 
 namespace {
+
+// Options that a forward pass of training does not take.
+Status check_options(const CausalOptions& options) {
+  const std::pair<std::string_view, bool> refused[] = {
+      {"from", options.from.has_value()},
+      {"before_each", static_cast<bool>(options.before_each)},
+      {"hooks.edit", static_cast<bool>(options.hooks.edit)}};
+  for (const auto& [name, given] : refused) {
+    if (given) {
+      return value_error(kOperation, name, "given",
+                         "none in a forward pass of training");
+    }
+  }
+  return ok();
+}
 
 // A backward pass on its way through the layers.
 class Backward {
@@ -150,6 +170,7 @@ class Backward {
 Result<CausalSaved> CausalModel::forward_for_backward(
     const RaggedTokens& ids, const CausalOptions& options) const try {
   const CausalParams& params = *state_;
+  HEADWISE_TRY(check_options(options));
   HEADWISE_TRY(
       check_call(params, ids, options.head_gates, params.layers.size()));
   auto rows = causal_rows(ids);
@@ -160,6 +181,7 @@ Result<CausalSaved> CausalModel::forward_for_backward(
       offsets_of(ids),
       options.executor ? options.executor : &Executor::default_executor(),
       !options.head_gates.empty(),
+      options.hooks,
       {},
       {},
       {}});
@@ -175,9 +197,12 @@ Result<CausalSaved> CausalModel::forward_for_backward(
     auto input = normalized(*x, norm, *state.executor);
     HEADWISE_TRY(input);
     layer.input = *std::move(input);
+    layer.hooks = hooks_of_layer(state.hooks, n);
     const auto seen = std::as_const(layer.input).view();
     auto attended = attention.forward_for_backward(
-        seen, seen, seen, of_layers, layer_options(options.head_gates, n));
+        seen, seen, seen, of_layers,
+        layer_options(options.head_gates, n,
+                      state.hooks.any() ? &layer.hooks : nullptr));
     HEADWISE_TRY(attended);
     layer.x = *std::move(x);
     x = layer.x.clone();

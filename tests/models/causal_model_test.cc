@@ -240,6 +240,118 @@ TEST(CausalModelTest, APassShowsTheNormalisedInputsOfTheLayers) {
   EXPECT_THAT(seen, ElementsAre(0));
 }
 
+// ---- From a layer on, and with hooks. ----
+
+TEST(CausalModelTest, APassFromALayerGoesOnWhereAnotherStopped) {
+  const CausalModel model = small_model();
+  std::vector<Tensor<float, 2>> entries;
+  const auto whole =
+      model
+          .hidden(kTexts,
+                  {.before_each =
+                       [&](std::size_t, TensorView<const float, 3> x) {
+                         entries.push_back(
+                             Tensor<float, 2>::create({13, 12}).value());
+                         std::copy_n(x.data(), x.size(), entries.back().data());
+                         return ok();
+                       }})
+          .value();
+  ASSERT_EQ(entries.size(), 2u);
+  for (std::size_t n = 0; n < 2; ++n) {
+    const auto rest =
+        model.hidden(kTexts, {.from = LayerEntry{n, entries[n].view()}});
+    ASSERT_TRUE(rest);
+    EXPECT_TRUE(same_bits(rest->elements(), whole.elements()));
+  }
+  const auto logits = model.unembed(whole).value();
+  EXPECT_TRUE(
+      same_bits(logits.elements(), model.logits(kTexts).value().elements()));
+  EXPECT_THAT(model.hidden(kTexts, {.from = LayerEntry{3, whole.view()}}),
+              HasError({.code = ErrorCode::out_of_range,
+                        .operation = "causal_model",
+                        .argument = "from.layer"}));
+  EXPECT_THAT(model.hidden({{5}}, {.from = LayerEntry{1, whole.view()}}),
+              HasError({.code = ErrorCode::shape_mismatch,
+                        .operation = "causal_model",
+                        .argument = "from.hidden"}));
+  EXPECT_THAT(model.unembed(TensorView<const float, 2>(whole.data(), {12, 13})),
+              HasError({.code = ErrorCode::shape_mismatch,
+                        .operation = "causal_model",
+                        .argument = "hidden"}));
+}
+
+TEST(CausalModelTest, AHookThatFillsAHeadWithZeroIsAGateOfZero) {
+  const CausalModel model = small_model();
+  std::vector<Tensor<float, 1>> off = gates();
+  for (auto& layer : off) {
+    std::ranges::fill(layer.elements(), 1.0f);
+  }
+  off[1](2) = 0;
+  const ModelHooks zero{
+      .edit = [](std::size_t layer, const HeadContext& heads) {
+        for (std::size_t row = 0; layer == 1 && row < 13; ++row) {
+          for (std::size_t d = 0; d < 4; ++d) {
+            heads.context(0, row, 2, d) = 0;
+          }
+        }
+        return ok();
+      }};
+  EXPECT_TRUE(
+      same_bits(model.logits(kTexts, {.hooks = zero}).value().elements(),
+                model.logits(kTexts, {.head_gates = off}).value().elements()));
+  EXPECT_THAT(model.forward_for_backward(kTexts, {.hooks = zero}),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "causal_model",
+                        .argument = "hooks.edit"}));
+}
+
+// A gate of 1 has the gradient sum context * d_context.
+TEST(CausalModelTest, HooksSeeContextsAndTheirGradients) {
+  const CausalModel model = small_model();
+  std::vector<Tensor<float, 1>> on = gates();
+  for (auto& layer : on) {
+    std::ranges::fill(layer.elements(), 1.0f);
+  }
+  std::vector<std::vector<double>> contexts(2);
+  std::vector<std::vector<double>> sums(2, std::vector<double>(3));
+  const auto for_each = [](TensorView<const float, 4> x, const auto& body) {
+    for (std::size_t at = 0; at < 13 * 12; ++at) {
+      body(at / 4 % 3, static_cast<double>(x(0, at / 12, at / 4 % 3, at % 4)));
+    }
+  };
+  const ModelHooks hooks{
+      .see =
+          [&](std::size_t layer, TensorView<const float, 4> context) {
+            for_each(context, [&](std::size_t, double value) {
+              contexts[layer].push_back(value);
+            });
+            return ok();
+          },
+      .see_gradient =
+          [&](std::size_t layer, TensorView<const float, 4> d) {
+            std::size_t n = 0;
+            for_each(d, [&](std::size_t h, double value) {
+              sums[layer][h] += value * contexts[layer][n++];
+            });
+            return ok();
+          }};
+  auto saved =
+      model.forward_for_backward(kTexts, {.head_gates = on, .hooks = hooks})
+          .value();
+  const auto d = testing_support::uniform<2>({13, 14}, 77);
+  const CausalGradients by =
+      model.backward(saved, d, BertWanted::gates).value();
+  for (std::size_t n = 0; n < 2; ++n) {
+    for (std::size_t h = 0; h < 3; ++h) {
+      double gradient = 0;
+      for (std::size_t b = 0; b < 3; ++b) {
+        gradient += static_cast<double>(by.head_gates[n](b, h));
+      }
+      EXPECT_NEAR(sums[n][h], gradient, 1e-5);
+    }
+  }
+}
+
 TEST(CausalModelTest, RefusesWhatItCannotRun) {
   const CausalModel model = small_model();
   EXPECT_THAT(model.run({{14}}, {}), HasError({.code = ErrorCode::out_of_range,

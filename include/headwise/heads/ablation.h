@@ -78,6 +78,11 @@ ScoreExamples label_scores(const HookedModel& classifier,
 // heads; NaN where e_0 is 0.
 ScoreExamples output_distances(const HookedModel& model);
 
+// For each text the mean over its tokens but the first of -ln p(token | the
+// tokens before it), and the share of them that have the largest logit; NaN for
+// a text of fewer than two tokens.
+ScoreExamples next_token_losses(const CausalModel& model);
+
 struct AblationTask {
   const HookedModel& model;
   const RaggedTokens& ids;  // of the examples

@@ -2,7 +2,8 @@
 // outputs out, and hooks at the heads on the way.
 //
 //   hidden   (rows, hidden_size)    the sequences' tokens, one after another
-//   outputs  (sequences, outputs)   an embedding, or the logits of a classifier
+//   outputs  (sequences, outputs)   an embedding, or logits: of a classifier or
+//                                   of the next token
 //
 // A sequence's bits depend neither on the other sequences nor on threads.
 // Errors: those of the model; invalid_argument for a sequence without a token.
@@ -22,6 +23,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/model_hooks.h"
 #include "headwise/models/sentence_encoder.h"
@@ -63,6 +65,10 @@ class HookedModel {
   virtual Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
                                OutputGradient d_outputs) const = 0;
 };
+
+// A causal model. Outputs: the logits of the token after each sequence. The
+// model must outlive it.
+std::unique_ptr<HookedModel> hooked_causal(const CausalModel& model);
 
 // A sentence encoder. Outputs: the logits of the probe or, without one, the
 // embeddings. Both must outlive the model.

@@ -42,6 +42,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/models/bert_encoder.h"
+#include "headwise/models/model_hooks.h"
 #include "headwise/models/text_model.h"
 #include "headwise/models/vocabulary.h"
 #include "headwise/module/multi_head_attention.h"
@@ -67,6 +69,9 @@ namespace headwise::inline HEADWISE_ABI {
 
 // model_type in config.json.
 inline constexpr std::string_view kCausalModelType = "headwise-causal";
+
+// Whether the folder's config.json says so; false where it cannot be read.
+bool is_causal_model(const std::string& folder);
 
 struct CausalConfig {
   std::size_t vocab_size = 0;     // to 2^31 - 1
@@ -105,7 +110,13 @@ struct CausalGradients {
 };
 
 struct CausalOptions {
+  // Not given: the call begins with the embeddings of the ids. Otherwise only
+  // the lengths of the sequences are read.
+  std::optional<LayerEntry> from{};
   HeadGateSpan head_gates{};  // outlive the call and its backward pass
+  // Sees x before each layer that is run: before its norm.
+  BeforeLayer before_each{};
+  ModelHooks hooks{};
   const Executor* executor = nullptr;
 };
 
@@ -134,10 +145,19 @@ class CausalModel final : public TextModel {
   std::string_view token(TokenId id) const override;
   Status run(const RaggedTokens& ids, const ModelPass& pass) const override;
 
-  // (rows, vocab_size). Errors: those of run().
+  // x after the last layer, (rows, hidden_size). Errors: those of run(), and
+  // shape_mismatch for the hidden states of options.from.
+  Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
+                                  const CausalOptions& options = {}) const;
+  // The logits of such x, (rows, vocab_size), of any rows. Errors:
+  // shape_mismatch, out_of_memory.
+  Result<Tensor<float, 2>> unembed(TensorView<const float, 2> hidden,
+                                   const Executor* executor = nullptr) const;
+  // Both: (rows, vocab_size).
   Result<Tensor<float, 2>> logits(const RaggedTokens& ids,
                                   const CausalOptions& options = {}) const;
-  // The same logits, and what backward() needs.
+  // The same logits, and what backward() needs. Errors: also invalid_argument
+  // for options.from, before_each and hooks.edit.
   Result<CausalSaved> forward_for_backward(
       const RaggedTokens& ids, const CausalOptions& options = {}) const;
   // From d_logits (rows, vocab_size). Errors: shape_mismatch, out_of_memory;

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/heads/hooked_model.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "hooked_model";
+
+CausalOptions options_of(const HookedPass& pass) {
+  CausalOptions options;
+  options.from = pass.from;
+  options.before_each = pass.before_each;
+  options.hooks = pass.hooks;
+  options.executor = pass.executor;
+  return options;
+}
+
+// For each sequence, the row of its last token.
+Result<std::vector<std::size_t>> last_rows(const RaggedTokens& ids) {
+  std::vector<std::size_t> rows;
+  std::size_t row = 0;
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    if (ids[n].empty()) {
+      return argument_error(kOperation, "ids[" + std::to_string(n) + "]",
+                            "has no tokens", "at least 1");
+    }
+    row += ids[n].size();
+    rows.push_back(row - 1);
+  }
+  return rows;
+}
+
+Result<Tensor<float, 2>> rows_of(TensorView<const float, 2> x,
+                                 const std::vector<std::size_t>& rows) {
+  auto taken = Tensor<float, 2>::create_unset({rows.size(), x.extent(1)});
+  HEADWISE_TRY(taken);
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    for (std::size_t e = 0; e < x.extent(1); ++e) {
+      (*taken)(n, e) = x(rows[n], e);
+    }
+  }
+  return taken;
+}
+
+class HookedCausal final : public HookedModel {
+ public:
+  explicit HookedCausal(const CausalModel& model) : model_(model) {}
+
+  std::vector<std::vector<std::size_t>> heads() const override {
+    std::vector<std::vector<std::size_t>> heads;
+    for (std::size_t n = 0; n < model_.shape().num_layers; ++n) {
+      heads.push_back(model_.heads_in(n));
+    }
+    return heads;
+  }
+
+  bool causal() const override { return true; }
+
+  Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
+                                  const HookedPass& pass) const override {
+    return model_.hidden(ids, options_of(pass));
+  }
+
+  Result<Tensor<float, 2>> outputs(
+      const RaggedTokens& ids,
+      TensorView<const float, 2> hidden) const override {
+    return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
+      const auto rows = last_rows(ids);
+      HEADWISE_TRY(rows);
+      const auto last = rows_of(hidden, *rows);
+      HEADWISE_TRY(last);
+      return model_.unembed(last->view());
+    });
+  }
+
+  Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+                       OutputGradient d_outputs) const override {
+    return catching_out_of_memory([&]() -> Status {
+      const auto rows = last_rows(ids);
+      HEADWISE_TRY(rows);
+      auto saved = model_.forward_for_backward(ids, options_of(pass));
+      HEADWISE_TRY(saved);
+      const auto logits = rows_of(saved->logits(), *rows);
+      HEADWISE_TRY(logits);
+      const auto d = d_outputs(*logits);
+      HEADWISE_TRY(d);
+      auto d_logits = Tensor<float, 2>::create(saved->logits().extents());
+      HEADWISE_TRY(d_logits);
+      for (std::size_t n = 0; n < rows->size(); ++n) {
+        std::copy_n(&(*d)(n, 0), d->extent(1), &(*d_logits)((*rows)[n], 0));
+      }
+      const auto gradients =
+          model_.backward(*saved, *d_logits, BertWanted::gates);
+      return gradients ? ok() : Status(gradients.error());
+    });
+  }
+
+ private:
+  const CausalModel& model_;
+};
+
+}  // namespace
+
+std::unique_ptr<HookedModel> hooked_causal(const CausalModel& model) {
+  return std::make_unique<HookedCausal>(model);
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
