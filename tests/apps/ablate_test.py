@@ -6,6 +6,7 @@ import math
 import statistics
 
 import cli_case
+import tiny_causal
 import tiny_model
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE, CliTest
 from importance_test import HEADS, WORDS, labelled
@@ -163,6 +164,27 @@ class AblateTest(CliTest):
                      "--remove", "4", "--out", "none")
         self.fail_with(USAGE, "--model has 0 heads", "ablate", "--model",
                        "none", "--data", "data.tsv", "--each")
+
+    def test_a_causal_model_predicts_next_tokens(self):
+        tiny_causal.write(self.folder / "causal")
+        texts = ["w1 w2 w3 w1 w2 w3", "w5 w6 w5 w6", "w9"]
+        self.put_text("\n".join(texts) + "\n", "texts.txt")
+        report, rows = self.effects("--each", model="causal",
+                                    data="texts.txt")
+        self.assertEqual(len(rows), 4)
+        self.assertGreater(report["whole"]["loss"]["mean"], 0)
+        self.assertIn("accuracy", rows[str([[0, 0]])])
+        for by in ("mean", "uniform"):
+            _, other = self.effects("--heads", "0.0", "--replace", by,
+                                    model="causal", data="texts.txt")
+            self.assertNotEqual(other[str([[0, 0]])]["loss"],
+                                rows[str([[0, 0]])]["loss"])
+        self.fail_with(USAGE, "--data has labels, expected text alone",
+                       "ablate", "--model", "causal", "--data", "data.tsv",
+                       "--each")
+        self.put_text("w1 w2\n \n", "blank.txt")
+        self.fail_with(BAD_INPUT, "blank.txt", "ablate", "--model", "causal",
+                       "--data", "blank.txt", "--each")
 
     def test_korean_names_what_it_shows(self):
         text = self.ablate("--each", env={"LC_ALL": "ko_KR.UTF-8"})

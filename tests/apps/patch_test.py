@@ -5,6 +5,7 @@ import json
 import math
 
 import cli_case
+import tiny_causal
 import tiny_model
 from cli_case import BAD_INPUT, USAGE, CliTest
 from importance_test import labelled
@@ -157,6 +158,24 @@ class PatchTest(CliTest):
         self.assertNotIn("\x1b", text)
         self.assertNotIn("\u202e", text)
         self.report(clean="so \u202eheads\x1b[2J <script>")
+
+    def test_a_causal_model_has_the_odds_of_the_next_token(self):
+        tiny_causal.write(self.folder / "causal")
+        texts = {"clean": "w1 w2 w3 w1 w2", "corrupted": "w1 w4 w3 w1 w2"}
+        report = self.report("--label", "w3", "--compare", model="causal",
+                             **texts)
+        self.assertEqual((report["measure"], report["label"]),
+                         ("log_odds", "w3"))
+        for row in report["heads"]:
+            # Nothing before the difference changes.
+            self.assertEqual(row["effect_by_position"][0], 0)
+            self.assertEqual(row["approximate_by_position"][0], 0)
+        self.assertIn("log odds of", self.patch(model="causal", **texts))
+        self.fail_with(USAGE, "--clean has no tokens", "patch", "--model",
+                       "causal", "--clean", " ", "--corrupted", "w1")
+        self.fail_with(USAGE, "--label is nothing, expected one of", "patch",
+                       "--model", "causal", "--clean", "w1", "--corrupted",
+                       "w2", "--label", "nothing")
 
     def test_korean_names_what_it_shows(self):
         text = self.patch("--compare", env={"LC_ALL": "ko_KR.UTF-8"})

@@ -25,7 +25,7 @@ bool has_pairs(const AblationReport& report) {
 
 // "loss" of labelled examples, else the distance that outputs move.
 std::string_view measure_of(const AblationReport& report) {
-  return report.labelled ? "loss" : "distance";
+  return report.predicts ? "loss" : "distance";
 }
 
 std::span<const AblatedRow> top_rows(const std::vector<AblatedRow>& rows,
@@ -33,8 +33,9 @@ std::span<const AblatedRow> top_rows(const std::vector<AblatedRow>& rows,
   return std::span(rows).first(std::min(top, rows.size()));
 }
 
-// "+0.0123 [-0.0010, +0.0256]" times `scale`.
-std::string interval_text(const MeanInterval& of, double scale, int digits) {
+// "+0.0123 [-0.0010, +0.0256]"
+std::string difference_text(const MeanInterval& of, int digits,
+                            double scale = 1) {
   if (std::isnan(of.mean)) {
     return "-";
   }
@@ -51,13 +52,13 @@ constexpr double kPoints = 100;  // of an accuracy of 1
 std::vector<std::string> columns(const AblationReport& report, bool pairs) {
   std::vector<std::string> names = {pairs ? say({"heads", "헤드"})
                                           : say({"head", "헤드"})};
-  names.push_back(report.labelled ? say({"loss", "손실"})
+  names.push_back(report.predicts ? say({"loss", "손실"})
                                   : say({"distance", "거리"}));
-  if (report.labelled) {
+  if (report.predicts) {
     names.push_back(say({"accuracy in points", "정확도(퍼센트포인트)"}));
   }
   if (pairs) {
-    names.push_back(report.labelled
+    names.push_back(report.predicts
                         ? say({"interaction of losses", "손실의 상호작용"})
                         : say({"interaction", "상호작용"}));
   }
@@ -66,12 +67,12 @@ std::vector<std::string> columns(const AblationReport& report, bool pairs) {
 
 std::vector<std::string> cells(const AblatedRow& row, bool pairs) {
   std::vector<std::string> cells = {
-      heads_text(row.heads), interval_text(row.effect.loss, 1, kLossDigits)};
+      heads_text(row.heads), difference_text(row.effect.loss, kLossDigits)};
   if (row.effect.accuracy) {
-    cells.push_back(interval_text(*row.effect.accuracy, kPoints, 1));
+    cells.push_back(difference_text(*row.effect.accuracy, 1, kPoints));
   }
   if (pairs) {
-    cells.push_back(interval_text(row.interaction->loss, 1, kLossDigits));
+    cells.push_back(difference_text(row.interaction->loss, kLossDigits));
   }
   return cells;
 }
@@ -92,14 +93,14 @@ std::string head_of(const AblationReport& report) {
   std::string text =
       say({"{}: {} examples of {}", "{0}: {2}의 예제 {1}개"},
           shown(report.model), report.examples, shown(report.data));
-  if (report.labelled) {
+  if (report.predicts && !std::isnan(report.whole.loss.mean)) {
     text += say({"; with all heads loss {:.4f}, accuracy {:.1f}%",
                  "; 모든 헤드가 있을 때 손실 {:.4f}, 정확도 {:.1f}%"},
                 report.whole.loss.mean, 100 * report.whole.accuracy->mean);
   }
   text += say({"\nreplaced by: {}\n", "\n바꾼 값: {}\n"},
               replacement_text(report.replacement));
-  text += report.labelled
+  text += report.predicts
               ? say({"Effects are ablated minus whole; 95% confidence interval "
                      "in brackets.\n\n",
                      "효과는 제거했을 때에서 모든 헤드가 있을 때를 뺀 "
@@ -181,7 +182,7 @@ std::string ablation_table(const AblationReport& report, std::size_t top) {
 std::string ablation_csv(const AblationReport& report, std::size_t top) {
   const bool pairs = has_pairs(report);
   std::string text = "heads,examples" + csv_columns(measure_of(report));
-  text += report.labelled ? csv_columns("accuracy") : "";
+  text += report.predicts ? csv_columns("accuracy") : "";
   text += pairs ? csv_columns("interaction") : "";
   text += "\n";
   for (const AblatedRow& row : top_rows(report.rows, top)) {
@@ -206,7 +207,7 @@ std::string ablation_json(const AblationReport& report, std::size_t top) {
                {"examples", report.examples},
                {"max_tokens", report.max_tokens},
                {"confidence", 0.95}};
-  if (report.labelled) {
+  if (report.predicts) {
     json["whole"] = json_of(report, report.whole);
   }
   json["effects"] = Json::array();

@@ -23,7 +23,7 @@ struct AblationReport {
   Replacement replacement;
   std::size_t examples;
   std::size_t max_tokens;
-  bool labelled;
+  bool predicts;         // has losses and accuracies, not distances
   AblationEffect whole;  // loss and accuracy with all heads
   std::vector<AblatedRow> rows;
 };

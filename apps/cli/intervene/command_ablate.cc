@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,7 +11,9 @@
 #include "ablation_report.h"
 #include "headwise/heads/ablation.h"
 #include "headwise/heads/hooked_model.h"
+#include "headwise/interop/file_subject.h"
 #include "headwise/train/labelled_text.h"
+#include "hooked_input.h"
 #include "shell/add_command.h"
 #include "shell/error_of_option.h"
 #include "shell/file_plan.h"
@@ -20,7 +21,6 @@
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/read_labelled.h"
-#include "shell/read_model.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {
@@ -38,10 +38,11 @@ constexpr CommandHelp kHelp = {
         R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
 effects are those on loss and accuracy of the model's classifier (headwise train
 --model). Without labels they are the distances that embeddings move, divided by
-their lengths. What replaces the output of a head, before the output projection:
+their lengths; for a causal model, loss and accuracy of the next token. What
+replaces the output of a head, before the output projection:
   zero     0, as head gates of 0 do
   mean     its mean over all tokens of FILE
-  uniform  the mean of its values: equal attention to every token
+  uniform  the mean of its values: equal attention to every visible token
 The interaction of a pair is its effect minus the effects of both heads alone.
 Effects are paired by example; intervals are Student's t intervals.)"};
 
@@ -153,53 +154,58 @@ std::vector<AblatedRow> rows_of(const AblateFlags& flags,
 // ---- What it is measured on. ----
 
 struct Subject {
-  SentenceEncoder encoder;
-  std::optional<LabelProbe> probe{};
-  std::vector<std::int64_t> targets{};
+  HookedInput model;
+  std::vector<std::int64_t> targets{};  // of labelled texts
   RaggedTokens ids{};
-  std::size_t max_tokens = 0;
 };
 
-Result<Subject> read_subject(const AblateFlags& flags, const LabelledText& text,
-                             const Executor& executor) {
-  auto encoder = read_model(flags.model);
-  HEADWISE_TRY(encoder);
-  Subject subject{*std::move(encoder)};
+Result<Subject> read_subject(const AblateFlags& flags,
+                             const LabelledText& text) {
+  auto model =
+      HookedInput::read(flags.model, text.labelled() ? WithClassifier::required
+                                                     : WithClassifier::none);
+  HEADWISE_TRY(model);
+  Subject subject{*std::move(model)};
+  if (subject.model.causal() != nullptr && text.labelled()) {
+    return option_error("--data", "has labels",
+                        "text alone for a causal model");
+  }
   if (text.labelled()) {
-    auto probe = read_probe(flags.model, subject.encoder);
-    HEADWISE_TRY(probe);
-    auto targets = targets_of(text, probe->labels());
+    auto targets = targets_of(text, subject.model.labels());
     if (!targets) {
       return error_of_option("--data", targets.error());
     }
-    subject.probe = *std::move(probe);
     subject.targets = *std::move(targets);
   }
-  SentenceOptions options{.executor = &executor};
-  if (flags.max_tokens != 0) {
-    options.max_tokens = flags.max_tokens;
+  for (std::size_t n = 0; n < text.texts.size(); ++n) {
+    auto tokens = subject.model.encode(text.texts[n], flags.max_tokens);
+    HEADWISE_TRY(tokens);
+    if (tokens->ids.empty()) {
+      return FileSubject{"", text.file, fmt::format("line {}", text.line_of(n))}
+          .bad_data("has no tokens");
+    }
+    subject.ids.push_back(std::move(tokens->ids));
   }
-  auto tokens = subject.encoder.tokenize(text.texts, options);
-  HEADWISE_TRY(tokens);
-  subject.ids = std::move(tokens->ids);
-  const std::size_t most = subject.encoder.settings().max_tokens;
-  subject.max_tokens = std::min(options.max_tokens.value_or(most), most);
   return subject;
 }
 
-Result<AblationReport> measure(const AblateFlags& flags,
-                               const LabelledText& text, const Subject& subject,
+// What the effects are effects on.
+ScoreExamples scores_of(const Subject& subject, const HookedModel& model) {
+  if (const CausalModel* const causal = subject.model.causal()) {
+    return next_token_losses(*causal);
+  }
+  return subject.targets.empty() ? output_distances(model)
+                                 : label_scores(model, subject.targets);
+}
+
+Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
                                const Executor& executor) {
-  const auto model = hooked_sentences(
-      subject.encoder, subject.probe ? &*subject.probe : nullptr);
-  auto sets = sets_of(flags, *model);
+  const HookedModel& model = subject.model.model();
+  auto sets = sets_of(flags, model);
   HEADWISE_TRY(sets);
   const auto scores = [&] {
     ProgressBar bar{"ablate", "examples"};
-    return ablate({*model, subject.ids,
-                   text.labelled() ? label_scores(*model, subject.targets)
-                                   : output_distances(*model)},
-                  *sets,
+    return ablate({model, subject.ids, scores_of(subject, model)}, *sets,
                   {.replacement = *replacement(flags.replace),
                    .progress = bar.progress(),
                    .executor = &executor});
@@ -209,15 +215,16 @@ Result<AblationReport> measure(const AblateFlags& flags,
     return option_error("--heads", details.given, details.expected);
   }
   HEADWISE_TRY(scores);
-  AblationReport report{.model = flags.model,
-                        .data = flags.data,
-                        .replacement = *replacement(flags.replace),
-                        .examples = subject.ids.size(),
-                        .max_tokens = subject.max_tokens,
-                        .labelled = text.labelled(),
-                        .whole = {mean_interval(scores->whole.loss), {}},
-                        .rows = rows_of(flags, *std::move(sets), *scores)};
-  if (report.labelled) {
+  AblationReport report{
+      .model = flags.model,
+      .data = flags.data,
+      .replacement = *replacement(flags.replace),
+      .examples = subject.ids.size(),
+      .max_tokens = subject.model.max_tokens(flags.max_tokens),
+      .predicts = !scores->whole.correct.empty(),
+      .whole = {mean_interval(scores->whole.loss), {}},
+      .rows = rows_of(flags, *std::move(sets), *scores)};
+  if (report.predicts) {
     report.whole.accuracy = mean_interval(scores->whole.correct);
   }
   sort_rows(report);
@@ -249,9 +256,9 @@ Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
   HEADWISE_TRY(text);
   const LabelledText examples =
       spread_examples(*std::move(text), flags.examples);
-  const auto subject = read_subject(flags, examples, *executor);
+  const auto subject = read_subject(flags, examples);
   HEADWISE_TRY(subject);
-  const auto report = measure(flags, examples, *subject, *executor);
+  const auto report = measure(flags, *subject, *executor);
   HEADWISE_TRY(report);
   return print(streams.out, text_of(flags, *report));
 }
@@ -263,7 +270,7 @@ void add_options(const Arguments& command, AblateFlags& flags) {
   }
   command
       .add_text("--model", flags.model, "DIR",
-                "a BERT-family model folder, pruned or not")
+                "a model folder: BERT-family or causal, pruned or not")
       .required();
   command
       .add_text("--data", flags.data, "FILE|-",

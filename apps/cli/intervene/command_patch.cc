@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headwise/heads/hooked_model.h"
 #include "headwise/heads/patching.h"
+#include "hooked_input.h"
 #include "patch_report.h"
 #include "shell/add_command.h"
 #include "shell/error_of_option.h"
@@ -18,7 +17,6 @@
 #include "shell/label_text.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
-#include "shell/read_model.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {
@@ -38,10 +36,11 @@ constexpr CommandHelp kHelp = {
         R"(The effect of a head is what changes in the clean text when the head gets its
 context from the corrupted text: in every token and, if the texts have the same
 number of tokens, in one position at a time (activation patching). A model with
-a classifier is measured by the log odds of --label, any other by how far its
-embedding moves towards that of the corrupted text. --approximate takes all
-effects from one gradient (attribution patching); it is fast, and exact only
-where the model is linear. --compare shows both.)"};
+a classifier is measured by the log odds of --label, a causal model by those of
+the next token, any other by how far its embedding moves towards that of the
+corrupted text. --approximate takes all effects from one gradient (attribution
+patching); it is fast, and exact only where the model is linear. --compare shows
+both.)"};
 
 constexpr std::size_t kTopRows = 20;
 constexpr std::size_t kFewestTokens = 2;
@@ -77,8 +76,7 @@ Outcome check_flags(const PatchFlags& flags) {
 }
 
 struct Subject {
-  SentenceEncoder encoder;
-  std::optional<LabelProbe> probe{};
+  HookedInput model;
   std::vector<TokenId> clean{};
   std::vector<TokenId> corrupted{};
 };
@@ -87,45 +85,38 @@ struct Subject {
 Result<std::vector<TokenId>> ids_of(const PatchFlags& flags,
                                     std::string_view option,
                                     const std::string& text,
-                                    const SentenceEncoder& encoder,
+                                    const HookedInput& model,
                                     PatchedText& shown) {
-  const std::string_view texts[] = {text};
-  SentenceOptions options;
-  if (flags.max_tokens != 0) {
-    options.max_tokens = flags.max_tokens;
-  }
-  auto tokens = encoder.tokenize(texts, options);
+  auto tokens = model.encode(text, flags.max_tokens);
   if (!tokens) {
     ErrorDetails details = tokens.error().details();
     details.argument.clear();
     return error_of_option(option, {tokens.error().code(), std::move(details)});
   }
-  shown.text = text;
-  shown.cut = tokens->cut[0];
-  for (const TokenId id : tokens->ids[0]) {
-    shown.tokens.emplace_back(encoder.tokenizer().vocabulary().token(id));
+  if (tokens->ids.empty()) {
+    return option_error(option, "has no tokens", "at least 1");
   }
-  return std::move(tokens->ids[0]);
+  shown.text = text;
+  shown.cut = tokens->cut;
+  for (const TokenId id : tokens->ids) {
+    shown.tokens.emplace_back(model.token(id));
+  }
+  return std::move(tokens->ids);
 }
 
 Result<Subject> read_subject(const PatchFlags& flags, PatchReport& report) {
-  const bool gradients = flags.approximate || flags.compare;
-  auto encoder = read_model(flags.model,
-                            gradients ? BertUse::training : BertUse::inference);
-  HEADWISE_TRY(encoder);
-  Subject subject{*std::move(encoder)};
-  auto probe = LabelProbe::read(flags.model, subject.encoder.embedding_size());
-  HEADWISE_TRY(probe);
-  if (!probe->has_value() && !flags.label.empty()) {
-    // Says that there is none.
-    HEADWISE_TRY(read_probe(flags.model, subject.encoder));
-  }
-  subject.probe = *std::move(probe);
+  auto model = HookedInput::read(
+      flags.model,
+      flags.label.empty() ? WithClassifier::if_there : WithClassifier::required,
+      flags.approximate || flags.compare ? BertUse::training
+                                         : BertUse::inference);
+  HEADWISE_TRY(model);
+  Subject subject{*std::move(model)};
   auto clean =
-      ids_of(flags, "--clean", flags.clean, subject.encoder, report.clean);
+      ids_of(flags, "--clean", flags.clean, subject.model, report.clean);
   HEADWISE_TRY(clean);
-  auto corrupted = ids_of(flags, "--corrupted", flags.corrupted,
-                          subject.encoder, report.corrupted);
+  auto corrupted = ids_of(flags, "--corrupted", flags.corrupted, subject.model,
+                          report.corrupted);
   HEADWISE_TRY(corrupted);
   if (*clean == *corrupted) {
     return option_error("--corrupted", "has the tokens of --clean",
@@ -137,14 +128,14 @@ Result<Subject> read_subject(const PatchFlags& flags, PatchReport& report) {
 }
 
 Result<MeasureOfTexts> measure_of(const PatchFlags& flags,
-                                  const Subject& subject) {
-  if (!subject.probe) {
+                                  const HookedInput& model) {
+  const std::vector<std::string>& labels = model.labels();
+  if (labels.empty()) {
     return toward_corrupted();
   }
   if (flags.label.empty()) {
     return log_odds();
   }
-  const std::vector<std::string>& labels = subject.probe->labels();
   const auto found = std::ranges::find(labels, flags.label);
   if (found == labels.end()) {
     return option_error("--label",
@@ -156,12 +147,10 @@ Result<MeasureOfTexts> measure_of(const PatchFlags& flags,
 
 Status run_patches(const PatchFlags& flags, const Subject& subject,
                    const Executor& executor, PatchReport& report) {
-  const auto model = hooked_sentences(
-      subject.encoder, subject.probe ? &*subject.probe : nullptr);
-  report.heads = model->heads();
-  auto measure = measure_of(flags, subject);
+  report.heads = subject.model.model().heads();
+  auto measure = measure_of(flags, subject.model);
   HEADWISE_TRY(measure);
-  const PatchTask task{*model, subject.clean, subject.corrupted,
+  const PatchTask task{subject.model.model(), subject.clean, subject.corrupted,
                        *std::move(measure)};
   PatchOptions options{.positions = !flags.heads_only, .executor = &executor};
   if (!flags.approximate) {
@@ -177,7 +166,7 @@ Status run_patches(const PatchFlags& flags, const Subject& subject,
     report.approximate = *std::move(approximate);
   }
   if (const auto label = report.effects().label) {
-    report.label = subject.probe->labels()[*label];
+    report.label = subject.model.labels()[*label];
   }
   return ok();
 }
@@ -206,7 +195,7 @@ Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
 void add_options(const Arguments& command, PatchFlags& flags) {
   command
       .add_text("--model", flags.model, "DIR",
-                "a BERT-family model folder, pruned or not")
+                "a model folder: BERT-family or causal, pruned or not")
       .required();
   command
       .add_text("--clean", flags.clean, "TEXT",
@@ -217,8 +206,8 @@ void add_options(const Arguments& command, PatchFlags& flags) {
                 "the text that the context of the head comes from")
       .required();
   command.add_text("--label", flags.label, "LABEL",
-                   "label of the classifier (default: the one predicted for "
-                   "--clean)");
+                   "label of the classifier, or next token of a causal model "
+                   "(default: the one predicted for --clean)");
   command.add_flag("--approximate", flags.approximate,
                    "approximate all effects by one gradient");
   command.add_flag("--compare", flags.compare,

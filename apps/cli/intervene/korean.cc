@@ -10,36 +10,40 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"FILE has one example per line: label<TAB>text, or text alone. With "
      "labels the\neffects are those on loss and accuracy of the model's "
      "classifier (headwise train\n--model). Without labels they are the "
-     "distances that embeddings move, divided by\ntheir lengths. What replaces "
-     "the output of a head, before the output projection:\n  zero     0, as "
-     "head gates of 0 do\n  mean     its mean over all tokens of FILE\n  "
-     "uniform  the mean of its values: equal attention to every token\nThe "
-     "interaction of a pair is its effect minus the effects of both heads "
-     "alone.\nEffects are paired by example; intervals are Student's t "
-     "intervals.",
+     "distances that embeddings move, divided by\ntheir lengths; for a causal "
+     "model, loss and accuracy of the next token. What\nreplaces the output of "
+     "a head, before the output projection:\n  zero     0, as head gates of 0 "
+     "do\n  mean     its mean over all tokens of FILE\n  uniform  the mean of "
+     "its values: equal attention to every visible token\nThe interaction of a "
+     "pair is its effect minus the effects of both heads alone.\nEffects are "
+     "paired by example; intervals are Student's t intervals.",
      "FILE은 한 줄에 예제 하나입니다: 레이블<TAB>텍스트, 또는 텍스트만. "
      "레이블이\n있으면 모델의 분류기(headwise train --model)의 손실과 정확도에 "
      "미치는 효과를\n재고, 없으면 임베딩이 움직인 거리를 임베딩의 길이로 나눈 "
-     "값을 잽니다. 출력 투영\n전에 헤드의 출력을 다음으로 바꿉니다:\n  zero    "
-     " 0. 헤드 게이트가 0일 때와 같음\n  mean     FILE의 모든 토큰에 대한 "
-     "평균\n  uniform  밸류의 평균: 모든 토큰에 똑같이 주목\n쌍의 상호작용은 "
-     "쌍의 효과에서 두 헤드 각각의 효과를 뺀 값입니다. 효과는\n예제별로 짝지어 "
+     "값을 잽니다. 인과\n모델에서는 다음 토큰의 손실과 정확도를 잽니다. 출력 "
+     "투영 전에 헤드의 출력을\n다음으로 바꿉니다:\n  zero     0. 헤드 게이트가 "
+     "0일 때와 같음\n  mean     FILE의 모든 토큰에 대한 평균\n  uniform  "
+     "밸류의 평균: 볼 수 있는 모든 토큰에 똑같이 주목\n쌍의 상호작용은 쌍의 "
+     "효과에서 두 헤드 각각의 효과를 뺀 값입니다. 효과는\n예제별로 짝지어 "
      "계산하며, 구간은 스튜던트 t 구간입니다."},
     {"The effect of a head is what changes in the clean text when the head "
      "gets its\ncontext from the corrupted text: in every token and, if the "
      "texts have the same\nnumber of tokens, in one position at a time "
      "(activation patching). A model with\na classifier is measured by the log "
-     "odds of --label, any other by how far its\nembedding moves towards that "
-     "of the corrupted text. --approximate takes all\neffects from one "
-     "gradient (attribution patching); it is fast, and exact only\nwhere the "
-     "model is linear. --compare shows both.",
+     "odds of --label, a causal model by those of\nthe next token, any other "
+     "by how far its embedding moves towards that of the\ncorrupted text. "
+     "--approximate takes all effects from one gradient "
+     "(attribution\npatching); it is fast, and exact only where the model is "
+     "linear. --compare shows\nboth.",
      "헤드의 효과는 그 헤드의 컨텍스트를 바뀐 텍스트의 것으로 바꿨을 때 "
      "원래\n텍스트에서 달라지는 정도입니다. 모든 토큰에서 바꾸고, 두 텍스트의 "
      "토큰 수가\n같으면 한 위치씩도 바꿉니다. 분류기가 있는 모델은 --label의 "
-     "로그 오즈로,\n나머지는 임베딩이 바뀐 텍스트의 임베딩 쪽으로 얼마나 "
-     "움직이는지로 잽니다.\n--approximate는 모든 효과를 그래디언트 하나로 "
-     "근사합니다. 빠르지만 모델이 선형인\n곳에서만 정확합니다. --compare는 둘 "
-     "다 보여 줍니다."},
+     "로그 오즈로, 인과\n모델은 다음 토큰의 로그 오즈로, 나머지는 임베딩이 "
+     "바뀐 텍스트의 임베딩 쪽으로\n얼마나 움직이는지로 잽니다. --approximate는 "
+     "모든 효과를 그래디언트 하나로\n근사합니다. 빠르지만 모델이 선형인 "
+     "곳에서만 정확합니다. --compare는 둘 다 보여\n줍니다."},
+    {"a model folder: BERT-family or causal, pruned or not",
+     "모델 폴더: BERT 계열 또는 인과 모델. 이미 가지치기한 모델도 됩니다"},
     {"ablate each head by itself", "헤드를 하나씩 제거합니다"},
     {"ablate each pair of heads, and show how they interact",
      "헤드를 두 개씩 제거하고 상호작용을 보여 줍니다"},
@@ -52,8 +56,10 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"copy heads from a corrupted text into a clean one",
      "바뀐 텍스트의 헤드를 원래 텍스트에 넣습니다"},
     {"do not patch single positions", "위치별로는 바꾸지 않습니다"},
-    {"label of the classifier (default: the one predicted for --clean)",
-     "분류기의 레이블(기본값: --clean에 대해 예측한 레이블)"},
+    {"label of the classifier, or next token of a causal model (default: the "
+     "one predicted for --clean)",
+     "분류기의 레이블, 또는 인과 모델의 다음 토큰(기본값: --clean에 대해 "
+     "예측한 것)"},
     {"measure what a model does without some of its heads",
      "헤드 일부를 뺐을 때 모델이 어떻게 달라지는지 측정합니다"},
     {"number of rows (default: 20 in the table, all in JSON and CSV)",

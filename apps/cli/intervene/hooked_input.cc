@@ -1,0 +1,84 @@
+#include "hooked_input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "shell/read_model.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+
+Result<HookedInput> HookedInput::read(const std::string& folder,
+                                      WithClassifier classifier, BertUse use) {
+  HEADWISE_TRY(check_model_folder(folder));
+  HookedInput input;
+  HEADWISE_TRY(is_causal_model(folder)
+                   ? input.read_causal(folder, classifier)
+                   : input.read_sentences(folder, classifier, use));
+  return input;
+}
+
+// With `required` its tokens are the labels.
+Status HookedInput::read_causal(const std::string& folder,
+                                WithClassifier classifier) {
+  auto causal = CausalModel::read(folder);
+  HEADWISE_TRY(causal);
+  causal_ = std::make_unique<CausalModel>(*std::move(causal));
+  model_ = hooked_causal(*causal_);
+  if (classifier != WithClassifier::none) {
+    for (std::size_t id = 0; id < causal_->shape().vocab_size; ++id) {
+      labels_.emplace_back(causal_->token(static_cast<TokenId>(id)));
+    }
+  }
+  return ok();
+}
+
+Status HookedInput::read_sentences(const std::string& folder,
+                                   WithClassifier classifier, BertUse use) {
+  auto encoder = read_model(folder, use);
+  HEADWISE_TRY(encoder);
+  sentences_ = std::make_unique<SentenceEncoder>(*std::move(encoder));
+  if (classifier == WithClassifier::required) {
+    auto probe = read_probe(folder, *sentences_);
+    HEADWISE_TRY(probe);
+    probe_ = std::make_unique<LabelProbe>(*std::move(probe));
+  } else if (classifier == WithClassifier::if_there) {
+    auto probe = LabelProbe::read(folder, sentences_->embedding_size());
+    HEADWISE_TRY(probe);
+    if (probe->has_value()) {
+      probe_ = std::make_unique<LabelProbe>(**std::move(probe));
+    }
+  }
+  if (probe_) {
+    labels_ = probe_->labels();
+  }
+  model_ = hooked_sentences(*sentences_, probe_.get());
+  return ok();
+}
+
+std::size_t HookedInput::max_tokens(std::size_t given) const {
+  const std::size_t most =
+      causal_ ? causal_->shape().max_tokens : sentences_->settings().max_tokens;
+  return given == 0 ? most : std::min(given, most);
+}
+
+Result<ModelTokens> HookedInput::encode(std::string_view text,
+                                        std::size_t given) const {
+  if (causal_) {
+    return causal_->encode(text, max_tokens(given));
+  }
+  const std::array<std::string_view, 1> texts = {text};
+  auto tokens = sentences_->tokenize(texts, {.max_tokens = max_tokens(given)});
+  HEADWISE_TRY(tokens);
+  return ModelTokens{std::move(tokens->ids[0]), tokens->cut[0]};
+}
+
+std::string_view HookedInput::token(TokenId id) const {
+  return causal_ ? causal_->token(id)
+                 : sentences_->tokenizer().vocabulary().token(id);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,58 @@
+// A model folder as interventions take it: a sentence encoder, perhaps with a
+// classifier, or a causal model.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/heads/hooked_model.h"
+#include "headwise/models/causal_model.h"
+#include "headwise/models/label_probe.h"
+#include "headwise/models/sentence_encoder.h"
+#include "headwise/models/text_model.h"
+
+namespace headwise::cli {
+
+enum class WithClassifier { none, if_there, required };
+
+class HookedInput {
+ public:
+  // `use` is that of a sentence encoder. Errors: those of read_model(),
+  // CausalModel::read() and LabelProbe::read(); bad_data for a required
+  // classifier that is not there.
+  static Result<HookedInput> read(const std::string& folder,
+                                  WithClassifier classifier,
+                                  BertUse use = BertUse::inference);
+
+  const HookedModel& model() const { return *model_; }
+  // Null for a sentence encoder.
+  const CausalModel* causal() const { return causal_.get(); }
+  // What the outputs of the model are logits of: labels or tokens. Empty:
+  // outputs are embeddings.
+  const std::vector<std::string>& labels() const { return labels_; }
+
+  // `given` is the number of tokens that was asked for; 0: the model's.
+  std::size_t max_tokens(std::size_t given) const;
+  // Errors: those of the tokenizer.
+  Result<ModelTokens> encode(std::string_view text, std::size_t given) const;
+  std::string_view token(TokenId id) const;
+
+ private:
+  Status read_causal(const std::string& folder, WithClassifier classifier);
+  Status read_sentences(const std::string& folder, WithClassifier classifier,
+                        BertUse use);
+
+  // Only one of them. In memory of their own: the model refers to them.
+  std::unique_ptr<CausalModel> causal_{};
+  std::unique_ptr<SentenceEncoder> sentences_{};
+  std::unique_ptr<LabelProbe> probe_{};
+  std::unique_ptr<HookedModel> model_{};
+  std::vector<std::string> labels_{};
+};
+
+}  // namespace headwise::cli
