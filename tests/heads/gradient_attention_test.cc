@@ -1,0 +1,97 @@
+#include "headwise/heads/gradient_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "heads/plain_heads.h"
+#include "support/errors.h"
+
+namespace headwise {
+namespace {
+
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
+
+class GradientAttentionTest : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Causal, GradientAttentionTest, testing::Bool());
+
+TEST_P(GradientAttentionTest, IsTheSumOfWeightsTimesTheirGradients) {
+  constexpr std::size_t L = 130;
+  const auto heads = plain_batch({L, 70, 0}, L, 3, 8, 5, GetParam());
+  const auto d_context = uniform<4>({3, L, 3, 5}, 7);
+  const AttentionInputsOf<float> inputs = {heads.query, heads.key, heads.value};
+  const auto done =
+      gradient_attention(inputs, d_context, heads.options()).value();
+  const auto map =
+      gradient_attention_map(inputs, d_context, heads.options()).value();
+  for (std::size_t b = 0; b < 3; ++b) {
+    for (std::size_t h = 0; h < 3; ++h) {
+      const PlainMatrix weights = heads.weights(b, h);
+      PlainMatrix cells(64, std::vector<double>(64));
+      double total = 0;
+      for (std::size_t j = 0; j < L; ++j) {
+        double column = 0;
+        for (std::size_t i = 0; i < L; ++i) {
+          double gradient = 0;
+          for (std::size_t d = 0; d < 5; ++d) {
+            gradient += static_cast<double>(d_context(b, i, h, d)) *
+                        static_cast<double>(heads.value(b, j, h, d));
+          }
+          column += weights[i][j] * gradient;
+          cells[i * 64 / L][j * 64 / L] +=
+              weights[i][j] * gradient /
+              static_cast<double>(map_cell_size(i * 64 / L, L) *
+                                  map_cell_size(j * 64 / L, L));
+        }
+        ASSERT_NEAR(done.columns(b, h, j), column, 1e-5);
+        total += column;
+      }
+      EXPECT_NEAR(done.totals(b, h), total, 1e-5);
+      for (std::size_t cell = 0; cell < 64 * 64; ++cell) {
+        ASSERT_NEAR(map(b, h, cell / 64, cell % 64),
+                    cells[cell / 64][cell % 64], 1e-6);
+      }
+    }
+  }
+}
+
+TEST(GradientAttentionBitsTest, DoNotDependOnPaddingAndThreads) {
+  auto heads = plain_batch({100, 20}, 100, 3, 8, 8);
+  const auto d_context = uniform<4>({2, 100, 3, 8}, 7);
+  const auto run = [&](const Executor* executor) {
+    AttentionOptions options = heads.options();
+    options.executor = executor;
+    const AttentionInputsOf<float> inputs = {heads.query, heads.key,
+                                             heads.value};
+    return std::pair(
+        gradient_attention(inputs, d_context, options).value(),
+        gradient_attention_map(inputs, d_context, options).value());
+  };
+  const auto all = run(nullptr);
+  for (std::size_t j = 20; j < 100; ++j) {
+    heads.value(1, j, 1, 2) = NAN;
+    heads.key(1, j, 2, 0) = NAN;
+  }
+  const Executor one = Executor::with_threads(1).value();
+  const auto again = run(&one);
+  EXPECT_TRUE(same_bits(again.first.columns, all.first.columns));
+  EXPECT_TRUE(same_bits(again.second, all.second));
+}
+
+TEST(GradientAttentionBitsTest, RefuseWhatDoesNotFit) {
+  const auto heads = plain_batch({6}, 6, 2, 8, 4);
+  const auto few = uniform<4>({1, 6, 1, 8}, 1);
+  const auto d_context = uniform<4>({1, 6, 2, 4}, 7);
+  const auto wide = uniform<4>({1, 6, 2, 5}, 7);
+  EXPECT_THAT(gradient_attention({heads.query, heads.key, heads.value}, wide),
+              IsError(ErrorCode::shape_mismatch, "d_context"));
+  EXPECT_THAT(gradient_attention({heads.query, few, heads.value}, d_context),
+              IsError(ErrorCode::shape_mismatch, "key"));
+  EXPECT_THAT(
+      gradient_attention({heads.query, heads.key, heads.value}, d_context, {},
+                         {.added_keys = {.zero_attn = true}}),
+      IsError(ErrorCode::unsupported, "added_keys"));
+}
+
+}  // namespace
+}  // namespace headwise
