@@ -1,5 +1,7 @@
 #include "heads/head_values.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -24,6 +26,29 @@ Result<Linear> columns_of(const Linear& linear, std::size_t first,
     }
   }
   return Linear::from_params(*std::move(weight));
+}
+
+// The upper triangle R with R^T R = W^T W, row by row. Where W has fewer ranks
+// than columns, what is left of a column rounds to 0 or below and counts as 0.
+std::vector<double> cholesky_factor(TensorView<const float, 2> W) {
+  const auto [E, D] = W.extents();
+  std::vector<double> R(D * D);
+  for (std::size_t i = 0; i < D; ++i) {
+    for (std::size_t j = i; j < D; ++j) {
+      double sum = 0;
+      for (std::size_t e = 0; e < E; ++e) {
+        sum += static_cast<double>(W(e, i)) * static_cast<double>(W(e, j));
+      }
+      for (std::size_t k = 0; k < i; ++k) {
+        sum -= R[k * D + i] * R[k * D + j];
+      }
+      const double pivot = R[i * D + i];
+      R[i * D + j] = i == j       ? std::sqrt(std::max(sum, 0.0))
+                     : pivot == 0 ? 0
+                                  : sum / pivot;
+    }
+  }
+  return R;
 }
 
 }  // namespace
@@ -53,6 +78,23 @@ Result<HeadValues> HeadValues::create(std::string_view operation,
     values.parts_.push_back(*std::move(part));
   }
   return values;
+}
+
+Status HeadValues::keep_norms_only() {
+  for (Linear& part : parts_) {
+    const std::size_t Dv = part.in_features();
+    if (part.out_features() <= Dv) {
+      continue;
+    }
+    auto factor = Tensor<float, 2>::create_unset({Dv, Dv});
+    HEADWISE_TRY(factor);
+    std::ranges::transform(cholesky_factor(part.weight()), factor->data(),
+                           [](double x) { return static_cast<float>(x); });
+    auto narrow = Linear::from_params(*std::move(factor));
+    HEADWISE_TRY(narrow);
+    part = *std::move(narrow);
+  }
+  return ok();
 }
 
 Result<Tensor<float, 3>> HeadValues::of(std::size_t head,

@@ -25,9 +25,13 @@ class HeadValues {
                                    const MultiHeadAttention& layer,
                                    const Extents<4>& value);
 
+  // From now on f has at most Dv numbers, whose norm is the same: R value,
+  // where R is the Cholesky factor of w_o[h]^T w_o[h]. Errors: out_of_memory.
+  Status keep_norms_only();
+
   std::size_t num_heads() const { return num_heads_; }
   const HeadGroups& groups() const { return groups_; }
-  // f of the keys [first, first + count): (B, count, embed_dim).
+  // f of the keys [first, first + count): (B, count, features).
   Result<Tensor<float, 3>> of(std::size_t head,
                               TensorView<const float, 4> value,
                               std::size_t first, std::size_t count,

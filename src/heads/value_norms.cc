@@ -29,8 +29,9 @@ Result<Tensor<float, 3>> value_norms(const MultiHeadAttention& layer,
                                      TensorView<const float, 4> value,
                                      const Executor& executor) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 3>> {
-    const auto values = HeadValues::create(kOperation, layer, value.extents());
+    auto values = HeadValues::create(kOperation, layer, value.extents());
     HEADWISE_TRY(values);
+    HEADWISE_TRY(values->keep_norms_only());
     const std::size_t B = value.extent(0);
     const std::size_t Lkv = value.extent(1);
     auto norms = Tensor<float, 3>::create({B, values->num_heads(), Lkv});

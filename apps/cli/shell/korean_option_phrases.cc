@@ -12,6 +12,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"({}), for P tokens the shape of {}", "({0}), 토큰 P개인 {1}의 모양"},
     {"--all adds columns to the lines; --json has every probability without it",
      "--all은 줄에 열을 더합니다. --json에는 모든 확률이 이미 있습니다"},
+    {"--attribution needs --model and a single text",
+     "--attribution에는 --model과 텍스트 하나가 필요합니다"},
     {"--bias-k and --bias-v are for tensors with heads; with --params the "
      "layer's are bias_k and bias_v",
      "--bias-k와 --bias-v는 헤드가 있는 텐서에 씁니다. --params를 쓰면 "
@@ -43,6 +45,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"--node and --layers cannot be used together",
      "--node와 --layers는 함께 쓸 수 없습니다"},
     {"--onnx needs --data DIR", "--onnx에는 --data DIR가 필요합니다"},
+    {"--output-token needs an --attribution through all layers",
+     "--output-token은 모든 레이어를 거치는 --attribution과 함께 씁니다"},
     {"--query-documents gives the queries other ids",
      "--query-documents로 쿼리의 id를 따로 줄 수 있습니다"},
     {"--score-weight is for tensors with heads; with --params the layer's is "
@@ -53,6 +57,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "the mask it has scores of keys after the chunk",
      "--chunk와 함께 --scores-out을 쓰려면 --scores-stage bias 또는 softmax가 "
      "필요합니다. 마스크 전에는 청크 뒤의 키 점수도 있기 때문입니다"},
+    {"--target needs an --attribution by gradients",
+     "--target은 그래디언트를 쓰는 --attribution과 함께 씁니다"},
     {"--tokens and --target-tokens", "--tokens와 --target-tokens"},
     {"0 to {}: {} has {} layer",
      "0에서 {0} 사이여야 합니다({1}의 레이어는 {2}개)."},
@@ -114,6 +120,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "헤드 하나에서는 {0} 이하여야 합니다. 모든 헤드의 그림은 칸으로 나누어 "
      "보여 줍니다."},
     {"at most {} in all", "모두 {0} 이하"},
+    {"at most {} tokens, but the text has {}",
+     "토큰 {0}개 이하. 텍스트의 토큰은 {1}개입니다"},
     {"at most {} with --batch {}", "--batch {1}에서는 {0} 이하"},
     {"at most {} with --cache, one for each key",
      "--cache를 쓰면 키마다 하나씩 {0}개 이하"},
@@ -209,6 +217,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"no display was found (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set)",
      "화면이 없습니다(DISPLAY, WAYLAND_DISPLAY, BROWSER가 설정되어 있지 "
      "않습니다)"},
+    {"none: the model has no classifier, so gradients are of the length of its "
+     "embedding",
+     "모델에 분류기가 없어 임베딩 길이의 그래디언트를 구하므로 주지 않아야 "
+     "합니다."},
     {"not found", "찾지 못했습니다"},
     {"numbers from 0 to {}, such as 0 or 0,2-4",
      "0에서 {0} 사이의 번호(예: 0 또는 0,2-4)"},
@@ -219,6 +231,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "주세요."},
     {"one for each of the {} in --tokens", "--tokens의 {0}개마다 하나"},
     {"one of attention on cuda", "cuda에서는 어텐션의 워크로드"},
+    {"one of the labels {}", "레이블 {0} 중 하나"},
     {"one of them to be a file", "둘 중 하나는 파일이어야 합니다."},
     {"one outside", "폴더 밖의 파일"},
     {"one sentence a line", "한 줄에 문장 하나"},
@@ -252,6 +265,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "그림에 픽셀 단위의 너비와 높이가 없습니다"},
     {"the picture has {} x {} pixels", "그림이 {0} x {1}픽셀입니다"},
     {"the {} of --query", "--query의 값 {0}"},
+    {"this --attribution goes through all layers: leave out --layers",
+     "이 --attribution은 모든 레이어를 거치므로 --layers를 빼십시오"},
     {"this is no SVG", "SVG가 아닙니다"},
     {"train one with: {}", "이렇게 학습할 수 있습니다: {0}"},
     {"two files, COS.npy,SIN.npy", "파일 두 개 COS.npy,SIN.npy"},

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "attribution.h"
 #include "corpus_stats.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/journal.h"
@@ -32,6 +33,7 @@ constexpr CommandHelp kHelp = {
     .examples =
         R"(  headwise stats --model all-MiniLM-L6-v2 "The cat sat on the mat."
   headwise stats --model all-MiniLM-L6-v2 - --sort previous < page.txt
+  headwise stats --model topics --attribution gradient "Rates rise."
   headwise stats --onnx layer.onnx --data test_data_set_0
   headwise stats --query q.npy --key k.npy --causal --csv
   headwise stats --attn-weights attentions.npz
@@ -46,6 +48,8 @@ constexpr CommandHelp kHelp = {
   largest    the largest attention weight
   first, previous, self, next, separator   the share of that key
 Cross-attention has no distance, previous, self and next.
+With --attribution each head also has the number of that measure, or each token
+of the text, which docs/attribution.md defines.
 With --corpus the means are over the tokens of all sentences. Under mpirun the
 processes divide the sentences; the numbers are the same. To resume an
 interrupted run with --out, run the same command again.
@@ -57,6 +61,7 @@ struct StatsFlags {
   ViewedFlags seen;
   CorpusFlags corpus;
   AgainstFlags against;
+  AttributionFlags attribution;
   std::string sort;
   bool json = false;
   bool csv = false;
@@ -93,6 +98,11 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_sort(flags.sort, (*heads)->text().cross));
   auto stats = compute_head_stats(**heads, flags.seen.operation);
   HEADWISE_TRY(stats);
+  if (flags.attribution.given()) {
+    auto attribution = compute_attribution(flags.attribution, **heads);
+    HEADWISE_TRY(attribution);
+    stats->attribution = *std::move(attribution);
+  }
   if (!flags.sort.empty()) {
     sort_by(flags.sort, stats->lines);
   }
@@ -103,7 +113,7 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
   if (flags.json || flags.csv) {
     return print_or_write(
         flags, streams,
-        flags.json ? stats_json(seen, *stats) : stats_csv(*stats));
+        flags.json ? stats_json(seen, *stats) : stats_csv(seen, *stats));
   }
   std::string head;
   if (!seen.nodes.empty()) {
@@ -114,7 +124,9 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
                shown(*seen.model), seen.query_labels.size(),
                seen.cut_tokens == 0 ? "" : "; " + cut_text(seen));
   }
-  return print_or_write(flags, streams, head + stats_table(*stats));
+  return print_or_write(
+      flags, streams,
+      head + stats_table(*stats) + attribution_text(seen, *stats));
 }
 
 Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {
@@ -178,6 +190,8 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   if (flags.json && flags.csv) {
     return usage("--json and --csv cannot be used together");
   }
+  HEADWISE_TRY(check_attribution_flags(flags.seen, !flags.corpus.corpus.empty(),
+                                       flags.attribution));
   HEADWISE_TRY(check_corpus_flags(flags.seen, flags.corpus));
   HEADWISE_TRY(check_against_flags(flags.seen, flags.against));
   if (!flags.against.against.empty()) {
@@ -201,6 +215,7 @@ void add_options(const Arguments& command, StatsFlags& flags) {
   two.add_flag("--matched", flags.against.matched,
                "pair heads one to one by the similarity of their maps "
                "(default: by layer and number)");
+  add_attribution_options(command, flags.attribution);
   command
       .add_choice("--sort", flags.sort, statistic_names(),
                   "sort by this statistic, largest first")

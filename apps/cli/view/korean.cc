@@ -17,12 +17,16 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"A model and a text", "모델과 텍스트"},
     {"An ONNX model and its inputs", "ONNX 모델과 그 입력"},
     {"Attention weights", "어텐션 가중치"},
+    {"Attribution", "어트리뷰션"},
     {"Means over the queries that have a key; shares go from 0 to 1:\n  "
      "entropy    -sum w ln w, in nats: 0 for one key, ln n for n equal "
      "weights\n  distance   mean distance to the keys, in tokens\n  largest    "
      "the largest attention weight\n  first, previous, self, next, separator   "
      "the share of that key\nCross-attention has no distance, previous, self "
-     "and next.\nWith --corpus the means are over the tokens of all sentences. "
+     "and next.\nWith --attribution each head also has the number of that "
+     "measure, or each token\nof the text, which docs/attribution.md "
+     "defines.\nWith "
+     "--corpus the means are over the tokens of all sentences. "
      "Under mpirun the\nprocesses divide the sentences; the numbers are the "
      "same. To resume an\ninterrupted run with --out, run the same command "
      "again.\nWith --against: means over texts of --model minus --against, and "
@@ -35,7 +39,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "distance   어텐션 가중치로 평균한, 키까지의 거리(토큰 수)\n  largest    "
      "가장 큰 어텐션 가중치\n  first, previous, self, next, separator   그 "
      "키가 받는 비율\n크로스 어텐션에는 distance, previous, self, next가 "
-     "없습니다.\n--corpus를 주면 모든 문장의 토큰에 대한 평균입니다. "
+     "없습니다.\n--attribution을 주면 헤드마다 또는 텍스트의 토큰마다 그 "
+     "척도의 "
+     "값도 보여 줍니다.\n척도의 정의는 docs/attribution.md에 "
+     "있습니다.\n--corpus를 주면 모든 문장의 토큰에 대한 평균입니다. "
      "mpirun으로 "
      "실행하면\n프로세스들이 문장을 나누며, 숫자는 같습니다. --out을 준 실행이 "
      "중단되면\n같은 명령을 다시 실행해 이어 갑니다.\n--against를 주면 "
@@ -45,6 +52,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"ONNX model; each attention node is shown as a layer",
      "ONNX 모델. 어텐션 노드 하나를 레이어 하나로 보여 줍니다"},
     {"Two models", "두 모델"},
+    {"also how much heads and tokens matter by this measure",
+     "이 척도로 헤드와 토큰이 얼마나 중요한지도 보여 줍니다"},
     {"another model folder: what its heads do differently",
      "다른 모델 폴더: 헤드가 하는 일의 차이를 보여 줍니다"},
     {"computed by any program: .npy (B, H, Lq, Lkv), (H, Lq, Lkv) or (N, B, H, "
@@ -76,6 +85,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "and number)",
      "어텐션 맵이 비슷한 헤드끼리 하나씩 짝짓습니다(기본값: 레이어와 번호가 "
      "같은 헤드)"},
+    {"position of the token that rollout and flow go back from (default: 0; in "
+     "a causal model the last)",
+     "롤아웃과 플로를 거슬러 올라갈 출력 토큰의 위치(기본값: 0, 인과 "
+     "모델에서는 "
+     "마지막)"},
     {"print comma-separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},
     {"print the statistics of each head; with --head also its attention "
      "weights",
@@ -93,6 +107,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "largest, first, previous, self, next, separator"},
     {"the keys belong to another sequence; their positions are not compared",
      "키가 다른 시퀀스에 속하므로 위치를 비교하지 않습니다"},
+    {"the label whose logit gradients are of (default: the predicted one)",
+     "그래디언트를 구할 로짓의 레이블(기본값: 예측한 레이블)"},
     {"the same for the keys (default if there are as many keys as queries: "
      "--query-tokens)",
      "키의 토큰(개수가 쿼리와 같을 때의 기본값: --query-tokens)"},

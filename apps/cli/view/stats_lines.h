@@ -4,9 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "attribution.h"
 #include "headwise/attention/statistics.h"
 #include "headwise/base/result.h"
 #include "kept_heads.h"
@@ -34,6 +36,7 @@ struct HeadStats {
   std::vector<PrunedLayer> pruned;  // layers from which heads were taken
   // Of cross-attention, where numbers that compare positions mean nothing.
   bool cross = false;
+  std::optional<Attribution> attribution{};
 };
 
 // Errors: attention_statistics()'s, in the words of the options.

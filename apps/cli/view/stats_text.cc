@@ -9,6 +9,7 @@
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/version.h"
 #include "shell/json.h"
+#include "shell/label_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
@@ -43,6 +44,51 @@ std::vector<Statistic> shown_statistics(const HeadStats& stats) {
   return shown;
 }
 
+// What the attribution says of the head of a line; null without one.
+const HeadAttribution* attribution_of(const HeadStats& stats,
+                                      const HeadLine& line) {
+  if (!stats.attribution) {
+    return nullptr;
+  }
+  const auto found = std::ranges::find_if(
+      stats.attribution->heads, [&](const HeadAttribution& head) {
+        return head.layer == line.layer && head.head == line.head;
+      });
+  return found == stats.attribution->heads.end() ? nullptr : &*found;
+}
+
+// The names of the numbers that an attribution adds to each head.
+std::vector<std::string> added_columns(const HeadStats& stats) {
+  return stats.attribution ? stats.attribution->columns
+                           : std::vector<std::string>();
+}
+
+Json number_json(double number) {
+  return std::isnan(number) ? Json() : Json(static_cast<float>(number));
+}
+
+Json numbers_json(const std::vector<double>& numbers) {
+  Json array = Json::array();
+  for (const double number : numbers) {
+    array.push_back(number_json(number));
+  }
+  return array;
+}
+
+void add_attribution(const Attribution& attribution, Json& json) {
+  json["attribution"] = attribution.name;
+  if (attribution.target_value) {
+    json["target"] = {
+        {"kind", attribution.label ? "label" : "length"},
+        {"label", attribution.label ? Json(*attribution.label) : Json()},
+        {"value", number_json(*attribution.target_value)}};
+  }
+  if (!attribution.tokens.empty()) {
+    json["output_token"] = attribution.output_token;
+    json[attribution.name] = numbers_json(attribution.tokens);
+  }
+}
+
 Json begin_json() {
   return {{"schema", "headwise.stats"},
           {"schema_version", 1},
@@ -58,9 +104,16 @@ void add_heads(const HeadStats& stats, Json& json) {
                  {"queries", line.queries},
                  {"queries_without_key", line.without_key}};
     for (std::size_t k = 0; k < kStatistics; ++k) {
-      const double mean = line.mean[k];
       head[std::string(name_of(static_cast<Statistic>(k)))] =
-          std::isnan(mean) ? Json() : Json(static_cast<float>(mean));
+          number_json(line.mean[k]);
+    }
+    if (const HeadAttribution* added = attribution_of(stats, line)) {
+      for (std::size_t n = 0; n < added->numbers.size(); ++n) {
+        head[stats.attribution->columns[n]] = number_json(added->numbers[n]);
+      }
+      if (!added->keys.empty()) {
+        head[stats.attribution->key_column] = numbers_json(added->keys);
+      }
     }
     json["heads"].push_back(std::move(head));
   }
@@ -70,6 +123,39 @@ void add_heads(const HeadStats& stats, Json& json) {
       json["pruned"].push_back({{"layer", layer.layer}, {"head", head}});
     }
   }
+}
+
+// All digits of a float; an empty field where there is none.
+std::string number_field(double number) {
+  return std::isnan(number) ? ","
+                            : fmt::format(",{}", static_cast<float>(number));
+}
+
+// In quotes, and after a ' where a spreadsheet would take it for a formula.
+std::string csv_field(const std::string& text) {
+  std::string field = "\"";
+  if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) !=
+                           std::string_view::npos) {
+    field += '\'';
+  }
+  for (const char c : text) {
+    field += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return field + "\"";
+}
+
+// Below the names of added_columns().
+std::string added_numbers(const HeadStats& stats, const HeadLine& line) {
+  std::string text;
+  const HeadAttribution* added = attribution_of(stats, line);
+  for (std::size_t n = 0; added != nullptr && n < added->numbers.size(); ++n) {
+    const std::size_t width =
+        std::max<std::size_t>(9, stats.attribution->columns[n].size());
+    text += std::isnan(added->numbers[n])
+                ? fmt::format(" {:>{}}", "-", width)
+                : fmt::format(" {:>{}.4f}", added->numbers[n], width);
+  }
+  return text;
 }
 
 }  // namespace
@@ -82,6 +168,9 @@ std::string stats_table(const HeadStats& stats) {
   for (const Statistic statistic : shown) {
     text += fmt::format(" {:>9}", name_of(statistic));
   }
+  for (const std::string& name : added_columns(stats)) {
+    text += fmt::format(" {:>9}", name);
+  }
   text += '\n';
   std::int64_t without_key = 0;
   std::int64_t queries = 0;
@@ -93,6 +182,7 @@ std::string stats_table(const HeadStats& stats) {
       text += std::isnan(mean) ? fmt::format(" {:>9}", "-")
                                : fmt::format(" {:>9.{}f}", mean, digits);
     }
+    text += added_numbers(stats, line);
     text += '\n';
     without_key = std::max(without_key, line.without_key);
     queries = std::max(queries, line.queries + line.without_key);
@@ -107,9 +197,53 @@ std::string stats_table(const HeadStats& stats) {
   return text + pruned_text(stats.pruned);
 }
 
+std::string stats_csv(const ViewedText& seen, const HeadStats& stats) {
+  if (!stats.attribution || stats.attribution->tokens.empty()) {
+    return stats_csv(stats);
+  }
+  std::string text = fmt::format("token,text,{}\n", stats.attribution->name);
+  for (std::size_t t = 0; t < seen.query_labels.size(); ++t) {
+    text += fmt::format("{},{}{}\n", t, csv_field(shown(seen.query_labels[t])),
+                        number_field(stats.attribution->tokens[t]));
+  }
+  return text;
+}
+
+std::string attribution_text(const ViewedText& seen, const HeadStats& stats) {
+  if (!stats.attribution) {
+    return {};
+  }
+  const Attribution& attribution = *stats.attribution;
+  std::string text;
+  if (attribution.label) {
+    text += say({"\n{}: of the logit of {}, {:.4f}\n",
+                 "\n{}: {}의 로짓 {:.4f}에 대한 값\n"},
+                attribution.name, label_text(*attribution.label),
+                *attribution.target_value);
+  } else if (attribution.target_value) {
+    text += say({"\n{}: of the length of the embedding, {:.4f}\n",
+                 "\n{}: 임베딩의 길이 {:.4f}에 대한 값\n"},
+                attribution.name, *attribution.target_value);
+  }
+  if (attribution.tokens.empty()) {
+    return text;
+  }
+  text += say({"\n{} from output token {} to each input token\n",
+               "\n출력 토큰 {1}에서 입력 토큰까지의 {0}\n"},
+              attribution.name, attribution.output_token);
+  for (std::size_t t = 0; t < seen.query_labels.size(); ++t) {
+    text += fmt::format("{:>5} {:>9.4f}  {}\n", t, attribution.tokens[t],
+                        shown(seen.query_labels[t]));
+  }
+  return text;
+}
+
 std::string stats_csv(const HeadStats& stats) {
   std::string text = "layer,head,queries,queries_without_key";
   for (const std::string& name : statistic_names()) {
+    text += "," + name;
+  }
+  for (const std::string& name : added_columns(stats)) {
     text += "," + name;
   }
   text += "\n";
@@ -117,9 +251,12 @@ std::string stats_csv(const HeadStats& stats) {
     text += fmt::format("{},{},{},{}", line.layer, line.head, line.queries,
                         line.without_key);
     for (const double mean : line.mean) {
-      // All digits of a float; an empty field where there is none.
-      text +=
-          std::isnan(mean) ? "," : fmt::format(",{}", static_cast<float>(mean));
+      text += number_field(mean);
+    }
+    if (const HeadAttribution* added = attribution_of(stats, line)) {
+      for (const double number : added->numbers) {
+        text += number_field(number);
+      }
     }
     text += "\n";
   }
@@ -130,6 +267,9 @@ std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
   Json json = begin_json();
   if (seen.model) {
     json["model"] = *seen.model;
+  }
+  if (stats.attribution) {
+    add_attribution(*stats.attribution, json);
   }
   if (!seen.nodes.empty()) {
     json["nodes"] = nodes_json(seen.nodes);

@@ -11,7 +11,13 @@ namespace headwise::cli {
 
 std::string stats_table(const HeadStats& stats);
 std::string stats_csv(const HeadStats& stats);
+// The same; with an attribution to tokens, those in place of the heads.
+std::string stats_csv(const ViewedText& seen, const HeadStats& stats);
 std::string stats_json(const ViewedText& seen, const HeadStats& stats);
 std::string stats_json(const CorpusStats& corpus);
+
+// What an attribution says besides the numbers of heads: what its gradients are
+// of, and the numbers of tokens; empty without one.
+std::string attribution_text(const ViewedText& seen, const HeadStats& stats);
 
 }  // namespace headwise::cli

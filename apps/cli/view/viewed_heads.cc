@@ -21,8 +21,9 @@ constexpr std::array<std::string_view, 13> kOfHeads = {
     "--svg",    "--png",     "--json",       "--csv", "--head",
     "--sort",   "--title",   "--no-elements"};
 // Those that go with --model only. All others describe tensors.
-constexpr std::array<std::string_view, 3> kOfModel = {"--model", "TEXT",
-                                                      "--max-tokens"};
+constexpr std::array<std::string_view, 6> kOfModel = {
+    "--model",       "TEXT",     "--max-tokens",
+    "--attribution", "--target", "--output-token"};
 // With --onnx: its own options, and options that describe its rows.
 constexpr std::array<std::string_view, 9> kOfOnnx = {
     "--onnx",       "--data",          "--node",

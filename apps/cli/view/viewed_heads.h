@@ -15,6 +15,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/weights_statistics.h"
+#include "headwise/module/multi_head_attention.h"
 #include "kept_heads.h"
 #include "viewed_flags.h"
 
@@ -42,6 +43,7 @@ struct ViewedText {
   std::string max_tokens_from{};  // "--max-tokens", "max_seq_length of DIR"
   std::size_t most_tokens = 0;    // that --max-tokens can ask for
   std::optional<UnevenWeights> uneven{};  // of --attn-weights
+  bool causal = false;                    // the mask of a model
   bool cross = false;  // keys of another sequence: their positions
                        // are not those of the queries
   // Of the sequence that is shown.
@@ -59,6 +61,9 @@ struct ViewedLayer {
   std::span<const TracedStep> steps{};  // where they were asked for
   // (B, H, Lq, Lkv), in place of queries and keys.
   TensorView<const float, 4> attn_weights{};
+  // Of a text in a model: the layer, and what enters it, (1, L, E).
+  const MultiHeadAttention* attention = nullptr;
+  TensorView<const float, 3> hidden{};
 };
 using SeeLayer = std::function<Status(const ViewedLayer&)>;
 

@@ -60,6 +60,7 @@ Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
   text_.max_tokens = limit->tokens;
   text_.max_tokens_from = limit->from;
   text_.most_tokens = limit->most;
+  text_.causal = shape.causal;
   auto encoded = model_->encode(text, text_.max_tokens);
   HEADWISE_TRY(encoded);
   auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
@@ -103,7 +104,9 @@ Status ViewedSentence::see_layer(std::size_t number,
               .heads = std::move(kept),
               .query = projected->query(0, tokens),
               .key = projected->key(0, tokens),
-              .steps = trace.steps()});
+              .steps = trace.steps(),
+              .attention = &attention,
+              .hidden = hidden});
 }
 
 Status ViewedSentence::visit(bool steps, const SeeLayer& see) const {

@@ -1,0 +1,249 @@
+#include "attribution.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gradient_target.h"
+#include "headwise/attention/forward.h"
+#include "headwise/heads/attention_flow.h"
+#include "headwise/heads/integrated_gates.h"
+#include "headwise/heads/norm_statistics.h"
+#include "headwise/heads/rollout.h"
+#include "headwise/heads/value_norms.h"
+#include "operation/option_errors.h"
+#include "statistic_names.h"
+
+namespace headwise::cli {
+namespace {
+
+std::vector<double> numbers_of(TensorView<const float, 3> of_heads,
+                               std::size_t head) {
+  std::vector<double> numbers;
+  for (std::size_t n = 0; n < of_heads.extent(2); ++n) {
+    numbers.push_back(static_cast<double>(of_heads(0, head, n)));
+  }
+  return numbers;
+}
+
+// ---- Norms. ----
+
+Status add_norms(const ViewedLayer& layer, const ViewedHeads& heads,
+                 Attribution& attribution) {
+  const AttentionOptions options = heads.options();
+  const auto value = layer.attention->params()->w_v->forward(
+      layer.hidden, "hidden", *options.executor);
+  HEADWISE_TRY(value);
+  const MultiHeadAttentionConfig& config = layer.attention->config();
+  const TensorView<const float, 4> values(
+      value->data(),
+      {1, layer.key.extent(1), *config.num_kv_heads, *config.v_head_dim});
+  const auto norms = value_norms(*layer.attention, values, *options.executor);
+  HEADWISE_TRY(norms);
+  OperationOptions with_rows = heads.operation_options();
+  with_rows.statistics.rows = true;
+  const auto done =
+      norm_statistics(layer.query, layer.key, *norms, options, with_rows);
+  HEADWISE_TRY(done);
+  const std::vector<double> sums = mean_sums(*done);
+  for (std::size_t h = 0; h < sums.size(); ++h) {
+    HeadAttribution& head = attribution.heads.emplace_back();
+    head.layer = layer.number;
+    head.head = layer.heads.numbers()[h];
+    head.numbers = {sums[h]};
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      head.numbers.push_back(
+          static_cast<double>(done->shares.pooled.means(h, k)));
+    }
+    head.keys = numbers_of(*norms, h);
+  }
+  return ok();
+}
+
+Result<Attribution> norms_of(const ViewedHeads& heads) {
+  Attribution attribution;
+  attribution.columns = {"norm"};
+  for (const std::string& name : statistic_names()) {
+    attribution.columns.push_back("norm_" + name);
+  }
+  attribution.key_column = "key_norms";
+  HEADWISE_TRY(heads.visit(false, [&](const ViewedLayer& layer) {
+    return layer.heads.none() ? ok() : add_norms(layer, heads, attribution);
+  }));
+  return attribution;
+}
+
+// ---- Through all layers. ----
+
+Result<std::size_t> output_token(const AttributionFlags& flags,
+                                 const ViewedHeads& heads) {
+  const std::size_t tokens = heads.text().query_labels.size();
+  if (tokens == 0) {
+    return option_error("TEXT", "has no tokens", "at least 1");
+  }
+  const std::size_t token =
+      flags.output_token.value_or(heads.text().causal ? tokens - 1 : 0);
+  if (token >= tokens) {
+    return bad_option("--output-token", std::to_string(token),
+                      "less than " + std::to_string(tokens));
+  }
+  return token;
+}
+
+Result<Tensor<float, 4>> copy_of(TensorView<const float, 4> view) {
+  auto copy = Tensor<float, 4>::create_unset(view.extents());
+  HEADWISE_TRY(copy);
+  const auto [B, L, H, D] = view.extents();
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t l = 0; l < L; ++l) {
+      for (std::size_t h = 0; h < H; ++h) {
+        for (std::size_t d = 0; d < D; ++d) {
+          (*copy)(b, l, h, d) = view(b, l, h, d);
+        }
+      }
+    }
+  }
+  return copy;
+}
+
+Result<Attribution> rollout_of(const AttributionFlags& flags,
+                               const ViewedHeads& heads) {
+  const auto token = output_token(flags, heads);
+  HEADWISE_TRY(token);
+  const std::size_t L = heads.text().query_labels.size();
+  std::vector<std::pair<Tensor<float, 4>, Tensor<float, 4>>> kept;
+  const auto keep = [&](const ViewedLayer& layer) -> Status {
+    if (layer.heads.none()) {  // passes everything on
+      return ok();
+    }
+    auto query = copy_of(layer.query);
+    auto key = copy_of(layer.key);
+    HEADWISE_TRY(query);
+    HEADWISE_TRY(key);
+    kept.emplace_back(*std::move(query), *std::move(key));
+    return ok();
+  };
+  HEADWISE_TRY(heads.visit(false, keep));
+  std::vector<ComparedHeads> layers;
+  for (const auto& [query, key] : kept) {
+    layers.push_back({query, key});
+  }
+  auto row = Tensor<float, 3>::create({1, 1, L});
+  HEADWISE_TRY(row);
+  (*row)(0, 0, *token) = 1;
+  auto shares =
+      layers.empty() ? std::move(row) : rollout(layers, *row, heads.options());
+  HEADWISE_TRY(shares);
+  Attribution attribution;
+  attribution.output_token = *token;
+  attribution.tokens = numbers_of(*shares, 0);
+  return attribution;
+}
+
+Result<Attribution> flow_of(const AttributionFlags& flags,
+                            const ViewedHeads& heads) {
+  const auto token = output_token(flags, heads);
+  HEADWISE_TRY(token);
+  const std::size_t L = heads.text().query_labels.size();
+  if (L > kMostFlowTokens) {
+    return bad_option("--attribution", flags.name,
+                      "at most " + std::to_string(kMostFlowTokens) +
+                          " tokens, but the text has " + std::to_string(L));
+  }
+  AttentionOptions options = heads.options();
+  options.attn_weights = AttnWeights::mean;
+  auto weights = Tensor<float, 3>::create({heads.layers().size(), L, L});
+  HEADWISE_TRY(weights);
+  std::size_t n = 0;  // a layer without heads keeps weights of 0
+  const auto weigh = [&](const ViewedLayer& layer) -> Status {
+    const std::size_t at = n++;
+    if (layer.heads.none()) {
+      return ok();
+    }
+    auto unused = Tensor<float, 4>::create_unset(layer.query.extents());
+    HEADWISE_TRY(unused);
+    return attention(layer.query, layer.key, layer.key,
+                     {.output = *unused,
+                      .attn_weights = TensorView<float, 4>(
+                          &(*weights)(at, 0, 0), {1, 1, L, L})},
+                     options);
+  };
+  HEADWISE_TRY(heads.visit(false, weigh));
+  const auto flow = attention_flow(*weights, *token, *options.executor);
+  HEADWISE_TRY(flow);
+  Attribution attribution;
+  attribution.output_token = *token;
+  attribution.tokens.assign(flow->elements().begin(), flow->elements().end());
+  return attribution;
+}
+
+// ---- Gradients. ----
+
+// numbers[layer][the how manieth head that stays] -> the heads of the text.
+template <class NumberOf, class KeysOf>
+void add_heads(const ViewedHeads& heads, const GradientTarget& target,
+               const NumberOf& number_of, const KeysOf& keys_of,
+               Attribution& attribution) {
+  for (const std::size_t layer : heads.layers()) {
+    const auto numbers = target.heads_in(layer);
+    for (std::size_t at = 0; at < numbers.size(); ++at) {
+      attribution.heads.push_back(
+          {layer, numbers[at], {number_of(layer, at)}, keys_of(layer, at)});
+    }
+  }
+}
+
+Result<Attribution> gradients_of(const AttributionFlags& flags,
+                                 const ViewedHeads& heads) {
+  const auto target = GradientTarget::read(flags, heads);
+  HEADWISE_TRY(target);
+  Attribution attribution;
+  attribution.columns = {flags.name};
+  attribution.label = target->label();
+  const auto value = target->value();
+  HEADWISE_TRY(value);
+  attribution.target_value = *value;
+  const Executor& executor = *heads.options().executor;
+  if (flags.name == "gradient") {
+    const auto layers =
+        target->target().gradient_attention_of(target->ids(), executor);
+    HEADWISE_TRY(layers);
+    attribution.key_column = "key_gradients";
+    add_heads(
+        heads, *target,
+        [&](std::size_t layer, std::size_t at) {
+          return (*layers)[layer].totals(0, at);
+        },
+        [&](std::size_t layer, std::size_t at) {
+          return numbers_of((*layers)[layer].columns, at);
+        },
+        attribution);
+    return attribution;
+  }
+  const auto parts = integrated_gates(
+      target->target().gated(target->ids(), executor), 0,
+      {.path = flags.name == "integrated" ? GatePath::all_layers
+                                          : GatePath::each_layer});
+  HEADWISE_TRY(parts);
+  add_heads(
+      heads, *target,
+      [&](std::size_t layer, std::size_t at) { return (*parts)[layer][at]; },
+      [](std::size_t, std::size_t) { return std::vector<double>(); },
+      attribution);
+  return attribution;
+}
+
+}  // namespace
+
+Result<Attribution> compute_attribution(const AttributionFlags& flags,
+                                        const ViewedHeads& heads) {
+  auto attribution = flags.name == "norms"     ? norms_of(heads)
+                     : flags.name == "rollout" ? rollout_of(flags, heads)
+                     : flags.name == "flow"    ? flow_of(flags, heads)
+                                               : gradients_of(flags, heads);
+  if (attribution) {
+    attribution->name = flags.name;
+  }
+  return attribution;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,42 @@
+// How much heads and tokens matter to a model that reads a text, by a measure
+// of --attribution.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attribution_flags.h"
+#include "headwise/base/result.h"
+#include "viewed_heads.h"
+
+namespace headwise::cli {
+
+struct HeadAttribution {
+  std::size_t layer = 0;
+  std::size_t head = 0;
+  std::vector<double> numbers;  // as Attribution::columns
+  std::vector<double> keys;     // a number of each key; may be empty
+};
+
+struct Attribution {
+  std::string name;
+  // Of each head: what its numbers are called, and those of its keys.
+  std::vector<std::string> columns;
+  std::string key_column;
+  std::vector<HeadAttribution> heads;
+  // Of the input tokens, from one output token; empty unless asked for.
+  std::vector<double> tokens;
+  std::size_t output_token = 0;
+  // What gradients are of: a label, or the length of the embedding.
+  std::optional<std::string> label;
+  std::optional<double> target_value;
+};
+
+// Errors: those of the library, with the names of the options.
+Result<Attribution> compute_attribution(const AttributionFlags& flags,
+                                        const ViewedHeads& heads);
+
+}  // namespace headwise::cli
