@@ -46,6 +46,8 @@ class ShownLayer {
   // it has no scores, or not all that they are made of. The attention weights
   // that it shows are rounded.
   bool all_numbers() const { return !maps_ || !can_compute_; }
+  // Whether only the attention weights are known.
+  bool weights_only() const { return weights_only_; }
 
   ViewedHead head(std::size_t h) const;
   TensorView<const float, 2> key(std::size_t kv_head) const;

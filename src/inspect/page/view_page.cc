@@ -25,6 +25,12 @@ struct HeadPlace {
   std::optional<std::size_t> key{};  // block of its key
 };
 
+// A mask that was found from the attention weights has no rules to name.
+std::string name_of_mask(const ShownLayer& layer) {
+  std::string name = mask_name(layer.spec());
+  return layer.weights_only() && name != "none" ? "no_weight" : name;
+}
+
 std::string megabytes(std::size_t bytes) {
   constexpr std::size_t kMegabyte = std::size_t{1} << 20;
   return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB";
@@ -149,7 +155,7 @@ std::size_t ViewPage::Parts::add_mask(const ShownLayer& layer, std::size_t h) {
   const auto found = std::ranges::find(known_masks, mask);
   const auto place = static_cast<std::size_t>(found - known_masks.begin());
   if (found == known_masks.end()) {
-    Json entry = {{"name", mask_name(layer.spec())},
+    Json entry = {{"name", name_of_mask(layer)},
                   {"ranges", add_block(mask.ranges)},
                   {"bits", nullptr}};
     if (mask.bits) {

@@ -34,14 +34,13 @@
   // All in one line, in a narrow window too.
   function headChoice(head) {
     const {t, heads} = headwise;
-    const besideButton = (id, sign, label, step) => make('button', {
-      type: 'button', id, 'aria-label': label, title: label,
-      onclick: () => go(heads.beside(head, step)),
-    }, headwise.narrow() ? sign : label);
+    const besideButton = (id, short, label, step) => make('button', {
+      type: 'button', id, 'aria-label': label, onclick: () => go(heads.beside(head, step)),
+    }, headwise.narrow() ? short : label);
     return make('div', {class: 'tools', role: 'group', 'aria-label': t('head.choose')},
-        besideButton('previous-head', '\u2190', t('keys.previous_head'), -1),
+        besideButton('previous-head', t('head.previous'), t('keys.previous_head'), -1),
         picker('which', t('head.layer'), heads.kept, head, '', go),
-        besideButton('next-head', '\u2192', t('keys.next_head'), 1));
+        besideButton('next-head', t('head.next'), t('keys.next_head'), 1));
   }
 
   // The document of the head to compare with.

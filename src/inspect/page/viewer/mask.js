@@ -151,7 +151,8 @@
   // The name of a head's mask, in words.
   function nameOf(head) {
     const {name} = head.page.masks[head.mask];
-    return name === 'none' ? headwise.t('mask.none') : headwise.tokens.visible(name);
+    return ['none', 'no_weight'].includes(name) ? headwise.t('mask.' + name) :
+        headwise.tokens.visible(name);
   }
 
   headwise.mask = {of, nameOf, MASKED, EMPTY, PENDING, isPattern: value => value <= -4};

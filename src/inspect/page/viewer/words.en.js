@@ -76,6 +76,8 @@ headwise.wordTables.en = {
   'head.name': 'Layer {0}, head {1}',
   'head.short': 'layer {0} head {1}',
   'head.choose': 'Layer and head',
+  'head.previous': 'Previous',
+  'head.next': 'Next',
   'head.layer': 'Layer',
   'head.which': 'Head',
   'head.tools': 'Compare, zoom, colours',
@@ -91,6 +93,7 @@ headwise.wordTables.en = {
   'head.error': 'Colours are accurate to within {0}.',
   'head.pruned': 'This head was pruned: it has no parameters and computes no attention.',
   'mask.none': 'none',
+  'mask.no_weight': 'pairs without weight in any head',
 
   'part.label': 'Attention',
   'part.all': 'all',

@@ -74,6 +74,8 @@ headwise.wordTables.ko = {
   'head.name': '레이어 {0} 헤드 {1}',
   'head.short': '레이어 {0} 헤드 {1}',
   'head.choose': '레이어와 헤드',
+  'head.previous': '이전',
+  'head.next': '다음',
   'head.layer': '레이어',
   'head.which': '헤드',
   'head.tools': '비교, 확대, 색',
@@ -89,6 +91,7 @@ headwise.wordTables.ko = {
   'head.error': '색의 오차는 {0} 이하입니다.',
   'head.pruned': '가지치기된 헤드입니다. 파라미터가 없고 어텐션을 계산하지 않습니다.',
   'mask.none': '없음',
+  'mask.no_weight': '모든 헤드에서 가중치가 없는 쌍',
 
   'part.label': '어텐션',
   'part.all': '전체',

@@ -149,6 +149,7 @@ class Numbers(PageCase):
         self.go(page, "#view=head&layer=0&head=1&query=4&key=0")
         self.assertIn("Rows that do not sum to 1: 1 (farthest sum: 0.750).",
                       page.inner_text(".about-head"))
+        self.assertIn("Mask: pairs without weight in any head.", page.inner_text(".about-head"))
         self.assertIn("made from attention weights", page.inner_text("#elements"))
         self.go(page, "#view=head&layer=0&head=0")
         self.assertNotIn("sum to 1", page.inner_text(".about-head"))

@@ -168,6 +168,7 @@ def weights(folder, name="weights", write=make_page.write_page):
     layers = layers_of(21, 21, 8, 1, 2, 2, spec)
     mask = make_page.causal_mask(21, 21)
     mask["ranges"][7] = 0
+    mask["name"] = "no_weight"
     for head in layers[0]["heads"]:
         head["weights"] = make_page.weights(
             head["query"], head["key"], head, slice(None), spec, mask)[0].astype(np.float32)
