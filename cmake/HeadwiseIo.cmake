@@ -121,6 +121,10 @@ target_sources(headwise_io
     include/headwise/heads/pattern_scores.h
     include/headwise/heads/projected_heads.h
     include/headwise/heads/special_tokens.h
+    include/headwise/heads/text_layers.h
+    include/headwise/heads/text_statistics.h
+    include/headwise/heads/repeated_tokens.h
+    include/headwise/heads/find_heads.h
   PRIVATE
     src/json/json.cc
     src/distribute/context_shards.cc
@@ -351,7 +355,12 @@ target_sources(headwise_io
     src/heads/pattern_scores.cc
     src/heads/projected_heads.cc
     src/heads/special_tokens.cc
-    src/heads/weight_tiles.cc)
+    src/heads/weight_tiles.cc
+    src/heads/pooled_heads.cc
+    src/heads/text_layers.cc
+    src/heads/text_statistics.cc
+    src/heads/repeated_tokens.cc
+    src/heads/find_heads.cc)
 
 # The viewer's files; its scripts are one, in the order that ORDER says.
 set(viewer src/inspect/page/viewer)

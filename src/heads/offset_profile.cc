@@ -77,11 +77,17 @@ Result<std::vector<OffsetProfile>> offset_profiles(
 }
 
 std::vector<double> positional_scores(std::span<const OffsetProfile> texts) {
-  if (texts.size() < 2) {
-    return std::vector<double>(texts.size(),
-                               std::numeric_limits<double>::quiet_NaN());
+  // Every query sees its own key, so only texts without tokens do not cover it.
+  const auto has_tokens = [](const OffsetProfile& text) {
+    return text.covered[kMostOffset] != 0;
+  };
+  const bool several = std::ranges::count_if(texts, has_tokens) > 1;
+  std::vector<double> scores;
+  for (const OffsetProfile& text : texts) {
+    scores.push_back(several && has_tokens(text)
+                         ? 0
+                         : std::numeric_limits<double>::quiet_NaN());
   }
-  std::vector<double> scores(texts.size());
   for (std::size_t n = 0; n < kOffsets; ++n) {
     double sum = 0;
     double count = 0;

@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "heads/pattern_keys.h"
+#include "heads/pooled_heads.h"
 #include "heads/weight_tiles.h"
-#include "headwise/attention/statistics.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -35,26 +35,16 @@ Result<std::vector<double>> means_of(Statistic statistic,
                                      TensorView<const float, 4> query,
                                      TensorView<const float, 4> key,
                                      bool causal, const Executor& executor) {
-  Extents<4> no_value = key.extents();
-  Extents<4> no_output = query.extents();
-  no_value[3] = 0;
-  no_output[3] = 0;
-  AttentionOptions options;
-  options.mask = causal ? headwise::causal() : Mask();
-  options.executor = &executor;
-  StatisticsOptions statistics{.rows = true};
+  TensorView<const bool, 2> separators;
   if (!text.separators.empty()) {
-    statistics.separators = {text.separators.data(),
-                             {1, text.separators.size()}};
+    separators = {text.separators.data(), {1, text.separators.size()}};
   }
-  const auto done = attention_statistics(
-      query, key, TensorView<const float, 4>(nullptr, no_value),
-      {.output = TensorView<float, 4>(nullptr, no_output)}, options,
-      {.statistics = statistics});
-  HEADWISE_TRY(done);
+  const auto pooled =
+      pooled_statistics(query, key, separators, causal, executor);
+  HEADWISE_TRY(pooled);
   std::vector<double> means;
   for (std::size_t h = 0; h < query.extent(2); ++h) {
-    means.push_back(static_cast<double>(done->pooled.mean(h, statistic)));
+    means.push_back(static_cast<double>(pooled->mean(h, statistic)));
   }
   return means;
 }

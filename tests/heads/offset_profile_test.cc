@@ -154,7 +154,16 @@ TEST(PositionalScoresTest, OfEqualAttentionAreZero) {
 
 TEST(PositionalScoresTest, NeedAnotherText) {
   EXPECT_TRUE(positional_scores({}).empty());
-  EXPECT_TRUE(std::isnan(positional_scores(std::vector<OffsetProfile>(1))[0]));
+  std::vector<OffsetProfile> texts = {profiles_of(looking_back(9, 1), true)[0],
+                                      OffsetProfile()};
+  for (const double score : positional_scores(texts)) {
+    EXPECT_TRUE(std::isnan(score));
+  }
+  texts.push_back(texts[0]);
+  const std::vector<double> scores = positional_scores(texts);
+  EXPECT_GT(scores[0], 0.5);
+  EXPECT_TRUE(std::isnan(scores[1]));
+  EXPECT_EQ(scores[2], scores[0]);
 }
 
 }  // namespace

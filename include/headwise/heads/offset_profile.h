@@ -48,7 +48,8 @@ Result<std::vector<OffsetProfile>> offset_profiles(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     bool causal, const Executor& executor);
 
-// For each text, from the profiles of one head; NaN if there is only one text.
+// For each text, from the profiles of one head; NaN for a text without tokens,
+// whose profile covers nothing, and if no other text has tokens.
 std::vector<double> positional_scores(std::span<const OffsetProfile> texts);
 
 }  // namespace headwise::inline HEADWISE_ABI

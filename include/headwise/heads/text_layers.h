@@ -1,0 +1,55 @@
+// The heads of a model on several texts, layer by layer: what statistics and
+// patterns over texts are computed from.
+//
+// Example:
+//   Status s = visit_text_layers(model, texts, {}, [&](const TextLayer& at) {
+//     return look_at(at.text, at.layer, at.query, at.key);
+//   });
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "headwise/base/function_ref.h"
+#include "headwise/base/result.h"
+#include "headwise/base/tensor.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/models/text_model.h"
+#include "headwise/run/executor.h"
+#include "headwise/run/progress.h"
+#include "headwise/steps/tokens.h"
+#include "headwise/version.h"
+
+#pragma GCC visibility push(default)
+namespace headwise::inline HEADWISE_ABI {
+
+// One text in one layer. The views are valid during the call.
+struct TextLayer {
+  std::size_t text;
+  std::size_t layer;
+  TensorView<const float, 4> query;  // (1, L, Hq, D), see ProjectedHeads
+  TensorView<const float, 4> key;    // (1, L, Hkv, D)
+  const Executor& executor;          // for what is computed of them
+};
+using SeeTextLayer = FunctionRef<Status(const TextLayer&)>;
+
+struct TextsPass {
+  std::span<const std::size_t> layers{};  // ascending; empty: all
+  Progress progress{};                    // counts texts with tokens
+  const Executor* executor = nullptr;     // null: Executor::default_executor()
+};
+
+// Calls `see` for each text and each layer that has heads; texts without tokens
+// are left out. Calls for different texts may run at the same time; those for
+// one text come in the order of its layers. The queries and keys do not depend
+// on the other texts or on the threads. Errors: those of TextModel::run() and
+// of `see`, of the first text that has one; out_of_memory.
+Status visit_text_layers(const TextModel& model, const RaggedTokens& texts,
+                         const TextsPass& pass, SeeTextLayer see);
+
+// (L): which of a text's tokens are separators. Errors: out_of_memory.
+Result<Tensor<bool, 1>> separators_in(const TextModel& model,
+                                      std::span<const TokenId> ids);
+
+}  // namespace headwise::inline HEADWISE_ABI
+#pragma GCC visibility pop

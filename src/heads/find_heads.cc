@@ -1,0 +1,108 @@
+#include "headwise/heads/find_heads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "heads/numbered_heads.h"
+#include "headwise/heads/offset_profile.h"
+#include "headwise/heads/pattern_scores.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+using ByText = std::vector<double>;
+
+// For each head, its scores in the texts; NaN where the pattern does not apply.
+Result<std::vector<ByText>> scores_of(const TextModel& model,
+                                      const RaggedTokens& texts,
+                                      const NumberedHeads& heads,
+                                      HeadPattern pattern,
+                                      const TextsPass& pass) {
+  std::vector<ByText> scores(heads.size(), ByText(texts.size(), kNone));
+  const auto see = [&](const TextLayer& at) -> Status {
+    const auto separators = separators_in(model, texts[at.text]);
+    HEADWISE_TRY(separators);
+    const auto of_layer = pattern_scores(
+        pattern, {.ids = texts[at.text], .separators = separators->elements()},
+        at.query, at.key, model.shape().causal, at.executor);
+    HEADWISE_TRY(of_layer);
+    for (std::size_t h = 0; h < of_layer->size(); ++h) {
+      scores[heads.first_of(at.layer) + h][at.text] = (*of_layer)[h];
+    }
+    return ok();
+  };
+  HEADWISE_TRY(visit_text_layers(model, texts, pass, see));
+  return scores;
+}
+
+Result<std::vector<ByText>> positional_scores_of(const TextModel& model,
+                                                 const RaggedTokens& texts,
+                                                 const NumberedHeads& heads,
+                                                 const TextsPass& pass) {
+  std::vector<std::vector<OffsetProfile>> profiles(
+      heads.size(), std::vector<OffsetProfile>(texts.size()));
+  const auto see = [&](const TextLayer& at) -> Status {
+    const auto of_layer =
+        offset_profiles(at.query, at.key, model.shape().causal, at.executor);
+    HEADWISE_TRY(of_layer);
+    for (std::size_t h = 0; h < of_layer->size(); ++h) {
+      profiles[heads.first_of(at.layer) + h][at.text] = (*of_layer)[h];
+    }
+    return ok();
+  };
+  HEADWISE_TRY(visit_text_layers(model, texts, pass, see));
+  std::vector<ByText> scores;
+  for (const auto& of_head : profiles) {
+    scores.push_back(positional_scores(of_head));
+  }
+  return scores;
+}
+
+// Over the texts that the pattern applies to.
+Result<double> uniform_of(const TextModel& model, const RaggedTokens& texts,
+                          HeadPattern pattern) {
+  ByText scores;
+  for (const auto& ids : texts) {
+    const auto separators = separators_in(model, ids);
+    HEADWISE_TRY(separators);
+    scores.push_back(uniform_score(
+        pattern, {.ids = ids, .separators = separators->elements()},
+        model.shape().causal));
+  }
+  return mean_interval(scores).mean;
+}
+
+}  // namespace
+
+Result<FoundHeads> find_heads(const TextModel& model, const RaggedTokens& texts,
+                              HeadPattern pattern, const TextsPass& pass) try {
+  const NumberedHeads heads(model, pass.layers);
+  const auto scores = pattern == HeadPattern::positional
+                          ? positional_scores_of(model, texts, heads, pass)
+                          : scores_of(model, texts, heads, pattern, pass);
+  HEADWISE_TRY(scores);
+  const auto uniform = uniform_of(model, texts, pattern);
+  HEADWISE_TRY(uniform);
+  FoundHeads found;
+  found.uniform = *uniform;
+  for (std::size_t n = 0; n < heads.size(); ++n) {
+    const auto [layer, head] = heads[n];
+    found.heads.push_back({layer, head, mean_interval((*scores)[n])});
+    found.texts = found.heads.back().score.count;
+  }
+  found.left_out = texts.size() - found.texts;
+  std::ranges::stable_sort(
+      found.heads, std::ranges::greater(), [](const FoundHead& of) {
+        return std::isnan(of.score.mean) ? -1 : of.score.mean;
+      });
+  return found;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
