@@ -25,10 +25,11 @@ HeadwiseProgram::HeadwiseProgram(Command& chosen)
               "Multi-head attention, every step and every head visible.",
               std::string(kExamples), std::string("headwise ") + version()) {
   for (const auto add :
-       {add_explain, add_view,      add_stats,      add_run,      add_encode,
-        add_train,   add_classify,  add_importance, add_prune,    add_ablate,
-        add_patch,   add_inspect,   add_convert,    add_onnx_run, add_check,
-        add_diff,    add_lint_mask, add_plan,       add_bench,    add_info}) {
+       {add_explain, add_view,  add_stats,     add_heads,      add_run,
+        add_encode,  add_train, add_classify,  add_importance, add_prune,
+        add_ablate,  add_patch, add_inspect,   add_convert,    add_onnx_run,
+        add_check,   add_diff,  add_lint_mask, add_plan,       add_bench,
+        add_info}) {
     add(arguments(), chosen);
   }
   add_help_command();

@@ -23,6 +23,7 @@ void add_encode(const Arguments& app, Command& chosen);
 void add_classify(const Arguments& app, Command& chosen);
 void add_view(const Arguments& app, Command& chosen);
 void add_stats(const Arguments& app, Command& chosen);
+void add_heads(const Arguments& app, Command& chosen);
 void add_importance(const Arguments& app, Command& chosen);
 void add_prune(const Arguments& app, Command& chosen);
 void add_ablate(const Arguments& app, Command& chosen);

@@ -10,11 +10,10 @@ namespace headwise::cli {
 
 std::span<const std::span<const Translation>> translations() {
   static const std::array tables = {
-      korean_help(),      korean_words(),   korean_operation(),
-      korean_bench(),     korean_convert(), korean_dialects(),
-      korean_encode(),    korean_explain(), korean_info(),
-      korean_intervene(), korean_onnx(),    korean_plan(),
-      korean_prune(),     korean_run(),     korean_train(),
+      korean_help(),    korean_words(),    korean_operation(), korean_bench(),
+      korean_convert(), korean_dialects(), korean_encode(),    korean_explain(),
+      korean_heads(),   korean_info(),     korean_intervene(), korean_onnx(),
+      korean_plan(),    korean_prune(),    korean_run(),       korean_train(),
       korean_view()};
   return tables;
 }

@@ -22,6 +22,7 @@ std::span<const Translation> korean_convert();
 std::span<const Translation> korean_dialects();
 std::span<const Translation> korean_encode();
 std::span<const Translation> korean_explain();
+std::span<const Translation> korean_heads();
 std::span<const Translation> korean_info();
 std::span<const Translation> korean_intervene();
 std::span<const Translation> korean_onnx();

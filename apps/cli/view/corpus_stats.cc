@@ -18,6 +18,7 @@
 #include "headwise/train/labelled_text.h"
 #include "headwise/version.h"
 #include "kept_heads.h"
+#include "operation/token_limit.h"
 #include "shell/json.h"
 #include "shell/progress_bar.h"
 #include "shell/rank_job.h"
@@ -26,7 +27,6 @@
 #include "shell/same_file.h"
 #include "shell/threads.h"
 #include "shell/visible_work.h"
-#include "token_limit.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -60,7 +60,8 @@ Result<CorpusInputs> read_inputs(const ViewedFlags& seen,
   HEADWISE_TRY(model);
   auto layers = parse_layers(seen.layers, model->settings().config.num_layers);
   HEADWISE_TRY(layers);
-  const auto limit = token_limit(seen, model->settings());
+  const auto limit =
+      token_limit(seen.max_tokens, seen.model, model->settings());
   HEADWISE_TRY(limit);
   return CorpusInputs{*std::move(text), *std::move(executor), *std::move(model),
                       *std::move(layers), limit->tokens};

@@ -13,12 +13,12 @@
 #include "headwise/models/text_model.h"
 #include "headwise/models/utf8.h"
 #include "headwise/train/labelled_text.h"
+#include "operation/token_limit.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
 #include "shell/threads.h"
 #include "statistic_names.h"
-#include "token_limit.h"
 
 namespace headwise::cli {
 namespace {
@@ -80,11 +80,9 @@ Result<std::unique_ptr<Texts>> read_texts(const ViewedFlags& seen,
 Result<std::size_t> limit_of_both(const ViewedFlags& seen, const TextModel& a,
                                   const AgainstFlags& flags,
                                   const TextModel& b) {
-  const auto of_a = token_limit(seen, a.shape());
+  const auto of_a = token_limit(seen.max_tokens, seen.model, a.shape());
   HEADWISE_TRY(of_a);
-  ViewedFlags against = seen;
-  against.model = flags.against;
-  const auto of_b = token_limit(against, b.shape());
+  const auto of_b = token_limit(seen.max_tokens, flags.against, b.shape());
   HEADWISE_TRY(of_b);
   return std::min(of_a->tokens, of_b->tokens);
 }

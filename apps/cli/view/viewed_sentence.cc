@@ -9,10 +9,10 @@
 #include "headwise/models/text_model.h"
 #include "headwise/models/utf8.h"
 #include "headwise/run/executor.h"
+#include "operation/token_limit.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
 #include "shell/threads.h"
-#include "token_limit.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -55,7 +55,7 @@ Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
   auto layers = parse_layers(flags.layers, shape.num_layers);
   HEADWISE_TRY(layers);
   layers_ = *std::move(layers);
-  const auto limit = token_limit(flags, shape);
+  const auto limit = token_limit(flags.max_tokens, flags.model, shape);
   HEADWISE_TRY(limit);
   text_.max_tokens = limit->tokens;
   text_.max_tokens_from = limit->from;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "headwise/base/result.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/text_model.h"
-#include "viewed_flags.h"
 
 namespace headwise::cli {
 
@@ -17,10 +17,13 @@ struct TokenLimit {
   std::size_t most = 0;  // that --max-tokens can ask for
 };
 
-// Errors: invalid_argument for --max-tokens.
-Result<TokenLimit> token_limit(const ViewedFlags& flags,
-                               const ModelSettings& settings);
-Result<TokenLimit> token_limit(const ViewedFlags& flags,
+// `wanted` is --max-tokens, `model` the folder of --model. Errors:
+// invalid_argument for --max-tokens.
+Result<TokenLimit> token_limit(std::optional<std::size_t> wanted,
+                               const std::string& model,
                                const TextModelShape& shape);
+Result<TokenLimit> token_limit(std::optional<std::size_t> wanted,
+                               const std::string& model,
+                               const ModelSettings& settings);
 
 }  // namespace headwise::cli

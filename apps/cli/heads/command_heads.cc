@@ -1,0 +1,162 @@
+// headwise heads
+// The heads of a model, ranked by how well they match a pattern.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heads_flags.h"
+#include "heads_report.h"
+#include "headwise/heads/find_heads.h"
+#include "searched_texts.h"
+#include "shell/add_command.h"
+#include "shell/file_plan.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/read_model.h"
+#include "shell/threads.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr CommandHelp kHelp = {
+    .name = "heads",
+    .description = "find the heads that match a pattern",
+    .examples =
+        R"(  headwise heads --find induction --model induction-model
+  headwise heads --find previous --model all-MiniLM-L6-v2 --texts texts.txt
+  headwise heads --find duplicate --model all-MiniLM-L6-v2 --json)",
+    .footer =
+        R"(Patterns; scores go from 0 to 1 and are means over texts:
+  previous, next, self, first, separator   attention on that token
+  duplicate    on other occurrences of the same token
+  induction    on the token after an earlier occurrence of the same token
+  positional   attention that depends on the distance alone
+docs/patterns.md defines them. Without --texts the texts are random tokens,
+each text repeated once: in these only a copy predicts the next token.)"};
+
+std::vector<std::string> pattern_names() {
+  std::vector<std::string> names;
+  for (std::size_t n = 0; n < kHeadPatterns; ++n) {
+    names.emplace_back(name_of(static_cast<HeadPattern>(n)));
+  }
+  return names;
+}
+
+// The option has been checked.
+HeadPattern pattern_of(const HeadsFlags& flags) {
+  std::size_t n = 0;
+  while (name_of(static_cast<HeadPattern>(n)) != flags.find) {
+    ++n;
+  }
+  return static_cast<HeadPattern>(n);
+}
+
+Outcome check_flags(const HeadsFlags& flags) {
+  if (flags.json && flags.csv) {
+    return usage("--json and --csv cannot be used together");
+  }
+  if (!flags.texts.empty() && flags.seed) {
+    return usage("--seed cannot be used with --texts");
+  }
+  if (flags.texts.empty() && flags.max_tokens) {
+    return usage("--max-tokens needs --texts");
+  }
+  FilePlan plan;
+  plan.input("--model", flags.model);
+  plan.input("--texts", flags.texts);
+  plan.printed(flags.json  ? "--json"
+               : flags.csv ? "--csv"
+                           : "the list of heads");
+  return plan.check();
+}
+
+// Whether the pattern can show in this model and these texts at all.
+Status check_pattern(HeadPattern pattern, const TextModel& model) {
+  if (pattern == HeadPattern::next && model.shape().causal) {
+    return option_error("--find", "is next, but the model is causal",
+                        "another pattern: its tokens see none that follow");
+  }
+  return ok();
+}
+
+Status check_found(HeadPattern pattern, const FoundHeads& found) {
+  if (found.heads.empty()) {
+    return option_error("--model", "has no heads left", {},
+                        ErrorCode::bad_data);
+  }
+  if (found.texts != 0) {
+    return ok();
+  }
+  switch (pattern) {
+    case HeadPattern::separator:
+      return option_error("--find", "is separator, but no text has one",
+                          "a model whose tokenizer adds [SEP] or </s>");
+    case HeadPattern::duplicate:
+    case HeadPattern::induction:
+      return option_error("--texts", "has no token that a text repeats",
+                          "texts in which tokens occur again",
+                          ErrorCode::bad_data);
+    case HeadPattern::positional:
+      return option_error("--texts", "has fewer than 2 texts with tokens",
+                          "several, whose attention is compared",
+                          ErrorCode::bad_data);
+    default:
+      return option_error("--texts", "has no tokens", {}, ErrorCode::bad_data);
+  }
+}
+
+Outcome run_heads(const HeadsFlags& flags, const Streams& streams) {
+  HEADWISE_TRY(check_flags(flags));
+  const HeadPattern pattern = pattern_of(flags);
+  const auto executor = executor_with(flags.threads);
+  HEADWISE_TRY(executor);
+  const auto model = read_any_model(flags.model);
+  HEADWISE_TRY(model);
+  HEADWISE_TRY(check_pattern(pattern, **model));
+  const auto texts = read_searched_texts(flags, **model);
+  HEADWISE_TRY(texts);
+  const auto found = [&] {
+    ProgressBar bar{"heads", "texts"};
+    return find_heads(**model, texts->ids, pattern,
+                      {.progress = bar.progress(), .executor = &*executor});
+  }();
+  HEADWISE_TRY(found);
+  HEADWISE_TRY(check_found(pattern, *found));
+  const HeadsReport report{flags, *texts, pattern, (*model)->shape().causal,
+                           *found};
+  return print(streams.out, flags.json  ? heads_json(report)
+                            : flags.csv ? heads_csv(report)
+                                        : heads_table(report));
+}
+
+void add_options(const Arguments& command, HeadsFlags& flags) {
+  command.add_choice("--find", flags.find, pattern_names(), "the pattern")
+      .required();
+  command
+      .add_text("--model", flags.model, "DIR",
+                "a model folder: config.json, vocab.txt, model.safetensors")
+      .required();
+  command.add_text("--texts", flags.texts, "FILE|-",
+                   "one text per line (default: random tokens, repeated)");
+  command.add_number("--seed", flags.seed,
+                     "seed of the random tokens (default 0)");
+  command.add_count("--top", flags.top,
+                    "print the best N heads (default: 10 in the table, all "
+                    "with --json and --csv)");
+  command.add_flag("--json", flags.json, "print JSON");
+  command.add_flag("--csv", flags.csv, "print comma-separated values");
+  command
+      .add_number("--max-tokens", flags.max_tokens,
+                  "maximum tokens per text; longer texts are cut (default: "
+                  "the limit set in the model folder)")
+      .advanced();
+  add_threads_option(command, flags.threads);
+}
+
+}  // namespace
+
+void add_heads(const Arguments& app, Command& chosen) {
+  add_command(app, chosen, kHelp, add_options, run_heads);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,153 @@
+#include "heads_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "headwise/version.h"
+#include "shell/json.h"
+#include "shell/read_text.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+std::string words_of(HeadPattern pattern) {
+  switch (pattern) {
+    case HeadPattern::previous:
+      return say({"attention on the previous token", "바로 앞 토큰의 어텐션"});
+    case HeadPattern::next:
+      return say({"attention on the next token", "바로 뒤 토큰의 어텐션"});
+    case HeadPattern::self:
+      return say({"attention on the token itself", "자기 토큰의 어텐션"});
+    case HeadPattern::first:
+      return say({"attention on the first token", "첫 토큰의 어텐션"});
+    case HeadPattern::separator:
+      return say({"attention on separators", "구분 토큰의 어텐션"});
+    case HeadPattern::duplicate:
+      return say({"attention on other occurrences of the token",
+                  "같은 토큰이 나온 다른 위치의 어텐션"});
+    case HeadPattern::positional:
+      return say({"attention that depends on the distance alone",
+                  "거리로만 정해지는 어텐션"});
+    case HeadPattern::induction:
+      return say({"attention on the token after an earlier occurrence",
+                  "같은 토큰이 앞에서 나온 위치의 다음 토큰의 어텐션"});
+  }
+  return {};
+}
+
+// Of the heads, those to show; in a table only the best unless --top asks for
+// more.
+std::span<const FoundHead> shown_heads(const HeadsReport& report,
+                                       std::size_t most) {
+  const std::span<const FoundHead> all = report.found.heads;
+  return all.first(std::min(all.size(), report.flags.top.value_or(most)));
+}
+
+// A number of JSON and CSV; none for an interval of one text.
+std::string number(double value, std::string_view none) {
+  return std::isnan(value) ? std::string(none) : fmt::format("{:.6f}", value);
+}
+Json json_number(double value) {
+  return std::isnan(value) ? Json() : Json(static_cast<float>(value));
+}
+
+std::string row_of(const FoundHead& head, std::size_t layer_width,
+                   std::size_t head_width) {
+  const MeanInterval& score = head.score;
+  return fmt::format(
+      "{:>{}} {:>{}}  {:.4f}{}\n", head.layer, layer_width, head.head,
+      head_width, score.mean,
+      std::isnan(score.low)
+          ? std::string()
+          : fmt::format("  [{:.4f}, {:.4f}]", score.low, score.high));
+}
+
+std::string notes_of(const HeadsReport& report) {
+  const FoundHeads& found = report.found;
+  std::string text =
+      say({"equal attention to all visible tokens would score {:.4f}\n",
+           "보이는 모든 토큰에 똑같이 주목하면 점수는 {:.4f}입니다\n"},
+          found.uniform);
+  if (found.left_out != 0) {
+    text += say({"{} of {} texts are left out: the pattern does not apply to "
+                 "them\n",
+                 "텍스트 {1}개 중 {0}개는 패턴을 적용할 수 없어 뺐습니다\n"},
+                found.left_out, report.texts.ids.size());
+  }
+  if (report.texts.cut != 0) {
+    text += say({"{} texts had more than {} tokens; the rest was cut off\n",
+                 "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
+                report.texts.cut, report.texts.max_tokens);
+  }
+  if (!report.causal && report.pattern == HeadPattern::induction) {
+    text += say(
+        {"the model is bidirectional: its heads can also copy from later "
+         "tokens, so a high score alone does not show induction\n",
+         "양방향 모델의 헤드는 뒤쪽 토큰도 볼 수 있으므로 높은 점수만으로는 "
+         "인덕션이라고 할 수 없습니다\n"});
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string heads_table(const HeadsReport& report) {
+  constexpr std::size_t kMost = 10;
+  std::string text = say({"{}: {}, over {}\n\n", "{0}: {2}에서 본 {1}\n\n"},
+                         shown(report.flags.model), words_of(report.pattern),
+                         described(report.flags, report.texts));
+  const std::string layer = say({"layer", "레이어"});
+  const std::string head = say({"head", "헤드"});
+  text += fmt::format(
+      "{} {}  {}\n", layer, head,
+      say({"score   95% confidence interval", "점수    95% 신뢰 구간"}));
+  for (const FoundHead& found : shown_heads(report, kMost)) {
+    text += row_of(found, columns_of(layer), columns_of(head));
+  }
+  return text + "\n" + notes_of(report);
+}
+
+std::string heads_csv(const HeadsReport& report) {
+  std::string text = "layer,head,score,low,high,texts\n";
+  for (const FoundHead& head : shown_heads(report, report.found.heads.size())) {
+    const MeanInterval& score = head.score;
+    text += fmt::format("{},{},{},{},{},{}\n", head.layer, head.head,
+                        number(score.mean, ""), number(score.low, ""),
+                        number(score.high, ""), score.count);
+  }
+  return text;
+}
+
+std::string heads_json(const HeadsReport& report) {
+  const HeadsFlags& flags = report.flags;
+  Json json = {
+      {"schema", "headwise.heads"},    {"schema_version", 1},
+      {"headwise_version", version()}, {"model", flags.model},
+      {"causal", report.causal},       {"pattern", name_of(report.pattern)}};
+  if (flags.texts.empty()) {
+    json["random_tokens"] = {{"seed", flags.seed.value_or(0)}};
+  } else {
+    json["texts_file"] = name_of_text(flags.texts);
+    json["max_tokens"] = report.texts.max_tokens;
+    json["cut_texts"] = report.texts.cut;
+  }
+  json["texts"] = report.found.texts;
+  json["texts_left_out"] = report.found.left_out;
+  json["equal_attention"] = json_number(report.found.uniform);
+  json["heads"] = Json::array();
+  for (const FoundHead& head : shown_heads(report, report.found.heads.size())) {
+    json["heads"].push_back({{"layer", head.layer},
+                             {"head", head.head},
+                             {"score", json_number(head.score.mean)},
+                             {"low", json_number(head.score.low)},
+                             {"high", json_number(head.score.high)}});
+  }
+  return json_text(json, 2);
+}
+
+}  // namespace headwise::cli

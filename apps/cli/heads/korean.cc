@@ -1,0 +1,45 @@
+// Korean of the help of the command in this room.
+#include <array>
+
+#include "shell/translation_tables.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr auto kTexts = std::to_array<Translation>({
+    {"Patterns; scores go from 0 to 1 and are means over texts:\n  previous, "
+     "next, self, first, separator   attention on that token\n  duplicate    "
+     "on other occurrences of the same token\n  induction    on the token "
+     "after an earlier occurrence of the same token\n  positional   attention "
+     "that depends on the distance alone\ndocs/patterns.md defines them. "
+     "Without --texts the texts are random tokens,\neach text repeated once: "
+     "in these only a copy predicts the next token.",
+     "패턴. 점수는 0에서 1까지이며 텍스트에 대한 평균입니다:\n  previous, "
+     "next, self, first, separator   그 토큰의 어텐션\n  duplicate    같은 "
+     "토큰이 나온 다른 위치의 어텐션\n  induction    같은 토큰이 앞에서 나온 "
+     "위치의 다음 토큰의 어텐션\n  positional   거리로만 정해지는 "
+     "어텐션\n정의는 docs/patterns.md에 있습니다. --texts가 없으면 무작위 "
+     "토큰을 두 번 반복한\n텍스트를 씁니다. 이런 텍스트에서는 앞부분을 "
+     "복사해야만 다음 토큰을 예측할 수 있습니다."},
+    {"a model folder: config.json, vocab.txt, model.safetensors",
+     "모델 폴더(config.json, vocab.txt, model.safetensors)"},
+    {"find the heads that match a pattern", "패턴에 맞는 헤드를 찾습니다"},
+    {"maximum tokens per text; longer texts are cut (default: the limit set in "
+     "the model folder)",
+     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더에 설정된 값)"},
+    {"one text per line (default: random tokens, repeated)",
+     "한 줄에 텍스트 하나(기본값: 반복한 무작위 토큰)"},
+    {"print the best N heads (default: 10 in the table, all with --json and "
+     "--csv)",
+     "점수가 높은 헤드 N개를 출력합니다(기본값: 표는 10개, --json과 --csv는 "
+     "모두)"},
+    {"seed of the random tokens (default 0)", "무작위 토큰의 시드(기본값 0)"},
+    {"the pattern", "패턴"},
+});
+static_assert(is_sorted(kTexts), "sort the rows by their English");
+
+}  // namespace
+
+std::span<const Translation> korean_heads() { return kTexts; }
+
+}  // namespace headwise::cli

@@ -1,0 +1,43 @@
+#include "searched_texts.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/heads/repeated_tokens.h"
+#include "headwise/train/labelled_text.h"
+#include "operation/model_texts.h"
+#include "shell/error_of_option.h"
+#include "shell/read_text.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+
+Result<SearchedTexts> read_searched_texts(const HeadsFlags& flags,
+                                          const TextModel& model) {
+  if (!flags.texts.empty()) {
+    auto read =
+        read_model_texts(flags.texts, flags.max_tokens, flags.model, model);
+    HEADWISE_TRY(read);
+    return SearchedTexts{std::move(read->ids), read->cut, read->limit.tokens};
+  }
+  auto drawn =
+      repeated_random_tokens(model, {.seed = Seed{flags.seed.value_or(0)}});
+  return drawn ? Result<SearchedTexts>(SearchedTexts{*std::move(drawn)})
+               : error_of_option("--model", drawn.error());
+}
+
+std::string described(const HeadsFlags& flags, const SearchedTexts& texts) {
+  if (!flags.texts.empty()) {
+    return say({"{} texts of {}", "{1}의 텍스트 {0}개"}, texts.ids.size(),
+               shown(name_of_text(flags.texts)));
+  }
+  return say({"{} texts of random tokens, each repeated once (seed {})",
+              "무작위 토큰을 두 번 반복한 텍스트 {}개(시드 {})"},
+             texts.ids.size(), flags.seed.value_or(0));
+}
+
+}  // namespace headwise::cli
