@@ -92,7 +92,8 @@ void take_kept_heads(std::string_view text) {
   config.num_layers = 2;
   config.num_heads = 3;
   const auto kept = headwise::read_kept_heads(
-      {{"kept_heads", std::string(text)}}, "fuzz", config);
+      {{"kept_heads", std::string(text)}}, {"fuzz"}, config.num_layers,
+      config.num_heads, config.kept_heads);
   require(config.kept_heads.size() == (kept ? 2 : 0));
   if (!is_settings(kept)) {
     return;
