@@ -83,6 +83,9 @@ target_sources(headwise_io
     include/headwise/models/label_probe.h
     include/headwise/models/write_model.h
     include/headwise/models/model_digest.h
+    include/headwise/train/next_token.h
+    include/headwise/train/repeated_words.h
+    include/headwise/train/induction_run.h
     include/headwise/train/task.h
     include/headwise/train/task_run.h
     include/headwise/train/labelled_text.h
@@ -301,6 +304,9 @@ target_sources(headwise_io
     src/train/epoch_order.cc
     src/train/finite_values.cc
     src/train/resumed_checkpoint.cc
+    src/train/next_token.cc
+    src/train/repeated_words.cc
+    src/train/induction_run.cc
     src/train/task.cc
     src/train/task_model.cc
     src/train/task_run.cc

@@ -26,6 +26,16 @@ class TrainAccuracyTest(CliTest):
                                      last["accuracy"] - 0.2)
                 self.assertGreater(max(last["weight_on_answer"]), 0.5)
 
+    def test_an_induction_head_forms_from_any_seed(self):
+        for seed in ("0",) if cli_case.SANITIZED else "012":
+            with self.subTest(seed=seed):
+                self.check_induction(seed)
+
+    def check_induction(self, seed):
+        text = self.succeed("train", "--json", "--task", "induction", "--seed",
+                            seed, "--force", "--out", "run")
+        self.assertGreater(json.loads(text.splitlines()[-1])["accuracy"], 0.95)
+
 
 if __name__ == "__main__":
     cli_case.main()

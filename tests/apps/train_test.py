@@ -75,12 +75,51 @@ class TrainTest(CliTest):
         text = self.succeed("train", "--help").split("\n\n")[0]
         lines = [line.split() for line in text.splitlines()[1:]
                  if "--model" not in line]  # train_model_test.py
-        self.assertEqual(len(lines), 4)
+        self.assertEqual(len(lines), 5)
         for line in lines:
             self.assertEqual(line[:2], ["headwise", "train"])
             # train_accuracy_test.py trains with the default number of steps.
             short = () if "--steps" in line else ("--steps", "20")
             self.succeed(*line[1:], *short)
+
+    def test_induction_writes_a_model(self):
+        options = ("--task", "induction", "--seed", "3")
+        lines = self.train(*options, "--steps", "3")
+        self.assertEqual(list(lines[-1]),
+                         ["task", "steps", "seconds", "loss", "accuracy"])
+        names = {path.name for path in (self.folder / "run").iterdir()}
+        self.assertEqual(names, {"checkpoint.npz", "config.json", "vocab.txt",
+                                 "model.safetensors", "texts.txt"})
+        texts = (self.folder / "run" / "texts.txt").read_text().splitlines()
+        self.assertEqual(len(texts), 200)
+        for text in texts:
+            words = text.split()
+            half = len(words) // 2
+            self.assertEqual(words[:half], words[half:])
+            self.assertEqual(len(set(words)), half)
+        seen = json.loads(self.succeed("view", "--model", "run", "--json",
+                                       "--head", "1.2", texts[0]))
+        weights = seen["heads"][0]["attn_weights"]
+        self.assertTrue(all(weight is None for i, row in enumerate(weights)
+                            for weight in row[i + 1:]))
+        (self.folder / "lines.txt").write_text(texts[0] + "\n")
+        self.fail_with(BAD_INPUT, 'model_type is "headwise-causal", expected '
+                       "bert or distilbert", "encode", "--json", "--model", "run",
+                       "lines.txt")
+
+    def test_induction_resumed_has_the_bits_of_one_that_never_stopped(self):
+        options = ("--task", "induction", "--seed", "3")
+        self.train(*options, "--steps", "4", "--threads", "1")
+        self.train(*options, "--steps", "2", out="half")
+        # What was not given is as it was, the task too.
+        self.train("--steps", "4", "--resume", "half", out="whole")
+        for name in ("checkpoint.npz", "model.safetensors", "texts.txt"):
+            self.assertEqual(self.bytes_of(f"whole/{name}"),
+                             self.bytes_of(f"run/{name}"))
+        self.fail_with(BAD_INPUT, "is of another model", "train", "--task", "recall",
+                       "--resume", "half", "--out", "other")
+        self.fail_with(USAGE, "--scoring cannot be used with --task", "train",
+                       *options, "--scoring", "dot", "--out", "other")
 
     def test_threads_change_no_bit(self):
         for threads in "12":

@@ -342,6 +342,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "쓰십시오"},
     {"{} cannot be used with --rotary-tables, which gives the angles",
      "{0:은/는} --rotary-tables와 함께 쓸 수 없습니다. 각도는 표가 정합니다"},
+    {"{} cannot be used with --task induction",
+     "{0:은/는} --task induction과 함께 쓸 수 없습니다"},
     {"{} cannot be used with --to onnx",
      "{0:은/는} --to onnx와 함께 쓸 수 없습니다"},
     {"{} computes nothing: leave {} and {} out",

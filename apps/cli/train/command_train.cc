@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "headwise/train/classifier_run.h"
+#include "headwise/train/induction_run.h"
 #include "headwise/train/task_run.h"
+#include "induction_job.h"
 #include "sentence_job.h"
 #include "shell/add_command.h"
 #include "shell/deadline.h"
@@ -27,6 +29,7 @@ constexpr CommandHelp kHelp = {
     .description = "train a small model, or turn your own into a classifier",
     .examples =
         R"(  headwise train --out run
+  headwise train --task induction --out induction
   headwise train --task reverse --scoring additive --seed 7 --out reversed
   headwise train --steps 800 --resume run --out run
   headwise train --json --force --out run
@@ -61,6 +64,10 @@ Outcome misplaced_option(const Flags& flags) {
         {"--data", "--test", "--train", "--max-tokens", "--batch", "--epochs"});
     const bool of_all = is_one_of(
         name, {"--batch", "--epochs", "--learning-rate", "--seed", "--resume"});
+    if (name == "--scoring" && flags.task.task == kInductionTask) {
+      return usage(
+          fmt::format("{} cannot be used with --task induction", name));
+    }
     if (of_task && flags.has_model()) {
       return usage(fmt::format("{} cannot be used with --model", name));
     }
@@ -79,15 +86,17 @@ void add_task_options(const Arguments& task, TaskFlags& flags) {
   task.add_choice(
       "--task", flags.task, task_names(),
       "recall (default): find the value of a key with self-attention; "
-      "reverse: reverse a sequence with an encoder-decoder");
+      "reverse: reverse a sequence with an encoder-decoder; induction: "
+      "continue "
+      "words that come twice with a causal model of two layers");
   task.add_choice("--scoring", flags.scoring, {"dot", "additive"},
                   "how queries and keys are compared: q.k (default), or w . "
                   "tanh(q + k)")
       .advanced();
   task.add_count("--steps", flags.steps,
                  fmt::format("number of training steps, including those before "
-                             "--resume (default {})",
-                             flags.steps));
+                             "--resume (default {}; induction {})",
+                             kTaskSteps, kInductionSteps));
 }
 
 void add_model_options(const Arguments& model, SentenceFlags& flags) {
@@ -140,8 +149,9 @@ void add_shared_options(const Arguments& command, TrainFlags& flags) {
       .add_text(
           "--out", flags.out, "DIR",
           "output folder, created if missing. A task writes checkpoint.npz, "
-          "params.npz, tokens.txt and curve.svg; --model writes a model "
-          "folder, with --train all also checkpoint.npz")
+          "params.npz, tokens.txt and curve.svg, induction instead a model "
+          "folder and texts.txt; --model writes a model folder, with --train "
+          "all also checkpoint.npz")
       .required();
   command.add_text("--resume", flags.resume, "DIR",
                    "resume from the checkpoint in this folder; the result has "
@@ -169,7 +179,8 @@ Outcome run_train(const Flags& flags, const Streams& streams) {
                                    ? Outcome()
                                    : usage("--task cannot be used by several "
                                            "processes")));
-  return run_task(flags.task, streams);
+  return is_induction(flags.task) ? run_induction(flags.task, streams)
+                                  : run_task(flags.task, streams);
 }
 
 }  // namespace

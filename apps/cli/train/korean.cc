@@ -24,21 +24,25 @@ constexpr auto kTexts = std::to_array<Translation>({
      "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델의 최대 토큰 수)"},
     {"measure accuracy on these examples (default: --data)",
      "정확도를 측정할 예제(기본값: --data의 예제)"},
-    {"number of training steps, including those before --resume (default 400)",
-     "학습 스텝 수, --resume 이전 스텝 포함(기본값 400)"},
+    {"number of training steps, including those before --resume (default 400; "
+     "induction 1200)",
+     "학습 스텝 수, --resume 이전 스텝 포함(기본값 400, induction 1200)"},
     {"one example per line: label, tab, text",
      "한 줄에 예제 하나: 레이블, 탭, 텍스트"},
     {"output folder, created if missing. A task writes checkpoint.npz, "
-     "params.npz, tokens.txt and curve.svg; --model writes a model folder, "
-     "with --train all also checkpoint.npz",
+     "params.npz, tokens.txt and curve.svg, induction instead a model folder "
+     "and texts.txt; --model writes a model folder, with --train all also "
+     "checkpoint.npz",
      "결과 폴더. 없으면 만듭니다. 과제: checkpoint.npz, params.npz, "
-     "tokens.txt, curve.svg. --model: 모델 폴더, --train all이면 "
-     "checkpoint.npz도"},
+     "tokens.txt, curve.svg. induction: 모델 폴더와 texts.txt. --model: 모델 "
+     "폴더, --train all이면 checkpoint.npz도"},
     {"print JSON, one object per line", "한 줄에 하나씩 JSON으로 출력합니다"},
     {"recall (default): find the value of a key with self-attention; reverse: "
-     "reverse a sequence with an encoder-decoder",
+     "reverse a sequence with an encoder-decoder; induction: continue words "
+     "that come twice with a causal model of two layers",
      "recall(기본값): 셀프 어텐션으로 키에 맞는 값 찾기. reverse: "
-     "인코더-디코더로 시퀀스를 거꾸로 출력하기"},
+     "인코더-디코더로 시퀀스를 거꾸로 출력하기. induction: 레이어 두 개의 "
+     "인과 모델로 되풀이되는 단어 잇기"},
     {"resume from the checkpoint in this folder; the result has the same bits "
      "as an uninterrupted run",
      "이 폴더의 체크포인트에서 이어서 학습합니다. 결과는 중단 없이 학습했을 "

@@ -20,12 +20,6 @@ namespace {
 
 constexpr std::size_t kSequences = 4;  // in tokens.txt
 
-// In the order in which they are looked for.
-std::vector<std::string> result_files() {
-  return {std::string(kCheckpointFile), "params.npz", "tokens.txt",
-          "target_tokens.txt", "curve.svg"};
-}
-
 // One sequence a line.
 std::string lines_of(const Tensor<TokenId, 2>& tokens) {
   std::string text;
@@ -64,31 +58,44 @@ Result<TaskRun> start_run(const TaskFlags& flags) {
   if (Status s = run->resume(*checkpoint, path); !s) {
     return error_of_argument(s.error());
   }
-  if (run->steps() >= flags.steps) {
-    return option_error(
-        "--steps", fmt::format("is {}", flags.steps),
-        fmt::format("more than the {} that {} has", run->steps(), path));
-  }
+  HEADWISE_TRY(
+      check_steps(flags.steps.value_or(kTaskSteps), run->steps(), path));
   return run;
 }
 
-FilePlan files_of(const TaskFlags& flags) {
+Status check_steps(std::size_t steps, std::uint64_t done,
+                   const std::string& path) {
+  return done < steps
+             ? ok()
+             : Status(option_error(
+                   "--steps", fmt::format("is {}", steps),
+                   fmt::format("more than the {} that {} has", done, path)));
+}
+
+std::vector<std::string> task_result_files() {
+  return {std::string(kCheckpointFile), "params.npz", "tokens.txt",
+          "target_tokens.txt", "curve.svg"};
+}
+
+FilePlan files_of(const TaskFlags& flags,
+                  const std::vector<std::string>& results) {
   FilePlan plan;
   if (!flags.resume.empty() && !resumes_in_place(flags)) {
     plan.input("--resume", checkpoint_path(flags.resume));
   }
-  plan.outputs_in("--out", flags.out, result_files(), /*parents=*/false);
+  plan.outputs_in("--out", flags.out, results, /*parents=*/false);
   if (flags.json) {
     plan.printed("--json");
   }
   return plan;
 }
 
-Outcome check_earlier_result(const TaskFlags& flags) {
+Outcome check_earlier_result(const TaskFlags& flags,
+                             const std::vector<std::string>& results) {
   if (flags.force || resumes_in_place(flags)) {
     return {};
   }
-  for (const std::string& name : result_files()) {
+  for (const std::string& name : results) {
     const FilePlace place = place_of(flags.out + "/" + name);
     if (place.status && S_ISREG(place.status->st_mode)) {
       return usage("--out",
@@ -101,10 +108,11 @@ Outcome check_earlier_result(const TaskFlags& flags) {
   return {};
 }
 
-Status begin_results(const TaskFlags& flags) {
+Status begin_results(const TaskFlags& flags,
+                     const std::vector<std::string>& results) {
   HEADWISE_TRY(make_out_folder(flags.out));
   for (const std::string& name :
-       resumes_in_place(flags) ? std::vector<std::string>() : result_files()) {
+       resumes_in_place(flags) ? std::vector<std::string>() : results) {
     HEADWISE_TRY(remove_result(flags.out + "/" + name));
   }
   return ok();

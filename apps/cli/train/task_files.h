@@ -1,7 +1,9 @@
 // The files of a training run in its folder.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/train/task_run.h"
@@ -15,16 +17,27 @@ namespace headwise::cli {
 // Options that were not given are those of the checkpoint.
 Result<TaskRun> start_run(const TaskFlags& flags);
 
-// What a run reads and writes. The checkpoint that it resumes from is not an
-// input if the run replaces it.
-FilePlan files_of(const TaskFlags& flags);
+// checkpoint.npz and those of write_results(), in the order in which they are
+// looked for.
+std::vector<std::string> task_result_files();
+
+// What a run reads, and `results`, what it writes. The checkpoint that it
+// resumes from is not an input if the run replaces it.
+FilePlan files_of(const TaskFlags& flags,
+                  const std::vector<std::string>& results);
 // Refuses to overwrite an earlier result without --force or --resume of the
 // same folder.
-Outcome check_earlier_result(const TaskFlags& flags);
+Outcome check_earlier_result(const TaskFlags& flags,
+                             const std::vector<std::string>& results);
 
 // Makes the folder if it is missing, and removes the results of another run
 // from it. Errors: io_error.
-Status begin_results(const TaskFlags& flags);
+Status begin_results(const TaskFlags& flags,
+                     const std::vector<std::string>& results);
+
+// Refuses --steps that the checkpoint, of the file `path`, already has.
+Status check_steps(std::size_t steps, std::uint64_t done,
+                   const std::string& path);
 
 // params.npz, tokens.txt, target_tokens.txt of an encoder-decoder task, and
 // curve.svg.

@@ -3,16 +3,20 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "train_flags.h"
 
 namespace headwise::cli {
 
+// Of a task whose --steps are not given.
+inline constexpr std::size_t kTaskSteps = 400;
+
 struct TaskFlags : TrainFlags {
   std::string task;
   std::string scoring;
-  std::size_t steps = 400;
+  std::optional<std::size_t> steps;  // not given: that of the task
 };
 
 }  // namespace headwise::cli

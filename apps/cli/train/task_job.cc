@@ -44,20 +44,21 @@ std::string json_of_step(const TaskRun& run) {
 // every 100 and at the end.
 Outcome train(const TaskFlags& flags, const Executor& executor, TaskRun& run,
               const Streams& streams) {
+  const std::size_t steps = flags.steps.value_or(kTaskSteps);
   ProgressBar bar("train", "steps");
   const Progress progress = bar.progress();
   bool has_begun = false;  // a run that fails earlier leaves no folder
-  while (run.steps() < flags.steps) {
+  while (run.steps() < steps) {
     HEADWISE_TRY(run.step(executor));
     if (progress) {
       bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
-      progress(run.steps(), flags.steps);
+      progress(run.steps(), steps);
     }
-    if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != flags.steps) {
+    if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != steps) {
       continue;
     }
     if (!has_begun) {
-      HEADWISE_TRY(written(begin_results(flags)));
+      HEADWISE_TRY(written(begin_results(flags, task_result_files())));
       has_begun = true;
     }
     HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags.out))));
@@ -125,8 +126,8 @@ std::string text_of(const TaskRun& run, const Report& report) {
 }  // namespace
 
 Outcome run_task(const TaskFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(files_of(flags).check());
-  HEADWISE_TRY(check_earlier_result(flags));
+  HEADWISE_TRY(files_of(flags, task_result_files()).check());
+  HEADWISE_TRY(check_earlier_result(flags, task_result_files()));
   auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
   auto run = start_run(flags);

@@ -1,5 +1,7 @@
 #include "task_words.h"
 
+#include "headwise/train/induction_run.h"
+
 namespace headwise::cli {
 
 const TaskWords& words_of(Task task) {
@@ -24,6 +26,7 @@ std::vector<std::string> task_names() {
   for (const Task task : all_tasks()) {
     names.emplace_back(name_of(task));
   }
+  names.emplace_back(kInductionTask);
   return names;
 }
 

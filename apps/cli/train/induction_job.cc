@@ -1,0 +1,172 @@
+#include "induction_job.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "headwise/interop/atomic_file.h"
+#include "headwise/train/induction_run.h"
+#include "headwise/train/next_token.h"
+#include "out_folder.h"
+#include "shell/error_of_option.h"
+#include "shell/json.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+#include "shell/threads.h"
+#include "task_files.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::uint64_t kStepsPerCheckpoint = 100;
+constexpr std::size_t kTexts = 200;  // in texts.txt, and to measure accuracy
+constexpr std::string_view kTextsFile = "texts.txt";
+
+// In the order in which they are looked for.
+std::vector<std::string> result_files() {
+  return {std::string(kCheckpointFile), "config.json", "vocab.txt",
+          "model.safetensors", std::string(kTextsFile)};
+}
+
+std::size_t steps_of(const TaskFlags& flags) {
+  return flags.steps.value_or(kInductionSteps);
+}
+
+// What is not given stays as in `settings`.
+InductionSettings settings_of(const TaskFlags& flags,
+                              InductionSettings settings) {
+  settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
+  settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
+  return settings;
+}
+
+Result<InductionRun> start(const TaskFlags& flags) {
+  if (flags.resume.empty()) {
+    return InductionRun::create(settings_of(flags, {}));
+  }
+  const std::string path = checkpoint_path(flags.resume);
+  const auto checkpoint = read_checkpoint(path);
+  HEADWISE_TRY(checkpoint);
+  auto run = InductionRun::create(
+      settings_of(flags, induction_settings_of(*checkpoint)));
+  HEADWISE_TRY(run);
+  if (Status s = run->resume(*checkpoint, path); !s) {
+    return error_of_argument(s.error());
+  }
+  HEADWISE_TRY(check_steps(steps_of(flags), run->steps(), path));
+  return run;
+}
+
+// Takes steps until there are as many as asked for, and writes a checkpoint
+// every 100 and at the end.
+Outcome train(const TaskFlags& flags, const Executor& executor,
+              InductionRun& run, const Streams& streams) {
+  const std::size_t steps = steps_of(flags);
+  ProgressBar bar("train", "steps");
+  const Progress progress = bar.progress();
+  bool has_begun = false;  // a run that fails earlier leaves no folder
+  while (run.steps() < steps) {
+    HEADWISE_TRY(run.step(executor));
+    if (progress) {
+      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
+      progress(run.steps(), steps);
+    }
+    if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != steps) {
+      continue;
+    }
+    if (!has_begun) {
+      HEADWISE_TRY(written(begin_results(flags, result_files())));
+      has_begun = true;
+    }
+    HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags.out))));
+    if (flags.json) {
+      HEADWISE_TRY(
+          print(streams.out, json_text(Json{{"step", run.steps()},
+                                            {"loss", run.losses().back()}})));
+    }
+  }
+  return {};
+}
+
+// One text a line.
+std::string lines_of(const CausalModel& model, const RaggedTokens& texts) {
+  std::string lines;
+  for (const auto& text : texts) {
+    for (std::size_t n = 0; n < text.size(); ++n) {
+      lines += (n == 0 ? "" : " ") + std::string(model.token(text[n]));
+    }
+    lines += "\n";
+  }
+  return lines;
+}
+
+std::string report_text(const TaskFlags& flags, const InductionRun& run,
+                        double seconds, double accuracy,
+                        const std::string& first_text) {
+  const std::string view =
+      fmt::format("headwise view --model {} --open {}", shell_word(flags.out),
+                  shell_word(first_text));
+  return say({"{}: 8 to 16 different words, then the same words again.\n\n"
+              "After {} steps ({:.1f} s), on texts not trained on:\n"
+              "  accuracy on the repeated words  {:.3f}\n\n"
+              "To see the heads of one of them:\n  {}\n",
+              "{}: 서로 다른 단어 8~16개, 그리고 같은 단어들을 한 번 더.\n\n"
+              "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 텍스트에서:\n"
+              "  되풀이된 단어의 정확도  {:.3f}\n\n"
+              "그중 하나에서 헤드를 보려면:\n  {}\n"},
+             kInductionTask, run.steps(), seconds, accuracy, view);
+}
+
+}  // namespace
+
+bool is_induction(const TaskFlags& flags) {
+  if (!flags.task.empty() || flags.resume.empty()) {
+    return flags.task == kInductionTask;
+  }
+  const auto checkpoint = read_checkpoint(checkpoint_path(flags.resume));
+  if (!checkpoint) {
+    return false;  // which the run then reports
+  }
+  const auto task = checkpoint->config.find("task");
+  return task != checkpoint->config.end() &&
+         task->second == decltype(task->second)(std::string(kInductionTask));
+}
+
+Outcome run_induction(const TaskFlags& flags, const Streams& streams) {
+  HEADWISE_TRY(files_of(flags, result_files()).check());
+  HEADWISE_TRY(check_earlier_result(flags, result_files()));
+  auto executor = executor_with(flags.threads);
+  HEADWISE_TRY(executor);
+  auto run = start(flags);
+  HEADWISE_TRY(run);
+  const auto begin = std::chrono::steady_clock::now();
+  HEADWISE_TRY(train(flags, *executor, *run, streams));
+  const std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - begin;
+  const auto texts = run->unseen_texts(kTexts);
+  HEADWISE_TRY(texts);
+  const auto scores =
+      next_token_scores(run->model(), *texts, {.executor = &*executor});
+  HEADWISE_TRY(scores);
+  const double accuracy = accuracy_on_repeats(*scores);
+  const std::string lines = lines_of(run->model(), *texts);
+  HEADWISE_TRY(written(run->model().write(flags.out)));
+  HEADWISE_TRY(written(write_file_atomically(
+      fmt::format("{}/{}", flags.out, kTextsFile), lines)));
+  return print(streams.out,
+               flags.json ? json_text(Json{{"task", kInductionTask},
+                                           {"steps", run->steps()},
+                                           {"seconds", taken.count()},
+                                           {"loss", run->losses().back()},
+                                           {"accuracy", accuracy}})
+                          : report_text(flags, *run, taken.count(), accuracy,
+                                        lines.substr(0, lines.find('\n'))));
+}
+
+}  // namespace headwise::cli

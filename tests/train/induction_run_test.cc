@@ -1,0 +1,97 @@
+#include "headwise/train/induction_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headwise/train/next_token.h"
+#include "interop/files.h"
+#include "support/errors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::HasError;
+
+InductionRun new_run(std::uint64_t seed = 3) {
+  return InductionRun::create({.seed = Seed{seed}}).value();
+}
+
+void take_steps(InductionRun& run, int count, std::size_t threads = 2) {
+  const Executor executor = Executor::with_threads(threads).value();
+  for (int n = 0; n < count; ++n) {
+    const Status s = run.step(executor);
+    ASSERT_TRUE(s) << s.error().message();
+  }
+}
+
+// All that a run is: parameters, optimiser, losses.
+Bytes bytes_of(const InductionRun& run) {
+  const TempFolder folder;
+  EXPECT_TRUE(run.write_checkpoint_to(folder / "c.npz"));
+  return file_bytes(folder / "c.npz");
+}
+
+TEST(InductionRunTest, TheLossFalls) {
+  InductionRun run = new_run();
+  take_steps(run, 40);
+  EXPECT_EQ(run.steps(), 40u);
+  EXPECT_LT(run.losses().back(), run.losses().front() - 0.1);
+}
+
+TEST(InductionRunTest, ThreadsChangeNoBit) {
+  InductionRun one = new_run();
+  InductionRun three = new_run();
+  take_steps(one, 3, 1);
+  take_steps(three, 3, 3);
+  EXPECT_EQ(bytes_of(one), bytes_of(three));
+  InductionRun other = new_run(4);
+  take_steps(other, 3);
+  EXPECT_NE(bytes_of(one), bytes_of(other));
+}
+
+TEST(InductionRunTest, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+  InductionRun whole = new_run();
+  take_steps(whole, 5);
+  InductionRun first = new_run();
+  take_steps(first, 2);
+  const TempFolder folder;
+  const std::string path = folder / "c.npz";
+  ASSERT_TRUE(first.write_checkpoint_to(path));
+  const Checkpoint checkpoint = read_checkpoint(path).value();
+  EXPECT_EQ(induction_settings_of(checkpoint).seed.value, 3u);
+  InductionRun second =
+      InductionRun::create(induction_settings_of(checkpoint)).value();
+  ASSERT_TRUE(second.resume(checkpoint, path));
+  EXPECT_EQ(second.steps(), 2u);
+  take_steps(second, 3);
+  EXPECT_EQ(bytes_of(second), bytes_of(whole));
+  InductionRun other = new_run(4);
+  EXPECT_THAT(other.resume(checkpoint, path),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "train",
+                        .file = path,
+                        .given = {"3"},
+                        .expected = {"4"}}));
+}
+
+TEST(InductionRunTest, ARateThatIsTooLargeIsAnError) {
+  InductionRun run =
+      InductionRun::create({.seed = Seed{3}, .learning_rate = 1e30}).value();
+  Status s = ok();
+  for (int n = 0; n < 10 && s; ++n) {
+    s = run.step();
+  }
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().code(), ErrorCode::out_of_range);
+  EXPECT_EQ(InductionRun::create({.learning_rate = -1}).error().code(),
+            ErrorCode::invalid_argument);
+}
+
+TEST(InductionRunTest, UnseenTextsAreNotThoseTrainedOn) {
+  EXPECT_EQ(new_run().unseen_texts(2).value().size(), 2u);
+  EXPECT_EQ(new_run().unseen_texts(2).value(),
+            new_run().unseen_texts(2).value());
+}
+
+}  // namespace
+}  // namespace headwise
