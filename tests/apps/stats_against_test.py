@@ -263,7 +263,6 @@ class TokensTest(AgainstCase):
 class RefusesTest(AgainstCase):
     def test_options_that_do_not_go_together(self):
         for message, *arguments in (
-                ("--texts needs --against DIR", "--model", "a", "--texts", "t"),
                 ("--matched needs --against DIR", "--model", "a", "--matched", "so"),
                 ("--against needs --model DIR", "--against", "a", "so"),
                 ("--against needs TEXT or --texts FILE", "--model", "a",

@@ -21,6 +21,7 @@
 #include "statistic_names.h"
 #include "stats_lines.h"
 #include "stats_text.h"
+#include "text_stats.h"
 #include "two_models.h"
 #include "viewed_heads.h"
 
@@ -38,6 +39,7 @@ constexpr CommandHelp kHelp = {
   headwise stats --query q.npy --key k.npy --causal --csv
   headwise stats --attn-weights attentions.npz
   headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt --out stats.txt
+  headwise stats --model all-MiniLM-L6-v2 --texts sentences.txt
   headwise stats --model tuned --against base --texts sentences.txt
   mpirun -n 8 headwise stats --model all-MiniLM-L6-v2 --corpus sentences.txt \
       --json --out stats.json)",
@@ -50,6 +52,7 @@ constexpr CommandHelp kHelp = {
 Cross-attention has no distance, previous, self and next.
 With --attribution each head also has the number of that measure, or each token
 of the text, which docs/attribution.md defines.
+With --texts each text counts once, and each mean has a 95% confidence interval.
 With --corpus the means are over the tokens of all sentences. Under mpirun the
 processes divide the sentences; the numbers are the same. To resume an
 interrupted run with --out, run the same command again.
@@ -139,6 +142,18 @@ Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {
                                     : against_text(*models));
 }
 
+Outcome run_on_texts(const StatsFlags& flags, const Streams& streams) {
+  HEADWISE_TRY(check_text_stats_flags(flags.seen));
+  HEADWISE_TRY(files_of(flags).check());
+  const auto stats =
+      compute_text_stats(flags.seen, flags.against.texts, flags.sort);
+  HEADWISE_TRY(stats);
+  return print_or_write(flags, streams,
+                        flags.json  ? text_stats_json(*stats)
+                        : flags.csv ? text_stats_csv(*stats)
+                                    : text_stats_table(*stats));
+}
+
 std::string corpus_head(const CorpusText& text) {
   std::string head =
       say({"{}: {} sentences, {} tokens of {}\n",
@@ -197,6 +212,9 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   if (!flags.against.against.empty()) {
     return run_on_two_models(flags, streams);
   }
+  if (!flags.against.texts.empty()) {
+    return run_on_texts(flags, streams);
+  }
   return flags.corpus.corpus.empty() ? run_on_one_text(flags, streams)
                                      : run_on_corpus(flags, streams);
 }
@@ -207,11 +225,13 @@ void add_options(const Arguments& command, StatsFlags& flags) {
   command.under("A model and a text")
       .add_text("--corpus", flags.corpus.corpus, "FILE|-",
                 "one sentence per line: the means over all of them");
+  command.under("A model and a text")
+      .add_text("--texts", flags.against.texts, "FILE|-",
+                "one text per line, in place of TEXT: means over the texts "
+                "with 95% confidence intervals");
   const Arguments two = command.under("Two models");
   two.add_text("--against", flags.against.against, "DIR",
                "another model folder: what its heads do differently");
-  two.add_text("--texts", flags.against.texts, "FILE|-",
-               "one text per line, in place of TEXT");
   two.add_flag("--matched", flags.against.matched,
                "pair heads one to one by the similarity of their maps "
                "(default: by layer and number)");

@@ -25,7 +25,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "the share of that key\nCross-attention has no distance, previous, self "
      "and next.\nWith --attribution each head also has the number of that "
      "measure, or each token\nof the text, which docs/attribution.md "
-     "defines.\nWith "
+     "defines.\nWith --texts each text counts once, and each mean has a 95% "
+     "confidence interval.\nWith "
      "--corpus the means are over the tokens of all sentences. "
      "Under mpirun the\nprocesses divide the sentences; the numbers are the "
      "same. To resume an\ninterrupted run with --out, run the same command "
@@ -42,7 +43,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "없습니다.\n--attribution을 주면 헤드마다 또는 텍스트의 토큰마다 그 "
      "척도의 "
      "값도 보여 줍니다.\n척도의 정의는 docs/attribution.md에 "
-     "있습니다.\n--corpus를 주면 모든 문장의 토큰에 대한 평균입니다. "
+     "있습니다.\n--texts를 주면 텍스트마다 한 번씩 세어 평균하고 95% 신뢰 "
+     "구간을 붙입니다.\n--corpus를 주면 모든 문장의 토큰에 대한 평균입니다. "
      "mpirun으로 "
      "실행하면\n프로세스들이 문장을 나누며, 숫자는 같습니다. --out을 준 실행이 "
      "중단되면\n같은 명령을 다시 실행해 이어 갑니다.\n--against를 주면 "
@@ -70,8 +72,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "모델의 위치 임베딩 수)"},
     {"one sentence per line: the means over all of them",
      "한 줄에 문장 하나: 모든 문장에 대한 평균"},
-    {"one text per line, in place of TEXT",
-     "한 줄에 텍스트 하나, TEXT 대신 씁니다"},
+    {"one text per line, in place of TEXT: means over the texts with 95% "
+     "confidence intervals",
+     "한 줄에 텍스트 하나, TEXT 대신 씁니다. 텍스트에 대한 평균과 95% 신뢰 "
+     "구간을 냅니다"},
     {"one token per line, one for each query (default: their numbers)",
      "한 줄에 토큰 하나, 쿼리와 같은 개수(기본값: 번호)"},
     {"only these layers, such as 0,2-4 (default: all)",

@@ -18,20 +18,6 @@
 namespace headwise::cli {
 namespace {
 
-std::string pruned_text(const std::vector<PrunedLayer>& layers) {
-  std::string text;
-  for (const PrunedLayer& layer : layers) {
-    const std::vector<std::size_t> heads = layer.heads.pruned();
-    text += layer.heads.none()
-                ? say({"layer {}: all {} heads were pruned\n",
-                       "레이어 {}: 헤드 {}개가 모두 제거되었습니다\n"},
-                      layer.layer, heads.size())
-                : say({"layer {}: pruned {}\n", "레이어 {}: 제거된 헤드 {}\n"},
-                      layer.layer, fmt::join(heads, ", "));
-  }
-  return text;
-}
-
 // The columns of the table.
 std::vector<Statistic> shown_statistics(const HeadStats& stats) {
   std::vector<Statistic> shown;
@@ -117,12 +103,7 @@ void add_heads(const HeadStats& stats, Json& json) {
     }
     json["heads"].push_back(std::move(head));
   }
-  json["pruned"] = Json::array();
-  for (const PrunedLayer& layer : stats.pruned) {
-    for (const std::size_t head : layer.heads.pruned()) {
-      json["pruned"].push_back({{"layer", layer.layer}, {"head", head}});
-    }
-  }
+  json["pruned"] = pruned_json(stats.pruned);
 }
 
 // All digits of a float; an empty field where there is none.
@@ -159,6 +140,30 @@ std::string added_numbers(const HeadStats& stats, const HeadLine& line) {
 }
 
 }  // namespace
+
+std::string pruned_text(const std::vector<PrunedLayer>& layers) {
+  std::string text;
+  for (const PrunedLayer& layer : layers) {
+    const std::vector<std::size_t> heads = layer.heads.pruned();
+    text += layer.heads.none()
+                ? say({"layer {}: all {} heads were pruned\n",
+                       "레이어 {}: 헤드 {}개가 모두 제거되었습니다\n"},
+                      layer.layer, heads.size())
+                : say({"layer {}: pruned {}\n", "레이어 {}: 제거된 헤드 {}\n"},
+                      layer.layer, fmt::join(heads, ", "));
+  }
+  return text;
+}
+
+Json pruned_json(const std::vector<PrunedLayer>& layers) {
+  Json json = Json::array();
+  for (const PrunedLayer& layer : layers) {
+    for (const std::size_t head : layer.heads.pruned()) {
+      json.push_back({{"layer", layer.layer}, {"head", head}});
+    }
+  }
+  return json;
+}
 
 std::string stats_table(const HeadStats& stats) {
   const std::string layer_word = say({"layer", "레이어"});

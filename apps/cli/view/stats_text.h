@@ -2,12 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "corpus_stats.h"
+#include "shell/json.h"
 #include "stats_lines.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
+
+// The heads that were pruned: a line per layer; an array.
+std::string pruned_text(const std::vector<PrunedLayer>& layers);
+Json pruned_json(const std::vector<PrunedLayer>& layers);
 
 std::string stats_table(const HeadStats& stats);
 std::string stats_csv(const HeadStats& stats);

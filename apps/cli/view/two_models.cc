@@ -138,9 +138,7 @@ void sort_heads(const std::string& sort, std::vector<ComparedHead>& heads) {
 Outcome check_against_flags(const ViewedFlags& seen,
                             const AgainstFlags& flags) {
   if (flags.against.empty()) {
-    return !flags.texts.empty() ? usage("--texts needs --against DIR")
-           : flags.matched      ? usage("--matched needs --against DIR")
-                                : Outcome();
+    return flags.matched ? usage("--matched needs --against DIR") : Outcome();
   }
   if (seen.model.empty()) {
     return usage("--against needs --model DIR");

@@ -1,0 +1,92 @@
+#include "text_stats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <string_view>
+
+#include "kept_heads.h"
+#include "operation/model_texts.h"
+#include "shell/progress_bar.h"
+#include "shell/read_model.h"
+#include "shell/read_text.h"
+#include "shell/threads.h"
+#include "statistic_names.h"
+#include "viewed_heads.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::array<std::string_view, 10> kBesideTexts = {
+    "--model", "--texts", "--layers", "--max-tokens", "--sort",
+    "--json",  "--csv",   "--out",    "--threads",    "--lang"};
+
+void sort_heads(const std::string& name, std::vector<AveragedHead>& heads) {
+  const std::size_t k = find_statistic(name).value();
+  std::ranges::stable_sort(heads, std::ranges::greater(),
+                           [k](const AveragedHead& head) {
+                             const double mean = head.means[k].mean;
+                             return std::isnan(mean) ? -1 : mean;
+                           });
+}
+
+}  // namespace
+
+Outcome check_text_stats_flags(const ViewedFlags& seen) {
+  if (seen.model.empty()) {
+    return usage("--texts needs --model DIR");
+  }
+  if (seen.text) {
+    return usage("TEXT and --texts cannot be used together");
+  }
+  for (const std::string& name : seen.given) {
+    if (std::ranges::find(kBesideTexts, name) == kBesideTexts.end()) {
+      return usage(fmt::format("{} cannot be used with --texts", name));
+    }
+  }
+  return {};
+}
+
+Result<TextStats> compute_text_stats(const ViewedFlags& seen,
+                                     const std::string& texts,
+                                     const std::string& sort) {
+  const auto executor = executor_with(seen.operation.threads);
+  HEADWISE_TRY(executor);
+  const auto model = read_any_model(seen.model);
+  HEADWISE_TRY(model);
+  const auto layers = parse_layers(seen.layers, (*model)->shape().num_layers);
+  HEADWISE_TRY(layers);
+  const auto read =
+      read_model_texts(texts, seen.max_tokens, seen.model, **model);
+  HEADWISE_TRY(read);
+  auto heads = [&] {
+    ProgressBar bar{"stats", "texts"};
+    return statistics_over_texts(**model, read->ids,
+                                 {.layers = *layers,
+                                  .progress = bar.progress(),
+                                  .executor = &*executor});
+  }();
+  HEADWISE_TRY(heads);
+  if (!sort.empty()) {
+    sort_heads(sort, *heads);
+  }
+  TextStats stats{.model = seen.model,
+                  .texts = name_of_text(texts),
+                  .count = read->ids.size(),
+                  .tokens = read->tokens,
+                  .cut = read->cut,
+                  .max_tokens = read->limit.tokens,
+                  .heads = *std::move(heads)};
+  for (const std::size_t layer : *layers) {
+    KeptHeads kept = kept_heads(**model, layer);
+    if (!kept.pruned().empty()) {
+      stats.pruned.push_back({layer, std::move(kept)});
+    }
+  }
+  return stats;
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,119 @@
+// Statistics over texts as a table, CSV and JSON.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "headwise/version.h"
+#include "shell/json.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+#include "statistic_names.h"
+#include "stats_text.h"
+#include "text_stats.h"
+
+namespace headwise::cli {
+namespace {
+
+// "0.1234 +-0.012"; one text has no interval.
+std::string cell(const MeanInterval& of, int digits) {
+  if (std::isnan(of.mean)) {
+    return fmt::format(" {:>14}", "-");
+  }
+  const std::string half =
+      std::isnan(of.low)
+          ? std::string()
+          : fmt::format(" +-{:.{}f}", of.high - of.mean, digits - 1);
+  return fmt::format(" {:>14}",
+                     fmt::format("{:.{}f}{}", of.mean, digits, half));
+}
+
+Json number(double value) {
+  return std::isnan(value) ? Json() : Json(static_cast<float>(value));
+}
+std::string field(double value) {
+  return std::isnan(value) ? std::string()
+                           : fmt::format("{}", static_cast<float>(value));
+}
+
+}  // namespace
+
+std::string text_stats_table(const TextStats& stats) {
+  std::string text =
+      say({"{}: {} texts, {} tokens of {}\n",
+           "{3}: {0}의 텍스트 {1}개, 토큰 "
+           "{2}개\n"},
+          shown(stats.texts), stats.count, stats.tokens, shown(stats.model));
+  if (stats.cut != 0) {
+    text += say({"{} texts had more than {} tokens; the rest was cut off\n",
+                 "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
+                stats.cut, stats.max_tokens);
+  }
+  text += say({"means over texts, +- half of the 95% confidence interval\n\n",
+               "텍스트에 대한 평균, +- 95% 신뢰 구간의 절반\n\n"});
+  const std::string layer = say({"layer", "레이어"});
+  const std::string head = say({"head", "헤드"});
+  text += fmt::format("{} {}", layer, head);
+  for (const std::string& name : statistic_names()) {
+    text += fmt::format(" {:>14}", name);
+  }
+  text += '\n';
+  for (const AveragedHead& line : stats.heads) {
+    text += fmt::format("{:>{}} {:>{}}", line.layer, columns_of(layer),
+                        line.head, columns_of(head));
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      const bool tokens = static_cast<Statistic>(k) == Statistic::distance;
+      text += cell(line.means[k], tokens ? 2 : 4);
+    }
+    text += '\n';
+  }
+  return text + pruned_text(stats.pruned);
+}
+
+std::string text_stats_csv(const TextStats& stats) {
+  std::string text = "layer,head,texts";
+  for (const std::string& name : statistic_names()) {
+    text += fmt::format(",{0},{0}_low,{0}_high", name);
+  }
+  text += '\n';
+  for (const AveragedHead& line : stats.heads) {
+    text += fmt::format("{},{},{}", line.layer, line.head,
+                        line.of(Statistic::entropy).count);
+    for (const MeanInterval& of : line.means) {
+      text += fmt::format(",{},{},{}", field(of.mean), field(of.low),
+                          field(of.high));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string text_stats_json(const TextStats& stats) {
+  Json json = {{"schema", "headwise.stats_over_texts"},
+               {"schema_version", 1},
+               {"headwise_version", version()},
+               {"model", stats.model},
+               {"texts_file", stats.texts},
+               {"texts", stats.count},
+               {"tokens", stats.tokens},
+               {"max_tokens", stats.max_tokens},
+               {"cut_texts", stats.cut},
+               {"units", {{"entropy", "nats"}, {"distance", "tokens"}}},
+               {"heads", Json::array()}};
+  for (const AveragedHead& line : stats.heads) {
+    Json head = {{"layer", line.layer},
+                 {"head", line.head},
+                 {"texts", line.of(Statistic::entropy).count}};
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      const MeanInterval& of = line.means[k];
+      head[std::string(name_of(static_cast<Statistic>(k)))] = {
+          {"mean", number(of.mean)},
+          {"low", number(of.low)},
+          {"high", number(of.high)}};
+    }
+    json["heads"].push_back(std::move(head));
+  }
+  json["pruned"] = pruned_json(stats.pruned);
+  return json_text(json, 2);
+}
+
+}  // namespace headwise::cli
