@@ -73,7 +73,7 @@ Result<ModelTokens> HookedInput::encode(std::string_view text,
   const std::array<std::string_view, 1> texts = {text};
   auto tokens = sentences_->tokenize(texts, {.max_tokens = max_tokens(given)});
   HEADWISE_TRY(tokens);
-  return ModelTokens{std::move(tokens->ids[0]), tokens->cut[0]};
+  return ModelTokens{.ids = std::move(tokens->ids[0]), .cut = tokens->cut[0]};
 }
 
 std::string_view HookedInput::token(TokenId id) const {
