@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <mutex>
 #include <string>
 
@@ -15,7 +14,6 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr const char* kOperation = "compare_models";
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Texts whose overlaps are held at a time.
 constexpr std::size_t kGroup = 16;
