@@ -35,7 +35,8 @@ TEST(AttentionFlowTest, IsWhatThreeTokensGiveByHand) {
 // the source or of the sink. It is the maximum flow.
 double smallest_cut(const Tensor<float, 3>& weights, std::size_t from,
                     std::size_t to) {
-  const auto [N, L, L2] = weights.extents();
+  const std::size_t N = weights.extent(0);
+  const std::size_t L = weights.extent(1);
   double smallest = std::numeric_limits<double>::infinity();
   // The outermost tokens other than source and sink pass nothing on.
   const std::size_t inner = (N - 1) * L;
