@@ -267,16 +267,23 @@ Status add_norms(const MultiHeadAttention& layer, const Kept& kept,
   return ok();
 }
 
+// A model as far as its heads can be removed.
+struct Layers {
+  std::size_t count = 0;
+  std::function<const MultiHeadAttention&(std::size_t)> attention;
+  std::function<std::vector<std::size_t>(std::size_t)> heads;
+};
+
 // The positions of the heads with these numbers among those that a layer has.
 Result<std::vector<std::size_t>> places_of(
-    const BertEncoder& encoder, std::size_t layer,
+    const Layers& layers, std::size_t layer,
     const std::vector<std::size_t>& numbers) {
-  if (layer >= encoder.layers().size()) {
+  if (layer >= layers.count) {
     return value_error(kOperation, "layer", std::to_string(layer),
-                       "below " + std::to_string(encoder.layers().size()),
+                       "below " + std::to_string(layers.count),
                        ErrorCode::out_of_range);
   }
-  const std::vector<std::size_t> kept = heads_in(encoder.config(), layer);
+  const std::vector<std::size_t> kept = layers.heads(layer);
   std::vector<std::size_t> places;
   for (const std::size_t number : numbers) {
     const std::string id = std::to_string(layer) + "." + std::to_string(number);
@@ -294,6 +301,29 @@ Result<std::vector<std::size_t>> places_of(
     places.push_back(static_cast<std::size_t>(found - kept.begin()));
   }
   return places;
+}
+
+// The layers that change, without these heads.
+Result<std::vector<KeptAttention>> without(const Layers& layers,
+                                           std::span<const HeadId> heads,
+                                           ConstantPart constant) {
+  std::map<std::size_t, std::vector<std::size_t>> by_layer;
+  for (const HeadId& id : heads) {
+    by_layer[id.layer].push_back(id.head);
+  }
+  std::vector<KeptAttention> changes;
+  for (const auto& [n, numbers] : by_layer) {
+    const auto places = places_of(layers, n, numbers);
+    HEADWISE_TRY(places);
+    auto left = remove_heads(layers.attention(n), *places, constant);
+    HEADWISE_TRY(left);
+    std::vector<std::size_t> kept = layers.heads(n);
+    for (const std::size_t number : numbers) {
+      std::erase(kept, number);
+    }
+    changes.push_back({n, *std::move(left), std::move(kept)});
+  }
+  return changes;
 }
 
 }  // namespace
@@ -356,24 +386,30 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
 Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
                     ConstantPart constant) {
   return catching_out_of_memory([&]() -> Status {
-    std::map<std::size_t, std::vector<std::size_t>> by_layer;
-    for (const HeadId& id : heads) {
-      by_layer[id.layer].push_back(id.head);
-    }
-    std::vector<KeptAttention> changes;
-    for (const auto& [n, numbers] : by_layer) {
-      const auto places = places_of(encoder, n, numbers);
-      HEADWISE_TRY(places);
-      auto left =
-          remove_heads(encoder.layers()[n].attention, *places, constant);
-      HEADWISE_TRY(left);
-      std::vector<std::size_t> kept = heads_in(encoder.config(), n);
-      for (const std::size_t number : numbers) {
-        std::erase(kept, number);
-      }
-      changes.push_back({n, *std::move(left), std::move(kept)});
-    }
-    return encoder.replace_attention(changes);
+    auto changes = without(
+        {.count = encoder.layers().size(),
+         .attention = [&](std::size_t n) -> const MultiHeadAttention& {
+           return encoder.layers()[n].attention;
+         },
+         .heads = [&](std::size_t n) { return heads_in(encoder.config(), n); }},
+        heads, constant);
+    HEADWISE_TRY(changes);
+    return encoder.replace_attention(*changes);
+  });
+}
+
+Status remove_heads(CausalModel& model, std::span<const HeadId> heads,
+                    ConstantPart constant) {
+  return catching_out_of_memory([&]() -> Status {
+    auto changes =
+        without({.count = model.config().num_layers,
+                 .attention = [&](std::size_t n) -> const MultiHeadAttention& {
+                   return model.attention(n);
+                 },
+                 .heads = [&](std::size_t n) { return model.heads_in(n); }},
+                heads, constant);
+    HEADWISE_TRY(changes);
+    return model.replace_attention(*changes);
   });
 }
 

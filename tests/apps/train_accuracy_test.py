@@ -27,7 +27,7 @@ class TrainAccuracyTest(CliTest):
                 self.assertGreater(max(last["weight_on_answer"]), 0.5)
 
     def test_an_induction_head_forms_from_any_seed(self):
-        for seed in ("0",) if cli_case.SANITIZED else "012":
+        for seed in ("0",) if cli_case.SANITIZED else "01":
             with self.subTest(seed=seed):
                 self.check_induction(seed)
 
@@ -35,6 +35,21 @@ class TrainAccuracyTest(CliTest):
         text = self.succeed("train", "--json", "--task", "induction", "--seed",
                             seed, "--force", "--out", "run")
         self.assertGreater(json.loads(text.splitlines()[-1])["accuracy"], 0.95)
+        found = json.loads(self.succeed("heads", "--find", "induction",
+                                        "--model", "run", "--json"))["heads"]
+        last = [head for head in found if head["layer"] == 1]
+        high = [head for head in last if head["score"] > 0.6]
+        self.assertTrue(1 <= len(high) <= 2, last)
+        self.assertLess(self.accuracy_without(high), 0.3)
+        others = [head for head in last if head not in high]
+        self.assertGreater(self.accuracy_without(others[:len(high)]), 0.9)
+
+    def accuracy_without(self, heads):
+        names = ",".join(f"{head['layer']}.{head['head']}" for head in heads)
+        report = self.succeed("prune", "--model", "run", "--heads", names,
+                              "--data", "run/texts.txt", "--out", "without",
+                              "--force", "--json")
+        return json.loads(report)["accuracy_after"]
 
 
 if __name__ == "__main__":

@@ -10,17 +10,21 @@
 #include <vector>
 
 #include "headwise/interop/atomic_file.h"
+#include "headwise/models/causal_model.h"
 #include "headwise/models/model_digest.h"
 #include "headwise/models/write_model.h"
 #include "headwise/prune/pruned_accuracy.h"
 #include "headwise/prune/pruned_model.h"
+#include "prune_causal.h"
 #include "prune_count.h"
 #include "prune_curve.h"
 #include "prune_flags.h"
 #include "prune_job.h"
 #include "prune_report.h"
 #include "shell/add_command.h"
+#include "shell/error_of_option.h"
 #include "shell/file_plan.h"
+#include "shell/head_list.h"
 #include "shell/model_out.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
@@ -39,11 +43,13 @@ constexpr CommandHelp kHelp = {
   headwise prune --model topics --scores scores.json --max-drop 1% \
       --data test.tsv --out smaller
   headwise prune --model topics --scores scores.json --data test.tsv \
-      --curve curve.svg --random 10)",
+      --curve curve.svg --random 10
+  headwise prune --model topics --heads 3.1,4.5 --out without)",
     .footer =
         R"(Heads are removed from the lowest score to the highest (headwise importance).
 Every headwise command takes DIR as a model; transformers and other programs
-need --export full-size. The constant part of a removed head's output goes into
+need --export full-size. A causal model (headwise train --task induction) takes
+--heads; its accuracy is that on repeated words. The constant part of a removed head's output goes into
 the output bias. Accuracy is measured on --data with the model's classifier
 (headwise train --model); without labels the report says how far the embeddings
 move.
@@ -54,6 +60,10 @@ To resume an interrupted --max-drop or --curve, run the same command again.)"};
 Result<std::size_t> heads_to_remove(const PruneJob& job) {
   const PruneFlags& flags = job.flags();
   const std::vector<HeadId>& order = job.scores().importance.order;
+  if (!flags.heads.empty()) {
+    const auto chosen = parse_head_list("--heads", flags.heads);
+    return chosen ? Result<std::size_t>(chosen->size()) : chosen.error();
+  }
   if (flags.max_drop.empty()) {
     return count_to_remove(flags, order.size());
   }
@@ -92,7 +102,10 @@ Result<SentenceClassifier> pruned_model(const PruneJob& job,
   HEADWISE_TRY(model);
   BertEncoder& encoder = model->encoder.encoder();
   const auto heads = std::span(job.scores().importance.order).first(count);
-  HEADWISE_TRY(remove_heads(encoder, heads, job.constant()));
+  if (Status s = remove_heads(encoder, heads, job.constant()); !s) {
+    return job.flags().heads.empty() ? s.error()
+                                     : error_of_option("--heads", s.error());
+  }
   if (job.flags().correct) {
     HEADWISE_TRY(correct(job, encoder));
   }
@@ -240,6 +253,9 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_files(flags, files));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
+  if (is_causal_model(flags.model)) {
+    return prune_causal(flags, *executor, streams);
+  }
   const auto job = PruneJob::create(flags, *executor);
   HEADWISE_TRY(job);
   if (!flags.curve.empty()) {
@@ -258,6 +274,8 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
 }
 
 void add_amounts(const Arguments& amounts, PruneFlags& flags) {
+  amounts.add_text("--heads", flags.heads, "LIST",
+                   "remove these heads, such as 3.1,4.5; without --scores");
   amounts.add_number("--keep", flags.keep, "keep this number of heads");
   amounts.add_text("--remove", flags.remove, "N|P%",
                    "remove this number or share of all heads");
@@ -267,12 +285,12 @@ void add_amounts(const Arguments& amounts, PruneFlags& flags) {
 }
 
 void add_files(const Arguments& command, PruneFlags& flags) {
-  command.add_text("--model", flags.model, "DIR", "a BERT-family model folder")
-      .required();
   command
-      .add_text("--scores", flags.scores, "FILE.json",
-                "scores of this model, from headwise importance")
+      .add_text("--model", flags.model, "DIR",
+                "a model folder, BERT-family or causal")
       .required();
+  command.add_text("--scores", flags.scores, "FILE.json",
+                   "scores of this model, from headwise importance");
   command.add_text("--data", flags.data, "FILE|-",
                    "texts to measure accuracy on, one per line: "
                    "label<TAB>text, or text alone");

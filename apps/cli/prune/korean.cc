@@ -33,22 +33,30 @@ constexpr auto kTexts = std::to_array<Translation>({
      "실행은 같은 명령을 다시 실행하면 이어집니다."},
     {"Heads are removed from the lowest score to the highest (headwise "
      "importance).\nEvery headwise command takes DIR as a model; transformers "
-     "and other programs\nneed --export full-size. The constant part of a "
+     "and other programs\nneed --export full-size. A causal model (headwise "
+     "train --task induction) takes\n--heads; its accuracy is that on repeated "
+     "words. The constant part of a "
      "removed head's output goes into\nthe output bias. Accuracy is measured "
      "on --data with the model's classifier\n(headwise train --model); without "
      "labels the report says how far the embeddings\nmove.\nTo resume an "
      "interrupted --max-drop or --curve, run the same command again.",
      "점수(headwise importance)가 낮은 헤드부터 제거합니다. DIR은 모든 "
-     "headwise 명령에\n쓸 수 있는 모델 폴더입니다. transformers 등 다른 "
-     "프로그램에서 쓰려면\n--export full-size를 주세요. 제거한 헤드의 출력에서 "
-     "상수 부분은 출력 바이어스에\n합칩니다. 정확도는 --data에서 모델의 "
-     "분류기(headwise train --model)로 측정하며,\n레이블이 없는 텍스트로는 "
-     "임베딩이 얼마나 움직이는지를 측정합니다. 중단된\n--max-drop과 --curve는 "
-     "같은 명령을 다시 실행하면 이어집니다."},
+     "headwise 명령에\n"
+     "쓸 수 있는 모델 폴더입니다. transformers 등 다른 프로그램에서 쓰려면\n"
+     "--export full-size를 주세요. 인과 모델(headwise train --task "
+     "induction)에는\n"
+     "--heads를 쓰며, 정확도는 되풀이된 단어의 정확도입니다. 제거한 헤드의 "
+     "출력에서\n"
+     "상수 부분은 출력 바이어스에 합칩니다. 정확도는 --data에서 모델의\n"
+     "분류기(headwise train --model)로 측정하며,\n"
+     "레이블이 없는 텍스트로는 임베딩이 얼마나 움직이는지를 측정합니다. "
+     "중단된\n"
+     "--max-drop과 --curve는 같은 명령을 다시 실행하면 이어집니다."},
     {"Number of heads", "제거할 헤드 수"},
     {"a BERT-family model folder", "BERT 계열 모델 폴더"},
     {"a BERT-family model folder, pruned or not",
      "BERT 계열 모델 폴더. 이미 가지치기한 모델도 됩니다"},
+    {"a model folder, BERT-family or causal", "BERT 계열 또는 인과 모델 폴더"},
     {"do not add the constant part of removed heads to the output bias",
      "제거한 헤드의 상수 부분을 출력 바이어스에 더하지 않습니다"},
     {"draw the scores as a heat map", "점수를 히트맵으로 그립니다"},
@@ -86,6 +94,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "많이 제거합니다"},
     {"remove the least important heads from a model",
      "중요도가 낮은 헤드를 모델에서 제거합니다"},
+    {"remove these heads, such as 3.1,4.5; without --scores",
+     "제거할 헤드. 예: 3.1,4.5. --scores 없이 씁니다"},
     {"remove this number or share of all heads", "제거할 헤드 수 또는 비율"},
     {"scores of this model, from headwise importance",
      "이 모델에 대해 headwise importance가 저장한 점수"},

@@ -12,6 +12,7 @@ namespace headwise::cli {
 struct PruneFlags {
   std::string model{};
   std::string scores{};
+  std::string heads{};  // those to remove, instead of scores
   std::string data{};
   std::string out{};
   std::string curve{};

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "headwise/models/model_digest.h"
 #include "shell/error_of_option.h"
+#include "shell/head_list.h"
 #include "shell/json.h"
 #include "shell/outcome.h"
 #include "shell/read_labelled.h"
@@ -15,13 +17,57 @@
 namespace headwise::cli {
 namespace {
 
-Status check_options(const PruneFlags& flags) {
+Result<ImportanceFile> read_scores(const PruneFlags& flags,
+                                   const SentenceClassifier& model) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 22;
+  const auto text = read_text("--scores", flags.scores, kMostBytes);
+  HEADWISE_TRY(text);
+  auto scores = parse_importance(*text, flags.scores);
+  if (!scores) {
+    return error_of_option("--scores", scores.error());
+  }
+  if (Status s = check_importance(*scores, flags.scores, model.encoder); !s) {
+    return error_of_option("--scores", s.error());
+  }
+  return scores;
+}
+
+// The order of --heads: those first, then the others.
+Result<ImportanceFile> chosen_heads(const PruneFlags& flags,
+                                    const BertEncoder& encoder) {
+  const auto chosen = parse_head_list("--heads", flags.heads);
+  HEADWISE_TRY(chosen);
+  ImportanceFile file;
+  file.method = "--heads";
+  auto& order = file.importance.order;
+  order = *chosen;
+  for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
+    for (const std::size_t head : heads_in(encoder.config(), n)) {
+      if (std::ranges::find(*chosen, HeadId{n, head}) == chosen->end()) {
+        order.push_back({n, head});
+      }
+    }
+  }
+  return file;
+}
+
+}  // namespace
+
+Status check_prune_options(const PruneFlags& flags) {
   const int amounts = (flags.keep ? 1 : 0) + (flags.remove.empty() ? 0 : 1) +
                       (flags.max_drop.empty() ? 0 : 1);
+  if (flags.scores.empty() == flags.heads.empty()) {
+    return usage_error("expected either --scores FILE.json or --heads LIST");
+  }
+  if (!flags.heads.empty() && (amounts != 0 || !flags.curve.empty())) {
+    return usage_error(
+        "--heads names the heads: leave --keep, --remove, --max-drop and "
+        "--curve out");
+  }
   if (flags.out.empty() == flags.curve.empty()) {
     return usage_error("expected either --out DIR or --curve FILE.svg");
   }
-  if (!flags.out.empty() && amounts != 1) {
+  if (!flags.out.empty() && flags.heads.empty() && amounts != 1) {
     return usage_error(
         "expected one of --keep, --remove and --max-drop with --out");
   }
@@ -46,26 +92,9 @@ Status check_options(const PruneFlags& flags) {
   return ok();
 }
 
-Result<ImportanceFile> read_scores(const PruneFlags& flags,
-                                   const SentenceClassifier& model) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 22;
-  const auto text = read_text("--scores", flags.scores, kMostBytes);
-  HEADWISE_TRY(text);
-  auto scores = parse_importance(*text, flags.scores);
-  if (!scores) {
-    return error_of_option("--scores", scores.error());
-  }
-  if (Status s = check_importance(*scores, flags.scores, model.encoder); !s) {
-    return error_of_option("--scores", s.error());
-  }
-  return scores;
-}
-
-}  // namespace
-
 Result<PruneJob> PruneJob::create(const PruneFlags& flags,
                                   const Executor& executor) {
-  HEADWISE_TRY(check_options(flags));
+  HEADWISE_TRY(check_prune_options(flags));
   std::optional<LabelledText> text;
   if (!flags.data.empty()) {
     auto read = read_labelled("--data", flags.data);
@@ -74,7 +103,9 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   }
   auto model = read_classifier(flags.model);
   HEADWISE_TRY(model);
-  auto scores = read_scores(flags, *model);
+  auto scores = flags.heads.empty()
+                    ? read_scores(flags, *model)
+                    : chosen_heads(flags, model->encoder.encoder());
   HEADWISE_TRY(scores);
   auto digest = digest_of_model(flags.model, model->encoder);
   HEADWISE_TRY(digest);

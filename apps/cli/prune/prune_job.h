@@ -16,6 +16,9 @@
 
 namespace headwise::cli {
 
+// Errors: invalid_argument for options that do not go together.
+Status check_prune_options(const PruneFlags& flags);
+
 class PruneJob {
  public:
   // Errors: those of reading the model, the scores and the data;

@@ -40,6 +40,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
+#include "headwise/models/causal_model.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/prune/importance.h"
 #include "headwise/version.h"
@@ -54,10 +55,12 @@ Result<MultiHeadAttention> remove_heads(
     const MultiHeadAttention& layer, std::span<const std::size_t> heads,
     ConstantPart constant = ConstantPart::into_bias);
 
-// The same for an encoder, which must have been read for training. Heads have
+// The same for a model; an encoder must have been read for training. Heads have
 // the numbers from before any pruning. Either all of them are removed or
 // nothing changes.
 Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
+                    ConstantPart constant = ConstantPart::into_bias);
+Status remove_heads(CausalModel& model, std::span<const HeadId> heads,
                     ConstantPart constant = ConstantPart::into_bias);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,131 @@
+#include "prune_causal.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headwise/models/causal_model.h"
+#include "headwise/prune/remove_heads.h"
+#include "headwise/train/next_token.h"
+#include "prune_job.h"
+#include "shell/error_of_option.h"
+#include "shell/head_list.h"
+#include "shell/json.h"
+#include "shell/output.h"
+#include "shell/read_labelled.h"
+#include "shell/say.h"
+#include "shell/terminal_text.h"
+
+namespace headwise::cli {
+namespace {
+
+Status check_flags(const PruneFlags& flags) {
+  HEADWISE_TRY(check_prune_options(flags));
+  if (flags.heads.empty()) {
+    return usage_error("--heads LIST is needed for a causal model");
+  }
+  for (const auto& [given, option] :
+       {std::pair(flags.full_size(), "--export full-size"),
+        std::pair(flags.correct, "--correct")}) {
+    if (given) {
+      return usage_error(
+          fmt::format("{} cannot be used with a causal model", option));
+    }
+  }
+  return ok();
+}
+
+Result<RaggedTokens> texts_of(const PruneFlags& flags,
+                              const CausalModel& model) {
+  RaggedTokens texts;
+  if (flags.data.empty()) {
+    return texts;
+  }
+  const auto lines = read_labelled("--data", flags.data);
+  HEADWISE_TRY(lines);
+  const std::size_t most =
+      flags.max_tokens != 0 ? flags.max_tokens : model.shape().max_tokens;
+  for (const std::string_view line : lines->texts) {
+    auto tokens = model.encode(line, std::min(most, model.shape().max_tokens));
+    if (!tokens) {
+      return error_of_option("--data", tokens.error());
+    }
+    texts.push_back(std::move(tokens->ids));
+  }
+  return texts;
+}
+
+std::vector<std::size_t> heads_per_layer(const CausalModel& model) {
+  std::vector<std::size_t> counts;
+  for (std::size_t n = 0; n < model.config().num_layers; ++n) {
+    counts.push_back(model.heads_in(n).size());
+  }
+  return counts;
+}
+
+struct Measured {
+  std::size_t heads = 0;
+  double accuracy = 0;
+};
+
+Result<Measured> measured(const CausalModel& model, const RaggedTokens& texts,
+                          const Executor& executor) {
+  const auto scores = next_token_scores(model, texts, {.executor = &executor});
+  HEADWISE_TRY(scores);
+  const auto counts = heads_per_layer(model);
+  return Measured{std::accumulate(counts.begin(), counts.end(), std::size_t{0}),
+                  accuracy_on_repeats(*scores)};
+}
+
+}  // namespace
+
+Outcome prune_causal(const PruneFlags& flags, const Executor& executor,
+                     const Streams& streams) {
+  HEADWISE_TRY(check_flags(flags));
+  const auto heads = parse_head_list("--heads", flags.heads);
+  HEADWISE_TRY(heads);
+  auto model = CausalModel::read(flags.model);
+  HEADWISE_TRY(model);
+  const auto texts = texts_of(flags, *model);
+  HEADWISE_TRY(texts);
+  const auto before = measured(*model, *texts, executor);
+  HEADWISE_TRY(before);
+  const ConstantPart constant =
+      flags.drop_constant ? ConstantPart::dropped : ConstantPart::into_bias;
+  if (Status s = remove_heads(*model, *heads, constant); !s) {
+    return error_of_option("--heads", s.error());
+  }
+  const auto after = measured(*model, *texts, executor);
+  HEADWISE_TRY(after);
+  HEADWISE_TRY(written(model->write(flags.out)));
+  const auto kept = heads_per_layer(*model);
+  if (flags.json) {
+    return print(streams.out,
+                 json_text(Json{{"out", flags.out},
+                                {"heads_before", before->heads},
+                                {"heads_after", after->heads},
+                                {"heads_per_layer", kept},
+                                {"texts", texts->size()},
+                                {"accuracy_before", before->accuracy},
+                                {"accuracy_after", after->accuracy}}));
+  }
+  const std::string accuracy =
+      texts->empty()
+          ? ""
+          : say({"accuracy on repeated words  {:.3f} before, {:.3f} after\n",
+                 "되풀이된 단어의 정확도  이전 {:.3f}, 이후 {:.3f}\n"},
+                before->accuracy, after->accuracy);
+  return print(
+      streams.out,
+      say({"{}: {} of {} heads kept; per layer {}\n",
+           "{0}: 헤드 {2}개 중 {1}개 유지; 레이어별 {3}\n"},
+          shown(flags.out), after->heads, before->heads, fmt::join(kept, " ")) +
+          accuracy);
+}
+
+}  // namespace headwise::cli

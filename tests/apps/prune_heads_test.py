@@ -1,0 +1,61 @@
+"""`headwise prune --heads` as a process."""
+import json
+
+import cli_case
+import tiny_model
+from cli_case import BAD_INPUT, USAGE, CliTest
+
+
+class PruneHeadsTest(CliTest):
+    def prune(self, model, *arguments, out="out"):
+        return json.loads(self.succeed("prune", "--model", model, "--out", out,
+                                       "--json", *arguments))
+
+    def test_the_heads_of_a_bert_model_are_removed_without_scores(self):
+        tiny_model.write(self.folder / "tiny")
+        heads = json.loads(self.succeed("stats", "--model", "tiny", "--json",
+                                        "a b"))["heads"]
+        first = f"{heads[0]['layer']}.{heads[0]['head']}"
+        report = self.prune("tiny", "--heads", first)
+        self.assertEqual(report["method"], "--heads")
+        left = json.loads(self.succeed("stats", "--model", "out", "--json",
+                                       "a b"))["heads"]
+        self.assertEqual([(head["layer"], head["head"]) for head in left],
+                         [(head["layer"], head["head"]) for head in heads[1:]])
+
+    def test_a_causal_model_keeps_the_numbers_of_its_heads(self):
+        self.succeed("train", "--task", "induction", "--steps", "2", "--out",
+                     "run")
+        report = self.prune("run", "--heads", "1.0,0.2", "--data",
+                            "run/texts.txt")
+        self.assertEqual((report["heads_before"], report["heads_after"],
+                          report["heads_per_layer"], report["texts"]),
+                         (8, 6, [3, 3], 200))
+        self.assertTrue(0 <= report["accuracy_after"] <= 1)
+        left = json.loads(self.succeed("stats", "--model", "out", "--json",
+                                       "cat sun cat sun"))["heads"]
+        self.assertEqual([(head["layer"], head["head"]) for head in left],
+                         [(0, 0), (0, 1), (0, 3), (1, 1), (1, 2), (1, 3)])
+        self.fail_with(BAD_INPUT, "1.0", "prune", "--model", "out", "--heads",
+                       "1.0", "--out", "again")
+
+    def test_what_does_not_go_together_is_refused(self):
+        self.succeed("train", "--task", "induction", "--steps", "1", "--out",
+                     "run")
+        call = ("prune", "--model", "run", "--out", "out")
+        for arguments, message in (
+                ((), "expected either --scores FILE.json or --heads LIST"),
+                (("--heads", "1.0", "--remove", "1"), "--heads names the heads"),
+                (("--heads", "1.0", "--scores", "s"), "expected either"),
+                (("--scores", "s", "--remove", "1"), "--heads LIST is needed"),
+                (("--heads", "1.0", "--export", "full-size"),
+                 "--export full-size cannot be used with a causal model"),
+                (("--heads", "x"), "--heads is x, expected LAYER.HEAD")):
+            with self.subTest(arguments=arguments):
+                self.fail_with(USAGE, message, *call, *arguments)
+        self.fail_with(BAD_INPUT, "--heads: layer is 9", *call, "--heads", "9.0")
+        self.assertFalse((self.folder / "out").exists())
+
+
+if __name__ == "__main__":
+    cli_case.main()
