@@ -90,17 +90,50 @@ std::size_t first_layer(const BertOptions& options) {
 
 // memory.hidden = the input of the first layer that is run.
 Status enter(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
-             const BertEmbeddings& embeddings,
-             const std::optional<LayerEntry>& from, BertMemory& memory,
-             const Executor& executor) {
+             const BertEmbeddings& embeddings, const BertOptions& options,
+             BertMemory& memory, const Executor& executor) {
+  const std::optional<LayerEntry>& from = options.from;
   const TensorView<float, 2> hidden = rows_of(memory.hidden.view());
   if (!from) {
-    embed(ids, offsets, embeddings, memory.hidden.view(), executor);
+    embed(ids, options.token_types, offsets, embeddings, memory.hidden.view(),
+          executor);
     return layer_norm(hidden, embeddings.norm, hidden, executor);
   }
   for (std::size_t row = 0; row < hidden.extent(0); ++row) {
     for (std::size_t e = 0; e < hidden.extent(1); ++e) {
       hidden(row, e) = from->hidden(row, e);
+    }
+  }
+  return ok();
+}
+
+// Errors: shape_mismatch, out_of_range.
+Status check_token_types(const BertParams& params, const RaggedTokens& ids,
+                         std::span<const std::vector<TokenId>> types) {
+  if (types.empty()) {
+    return ok();
+  }
+  if (types.size() != ids.size()) {
+    return argument_error(kOperation, "token_types",
+                          "has " + std::to_string(types.size()) + " sequences",
+                          std::to_string(ids.size()),
+                          ErrorCode::shape_mismatch);
+  }
+  const std::size_t known = params.embeddings.places.size();
+  for (std::size_t b = 0; b < ids.size(); ++b) {
+    const std::string name = "token_types[" + std::to_string(b) + "]";
+    if (types[b].size() != ids[b].size()) {
+      return argument_error(
+          kOperation, name, "has " + std::to_string(types[b].size()) + " types",
+          std::to_string(ids[b].size()), ErrorCode::shape_mismatch);
+    }
+    for (const TokenId type : types[b]) {
+      if (type < 0 || static_cast<std::size_t>(type) >= known) {
+        return value_error(
+            kOperation, name, std::to_string(type),
+            known == 1 ? "0: the model has no token types" : "0 or 1",
+            ErrorCode::out_of_range);
+      }
     }
   }
   return ok();
@@ -165,7 +198,9 @@ std::vector<std::int64_t> offsets_of(const RaggedTokens& ids) {
   return offsets;
 }
 
-void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
+void embed(const RaggedTokens& ids,
+           std::span<const std::vector<TokenId>> token_types,
+           std::span<const std::int64_t> offsets,
            const BertEmbeddings& embeddings, TensorView<float, 3> hidden,
            const Executor& executor) {
   const std::size_t E = hidden.extent(2);
@@ -175,7 +210,10 @@ void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
       for (std::size_t t = 0; t < ids[b].size(); ++t) {
         const float* const word =
             &embeddings.word(static_cast<std::size_t>(ids[b][t]), 0);
-        const float* const place = &embeddings.place(t, 0);
+        const std::size_t type =
+            token_types.empty() ? 0
+                                : static_cast<std::size_t>(token_types[b][t]);
+        const float* const place = &embeddings.places[type](t, 0);
         float* const to =
             &hidden(0, static_cast<std::size_t>(offsets[b]) + t, 0);
         std::transform(word, word + E, place, to, std::plus<>());
@@ -244,7 +282,8 @@ Status check_call(const BertParams& params, const RaggedTokens& ids,
                             ErrorCode::out_of_range);
     }
   }
-  return check_tokens(ids, config.vocab_size);
+  HEADWISE_TRY(check_tokens(ids, config.vocab_size));
+  return check_token_types(params, ids, options.token_types);
 }
 
 void BertEncoder::Delete::operator()(State* state) const { delete state; }
@@ -274,8 +313,8 @@ Status BertEncoder::forward_in(
         options.attn_weights ? AttnWeights::per_head : AttnWeights::none;
     of_layers.executor =
         options.executor ? options.executor : &Executor::default_executor();
-    HEADWISE_TRY(enter(ids, offsets, embeddings, options.from, memory,
-                       *of_layers.executor));
+    HEADWISE_TRY(
+        enter(ids, offsets, embeddings, options, memory, *of_layers.executor));
     const std::size_t last = options.before_layer.value_or(layers.size());
     for (std::size_t n = first_layer(options); n < last; ++n) {
       if (options.before_each) {

@@ -97,18 +97,21 @@ class Reader {
 
   Result<BertEmbeddings> embeddings_in_place(LayerNormParams norm) const {
     auto word = in_place(kWordTable, {vocab_size(), hidden_size()});
-    auto place = tensor<2>(kPositionTable, {max_positions(), hidden_size()});
+    const auto position =
+        tensor<2>(kPositionTable, {max_positions(), hidden_size()});
     HEADWISE_TRY(word);
-    HEADWISE_TRY(place);
+    HEADWISE_TRY(position);
+    Tensor<float, 2> types;
     if (config_.type_vocab_size != 0) {
-      const auto types =
-          tensor<2>(kTypeTable, {type_vocab_size(), hidden_size()});
-      HEADWISE_TRY(types);
-      add_to_each_row(*place, *types);
+      auto table = tensor<2>(kTypeTable, {type_vocab_size(), hidden_size()});
+      HEADWISE_TRY(table);
+      types = *std::move(table);
     }
+    auto places = create_places(*position, types);
+    HEADWISE_TRY(places);
     return BertEmbeddings{word->view,
                           std::move(word->owner),
-                          *std::move(place),
+                          *std::move(places),
                           std::move(norm),
                           {}};
   }

@@ -27,8 +27,9 @@ struct BertEmbeddings {
   // small model's bytes, of which a text needs only a few rows.
   TensorView<const float, 2> word;
   std::shared_ptr<const void> word_owner;
-  // position[t] + token_type[0]: (max_positions, hidden_size)
-  Tensor<float, 2> place;
+  // For the token types 0 and 1, those that the model has (without types, only
+  // 0): position[t] + token_type[type], (max_positions, hidden_size).
+  std::vector<Tensor<float, 2>> places;
   LayerNormParams norm;
   // For training; `word` is then one of them.
   std::optional<BertTables> tables{};
@@ -48,9 +49,10 @@ Result<BertParams> read_bert_params(const std::string& folder,
                                     const BertConfig& config,
                                     const BertAccess& access);
 
-// place[t] += types[0]: all tokens of a single sentence have type 0.
-void add_to_each_row(TensorView<float, 2> place,
-                     TensorView<const float, 2> types);
+// BertEmbeddings::places of a position table and a table of token types;
+// `types` has no rows if the model has none. Errors: out_of_memory.
+Result<std::vector<Tensor<float, 2>>> create_places(
+    TensorView<const float, 2> position, TensorView<const float, 2> types);
 
 // Embeddings that look up in `tables`. Errors: out_of_memory.
 Status set_tables(BertEmbeddings& embeddings, BertTables tables);

@@ -22,8 +22,11 @@ requires(ViewOf<X>::rank() == 3) auto rows_of(X&& x) {
   return TensorView(view.data(), {view.extent(1), view.extent(2)});
 }
 
-// hidden = word + place, before the norm.
-void embed(const RaggedTokens& ids, std::span<const std::int64_t> offsets,
+// hidden = word + place, before the norm. `token_types` are those of
+// BertOptions.
+void embed(const RaggedTokens& ids,
+           std::span<const std::vector<TokenId>> token_types,
+           std::span<const std::int64_t> offsets,
            const BertEmbeddings& embeddings, TensorView<float, 3> hidden,
            const Executor& executor);
 

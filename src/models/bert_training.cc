@@ -282,6 +282,7 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
 Status check_options(const BertOptions& options, std::size_t layers) {
   const std::pair<std::string_view, bool> refused[] = {
       {"attn_weights", options.attn_weights},
+      {"token_types", !options.token_types.empty()},
       {"before_each", static_cast<bool>(options.before_each)},
       {"before_layer", options.before_layer.value_or(layers) != layers},
       {"from", options.from.has_value()},
@@ -337,8 +338,8 @@ Result<BertSaved> BertEncoder::forward_for_backward(
         {1, static_cast<std::size_t>(state.offsets.back()),
          params.config.hidden_size});
     HEADWISE_TRY(embedded);
-    embed(ids, state.offsets, params.embeddings, embedded->view(),
-          *state.executor);
+    embed(ids, /*token_types=*/{}, state.offsets, params.embeddings,
+          embedded->view(), *state.executor);
     auto hidden =
         normalized(*embedded, params.embeddings.norm, *state.executor);
     HEADWISE_TRY(hidden);

@@ -25,15 +25,24 @@ std::string joined(std::string_view name, std::string_view part) {
   return std::string(name) + std::string(part);
 }
 
-// place = position + type[0]
-void write_place(const BertTables& tables, TensorView<float, 2> place) {
-  const auto position = tables.position.weight();
-  for (std::size_t t = 0; t < place.extent(0); ++t) {
-    std::copy_n(&position(t, 0), place.extent(1), &place(t, 0));
+// places[type] = position + types[type]
+void write_places(TensorView<const float, 2> position,
+                  TensorView<const float, 2> types,
+                  std::span<Tensor<float, 2>> places) {
+  for (std::size_t type = 0; type < places.size(); ++type) {
+    Tensor<float, 2>& place = places[type];
+    for (std::size_t t = 0; t < place.extent(0); ++t) {
+      std::copy_n(&position(t, 0), place.extent(1), &place(t, 0));
+      for (std::size_t e = 0; types.extent(0) != 0 && e < place.extent(1);
+           ++e) {
+        place(t, e) += types(type, e);
+      }
+    }
   }
-  if (tables.type) {
-    add_to_each_row(place, tables.type->weight());
-  }
+}
+
+TensorView<const float, 2> types_of(const BertTables& tables) {
+  return tables.type ? tables.type->weight() : TensorView<const float, 2>();
 }
 
 // Shows parameters to the callback of update(). Each name is written to the
@@ -95,13 +104,14 @@ class Update {
 
 Status update_tables(Update& update, BertEmbeddings& embeddings) {
   // Adds the tables up again, also if the callback throws.
-  struct WritePlaceAtEnd {
+  struct WritePlacesAtEnd {
     BertEmbeddings& embeddings;
-    ~WritePlaceAtEnd() {
-      write_place(*embeddings.tables, embeddings.place.view());
+    ~WritePlacesAtEnd() {
+      write_places(embeddings.tables->position.weight(),
+                   types_of(*embeddings.tables), embeddings.places);
     }
   };
-  const WritePlaceAtEnd write_place_at_end{embeddings};
+  const WritePlacesAtEnd write_places_at_end{embeddings};
   BertTables& tables = *embeddings.tables;
   HEADWISE_TRY(update.table(tables.word, kWordTable));
   HEADWISE_TRY(update.table(tables.position, kPositionTable));
@@ -165,21 +175,23 @@ Status check_kept(const KeptAttention& kept, const BertConfig& config) {
 
 }  // namespace
 
-void add_to_each_row(TensorView<float, 2> place,
-                     TensorView<const float, 2> types) {
-  for (std::size_t t = 0; t < place.extent(0); ++t) {
-    for (std::size_t e = 0; e < place.extent(1); ++e) {
-      place(t, e) += types(0, e);
-    }
-  }
+Result<std::vector<Tensor<float, 2>>> create_places(
+    TensorView<const float, 2> position, TensorView<const float, 2> types) {
+  constexpr std::size_t kTypesOfPair = 2;
+  std::vector<Tensor<float, 2>> places;
+  do {
+    auto place = Tensor<float, 2>::create_unset(position.extents());
+    HEADWISE_TRY(place);
+    places.push_back(*std::move(place));
+  } while (places.size() < std::min(types.extent(0), kTypesOfPair));
+  write_places(position, types, places);
+  return places;
 }
 
 Status set_tables(BertEmbeddings& embeddings, BertTables tables) {
-  auto place = Tensor<float, 2>::create_unset(
-      {tables.position.vocab_size(), tables.position.embed_dim()});
-  HEADWISE_TRY(place);
-  write_place(tables, *place);
-  embeddings.place = *std::move(place);
+  auto places = create_places(tables.position.weight(), types_of(tables));
+  HEADWISE_TRY(places);
+  embeddings.places = *std::move(places);
   embeddings.tables = std::move(tables);
   embeddings.word = embeddings.tables->word.weight();
   return ok();

@@ -38,7 +38,19 @@ class BertTextModel final : public TextModel {
                              std::size_t max_tokens) const override {
     auto encoded = model_.tokenizer().encode(text, max_tokens);
     HEADWISE_TRY(encoded);
-    return ModelTokens{std::move(encoded->ids), encoded->cut};
+    return ModelTokens{.ids = std::move(encoded->ids), .cut = encoded->cut};
+  }
+  Result<ModelTokens> encode_pair(std::string_view first,
+                                  std::string_view second,
+                                  std::size_t max_tokens) const override {
+    constexpr std::size_t kTypesOfPair = 2;
+    if (encoder().config().type_vocab_size < kTypesOfPair) {
+      return TextModel::encode_pair(first, second, max_tokens);
+    }
+    auto pair = model_.tokenizer().encode_pair(first, second, max_tokens);
+    HEADWISE_TRY(pair);
+    return ModelTokens{std::move(pair->ids), pair->cut,
+                       std::move(pair->token_types)};
   }
   std::string_view token(TokenId id) const override {
     return model_.tokenizer().vocabulary().token(id);
@@ -46,6 +58,7 @@ class BertTextModel final : public TextModel {
 
   Status run(const RaggedTokens& ids, const ModelPass& pass) const override {
     const auto done = encoder().forward(ids, {.before_layer = pass.before_layer,
+                                              .token_types = pass.token_types,
                                               .head_gates = pass.head_gates,
                                               .before_each = pass.before_each,
                                               .executor = pass.executor});
@@ -60,6 +73,17 @@ class BertTextModel final : public TextModel {
 };
 
 }  // namespace
+
+Result<ModelTokens> TextModel::encode_pair(std::string_view /*first*/,
+                                           std::string_view /*second*/,
+                                           std::size_t /*max_tokens*/) const {
+  return catching_out_of_memory([]() -> Result<ModelTokens> {
+    return Error{ErrorCode::unsupported,
+                 ErrorDetails{.operation = "encode_pair",
+                              .given = "the model has no token types",
+                              .expected = "one that was trained on pairs"}};
+  });
+}
 
 Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder) {
   return catching_out_of_memory([&]() -> Result<std::unique_ptr<TextModel>> {

@@ -1,7 +1,10 @@
 #include "headwise/models/wordpiece.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -143,7 +146,20 @@ class Encoder {
   std::vector<Piece> pieces_;  // of the word that is added
 };
 
-constexpr std::size_t kFewestTokens = 2;  // [CLS] and [SEP]
+constexpr std::size_t kFewestTokens = 2;        // [CLS] and [SEP]
+constexpr std::size_t kFewestTokensOfPair = 3;  // and another [SEP]
+
+// How many of its tokens each of two sentences keeps if they share `room`.
+std::pair<std::size_t, std::size_t> kept_of_pair(std::size_t first,
+                                                 std::size_t second,
+                                                 std::size_t room) {
+  if (first + second <= room) {
+    return {first, second};
+  }
+  std::size_t shorter = std::min(std::min(first, second), room / 2);
+  return first <= second ? std::pair(shorter, room - shorter)
+                         : std::pair(room - shorter, shorter);
+}
 
 Status check_max_tokens(std::string_view operation, std::size_t max_tokens) {
   if (max_tokens >= kFewestTokens) {
@@ -162,6 +178,43 @@ Result<EncodedSentence> WordPiece::encode(std::string_view sentence,
     HEADWISE_TRY(
         check_utf8({.operation = "encode", .argument = "sentence"}, sentence));
     return Encoder(vocabulary_, options_, max_tokens).encode(sentence);
+  });
+}
+
+Result<EncodedPair> WordPiece::encode_pair(std::string_view first,
+                                           std::string_view second,
+                                           std::size_t max_tokens) const {
+  return catching_out_of_memory([&]() -> Result<EncodedPair> {
+    constexpr std::string_view kPair = "encode_pair";
+    if (max_tokens < kFewestTokensOfPair) {
+      return value_error(kPair, "max_tokens", std::to_string(max_tokens),
+                         "at least 3, for [CLS] and two [SEP]");
+    }
+    HEADWISE_TRY(check_utf8(
+        {.operation = std::string(kPair), .argument = "first"}, first));
+    HEADWISE_TRY(check_utf8(
+        {.operation = std::string(kPair), .argument = "second"}, second));
+    constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+    // Each is [CLS], the sentence's tokens, [SEP].
+    const auto a = Encoder(vocabulary_, options_, kAll).encode(first).ids;
+    const auto b = Encoder(vocabulary_, options_, kAll).encode(second).ids;
+    const std::size_t own_a = a.size() - kFewestTokens;
+    const std::size_t own_b = b.size() - kFewestTokens;
+    const auto [kept_a, kept_b] =
+        kept_of_pair(own_a, own_b, max_tokens - kFewestTokensOfPair);
+    EncodedPair pair;
+    pair.cut = own_a + own_b - kept_a - kept_b;
+    const auto add = [&](const std::vector<TokenId>& ids, std::size_t begin,
+                         std::size_t end, TokenId type) {
+      pair.ids.insert(pair.ids.end(),
+                      ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                      ids.begin() + static_cast<std::ptrdiff_t>(end));
+      pair.ids.push_back(vocabulary_.sep());
+      pair.token_types.resize(pair.ids.size(), type);
+    };
+    add(a, 0, kept_a + 1, 0);
+    add(b, 1, kept_b + 1, 1);
+    return pair;
   });
 }
 

@@ -48,7 +48,7 @@ class Page(ViewTest):
     def test_says_what_it_is_of(self):
         done = self.view("--out", "page.html")
         self.assertEqual(done.stdout, b"")
-        self.assertIn("page.html: 2 layers, 5 queries, 5 keys, 0.2 MB",
+        self.assertIn("page.html: 2 layers, 5 queries, 5 keys, 0.3 MB",
                       done.stderr.decode())
         page = self.page()
         self.assertEqual(page["query_tokens"], TOKENS)

@@ -51,6 +51,56 @@ class BertEncoderTest : public testing::TestWithParam<BertFamily> {
   Params params_ = small_params(config_);
 };
 
+TEST_P(BertEncoderTest, TokensOfTheSecondSentenceHaveTheirOwnType) {
+  const BertEncoder encoder = read(params_).value();
+  RaggedTokens types;
+  for (const auto& ids : kIds) {
+    types.emplace_back(ids.size(), 0);
+    types.back().back() = 1;
+  }
+  const auto typed = encoder.forward(kIds, {.token_types = types});
+  if (config_.type_vocab_size == 0) {
+    EXPECT_THAT(typed, HasError({.code = ErrorCode::out_of_range,
+                                 .argument = "token_types[0]"}));
+    return;
+  }
+  const BertReference reference(config_, params_);
+  std::size_t row = 0;
+  for (std::size_t b = 0; b < kIds.size(); ++b) {
+    for (const auto& expected : reference.forward(kIds[b], nullptr, types[b])) {
+      for (std::size_t e = 0; e < expected.size(); ++e) {
+        EXPECT_NEAR(typed->hidden(row, e), expected[e], 1e-5);
+      }
+      ++row;
+    }
+  }
+  // Types of 0 are none.
+  for (auto& of_sequence : types) {
+    of_sequence.back() = 0;
+  }
+  EXPECT_TRUE(same_bits(encoder.forward(kIds, {.token_types = types})->hidden,
+                        encoder.forward(kIds)->hidden));
+}
+
+TEST_P(BertEncoderTest, TokenTypesThatDoNotFitAreRefused) {
+  const BertEncoder encoder = read(params_).value();
+  EXPECT_THAT(
+      encoder.forward(kIds, {.token_types = RaggedTokens{{0, 0, 0, 0}}}),
+      HasError({.code = ErrorCode::shape_mismatch, .argument = "token_types"}));
+  RaggedTokens types = {{0, 0, 0, 0}, {0}, {0, 0, 0, 0, 0, 0, 0, 0, 0}};
+  EXPECT_THAT(encoder.forward(kIds, {.token_types = types}),
+              HasError({.code = ErrorCode::shape_mismatch,
+                        .argument = "token_types[1]"}));
+  types[1] = {0, 2};
+  EXPECT_THAT(encoder.forward(kIds, {.token_types = types}),
+              HasError({.code = ErrorCode::out_of_range,
+                        .argument = "token_types[1]"}));
+  types[1] = {-1, 0};
+  EXPECT_THAT(encoder.forward(kIds, {.token_types = types}),
+              HasError({.code = ErrorCode::out_of_range,
+                        .argument = "token_types[1]"}));
+}
+
 TEST_P(BertEncoderTest, HiddenStatesAndAttentionWeightsAreThoseInDouble) {
   const BertEncoder encoder = read(params_).value();
   const BertResult result =

@@ -21,9 +21,10 @@ class BertReference {
   void set_gates(Rows gates) { gates_ = std::move(gates); }
 
   // The hidden states of one sequence; `attn_weights` gets (H, L, L) of each
-  // layer.
+  // layer. `types`: the token type of each token; empty: 0.
   Rows forward(const std::vector<TokenId>& ids,
-               std::vector<std::vector<Rows>>* attn_weights = nullptr) const {
+               std::vector<std::vector<Rows>>* attn_weights = nullptr,
+               const std::vector<TokenId>& types = {}) const {
     Rows x;
     for (std::size_t t = 0; t < ids.size(); ++t) {
       auto& row = x.emplace_back(config_.hidden_size);
@@ -32,7 +33,9 @@ class BertReference {
                     static_cast<std::size_t>(ids[t]), e) +
                  at("embeddings.position_embeddings.weight", t, e);
         if (config_.type_vocab_size != 0) {
-          row[e] += at("embeddings.token_type_embeddings.weight", 0, e);
+          row[e] +=
+              at("embeddings.token_type_embeddings.weight",
+                 types.empty() ? 0 : static_cast<std::size_t>(types[t]), e);
         }
       }
     }

@@ -133,6 +133,17 @@ class RealVocabularyTest(Comparison):
                 tokenizer.normalizer = normalizer(lower, accents, cjk)
                 self.compare(tokenizer, self.sentences[::6], *words)
 
+    def test_pairs(self):
+        tokenizer = reference(self.vocabulary)
+        texts = self.sentences[:1000]
+        for most in (3, 4, 16, 61, 10 ** 6):
+            tokenizer.enable_truncation(most, strategy="longest_first")
+            for first, second, (_, tokens) in zip(
+                    texts[::2], texts[1::2],
+                    got(self.vocabulary_file, texts, "pair", f"max={most}"), strict=True):
+                encoded = tokenizer.encode(first, second)
+                self.assertEqual(tokens, list(zip(encoded.ids, encoded.type_ids)))
+
     def test_what_is_cut(self):
         tokenizer = reference(self.vocabulary)
         texts = self.sentences[:500]

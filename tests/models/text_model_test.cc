@@ -67,6 +67,14 @@ TEST_F(TextModelTest, ATextBecomesTokensUpToTheLimit) {
                                                     .given = {"UTF-8"}}));
 }
 
+TEST_F(TextModelTest, APairHasTokenTypes) {
+  const auto read = model();
+  const auto pair = read->encode_pair("we see", "heads", 9).value();
+  EXPECT_THAT(pair.ids, ElementsAre(2, 8, 9, 3, 5, 3));
+  EXPECT_THAT(pair.token_types, ElementsAre(0, 0, 0, 0, 1, 1));
+  EXPECT_EQ(read->encode_pair("we see", "heads", 5).value().cut, 1u);
+}
+
 // The inputs that a pass shows, of layers [0, count).
 std::vector<Tensor<float, 3>> inputs_of(const TextModel& model,
                                         const RaggedTokens& ids,
@@ -93,6 +101,21 @@ TEST_F(TextModelTest, ShowsWhatEntersEachLayer) {
     EXPECT_TRUE(same_bits(shown[n].elements(), entering.elements())) << n;
   }
   EXPECT_EQ(inputs_of(*model(), ids, {.before_layer = 1}).size(), 1u);
+}
+
+TEST_F(TextModelTest, TokenTypesReachTheEmbeddings) {
+  const RaggedTokens ids = {{2, 5, 6, 3}};
+  const RaggedTokens types = {{0, 0, 1, 1}};
+  const auto typed = inputs_of(*model(), ids, {.token_types = types});
+  const auto encoder = SentenceEncoder::read(folder_.path()).value();
+  const auto entering =
+      encoder.encoder()
+          .forward(ids, {.before_layer = 0, .token_types = types})
+          .value()
+          .hidden;
+  EXPECT_TRUE(same_bits(typed[0].elements(), entering.elements()));
+  EXPECT_FALSE(same_bits(typed[0].elements(),
+                         inputs_of(*model(), ids, {})[0].elements()));
 }
 
 TEST_F(TextModelTest, GatesReachTheLayers) {

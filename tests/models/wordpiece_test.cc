@@ -54,6 +54,57 @@ std::string tokens_of(std::string_view sentence,
   return tokens_of(WordPiece(small_vocabulary(), options), sentence);
 }
 
+// "[CLS] a [SEP] | b [SEP] (cut 1)": the tokens of type 0, those of type 1.
+std::string pair_of(std::string_view first, std::string_view second,
+                    std::size_t max_tokens) {
+  const WordPiece wordpiece(small_vocabulary());
+  const auto pair = wordpiece.encode_pair(first, second, max_tokens);
+  if (!pair) {
+    return pair.error().message();
+  }
+  EXPECT_EQ(pair->ids.size(), pair->token_types.size());
+  std::string text;
+  for (std::size_t t = 0; t < pair->ids.size(); ++t) {
+    const bool changes =
+        t != 0 && pair->token_types[t] != pair->token_types[t - 1];
+    text += (t == 0 ? "" : changes ? " | " : " ");
+    text += wordpiece.vocabulary().token(pair->ids[t]);
+  }
+  return text + " (cut " + std::to_string(pair->cut) + ")";
+}
+
+TEST(WordPieceTest, TheSecondSentenceOfAPairHasTypeOne) {
+  EXPECT_EQ(pair_of("the heads", "a head!", kAll),
+            "[CLS] the head ##s [SEP] | a head ! [SEP] (cut 0)");
+  EXPECT_EQ(pair_of("", "", kAll), "[CLS] [SEP] | [SEP] (cut 0)");
+  EXPECT_EQ(pair_of("the [SEP] head", "a", kAll),
+            "[CLS] the [SEP] head [SEP] | a [SEP] (cut 0)");
+}
+
+TEST(WordPieceTest, TheLongerSentenceOfAPairIsCut) {
+  EXPECT_EQ(pair_of("the head a matter", "a", 7),
+            "[CLS] the head a [SEP] | a [SEP] (cut 1)");
+  EXPECT_EQ(pair_of("a", "the head a matter", 7),
+            "[CLS] a [SEP] | the head a [SEP] (cut 1)");
+  EXPECT_EQ(pair_of("the head a", "matter a the", 6),
+            "[CLS] the [SEP] | matter a [SEP] (cut 3)");
+  EXPECT_EQ(pair_of("the head a matter", "matter a the", 6),
+            "[CLS] the head [SEP] | matter [SEP] (cut 4)");
+  EXPECT_EQ(pair_of("the", "a", 3), "[CLS] [SEP] | [SEP] (cut 2)");
+}
+
+TEST(WordPieceTest, APairThatCannotBeReadIsRefused) {
+  const WordPiece wordpiece(small_vocabulary());
+  EXPECT_THAT(wordpiece.encode_pair("a", "a", 2),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "encode_pair",
+                        .argument = "max_tokens"}));
+  EXPECT_THAT(wordpiece.encode_pair("a", "\xff", kAll),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "encode_pair",
+                        .argument = "second"}));
+}
+
 TEST(WordPieceTest, WordsAreCutIntoTheLongestTokens) {
   EXPECT_EQ(tokens_of("The heads matter!"),
             "the/0-3 head/4-8 ##s/8-9 matter/10-16 !/16-17");

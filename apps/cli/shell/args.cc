@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -61,6 +62,11 @@ Option Option::check(Check check) const {
 
 Option Option::transform(Check check) const {
   option_->transform(validator_of(option_, std::move(check)));
+  return *this;
+}
+
+Option Option::values(int count) const {
+  option_->expected(count);
   return *this;
 }
 
@@ -159,7 +165,13 @@ std::vector<std::string> Arguments::given_options() const {
 
 std::string Arguments::typed_text() const {
   std::string text;
+  std::vector<const CLI::Option*> written;
   for (const CLI::Option* option : app_->parse_order()) {
+    // An option of several values is listed once for each of them.
+    if (std::ranges::find(written, option) != written.end()) {
+      continue;
+    }
+    written.push_back(option);
     if (!option->get_positional() || option->get_lnames().size() != 0) {
       text += " " + option->get_name();
     }

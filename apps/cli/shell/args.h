@@ -28,6 +28,8 @@ class Option {
   Option check(Check check) const;
   // A check that may rewrite the text before it is read.
   Option transform(Check check) const;
+  // Takes this many values.
+  Option values(int count) const;
   // Left out of --help, which then says so; --help-all has it.
   Option advanced() const;
 

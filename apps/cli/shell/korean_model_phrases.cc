@@ -8,6 +8,7 @@ namespace headwise::cli {
 namespace {
 
 constexpr auto kPhrases = std::to_array<Translation>({
+    {"0: the model has no token types", "0(모델에 토큰 타입이 없습니다)"},
     {"1 to {} bytes without a line end", "줄바꿈이 없는 1~{0}바이트"},
     {"Transformer, Pooling and perhaps Normalize",
      "Transformer, Pooling(마지막에 Normalize 가능)"},
@@ -25,6 +26,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"at least the {} of {}", "{1}의 {0} 이상"},
     {"at least two different ones", "서로 다른 레이블 둘 이상"},
     {"at least {}, for [CLS] and [SEP]", "[CLS]와 [SEP]를 포함해 {0} 이상"},
+    {"at least {}, for [CLS] and two [SEP]",
+     "[CLS]와 [SEP] 두 개를 포함해 {0} 이상"},
     {"different labels", "서로 다른 레이블"},
     {"each head once", "헤드마다 한 번씩만 있어야 합니다."},
     {"each of the {} heads once", "헤드 {0}개가 한 번씩 있어야 합니다."},
@@ -72,6 +75,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has {} tokens", "{s}의 토큰이 {0}개입니다"},
     {"has {} twice in pooling_mode",
      "{s}의 pooling_mode에 {0:이/가} 두 번 있습니다"},
+    {"has {} types", "{s}의 타입이 {0}개입니다"},
     {"is \"{}\" again, the token of {}",
      "{s:은/는} {*1}의 토큰과 같습니다: \"{0}\""},
     {"is not a list of its labels as JSON",
@@ -107,6 +111,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"one outside the source's", "원본 폴더 밖의 폴더"},
     {"one read for training", "학습용으로 읽은 모델"},
     {"one that can be trained", "학습할 수 있는 레이어"},
+    {"one that was trained on pairs", "문장 쌍으로 학습한 모델"},
     {"one to replace", "바꿀 대상"},
     {"one whose function the model has", "모델에 그 함수가 있는 방법"},
     {"one whose output does not depend on its heads' number",
@@ -126,6 +131,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"the loss is {}", "손실이 {0}입니다"},
     {"the loss is {}, and the first value that is not finite is the {}",
      "손실이 {0}입니다. 처음으로 유한하지 않은 값은 {1}입니다"},
+    {"the model has no token types", "모델에 토큰 타입이 없습니다"},
     {"the model that was pruned", "가지치기한 그 모델"},
     {"the model's hidden size = {}", "모델의 은닉 크기 = {0}"},
     {"the modules {} of sentence_transformers in this order",

@@ -51,6 +51,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"--onnx needs --data DIR", "--onnx에는 --data DIR가 필요합니다"},
     {"--output-token needs an --attribution through all layers",
      "--output-token은 모든 레이어를 거치는 --attribution과 함께 씁니다"},
+    {"--pair cannot be used with --attribution {}",
+     "--pair는 --attribution {0:과/와} 함께 쓸 수 없습니다"},
     {"--query-documents gives the queries other ids",
      "--query-documents로 쿼리의 id를 따로 줄 수 있습니다"},
     {"--score-weight is for tensors with heads; with --params the layer's is "
@@ -65,6 +67,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "--seed는 --texts와 함께 쓸 수 없습니다"},
     {"--target needs an --attribution by gradients",
      "--target은 그래디언트를 쓰는 --attribution과 함께 씁니다"},
+    {"--texts makes a page; --svg, --png and --json show one text",
+     "--texts는 페이지를 만듭니다. --svg, --png, --json은 텍스트 하나를 보여 "
+     "줍니다"},
     {"--texts needs --model DIR", "--texts를 쓰려면 --model DIR이 필요합니다"},
     {"--tokens and --target-tokens", "--tokens와 --target-tokens"},
     {"0 to {}: {} has {} layer",
@@ -93,6 +98,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a head of the layers that are shown", "보여 주는 레이어의 헤드"},
     {"a layer rotates by the positions in the cache",
      "레이어는 캐시 안의 위치로 회전합니다"},
+    {"a model that was trained on pairs", "문장 쌍으로 학습한 모델"},
     {"a model whose tokenizer adds [SEP] or </s>",
      "토크나이저가 [SEP] 또는 </s>를 붙이는 모델"},
     {"a multiple of the {} of --key", "--key의 값 {0}의 배수"},
@@ -177,6 +183,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has no value", "{s}에 값이 없습니다"},
     {"has no w_score.weight, which --scoring additive needs",
      "{s}에 --scoring additive에 필요한 w_score.weight가 없습니다"},
+    {"has room for {} tokens", "{s}에 토큰 {0}개 자리만 있습니다"},
     {"has {} queries", "{s}의 쿼리가 {0}개입니다"},
     {"has {} queries and {} keys", "{s}의 쿼리가 {0}개, 키가 {1}개입니다"},
     {"has {} sequences", "{s}의 시퀀스가 {0}개입니다"},
@@ -228,6 +235,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "q_norm.weight is of",
      "{s}에는 --qk-norm rms 또는 --qk-norm layer가 필요합니다. 파일에 "
      "q_norm.weight가 어느 정규화의 것인지 없습니다"},
+    {"needs token types; {} has none",
+     "{s:을/를} 쓰려면 토큰 타입이 필요하지만 {0}에는 없습니다"},
     {"needs {} N: the file does not say how many heads the layer has",
      "{s:을/를} 읽으려면 {0} N이 필요합니다. 파일에 레이어의 헤드 수가 "
      "없습니다"},

@@ -423,6 +423,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} and {}", "{0:과/와} {1}"},
     {"{} axes", "축 {0}개"},
     {"{} axis", "축 {0}개"},
+    {"{} document fits", "문서 {0}개까지 들어갑니다"},
+    {"{} documents fit", "문서 {0}개까지 들어갑니다"},
     {"{} failed on the GPU: {}", "GPU에서 {*0:이/가} 실패했습니다: {1}"},
     {"{} layer fits", "레이어 {0}개까지 들어갑니다"},
     {"{} layers fit", "레이어 {0}개까지 들어갑니다"},

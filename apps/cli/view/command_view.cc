@@ -2,6 +2,7 @@
 // A page that shows what every head does; pictures and JSON of the same.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ constexpr CommandHelp kHelp = {
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --out page.html
   headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg h.svg
+  headwise view --model all-MiniLM-L6-v2 --texts lines.txt --out page.html
+  headwise view --model bert-base-uncased --pair "It rains." "Take a coat." --open
   headwise view --onnx layer.onnx --data test_data_set_0 --out page.html
   headwise view --query q.npy --key k.npy --causal --out page.html
   headwise view --attn-weights attentions.npz --query-tokens tokens.txt \
@@ -46,6 +49,12 @@ Outcome check_flags(const ViewFlags& flags) {
   if (!flags.page() && !flags.pictures() && !flags.json) {
     return usage(
         "expected --out PAGE.html, --open, --svg FILE, --png FILE or --json");
+  }
+  if (!flags.seen.texts.empty() && !flags.page()) {
+    return usage("--texts needs --out PAGE.html or --open");
+  }
+  if (!flags.seen.texts.empty() && (flags.pictures() || flags.json)) {
+    return usage("--texts makes a page; --svg, --png and --json show one text");
   }
   if (flags.no_elements && !flags.page()) {
     return usage("--no-elements needs --out PAGE.html or --open");
@@ -106,30 +115,37 @@ Error in_words_of(const ViewFlags& flags, const Error& error) {
   return {said.code(), std::move(details)};
 }
 
-Result<std::string> make_page(const ViewFlags& flags,
-                              const ViewedHeads& heads) {
+ViewPageSettings settings_of(const ViewFlags& flags, const ViewedHeads& heads) {
   const ViewedText& text = heads.text();
-  auto page = ViewPage::create({.title = title_of(flags, text),
-                                .command = flags.typed,
-                                .model = text.model,
-                                .text = subtitle_of(text),
-                                .cross = text.cross,
-                                .language = language(),
-                                .elements = !flags.no_elements,
-                                .query_labels = text.query_labels,
-                                .key_labels = text.key_labels,
-                                .query_special = text.query_special,
-                                .key_special = text.key_special,
-                                .attention = heads.options(),
-                                .operation = heads.operation_options(),
-                                .sequence = flags.seen.sequence.value_or(0)});
+  return {.title = title_of(flags, text),
+          .command = flags.typed,
+          .model = text.model,
+          .text = subtitle_of(text),
+          .cross = text.cross,
+          .language = language(),
+          .elements = !flags.no_elements,
+          .query_labels = text.query_labels,
+          .key_labels = text.key_labels,
+          .token_types = text.token_types,
+          .query_special = text.query_special,
+          .key_special = text.key_special,
+          .attention = heads.options(),
+          .operation = heads.operation_options(),
+          .sequence = flags.seen.sequence.value_or(0)};
+}
+
+Result<std::string> make_page(const ViewFlags& flags,
+                              const ManyHeads& documents) {
+  auto page = ViewPage::create(settings_of(flags, *documents.front()));
   HEADWISE_TRY(page);
+  const std::size_t layers =
+      documents.size() * documents.front()->layers().size();
   ProgressBar bar{"view", "layers"};
   const Progress progress = bar.progress();
   std::size_t done = 0;
   const auto show = [&] {
     if (progress) {
-      progress(done, heads.layers().size());
+      progress(done, layers);
     }
   };
   show();
@@ -139,28 +155,62 @@ Result<std::string> make_page(const ViewFlags& flags,
     show();
     return s;
   };
-  HEADWISE_TRY(heads.visit(/*steps=*/true, see));
+  for (std::size_t n = 0; n < documents.size(); ++n) {
+    if (n != 0) {
+      HEADWISE_TRY(page->next(settings_of(flags, *documents[n])));
+    }
+    HEADWISE_TRY(documents[n]->visit(/*steps=*/true, see));
+  }
   return page->html();
 }
 
+// "page.html: 6 layers, 9 queries, 9 keys, 0.4 MB", and what was cut.
+std::string page_text(const std::string& path, const ViewedHeads& heads,
+                      double megabytes) {
+  const ViewedText& text = heads.text();
+  std::string said = say(
+      {"{}: {} layer{}, {} queries, {} keys, {:.1f} MB\n",
+       "{0}: 레이어 {1}개, 쿼리 {3}개, 키 {4}개, {5:.1f} MB\n"},
+      shown(path), heads.layers().size(), heads.layers().size() == 1 ? "" : "s",
+      text.query_labels.size(), text.key_labels.size(), megabytes);
+  if (text.cut_tokens != 0) {
+    said += cut_text(text) + "\n";
+  }
+  return said;
+}
+
+// The same of several texts.
+std::string page_text(const std::string& path, const ManyHeads& texts,
+                      double megabytes) {
+  const ViewedHeads& first = *texts.front();
+  std::string said = say({"{}: {} texts, {} layer{}, {:.1f} MB\n",
+                          "{0}: 텍스트 {1}개, 레이어 {2}개, {4:.1f} MB\n"},
+                         shown(path), texts.size(), first.layers().size(),
+                         first.layers().size() == 1 ? "" : "s", megabytes);
+  const auto cut = std::ranges::count_if(
+      texts, [](const auto& one) { return one->text().cut_tokens != 0; });
+  if (cut != 0) {
+    said += say({"{} of {} texts were cut at the limit of {} tokens ({})\n",
+                 "텍스트 {1}개 중 {0}개를 최대 토큰 수 {2}개({3})에서 "
+                 "잘랐습니다\n"},
+                cut, texts.size(), first.text().max_tokens,
+                one_line(first.text().max_tokens_from));
+  }
+  return said;
+}
+
 Outcome write_page(const ViewFlags& flags, const std::string& path,
-                   const ViewedHeads& heads, const Streams& streams) {
-  const auto page = make_page(flags, heads);
+                   const ManyHeads& documents, const Streams& streams) {
+  const auto page = make_page(flags, documents);
   if (!page) {
     return in_words_of(flags, page.error());
   }
   HEADWISE_TRY(written(write_file_atomically(path, *page)));
-  const ViewedText& text = heads.text();
-  std::string said =
-      say({"{}: {} layer{}, {} queries, {} keys, {:.1f} MB\n",
-           "{0}: 레이어 {1}개, 쿼리 {3}개, 키 {4}개, {5:.1f} MB\n"},
-          shown(path), heads.layers().size(),
-          heads.layers().size() == 1 ? "" : "s", text.query_labels.size(),
-          text.key_labels.size(), static_cast<double>(page->size()) / 1e6);
-  if (text.cut_tokens != 0) {
-    said += cut_text(text) + "\n";
-  }
-  streams.err << said << std::flush;
+  const double megabytes = static_cast<double>(page->size()) / 1e6;
+  streams.err << (flags.seen.texts.empty()
+                      ? page_text(path, *documents.front(), megabytes)
+                      : page_text(path, documents, megabytes))
+              << std::flush;
   return {};
 }
 
@@ -226,9 +276,10 @@ Outcome show_page(const ViewFlags& flags, const std::string& path,
 Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   HEADWISE_TRY(files_of(flags).check());
-  const auto heads = read_viewed_heads(flags.seen);
-  HEADWISE_TRY(heads);
-  HEADWISE_TRY(check_sort(flags.sort, (*heads)->text().cross));
+  const auto documents = read_viewed_documents(flags.seen);
+  HEADWISE_TRY(documents);
+  const ViewedHeads& heads = *documents->front();
+  HEADWISE_TRY(check_sort(flags.sort, heads.text().cross));
   std::string path = flags.out;
   if (flags.page()) {
     if (path.empty()) {
@@ -238,13 +289,12 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
       }
       path = *std::move(made);
     }
-    HEADWISE_TRY(write_page(flags, path, **heads, streams));
+    HEADWISE_TRY(write_page(flags, path, *documents, streams));
   }
   if (flags.pictures() || flags.json) {
-    HEADWISE_TRY(write_heads(flags, **heads, streams));
+    HEADWISE_TRY(write_heads(flags, heads, streams));
   }
-  if (const std::string uneven = uneven_text((*heads)->text());
-      !uneven.empty()) {
+  if (const std::string uneven = uneven_text(heads.text()); !uneven.empty()) {
     streams.err << uneven << '\n' << std::flush;
   }
   return flags.open ? show_page(flags, path, streams) : Outcome();
@@ -303,6 +353,9 @@ void add_token_options(const Arguments& tensors, ViewedFlags& flags) {
 void add_options(const Arguments& command, ViewFlags& flags) {
   flags.seen.command = "view";
   add_viewed_options(command, flags.seen);
+  command.under("A model and a text")
+      .add_text("--texts", flags.seen.texts, "FILE|-",
+                "one text per line, all in one page; -: standard input");
   add_token_options(command.under("Tensors"), flags.seen);
   add_output_options(command.under("Output"), flags);
 }

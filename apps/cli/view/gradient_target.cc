@@ -1,5 +1,7 @@
 #include "gradient_target.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "operation/option_errors.h"
@@ -33,6 +35,10 @@ Result<std::optional<std::size_t>> find_label(
 Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
                                             const ViewedHeads& heads) {
   const ViewedText& text = heads.text();
+  if (!text.token_types.empty()) {
+    return usage_error(
+        fmt::format("--pair cannot be used with --attribution {}", flags.name));
+  }
   auto read = SentenceClassifier::read(*text.model);
   HEADWISE_TRY(read);
   auto model = std::make_unique<SentenceClassifier>(*std::move(read));

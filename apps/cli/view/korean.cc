@@ -64,6 +64,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "다른 프로그램이 계산한 가중치: .npy (B, H, Lq, Lkv), (H, Lq, Lkv), (N, "
      "B, H, Lq, Lkv), 또는 이름에 레이어 번호가 있는 항목이 레이어마다 하나씩 "
      "든 .npz, .safetensors"},
+    {"in place of TEXT, two sentences that the model reads as a pair: token "
+     "type 0 and 1",
+     "TEXT 대신, 모델이 한 쌍으로 읽는 두 문장: 토큰 타입 0과 1"},
     {"leave the components of queries and keys out of the page",
      "쿼리와 키의 성분을 페이지에서 뺍니다"},
     {"maximum tokens; longer texts are cut (default: the limit set in the "
@@ -72,6 +75,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "모델의 위치 임베딩 수)"},
     {"one sentence per line: the means over all of them",
      "한 줄에 문장 하나: 모든 문장에 대한 평균"},
+    {"one text per line, all in one page; -: standard input",
+     "한 줄에 텍스트 하나씩, 모두 한 페이지에. -: 표준 입력"},
     {"one text per line, in place of TEXT: means over the texts with 95% "
      "confidence intervals",
      "한 줄에 텍스트 하나, TEXT 대신 씁니다. 텍스트에 대한 평균과 95% 신뢰 "

@@ -19,6 +19,12 @@ void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
   sentence
       .add_option("TEXT", flags.text, "what the model reads; -: standard input")
       .type_name("TEXT|-");
+  sentence
+      .add_option("--pair", flags.pair,
+                  "in place of TEXT, two sentences that the model reads as a "
+                  "pair: token type 0 and 1")
+      .type_name("A B")
+      .values(2);
   sentence.add_text("--layers", flags.layers, "LIST",
                     "only these layers, such as 0,2-4 (default: all)");
   sentence.add_number(
@@ -94,6 +100,7 @@ void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
   if (flags.text == "-") {
     plan.input("TEXT", *flags.text);
   }
+  plan.input("--texts", flags.texts);
   plan.input("--onnx", flags.onnx);
   plan.input("--data", flags.data);
   plan.input("--query", flags.query);

@@ -19,6 +19,8 @@ class FilePlan;
 struct ViewedFlags {
   std::string model;
   std::optional<std::string> text;
+  std::vector<std::string> pair;  // two sentences, or none
+  std::string texts;              // a file, one text per line
   std::string onnx;
   std::string data;
   std::string node;

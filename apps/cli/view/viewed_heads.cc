@@ -7,6 +7,7 @@
 #include <charconv>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "operation/option_errors.h"
 #include "shell/output.h"
@@ -21,9 +22,9 @@ constexpr std::array<std::string_view, 13> kOfHeads = {
     "--svg",    "--png",     "--json",       "--csv", "--head",
     "--sort",   "--title",   "--no-elements"};
 // Those that go with --model only. All others describe tensors.
-constexpr std::array<std::string_view, 6> kOfModel = {
-    "--model",       "TEXT",     "--max-tokens",
-    "--attribution", "--target", "--output-token"};
+constexpr std::array<std::string_view, 8> kOfModel = {
+    "--model",      "TEXT",          "--pair",   "--texts",
+    "--max-tokens", "--attribution", "--target", "--output-token"};
 // With --onnx: its own options, and options that describe its rows.
 constexpr std::array<std::string_view, 9> kOfOnnx = {
     "--onnx",       "--data",          "--node",
@@ -53,7 +54,19 @@ Status check_model_options(const ViewedFlags& flags) {
                     "the layers and masks, and the text gives the tokens",
                     *other));
   }
-  if (!flags.text) {
+  const std::pair<const char*, bool> texts[] = {
+      {"TEXT", flags.text.has_value()},
+      {"--pair", !flags.pair.empty()},
+      {"--texts", !flags.texts.empty()}};
+  const char* first = nullptr;
+  for (const auto& [name, given] : texts) {
+    if (given && first != nullptr) {
+      return usage_error(
+          fmt::format("{} and {} cannot be used together", first, name));
+    }
+    first = given ? name : first;
+  }
+  if (first == nullptr) {
     return option_error(
         "--model", "has no text",
         fmt::format("one: headwise {} --model DIR \"a sentence\"",
@@ -95,8 +108,10 @@ Status check_tensor_options(const ViewedFlags& flags) {
     return usage_error(fmt::format(
         "unexpected argument \"{}\": a text needs --model DIR", *flags.text));
   }
-  if (flags.max_tokens) {
-    return usage_error("--max-tokens needs --model DIR");
+  for (const auto* option : {"--pair", "--texts", "--max-tokens"}) {
+    if (std::ranges::find(flags.given, option) != flags.given.end()) {
+      return usage_error(fmt::format("{} needs --model DIR", option));
+    }
   }
   for (const auto* option : {"--data", "--node", "--memory-limit"}) {
     if (std::ranges::find(flags.given, option) != flags.given.end()) {
@@ -210,7 +225,9 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags) {
   if (!flags.model.empty()) {
     HEADWISE_TRY(check_model_options(flags));
-    return read_viewed_sentence(flags);
+    auto texts = read_viewed_sentences(flags);
+    HEADWISE_TRY(texts);
+    return std::move(texts->front());
   }
   if (!flags.onnx.empty()) {
     HEADWISE_TRY(check_onnx_options(flags));
@@ -227,6 +244,18 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
   }
   HEADWISE_TRY(check_tensor_options(flags));
   return read_viewed_tensors(flags);
+}
+
+Result<ManyHeads> read_viewed_documents(const ViewedFlags& flags) {
+  if (!flags.model.empty()) {
+    HEADWISE_TRY(check_model_options(flags));
+    return read_viewed_sentences(flags);
+  }
+  auto heads = read_viewed_heads(flags);
+  HEADWISE_TRY(heads);
+  ManyHeads documents;
+  documents.push_back(*std::move(heads));
+  return documents;
 }
 
 }  // namespace headwise::cli

@@ -16,6 +16,7 @@
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/weights_statistics.h"
 #include "headwise/module/multi_head_attention.h"
+#include "headwise/steps/tokens.h"
 #include "kept_heads.h"
 #include "viewed_flags.h"
 
@@ -46,6 +47,8 @@ struct ViewedText {
   bool causal = false;                    // the mask of a model
   bool cross = false;  // keys of another sequence: their positions
                        // are not those of the queries
+  // Of a pair of sentences: the token type of each token.
+  std::vector<TokenId> token_types{};
   // Of the sequence that is shown.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};
@@ -102,9 +105,13 @@ std::string uneven_text(const ViewedText& text);
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags);
 
+// The same for each document of a page: one for each text of --texts, one
+// without it.
+using ManyHeads = std::vector<std::unique_ptr<ViewedHeads>>;
+Result<ManyHeads> read_viewed_documents(const ViewedFlags& flags);
+
 // The kinds of them.
-Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
-    const ViewedFlags& flags);
+Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags);
 Result<std::unique_ptr<ViewedHeads>> read_viewed_nodes(
     const ViewedFlags& flags);
 Result<std::unique_ptr<ViewedHeads>> read_viewed_tensors(

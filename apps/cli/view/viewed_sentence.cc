@@ -1,7 +1,11 @@
-// The heads of a text in a model.
+// The heads of texts in a model.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "headwise/heads/projected_heads.h"
@@ -9,7 +13,9 @@
 #include "headwise/models/text_model.h"
 #include "headwise/models/utf8.h"
 #include "headwise/run/executor.h"
+#include "headwise/train/labelled_text.h"
 #include "operation/token_limit.h"
+#include "shell/outcome.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
 #include "shell/threads.h"
@@ -18,18 +24,34 @@
 namespace headwise::cli {
 namespace {
 
+// What the texts of a call share.
+struct LoadedModel {
+  std::unique_ptr<TextModel> model;
+  Executor executor;
+};
+
+// A text, or the two sentences of a pair.
+struct GivenText {
+  std::string first;
+  std::optional<std::string> second{};
+
+  std::string shown() const {
+    return second ? "A: " + first + " B: " + *second : first;
+  }
+};
+
 class ViewedSentence : public ViewedHeads {
  public:
-  ViewedSentence(std::unique_ptr<TextModel> model, Executor executor)
-      : model_(std::move(model)), executor_(std::move(executor)) {}
+  explicit ViewedSentence(std::shared_ptr<const LoadedModel> loaded)
+      : loaded_(std::move(loaded)) {}
 
   // Errors: those of TextModel::encode(), out_of_memory, of --layers.
-  Status read(const ViewedFlags& flags, std::string text);
+  Status read(const ViewedFlags& flags, const GivenText& text);
 
   AttentionOptions options() const override {
     AttentionOptions options;
-    options.executor = &executor_;
-    if (model_->shape().causal) {
+    options.executor = &loaded_->executor;
+    if (model().shape().causal) {
       options.mask = causal();
     }
     return options;
@@ -41,17 +63,40 @@ class ViewedSentence : public ViewedHeads {
   Status visit(bool steps, const SeeLayer& see) const override;
 
  private:
+  const TextModel& model() const { return *loaded_->model; }
+  Result<ModelTokens> encode(const ViewedFlags& flags,
+                             const GivenText& text) const;
   Status see_layer(std::size_t number, TensorView<const float, 3> hidden,
                    bool steps, const SeeLayer& see) const;
 
-  std::unique_ptr<TextModel> model_;
-  Executor executor_;
-  RaggedTokens ids_;  // one sequence
+  std::shared_ptr<const LoadedModel> loaded_;
+  RaggedTokens ids_;          // one sequence
+  RaggedTokens token_types_;  // those of a pair, or empty
   Tensor<bool, 2> separators_;
 };
 
-Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
-  const TextModelShape& shape = model_->shape();
+Result<ModelTokens> ViewedSentence::encode(const ViewedFlags& flags,
+                                           const GivenText& text) const {
+  if (!text.second) {
+    return model().encode(text.first, text_.max_tokens);
+  }
+  constexpr std::size_t kFewestOfPair = 3;  // [CLS] and two [SEP]
+  if (text_.max_tokens < kFewestOfPair) {
+    return option_error("--pair",
+                        fmt::format("has room for {} tokens", text_.max_tokens),
+                        fmt::format("at least {}", kFewestOfPair));
+  }
+  auto pair = model().encode_pair(text.first, *text.second, text_.max_tokens);
+  if (!pair && pair.error().code() == ErrorCode::unsupported) {
+    return option_error(
+        "--pair", fmt::format("needs token types; {} has none", flags.model),
+        "a model that was trained on pairs", ErrorCode::unsupported);
+  }
+  return pair;
+}
+
+Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text) {
+  const TextModelShape& shape = model().shape();
   auto layers = parse_layers(flags.layers, shape.num_layers);
   HEADWISE_TRY(layers);
   layers_ = *std::move(layers);
@@ -61,13 +106,13 @@ Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
   text_.max_tokens_from = limit->from;
   text_.most_tokens = limit->most;
   text_.causal = shape.causal;
-  auto encoded = model_->encode(text, text_.max_tokens);
+  auto encoded = encode(flags, text);
   HEADWISE_TRY(encoded);
   auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
   HEADWISE_TRY(separators);
   separators_ = *std::move(separators);
   for (std::size_t t = 0; t < encoded->ids.size(); ++t) {
-    text_.query_labels.emplace_back(model_->token(encoded->ids[t]));
+    text_.query_labels.emplace_back(model().token(encoded->ids[t]));
     separators_(0, t) = is_separator(text_.query_labels.back());
     if (is_special(text_.query_labels.back())) {
       text_.query_special.push_back(t);
@@ -76,21 +121,26 @@ Status ViewedSentence::read(const ViewedFlags& flags, std::string text) {
   text_.key_labels = text_.query_labels;
   text_.key_special = text_.query_special;
   text_.model = flags.model;
-  text_.text = std::move(text);
+  text_.text = text.shown();
   text_.cut_tokens = encoded->cut;
+  text_.token_types = encoded->token_types;
   ids_ = {std::move(encoded->ids)};
+  if (!encoded->token_types.empty()) {
+    token_types_ = {std::move(encoded->token_types)};
+  }
   return ok();
 }
 
 Status ViewedSentence::see_layer(std::size_t number,
                                  TensorView<const float, 3> hidden, bool steps,
                                  const SeeLayer& see) const {
-  KeptHeads kept = kept_heads(*model_, number);
+  KeptHeads kept = kept_heads(model(), number);
   if (kept.none()) {
     return see({.number = number, .heads = std::move(kept)});
   }
-  const MultiHeadAttention& attention = model_->attention(number);
-  const auto projected = ProjectedHeads::of(attention, hidden, executor_);
+  const MultiHeadAttention& attention = model().attention(number);
+  const auto projected =
+      ProjectedHeads::of(attention, hidden, loaded_->executor);
   HEADWISE_TRY(projected);
   Trace trace;
   if (steps) {
@@ -110,40 +160,72 @@ Status ViewedSentence::see_layer(std::size_t number,
 }
 
 Status ViewedSentence::visit(bool steps, const SeeLayer& see) const {
-  return model_->run(
+  return model().run(
       ids_, {.before_layer = layers_.back() + 1,
+             .token_types = token_types_,
              .before_each =
                  [&](std::size_t number, TensorView<const float, 3> hidden) {
                    const bool wanted =
                        std::ranges::find(layers_, number) != layers_.end();
                    return wanted ? see_layer(number, hidden, steps, see) : ok();
                  },
-             .executor = &executor_});
+             .executor = &loaded_->executor});
+}
+
+// TEXT, which may be standard input, or the sentences of --pair.
+Result<GivenText> read_one(const ViewedFlags& flags) {
+  if (!flags.pair.empty()) {
+    HEADWISE_TRY(check_utf8(FileSubject{"--pair", "A"}, flags.pair[0]));
+    HEADWISE_TRY(check_utf8(FileSubject{"--pair", "B"}, flags.pair[1]));
+    return GivenText{flags.pair[0], flags.pair[1]};
+  }
+  const bool piped = *flags.text == "-";
+  auto text =
+      piped ? read_text("text", *flags.text) : Result<std::string>(*flags.text);
+  HEADWISE_TRY(text);
+  HEADWISE_TRY(check_utf8(
+      FileSubject{"text", piped ? std::string(kStandardInput) : "TEXT"},
+      *text));
+  return GivenText{*std::move(text)};
+}
+
+Result<std::vector<GivenText>> read_given(const ViewedFlags& flags) {
+  std::vector<GivenText> given;
+  if (flags.texts.empty()) {
+    auto one = read_one(flags);
+    HEADWISE_TRY(one);
+    given.push_back(*std::move(one));
+    return given;
+  }
+  const auto file = read_text("--texts", flags.texts);
+  HEADWISE_TRY(file);
+  const auto lines = text_lines(*file);
+  HEADWISE_TRY(check_lines({"--texts", name_of_text(flags.texts)}, lines,
+                           "one text a line"));
+  for (const std::string_view line : lines) {
+    given.push_back({std::string(line)});
+  }
+  return given;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ViewedHeads>> read_viewed_sentence(
-    const ViewedFlags& flags) {
-  std::string text = *flags.text;
-  if (text == "-") {
-    auto given = read_text("text", text);
-    HEADWISE_TRY(given);
-    text = *std::move(given);
-  }
-  HEADWISE_TRY(check_utf8(
-      FileSubject{"text",
-                  *flags.text == "-" ? std::string(kStandardInput) : "TEXT"},
-      text));
+Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
+  const auto given = read_given(flags);
+  HEADWISE_TRY(given);
   auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);
   auto model = read_any_model(flags.model);
   HEADWISE_TRY(model);
-  auto seen =
-      std::make_unique<ViewedSentence>(*std::move(model), *std::move(executor));
-  HEADWISE_TRY(seen->read(flags, std::move(text)));
-  std::unique_ptr<ViewedHeads> heads = std::move(seen);
-  return heads;
+  const auto loaded = std::make_shared<const LoadedModel>(
+      LoadedModel{*std::move(model), *std::move(executor)});
+  ManyHeads all;
+  for (const GivenText& text : *given) {
+    auto seen = std::make_unique<ViewedSentence>(loaded);
+    HEADWISE_TRY(seen->read(flags, text));
+    all.push_back(std::move(seen));
+  }
+  return all;
 }
 
 }  // namespace headwise::cli

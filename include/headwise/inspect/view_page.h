@@ -38,6 +38,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/language.h"
 #include "headwise/inspect/trace.h"
+#include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -62,6 +63,9 @@ struct ViewPageSettings {
   // One per query and key of the sequence; any text is safe.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};
+  // For a pair of sentences, the sentence of each token: 0 or 1. The page can
+  // show attention from one to the other alone. Empty: no pair.
+  std::vector<TokenId> token_types{};
   // Positions, ascending, of tokens such as [CLS] that the page can hide.
   std::vector<std::size_t> query_special{};
   std::vector<std::size_t> key_special{};

@@ -1,11 +1,13 @@
 // The encoder of a BERT-family model: token ids to one vector per token.
 //
-//   x = LayerNorm(word[id] + position[t] + token_type[0])
+//   x = LayerNorm(word[id] + position[t] + token_type[type])
 //   in each layer
 //     x = LayerNorm(x + attention(x, x, x))
 //     x = LayerNorm(x + w_out gelu(w_in x + b_in) + b_out)
 //
 //   ids     B sequences                    in   steps/tokens.h
+//   type    0, or for a pair of sentences  in   BertOptions::token_types
+//           1 in the second
 //   hidden  (rows, hidden_size)            out  the sequences' tokens, one
 //                                               after another
 //
@@ -101,6 +103,8 @@ struct BertOptions {
   // Returns the hidden states that enter this layer: only the layers before it
   // are run. Not given: all layers are run.
   std::optional<std::size_t> before_layer{};
+  // For each sequence, the token type of each token, 0 or 1; empty: all 0.
+  std::span<const std::vector<TokenId>> token_types{};
   bool attn_weights = false;
   // For each layer, a factor on each of its heads (steps/head_gates.h); empty:
   // none. They must outlive the call and its backward pass.
@@ -165,7 +169,9 @@ class BertEncoder {
   const BertConfig& config() const;
   const std::vector<BertLayer>& layers() const;
 
-  // Errors: out_of_range for an id outside the vocabulary, a sequence of more
+  // Errors: shape_mismatch for token types that do not fit the tokens,
+  // out_of_range for one that the model does not have;
+  // out_of_range for an id outside the vocabulary, a sequence of more
   // than max_positions tokens, a layer that does not exist; shape_mismatch for
   // hidden states of other sizes; out_of_memory.
   Result<BertResult> forward(const RaggedTokens& ids,

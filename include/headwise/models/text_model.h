@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,12 +53,16 @@ struct TextModelShape {
 struct ModelTokens {
   std::vector<TokenId> ids;
   std::size_t cut = 0;  // tokens beyond max_tokens
+  // Of a pair: 0 or 1 for each token; otherwise empty.
+  std::vector<TokenId> token_types{};
 };
 
 struct ModelPass {
   // Only the layers before it are run; not given: all.
   std::optional<std::size_t> before_layer{};
   HeadGateSpan head_gates{};  // empty: none
+  // For each sequence, the token type of each token; empty: none has one.
+  std::span<const std::vector<TokenId>> token_types{};
   // Sees the input of each layer's attention, (1, rows, hidden_size), before
   // that layer is run; an error ends the pass.
   BeforeLayer before_each{};
@@ -78,6 +83,12 @@ class TextModel {
   // than added_tokens; out_of_memory.
   virtual Result<ModelTokens> encode(std::string_view text,
                                      std::size_t max_tokens) const = 0;
+  // A pair of sentences (models/wordpiece.h). Errors: those of encode(), with
+  // the sentence's name, "first" or "second"; unsupported for a model without
+  // token types.
+  virtual Result<ModelTokens> encode_pair(std::string_view first,
+                                          std::string_view second,
+                                          std::size_t max_tokens) const;
   // `id` in [0, vocab_size). Valid as long as the model.
   virtual std::string_view token(TokenId id) const = 0;
 

@@ -14,13 +14,18 @@
 //             from; (0, 0) for [CLS] and [SEP]
 //   cut       how many tokens did not fit in max_tokens and were left out
 //
+// A pair of sentences is [CLS] a [SEP] b [SEP]; the token type is 0 up to the
+// first [SEP] and 1 behind it. The longer sentence is cut until the pair fits.
+// If both need cutting, each keeps half of the tokens, and the longer one (of
+// equals, the second) keeps the odd one.
+//
 // An empty sentence is [CLS] [SEP]. Ids and offsets are those of the reference
 // tokenizer (tests/models/reference_test.py, docs/tokenizer.md). Time is
 // proportional to the sentence's length; memory, besides the result, to its
 // longest run of combining marks.
 //
-// Errors: invalid_argument for max_tokens < 2; bad_data for a sentence that is
-// not UTF-8, with the byte; out_of_memory.
+// Errors: invalid_argument for max_tokens < 2 (of a pair: < 3); bad_data for a
+// sentence that is not UTF-8, with the byte; out_of_memory.
 //
 // Source: Devlin et al. 2018, arXiv:1810.04805; Wu et al. 2016, section 4.1,
 // arXiv:1609.08144.
@@ -74,6 +79,12 @@ struct EncodedSentence {
   std::size_t cut = 0;
 };
 
+struct EncodedPair {
+  std::vector<TokenId> ids;
+  std::vector<TokenId> token_types;  // 0 or 1 for each id
+  std::size_t cut = 0;               // of both sentences
+};
+
 // Sentence b of a batch: ids[b], offsets[b], cut[b]. `ids` is what pad() and
 // the embedding take.
 struct EncodedBatch {
@@ -94,6 +105,10 @@ class WordPiece {
   // May be called by several threads at once.
   Result<EncodedSentence> encode(std::string_view sentence,
                                  std::size_t max_tokens) const;
+  // Errors name the sentence: "first" or "second".
+  Result<EncodedPair> encode_pair(std::string_view first,
+                                  std::string_view second,
+                                  std::size_t max_tokens) const;
   // `progress` counts sentences. Errors name the sentence.
   Result<EncodedBatch> encode_batch(std::span<const std::string_view> sentences,
                                     std::size_t max_tokens,

@@ -87,7 +87,14 @@ Status ViewPage::Parts::check_complete() const {
         settings.query_labels.empty() ? "query_labels" : "key_labels", "empty",
         "one label per token");
   }
-  return ok();
+  if (settings.token_types.empty()) {
+    return ok();
+  }
+  return check_shape(
+      kViewPage, "token_types",
+      Extents<2>{settings.token_types.size(), settings.token_types.size()},
+      "(queries, keys)",
+      Extents<2>{settings.query_labels.size(), settings.key_labels.size()});
 }
 
 Json ViewPage::Parts::json() const {
@@ -97,6 +104,9 @@ Json ViewPage::Parts::json() const {
   json["masks"] = masks;
   json["layers"] = layers;
   json["trace"] = trace;
+  if (!settings.token_types.empty()) {
+    json["token_types"] = settings.token_types;
+  }
   return json;
 }
 

@@ -96,7 +96,7 @@
     return make('div', {class: 'bar-head'}, headChoice(head),
         headwise.fold('fold-head', t('head.tools'), make('div',
             {class: 'tools', role: 'group', 'aria-label': t('head.tools')},
-            compareChoice(head), headwise.parts.tools(), zoomTools(), headwise.poolChoice(state.get().pool),
-            headwise.fitToggle(), specialTools())));
+            compareChoice(head), headwise.parts.tools(), zoomTools(),
+            headwise.poolChoice(state.get().pool), headwise.fitToggle(), specialTools())));
   };
 }

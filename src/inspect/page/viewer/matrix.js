@@ -275,8 +275,9 @@
       this.setBand(this.columnBand, cell && {left: cell.left, width: cell.width});
       this.setBand(this.pinBox, this.rectangle(headwise.pick.pin()));
       if (this.queryLabels) {
-        this.queryLabels.show(active && active.query < this.page.num_queries ? active.query : null);
-        this.keyLabels.show(active && active.key < this.page.num_keys ? active.key : null);
+        const {num_queries: queries, num_keys: keys} = this.page;
+        this.queryLabels.show(active && active.query < queries ? active.query : null);
+        this.keyLabels.show(active && active.key < keys ? active.key : null);
       }
     }
   }

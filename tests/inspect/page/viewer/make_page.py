@@ -280,7 +280,8 @@ def describe(spec, layers, masks, blocks):
     page["layers"] = described
     page["trace"] = spec.get("trace", [])
     page["kind"] = spec.get("kind", "self")
-    page["token_types"] = spec.get("token_types")
+    if spec.get("token_types"):
+        page["token_types"] = spec["token_types"]
     return page
 
 

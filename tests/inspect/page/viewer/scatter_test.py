@@ -22,6 +22,12 @@ class Scatter(PageCase):
         """Pixels follow the statistics linearly."""
         points = self.points(page)
         self.assertEqual(set(points), set(across))
+        self.assertTrue(page.evaluate(
+            "() => { const outer = document.querySelector('.scatter').getBoundingClientRect();"
+            " return [...document.querySelectorAll('.point circle')].every(one => {"
+            " const box = one.getBoundingClientRect(); return box.left >= outer.left + 40 &&"
+            " box.right <= outer.right && box.top >= outer.top &&"
+            " box.bottom <= outer.bottom - 30; }); }"))
         for axis, values in ((0, across), (1, up)):
             at = np.array([points[head][axis] for head in values])
             slope, rest = np.polyfit(list(values.values()), at, 1)
