@@ -23,7 +23,8 @@ void require(bool holds) {
 template <class T>
 bool is_settings(const T& parsed) {
   if (!parsed) {
-    const auto& [code, message] = parsed.error();
+    const headwise::ErrorCode code = parsed.error().code();
+    const std::string message = parsed.error().message();
     require(code == ErrorCode::bad_data || code == ErrorCode::unsupported);
     require(message.starts_with("fuzz: "));
     require(message.find('\n') == std::string::npos);
@@ -32,7 +33,7 @@ bool is_settings(const T& parsed) {
 }
 
 void take_config(std::string_view text) {
-  const auto config = headwise::parse_bert_config(text, "fuzz");
+  const auto config = headwise::parse_bert_config(text, {"fuzz"});
   if (!is_settings(config)) {
     return;
   }
@@ -50,7 +51,7 @@ void take_config(std::string_view text) {
 }
 
 void take_modules(std::string_view text) {
-  const auto modules = headwise::parse_sentence_modules(text, "fuzz");
+  const auto modules = headwise::parse_sentence_modules(text, {"fuzz"});
   if (!is_settings(modules)) {
     return;
   }
@@ -62,7 +63,7 @@ void take_modules(std::string_view text) {
 }
 
 void take_pooling(std::string_view text) {
-  const auto pooling = headwise::parse_pooling(text, "fuzz", 384);
+  const auto pooling = headwise::parse_pooling(text, {"fuzz"}, 384);
   if (!is_settings(pooling)) {
     return;
   }
@@ -73,14 +74,14 @@ void take_pooling(std::string_view text) {
 }
 
 void take_tokenizer(std::string_view text) {
-  const auto tokenizer = headwise::parse_tokenizer_config(text, "fuzz");
+  const auto tokenizer = headwise::parse_tokenizer_config(text, {"fuzz"});
   if (is_settings(tokenizer)) {
     require(tokenizer->max_tokens.value_or(2) >= 2);
   }
 }
 
 void take_sentence(std::string_view text) {
-  const auto sentence = headwise::parse_sentence_config(text, "fuzz", {});
+  const auto sentence = headwise::parse_sentence_config(text, {"fuzz"}, {});
   if (is_settings(sentence)) {
     require(sentence->max_tokens.value_or(2) >= 2);
   }
@@ -134,7 +135,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
       take_tokenizer(text);
       break;
     default:
-      static_cast<void>(is_settings(headwise::check_prompts(text, "fuzz")));
+      static_cast<void>(is_settings(headwise::check_prompts(text, {"fuzz"})));
   }
   return 0;
 }
