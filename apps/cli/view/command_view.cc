@@ -39,6 +39,7 @@ constexpr CommandHelp kHelp = {
   headwise view --model all-MiniLM-L6-v2 - --png heads.png < page.txt
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg h.svg
   headwise view --model all-MiniLM-L6-v2 --texts lines.txt --out page.html
+  headwise view --model all-MiniLM-L6-v2 "The cat sat." --ablate 3.1 --open
   headwise view --model bert-base-uncased --pair "It rains." "Take a coat." --open
   headwise view --onnx layer.onnx --data test_data_set_0 --out page.html
   headwise view --query q.npy --key k.npy --causal --out page.html
@@ -52,6 +53,13 @@ Outcome check_flags(const ViewFlags& flags) {
   }
   if (!flags.seen.texts.empty() && !flags.page()) {
     return usage("--texts needs --out PAGE.html or --open");
+  }
+  if (!flags.seen.ablate.empty() && !flags.page()) {
+    return usage("--ablate needs --out PAGE.html or --open");
+  }
+  if (!flags.seen.ablate.empty() && (flags.pictures() || flags.json)) {
+    return usage(
+        "--ablate makes a page; --svg, --png and --json show all heads");
   }
   if (!flags.seen.texts.empty() && (flags.pictures() || flags.json)) {
     return usage("--texts makes a page; --svg, --png and --json show one text");
@@ -121,6 +129,7 @@ ViewPageSettings settings_of(const ViewFlags& flags, const ViewedHeads& heads) {
           .command = flags.typed,
           .model = text.model,
           .text = subtitle_of(text),
+          .variant = text.variant,
           .cross = text.cross,
           .language = language(),
           .elements = !flags.no_elements,
@@ -180,9 +189,15 @@ std::string page_text(const std::string& path, const ViewedHeads& heads,
 }
 
 // The same of several texts.
-std::string page_text(const std::string& path, const ManyHeads& texts,
+std::string page_text(const std::string& path, const ManyHeads& documents,
                       double megabytes) {
-  const ViewedHeads& first = *texts.front();
+  const ViewedHeads& first = *documents.front();
+  std::vector<const ViewedHeads*> texts;
+  for (const auto& one : documents) {
+    if (!one->text().variant) {
+      texts.push_back(one.get());
+    }
+  }
   std::string said = say({"{}: {} texts, {} layer{}, {:.1f} MB\n",
                           "{0}: 텍스트 {1}개, 레이어 {2}개, {4:.1f} MB\n"},
                          shown(path), texts.size(), first.layers().size(),
@@ -356,6 +371,9 @@ void add_options(const Arguments& command, ViewFlags& flags) {
   command.under("A model and a text")
       .add_text("--texts", flags.seen.texts, "FILE|-",
                 "one text per line, all in one page; -: standard input");
+  command.under("A model and a text")
+      .add_text("--ablate", flags.seen.ablate, "LIST",
+                "show each text also without these heads, such as 3.1,4.5");
   add_token_options(command.under("Tensors"), flags.seen);
   add_output_options(command.under("Output"), flags);
 }

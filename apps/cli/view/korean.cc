@@ -107,6 +107,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"print what each head does, in numbers",
      "헤드마다 하는 일을 숫자로 보여 줍니다"},
     {"sequence of the batch (default 0)", "배치에서 사용할 시퀀스(기본값 0)"},
+    {"show each text also without these heads, such as 3.1,4.5",
+     "각 텍스트를 이 헤드들을 뺐을 때와 함께 보여 줍니다(예: 3.1,4.5)"},
     {"show every head as a page, a picture or JSON",
      "모든 헤드를 페이지, 그림, JSON으로 보여 줍니다"},
     {"sort by this statistic, largest first", "이 통계가 큰 순서로 정렬합니다"},

@@ -21,6 +21,7 @@ struct ViewedFlags {
   std::optional<std::string> text;
   std::vector<std::string> pair;  // two sentences, or none
   std::string texts;              // a file, one text per line
+  std::string ablate;             // heads, "3.1,4.5"
   std::string onnx;
   std::string data;
   std::string node;

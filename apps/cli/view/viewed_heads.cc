@@ -22,9 +22,9 @@ constexpr std::array<std::string_view, 13> kOfHeads = {
     "--svg",    "--png",     "--json",       "--csv", "--head",
     "--sort",   "--title",   "--no-elements"};
 // Those that go with --model only. All others describe tensors.
-constexpr std::array<std::string_view, 8> kOfModel = {
-    "--model",      "TEXT",          "--pair",   "--texts",
-    "--max-tokens", "--attribution", "--target", "--output-token"};
+constexpr std::array<std::string_view, 9> kOfModel = {
+    "--model",       "TEXT",     "--pair",         "--texts", "--max-tokens",
+    "--attribution", "--target", "--output-token", "--ablate"};
 // With --onnx: its own options, and options that describe its rows.
 constexpr std::array<std::string_view, 9> kOfOnnx = {
     "--onnx",       "--data",          "--node",
@@ -108,7 +108,7 @@ Status check_tensor_options(const ViewedFlags& flags) {
     return usage_error(fmt::format(
         "unexpected argument \"{}\": a text needs --model DIR", *flags.text));
   }
-  for (const auto* option : {"--pair", "--texts", "--max-tokens"}) {
+  for (const auto* option : {"--pair", "--texts", "--ablate", "--max-tokens"}) {
     if (std::ranges::find(flags.given, option) != flags.given.end()) {
       return usage_error(fmt::format("{} needs --model DIR", option));
     }

@@ -38,8 +38,9 @@ struct UnevenWeights {
 struct ViewedText {
   std::optional<std::string> model{};
   std::optional<std::string> text{};
-  std::vector<ViewedNode> nodes{};  // those that are shown
-  std::size_t cut_tokens = 0;       // of the text, beyond max_tokens
+  std::optional<std::string> variant{};  // "without 3.1"
+  std::vector<ViewedNode> nodes{};       // those that are shown
+  std::size_t cut_tokens = 0;            // of the text, beyond max_tokens
   std::size_t max_tokens = 0;
   std::string max_tokens_from{};  // "--max-tokens", "max_seq_length of DIR"
   std::size_t most_tokens = 0;    // that --max-tokens can ask for
@@ -106,7 +107,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags);
 
 // The same for each document of a page: one for each text of --texts, one
-// without it.
+// without it; with --ablate a variant follows each.
 using ManyHeads = std::vector<std::unique_ptr<ViewedHeads>>;
 Result<ManyHeads> read_viewed_documents(const ViewedFlags& flags);
 

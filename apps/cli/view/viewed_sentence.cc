@@ -12,12 +12,15 @@
 #include "headwise/heads/special_tokens.h"
 #include "headwise/models/text_model.h"
 #include "headwise/models/utf8.h"
+#include "headwise/module/head_id.h"
 #include "headwise/run/executor.h"
 #include "headwise/train/labelled_text.h"
 #include "operation/token_limit.h"
+#include "shell/head_list.h"
 #include "shell/outcome.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
+#include "shell/say.h"
 #include "shell/threads.h"
 #include "viewed_heads.h"
 
@@ -47,6 +50,9 @@ class ViewedSentence : public ViewedHeads {
 
   // Errors: those of TextModel::encode(), out_of_memory, of --layers.
   Status read(const ViewedFlags& flags, const GivenText& text);
+  // As a variant: with the context of these heads replaced by 0. Errors: of
+  // --ablate, for a head that the model does not have.
+  Status ablate(const std::vector<HeadId>& heads);
 
   AttentionOptions options() const override {
     AttentionOptions options;
@@ -73,6 +79,7 @@ class ViewedSentence : public ViewedHeads {
   RaggedTokens ids_;          // one sequence
   RaggedTokens token_types_;  // those of a pair, or empty
   Tensor<bool, 2> separators_;
+  std::vector<Tensor<float, 1>> gates_;  // by layer, or none
 };
 
 Result<ModelTokens> ViewedSentence::encode(const ViewedFlags& flags,
@@ -131,6 +138,28 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text) {
   return ok();
 }
 
+Status ViewedSentence::ablate(const std::vector<HeadId>& heads) {
+  for (std::size_t n = 0; n < model().shape().num_layers; ++n) {
+    auto gates = Tensor<float, 1>::create({model().heads_in(n).size()});
+    HEADWISE_TRY(gates);
+    std::ranges::fill(gates->elements(), 1.0f);
+    gates_.push_back(*std::move(gates));
+  }
+  for (const auto& [layer, head] : heads) {
+    const std::vector<std::size_t> there = layer < gates_.size()
+                                               ? model().heads_in(layer)
+                                               : std::vector<std::size_t>();
+    const auto found = std::ranges::find(there, head);
+    if (found == there.end()) {
+      return option_error("--ablate", fmt::format("is {}.{}", layer, head),
+                          "a head that the model has");
+    }
+    gates_[layer](static_cast<std::size_t>(found - there.begin())) = 0;
+  }
+  text_.variant = say({"without {}", "{} 없이"}, heads_text(heads));
+  return ok();
+}
+
 Status ViewedSentence::see_layer(std::size_t number,
                                  TensorView<const float, 3> hidden, bool steps,
                                  const SeeLayer& see) const {
@@ -143,11 +172,15 @@ Status ViewedSentence::see_layer(std::size_t number,
       ProjectedHeads::of(attention, hidden, loaded_->executor);
   HEADWISE_TRY(projected);
   Trace trace;
+  LayerOptions gated;
+  if (!gates_.empty()) {
+    gated.head_gates = gates_[number].view();
+  }
   if (steps) {
     trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
                   hidden);
     HEADWISE_TRY(
-        attention.forward(hidden, hidden, hidden, options(), {}, &trace));
+        attention.forward(hidden, hidden, hidden, options(), gated, &trace));
   }
   const std::size_t tokens = hidden.extent(1);
   return see({.number = number,
@@ -162,6 +195,7 @@ Status ViewedSentence::see_layer(std::size_t number,
 Status ViewedSentence::visit(bool steps, const SeeLayer& see) const {
   return model().run(
       ids_, {.before_layer = layers_.back() + 1,
+             .head_gates = gates_,
              .token_types = token_types_,
              .before_each =
                  [&](std::size_t number, TensorView<const float, 3> hidden) {
@@ -219,11 +253,23 @@ Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
   HEADWISE_TRY(model);
   const auto loaded = std::make_shared<const LoadedModel>(
       LoadedModel{*std::move(model), *std::move(executor)});
+  std::vector<HeadId> ablated;
+  if (!flags.ablate.empty()) {
+    auto heads = parse_head_list("--ablate", flags.ablate);
+    HEADWISE_TRY(heads);
+    ablated = *std::move(heads);
+  }
   ManyHeads all;
   for (const GivenText& text : *given) {
     auto seen = std::make_unique<ViewedSentence>(loaded);
     HEADWISE_TRY(seen->read(flags, text));
     all.push_back(std::move(seen));
+    if (!ablated.empty()) {
+      auto variant = std::make_unique<ViewedSentence>(loaded);
+      HEADWISE_TRY(variant->read(flags, text));
+      HEADWISE_TRY(variant->ablate(ablated));
+      all.push_back(std::move(variant));
+    }
   }
   return all;
 }

@@ -1,0 +1,81 @@
+"""A text with all heads and without some, side by side: headwise view --ablate."""
+import shutil
+
+import cli_case
+import tiny_causal
+import tiny_model
+from cli_case import USAGE
+from view_texts_test import TextsTest
+
+
+class Ablate(TextsTest):
+    def statistics(self, document, layer):
+        return [head["pooled"] for head in document["layers"][layer]["heads"]]
+
+    def variants(self):
+        return [one["variant"] for one in self.page()[0]["documents"]]
+
+    def write_without(self, name, layer, head):
+        """The model, without what one head adds to the output."""
+        made = tiny_model.tensors()
+        key = f"encoder.layer.{layer}.attention.output.dense.weight"
+        shape, values = made[key]
+        size = tiny_model.HIDDEN // tiny_model.HEADS
+        made[key] = shape, tuple(
+            0.0 if n % tiny_model.HIDDEN // size == head else value
+            for n, value in enumerate(values))
+        shutil.copytree(self.folder / "tiny", self.folder / name)
+        (self.folder / name / "model.safetensors").write_bytes(
+            tiny_model.safetensors(made))
+
+    def test_the_text_is_a_document_with_all_heads_and_one_without(self):
+        self.view("so heads matter !", "--ablate", "0.1")
+        page, (whole, without) = self.page()
+        self.assertEqual([one["text"] for one in page["documents"]],
+                         ["so heads matter !"] * 2)
+        self.assertEqual(self.variants(), [None, "without 0.1"])
+        # What comes before the head is the same, what comes after it is not.
+        self.assertEqual(self.statistics(whole, 0), self.statistics(without, 0))
+        self.assertNotEqual(self.statistics(whole, 1),
+                            self.statistics(without, 1))
+        self.write_without("gone", 0, 1)
+        self.run_it("view", "--model", "gone", "so heads matter !", "--out",
+                    "page.html")
+        self.assertEqual(self.statistics(self.page()[0], 1),
+                         self.statistics(without, 1))
+
+    def test_every_text_has_both(self):
+        self.put_text("heads\nso heads\n", "lines")
+        said = self.view("--texts", "lines", "--ablate", "0.0,1.1")
+        self.assertIn("2 texts", said)
+        page, _ = self.page()
+        self.assertEqual([one["text"] for one in page["documents"]],
+                         ["heads", "heads", "so heads", "so heads"])
+        self.assertEqual(self.variants(), [None, "without 0.0+1.1"] * 2)
+
+    def test_a_causal_model_is_shown_too(self):
+        tiny_causal.write(self.folder / "causal")
+        self.run_it("view", "--model", "causal", "w1 w2 w1", "--ablate", "0.1",
+                    "--out", "page.html")
+        self.assertEqual(self.variants(), [None, "without 0.1"])
+
+    def test_what_cannot_be_asked_is_said(self):
+        def refused(message, *arguments):
+            self.fail_with(USAGE, message, "view", *arguments)
+
+        text = ("--model", "tiny", "heads")
+        refused("--ablate needs --out PAGE.html or --open", *text, "--ablate",
+                "0.1", "--json")
+        refused("--ablate makes a page", *text, "--ablate", "0.1", "--out",
+                "p.html", "--svg", "p.svg")
+        refused("--ablate is 2.0, expected a head that the model has", *text,
+                "--ablate", "0.1,2.0", "--out", "p.html")
+        refused("--ablate is 0, expected LAYER.HEAD", *text, "--ablate", "0",
+                "--out", "p.html")
+        refused("--ablate needs --model DIR", "--query", "q.npy", "--key",
+                "k.npy", "--ablate", "0.1", "--out", "p.html")
+        self.assertFalse((self.folder / "p.html").exists())
+
+
+if __name__ == "__main__":
+    cli_case.main()
