@@ -64,17 +64,35 @@ Result<std::vector<ByText>> positional_scores_of(const TextModel& model,
 }
 
 // Over the texts that the pattern applies to.
-Result<double> uniform_of(const TextModel& model, const RaggedTokens& texts,
-                          HeadPattern pattern) {
+Result<MeanInterval> uniform_of(const TextModel& model,
+                                const RaggedTokens& texts,
+                                HeadPattern pattern) {
   ByText scores;
   for (const auto& ids : texts) {
+    if (ids.empty()) {
+      continue;
+    }
     const auto separators = separators_in(model, ids);
     HEADWISE_TRY(separators);
     scores.push_back(uniform_score(
         pattern, {.ids = ids, .separators = separators->elements()},
         model.shape().causal));
   }
-  return mean_interval(scores).mean;
+  if (pattern == HeadPattern::positional && scores.size() < 2) {
+    scores.clear();
+  }
+  return mean_interval(scores);
+}
+
+// The texts' scores for positional all depend on the others' mean, so they have
+// no interval of Student's.
+MeanInterval mean_of(HeadPattern pattern, const ByText& scores) {
+  MeanInterval mean = mean_interval(scores);
+  if (pattern == HeadPattern::positional) {
+    mean.low = kNone;
+    mean.high = kNone;
+  }
+  return mean;
 }
 
 }  // namespace
@@ -89,13 +107,13 @@ Result<FoundHeads> find_heads(const TextModel& model, const RaggedTokens& texts,
   const auto uniform = uniform_of(model, texts, pattern);
   HEADWISE_TRY(uniform);
   FoundHeads found;
-  found.uniform = *uniform;
+  found.uniform = uniform->mean;
+  found.texts = uniform->count;
+  found.left_out = texts.size() - found.texts;
   for (std::size_t n = 0; n < heads.size(); ++n) {
     const auto [layer, head] = heads[n];
-    found.heads.push_back({layer, head, mean_interval((*scores)[n])});
-    found.texts = found.heads.back().score.count;
+    found.heads.push_back({layer, head, mean_of(pattern, (*scores)[n])});
   }
-  found.left_out = texts.size() - found.texts;
   std::ranges::stable_sort(
       found.heads, std::ranges::greater(), [](const FoundHead& of) {
         return std::isnan(of.score.mean) ? -1 : of.score.mean;

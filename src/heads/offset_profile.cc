@@ -1,6 +1,7 @@
 #include "headwise/heads/offset_profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -78,22 +79,23 @@ Result<std::vector<OffsetProfile>> offset_profiles(
 
 std::vector<double> positional_scores(std::span<const OffsetProfile> texts) {
   // Every query sees its own key, so only texts without tokens do not cover it.
-  const auto has_tokens = [](const OffsetProfile& text) {
-    return text.covered[kMostOffset] != 0;
+  const auto counts = [](const OffsetProfile& text) {
+    return text.covered[kMostOffset] != 0 &&
+           std::ranges::none_of(
+               text.excess, [](float excess) { return std::isnan(excess); });
   };
-  const bool several = std::ranges::count_if(texts, has_tokens) > 1;
+  const bool several = std::ranges::count_if(texts, counts) > 1;
   std::vector<double> scores;
   for (const OffsetProfile& text : texts) {
-    scores.push_back(several && has_tokens(text)
-                         ? 0
-                         : std::numeric_limits<double>::quiet_NaN());
+    scores.push_back(
+        several && counts(text) ? 0 : std::numeric_limits<double>::quiet_NaN());
   }
   for (std::size_t n = 0; n < kOffsets; ++n) {
     double sum = 0;
     double count = 0;
-    for (const OffsetProfile& text : texts) {
-      if (text.covered[n] != 0) {
-        sum += static_cast<double>(text.excess[n]);
+    for (std::size_t t = 0; t < texts.size(); ++t) {
+      if (texts[t].covered[n] != 0 && !std::isnan(scores[t])) {
+        sum += static_cast<double>(texts[t].excess[n]);
         count += 1;
       }
     }

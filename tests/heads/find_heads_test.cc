@@ -96,7 +96,11 @@ TEST_P(FindHeadsTest, AveragesTheScoresOfEachTextAlone) {
       const MeanInterval mean =
           mean_interval(expected.at({head.layer, head.head}));
       EXPECT_EQ(head.score.mean, mean.mean) << name_of(pattern);
-      EXPECT_EQ(head.score.low, mean.low);
+      if (pattern == HeadPattern::positional) {
+        EXPECT_TRUE(std::isnan(head.score.low) && std::isnan(head.score.high));
+      } else {
+        EXPECT_EQ(head.score.low, mean.low);
+      }
       EXPECT_EQ(head.score.count, found.texts);
     }
     for (std::size_t rank = 1; rank < found.heads.size(); ++rank) {
@@ -165,6 +169,29 @@ TEST_P(FindHeadsTest, HasNoMeanWithoutATextThatApplies) {
   EXPECT_EQ(found.left_out, 3U);
   EXPECT_TRUE(std::isnan(found.heads[0].score.mean));
   EXPECT_TRUE(std::isnan(found.uniform));
+}
+
+TEST_P(FindHeadsTest, HeadsThatOverflowComeLastWithoutAScore) {
+  model_.overflow(2);  // the last of the last layer, head 3 before pruning
+  for (std::size_t n = 0; n < kHeadPatterns; ++n) {
+    const auto pattern = static_cast<HeadPattern>(n);
+    if (GetParam() && pattern == HeadPattern::next) {
+      continue;  // the attention weight of no key
+    }
+    const auto found = find_heads(model_, texts_, pattern).value();
+    EXPECT_EQ(found.heads.back().layer, 1U) << name_of(pattern);
+    EXPECT_EQ(found.heads.back().head, 3U);
+    EXPECT_TRUE(std::isnan(found.heads.back().score.mean)) << name_of(pattern);
+    EXPECT_FALSE(std::isnan(found.heads.front().score.mean));
+    EXPECT_GE(found.texts, 2U);
+    EXPECT_EQ(found.heads.front().score.count, found.texts);
+  }
+}
+
+TEST_P(FindHeadsTest, PositionalNeedsTwoTextsWithTokens) {
+  const auto pattern = HeadPattern::positional;
+  EXPECT_EQ(find_heads(model_, {{2, 3}, {}}, pattern).value().texts, 0U);
+  EXPECT_EQ(find_heads(model_, {{2, 3}, {}, {4}}, pattern).value().texts, 2U);
 }
 
 TEST_P(FindHeadsTest, StatisticsOverTextsAreTheirMeans) {

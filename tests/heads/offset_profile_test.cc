@@ -166,5 +166,16 @@ TEST(PositionalScoresTest, NeedAnotherText) {
   EXPECT_EQ(scores[2], scores[0]);
 }
 
+TEST(PositionalScoresTest, LeaveOutTextsWithNaN) {
+  std::vector<OffsetProfile> texts(
+      3, profiles_of(looking_back(9, 1), /*causal=*/true)[0]);
+  const std::vector<double> expected = positional_scores(texts);
+  texts.push_back(texts[0]);
+  texts[3].excess[kMostOffset - 1] = std::nanf("");
+  const std::vector<double> scores = positional_scores(texts);
+  EXPECT_EQ(scores[0], expected[0]);
+  EXPECT_TRUE(std::isnan(scores[3]));
+}
+
 }  // namespace
 }  // namespace headwise

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,18 @@ class StubModel final : public TextModel {
       words.push_back("w" + std::to_string(n));
     }
     return words;
+  }
+
+  // The attention weights of this head of the last layer become NaN.
+  void overflow(std::size_t head) {
+    const std::size_t from = head * 4 * kSize;
+    EXPECT_TRUE(layers_.back().update(
+        [&](std::string_view name, std::span<float> values) {
+          if (name == "w_q.weight" || name == "w_k.weight") {
+            std::ranges::fill(values.subspan(from, 4 * kSize), 3e38F);
+          }
+          return ok();
+        }));
   }
 
   const TextModelShape& shape() const override { return shape_; }

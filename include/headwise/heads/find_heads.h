@@ -25,16 +25,18 @@ namespace headwise::inline HEADWISE_ABI {
 struct FoundHead {
   std::size_t layer = 0;
   std::size_t head = 0;  // its number before pruning
-  MeanInterval score;    // over the texts
+  // Over the texts in which its attention weights are finite; without an
+  // interval for HeadPattern::positional.
+  MeanInterval score;
 };
 
 struct FoundHeads {
-  // The largest mean first; among equals by layer and head. Means are NaN if
-  // `texts` is 0.
+  // The largest mean first, NaN last; among equals by layer and head. A mean is
+  // NaN if `texts` is 0 or no text has finite attention weights.
   std::vector<FoundHead> heads;
   double uniform = 0;        // the mean of uniform_score() over the texts
-  std::size_t texts = 0;     // with a score
-  std::size_t left_out = 0;  // texts to which the pattern does not apply
+  std::size_t texts = 0;     // to which the pattern applies
+  std::size_t left_out = 0;  // the other texts
 };
 
 // The bits depend neither on the threads nor on the order of the other texts.

@@ -48,8 +48,9 @@ Result<std::vector<OffsetProfile>> offset_profiles(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     bool causal, const Executor& executor);
 
-// For each text, from the profiles of one head; NaN for a text without tokens,
-// whose profile covers nothing, and if no other text has tokens.
+// For each text, from the profiles of one head. A text without tokens, whose
+// profile covers nothing, and one with NaN have the score NaN and do not count
+// as others; all scores are NaN if fewer than two texts are left.
 std::vector<double> positional_scores(std::span<const OffsetProfile> texts);
 
 }  // namespace headwise::inline HEADWISE_ABI
