@@ -87,7 +87,7 @@ class OfTexts(HeadsTest):
         self.assertEqual((done["texts"], done["texts_left_out"]), (2, 1))
         done = self.check("induction", induction)
         self.assertEqual((done["schema"], done["pattern"], done["model"]),
-                         ("headwise.heads", "induction", "tiny"))
+                         ("headwise.found_heads", "induction", "tiny"))
         self.assertFalse(done["causal"])
 
     def test_equal_attention_is_what_a_score_is_compared_with(self):
@@ -136,6 +136,42 @@ class OfTexts(HeadsTest):
         done = self.json_of("previous", "--texts", "texts.txt",
                             "--max-tokens", "4")
         self.assertEqual((done["cut_texts"], done["max_tokens"]), (1, 4))
+
+    def test_empty_lines_are_left_out_and_counted(self):
+        want = self.json_of("previous", "--texts", "texts.txt")
+        (self.folder / "gaps.txt").write_text("\n" + "\n \t\n".join(TEXTS))
+        done = self.json_of("previous", "--texts", "gaps.txt")
+        self.assertEqual(done["heads"], want["heads"])
+        self.assertEqual((done["texts"], done["empty_lines"]), (3, 3))
+        text = self.succeed("heads", "--model", "tiny", "--find", "previous",
+                            "--texts", "gaps.txt")
+        self.assertIn("empty lines left out: 3", text)
+
+    def test_positional_has_no_interval(self):
+        done = self.json_of("positional", "--texts", "texts.txt")
+        for head in done["heads"]:
+            self.assertIsNone(head["low"])
+            self.assertGreater(head["score"], 0)
+        text = self.succeed("heads", "--model", "tiny", "--find", "positional",
+                            "--texts", "texts.txt")
+        self.assertNotIn("interval", text)
+
+    def test_heads_that_overflow_have_no_score(self):
+        made = tiny_model.tensors()
+        name = "encoder.layer.1.attention.self.{}.weight"
+        for part in "query", "key":
+            shape, values = made[name.format(part)]
+            made[name.format(part)] = shape, tuple(
+                3e38 if n < len(values) // 2 else value
+                for n, value in enumerate(values))
+        (self.folder / "tiny/model.safetensors").write_bytes(
+            tiny_model.safetensors(made))
+        last = self.json_of("previous", "--texts", "texts.txt")["heads"][-1]
+        self.assertEqual((last["layer"], last["head"], last["score"]),
+                         (1, 0, None))
+        rows = self.succeed("heads", "--model", "tiny", "--find", "previous",
+                            "--texts", "texts.txt").splitlines()
+        self.assertIn(["1", "0", "-"], [row.split() for row in rows])
 
     def test_hostile_names_and_texts_stay_text(self):
         name = "a\x1b[31m\u202e.txt"
@@ -189,13 +225,26 @@ class Refuses(HeadsTest):
 
     def test_files_that_hold_no_texts(self):
         (self.folder / "empty.txt").write_text("")
+        (self.folder / "blank.txt").write_text("\n \t\n")
         (self.folder / "bytes.txt").write_bytes(b"so\n\xff\n")
         (self.folder / "many.txt").write_text("so\n" * 10001)
         for file, words in (("empty.txt", "is empty"), ("bytes.txt", "line 2"),
-                            ("many.txt", "has 10001 lines"),
+                            ("many.txt", "has 10001 texts"),
+                            ("blank.txt", "has empty lines only"),
                             ("missing.txt", "missing.txt")):
             self.refuse(words, "--find", "self", "--texts", file,
                         code=BAD_INPUT)
+
+    def test_more_texts_than_positional_compares(self):
+        (self.folder / "many.txt").write_text("so\n" * 2001)
+        self.refuse("--texts has 2001 texts, expected at most 2000", "--find",
+                    "positional", "--texts", "many.txt", code=BAD_INPUT)
+
+    def test_models_without_heads(self):
+        self.succeed("prune", "--model", "tiny", "--heads", "0.0,0.1,1.0,1.1",
+                     "--out", "bare")
+        self.fail_with(BAD_INPUT, "--model has no heads left", "heads",
+                       "--model", "bare", "--find", "self")
 
     def test_limits_that_the_model_does_not_have(self):
         self.refuse("--max-tokens is 13", "--find", "self", "--texts",

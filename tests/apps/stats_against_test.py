@@ -280,12 +280,15 @@ class RefusesTest(AgainstCase):
         self.put_text("", "empty.txt")
         self.put_text("\n \n", "blank.txt")
         (self.folder / "bytes.txt").write_bytes(b"heads\n\xff\n")
+        self.put_text("so\n" * 10001, "many.txt")
         for message, arguments in (
                 ("--against none: No such file or directory", {"against": "none"}),
                 ("--texts: none.txt: No such file or directory",
                  {"texts": "none.txt"}),
                 ("--texts: empty.txt is empty", {"texts": "empty.txt"}),
                 ("--texts: blank.txt has empty lines only", {"texts": "blank.txt"}),
+                ("--texts: many.txt has 10001 texts, expected at most 10000",
+                 {"texts": "many.txt"}),
                 ("--texts: bytes.txt: line 2 ", {"texts": "bytes.txt"})):
             with self.subTest(message):
                 self.fail_with(BAD_INPUT, message,

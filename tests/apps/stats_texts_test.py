@@ -108,6 +108,20 @@ class StatsTextsTest(CliTest):
         self.assertIn("2 texts had more than 4 tokens",
                       self.stats("--max-tokens", "4"))
 
+    def test_empty_lines_are_left_out_and_counted(self):
+        want = json.loads(self.stats("--json"))
+        (self.folder / "texts.txt").write_text("\n" + "\n \t\n".join(TEXTS))
+        done = json.loads(self.stats("--json"))
+        self.assertEqual(done["heads"], want["heads"])
+        self.assertEqual((done["texts"], done["empty_lines"]), (3, 3))
+        self.assertIn("empty lines left out: 3", self.stats())
+
+    def test_models_without_heads(self):
+        self.succeed("prune", "--model", "tiny", "--heads", "0.0,0.1,1.0,1.1",
+                     "--out", "bare")
+        self.fail_with(BAD_INPUT, "--model has no heads left", "stats",
+                       "--model", "bare", "--texts", "texts.txt")
+
     def refuse(self, words, *arguments, code=USAGE):
         with self.subTest(arguments):
             self.fail_with(code, words, "stats", *arguments)

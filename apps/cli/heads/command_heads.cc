@@ -1,5 +1,7 @@
 // headwise heads
 // The heads of a model, ranked by how well they match a pattern.
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "heads_flags.h"
 #include "heads_report.h"
 #include "headwise/heads/find_heads.h"
+#include "operation/any_heads.h"
 #include "searched_texts.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
@@ -79,11 +82,17 @@ Status check_pattern(HeadPattern pattern, const TextModel& model) {
   return ok();
 }
 
+Status check_texts(HeadPattern pattern, const SearchedTexts& texts) {
+  constexpr std::size_t kMost = 2000;  // profiles of each head are kept
+  return pattern == HeadPattern::positional && texts.ids.size() > kMost
+             ? option_error(
+                   "--texts", fmt::format("has {} texts", texts.ids.size()),
+                   fmt::format("at most {} with --find positional", kMost),
+                   ErrorCode::bad_data)
+             : ok();
+}
+
 Status check_found(HeadPattern pattern, const FoundHeads& found) {
-  if (found.heads.empty()) {
-    return option_error("--model", "has no heads left", {},
-                        ErrorCode::bad_data);
-  }
   if (found.texts != 0) {
     return ok();
   }
@@ -112,9 +121,11 @@ Outcome run_heads(const HeadsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(executor);
   const auto model = read_any_model(flags.model);
   HEADWISE_TRY(model);
+  HEADWISE_TRY(check_has_heads(**model));
   HEADWISE_TRY(check_pattern(pattern, **model));
   const auto texts = read_searched_texts(flags, **model);
   HEADWISE_TRY(texts);
+  HEADWISE_TRY(check_texts(pattern, *texts));
   const auto found = [&] {
     ProgressBar bar{"heads", "texts"};
     return find_heads(**model, texts->ids, pattern,

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "headwise/version.h"
+#include "operation/text_file.h"
 #include "shell/json.h"
 #include "shell/read_text.h"
 #include "shell/say.h"
@@ -48,7 +49,7 @@ std::span<const FoundHead> shown_heads(const HeadsReport& report,
   return all.first(std::min(all.size(), report.flags.top.value_or(most)));
 }
 
-// A number of JSON and CSV; none for an interval of one text.
+// A number of JSON and CSV; none for a head without a score or interval.
 std::string number(double value, std::string_view none) {
   return std::isnan(value) ? std::string(none) : fmt::format("{:.6f}", value);
 }
@@ -60,8 +61,9 @@ std::string row_of(const FoundHead& head, std::size_t layer_width,
                    std::size_t head_width) {
   const MeanInterval& score = head.score;
   return fmt::format(
-      "{:>{}} {:>{}}  {:.4f}{}\n", head.layer, layer_width, head.head,
-      head_width, score.mean,
+      "{:>{}} {:>{}}  {:>6}{}\n", head.layer, layer_width, head.head,
+      head_width,
+      std::isnan(score.mean) ? "-" : fmt::format("{:.4f}", score.mean),
       std::isnan(score.low)
           ? std::string()
           : fmt::format("  [{:.4f}, {:.4f}]", score.low, score.high));
@@ -79,6 +81,7 @@ std::string notes_of(const HeadsReport& report) {
                  "텍스트 {1}개 중 {0}개는 패턴을 적용할 수 없어 뺐습니다\n"},
                 found.left_out, report.texts.ids.size());
   }
+  text += empty_lines_text(report.texts.empty_lines);
   if (report.texts.cut != 0) {
     text += say({"{} texts had more than {} tokens; the rest was cut off\n",
                  "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
@@ -105,7 +108,9 @@ std::string heads_table(const HeadsReport& report) {
   const std::string head = say({"head", "헤드"});
   text += fmt::format(
       "{} {}  {}\n", layer, head,
-      say({"score   95% confidence interval", "점수    95% 신뢰 구간"}));
+      report.pattern == HeadPattern::positional
+          ? say({"score", "점수"})
+          : say({"score   95% confidence interval", "점수    95% 신뢰 구간"}));
   for (const FoundHead& found : shown_heads(report, kMost)) {
     text += row_of(found, columns_of(layer), columns_of(head));
   }
@@ -126,13 +131,14 @@ std::string heads_csv(const HeadsReport& report) {
 std::string heads_json(const HeadsReport& report) {
   const HeadsFlags& flags = report.flags;
   Json json = {
-      {"schema", "headwise.heads"},    {"schema_version", 1},
-      {"headwise_version", version()}, {"model", flags.model},
-      {"causal", report.causal},       {"pattern", name_of(report.pattern)}};
+      {"schema", "headwise.found_heads"}, {"schema_version", 1},
+      {"headwise_version", version()},    {"model", flags.model},
+      {"causal", report.causal},          {"pattern", name_of(report.pattern)}};
   if (flags.texts.empty()) {
     json["random_tokens"] = {{"seed", flags.seed.value_or(0)}};
   } else {
     json["texts_file"] = name_of_text(flags.texts);
+    json["empty_lines"] = report.texts.empty_lines;
     json["max_tokens"] = report.texts.max_tokens;
     json["cut_texts"] = report.texts.cut;
   }

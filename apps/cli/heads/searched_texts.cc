@@ -22,7 +22,8 @@ Result<SearchedTexts> read_searched_texts(const HeadsFlags& flags,
     auto read =
         read_model_texts(flags.texts, flags.max_tokens, flags.model, model);
     HEADWISE_TRY(read);
-    return SearchedTexts{std::move(read->ids), read->cut, read->limit.tokens};
+    return SearchedTexts{std::move(read->ids), read->cut, read->limit.tokens,
+                         read->empty_lines};
   }
   auto drawn =
       repeated_random_tokens(model, {.seed = Seed{flags.seed.value_or(0)}});

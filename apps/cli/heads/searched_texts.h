@@ -15,6 +15,7 @@ struct SearchedTexts {
   RaggedTokens ids{};
   std::size_t cut = 0;         // texts of which tokens were cut off
   std::size_t max_tokens = 0;  // of a text of a file
+  std::size_t empty_lines = 0;
 };
 
 // Errors: those of the file, with the name of the option and the line; of

@@ -12,18 +12,15 @@
 
 namespace headwise::cli {
 
-// Numbers for every head and text are kept until the last one is known.
-inline constexpr std::size_t kMostTexts = 10000;
-
 struct ModelTexts {
   RaggedTokens ids{};
   std::size_t tokens = 0;
   std::size_t cut = 0;  // texts of which tokens were cut off
+  std::size_t empty_lines = 0;
   TokenLimit limit{};
 };
 
-// `path` may be "-". Errors: those of the file; bad_data for a line that is not
-// UTF-8 and for more than kMostTexts; those of token_limit().
+// Errors: those of read_text_file() and token_limit().
 Result<ModelTexts> read_model_texts(const std::string& path,
                                     std::optional<std::size_t> max_tokens,
                                     const std::string& folder,

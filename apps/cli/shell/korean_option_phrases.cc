@@ -145,6 +145,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"at most {} with --batch {}", "--batch {1}에서는 {0} 이하"},
     {"at most {} with --cache, one for each key",
      "--cache를 쓰면 키마다 하나씩 {0}개 이하"},
+    {"at most {} with --find positional",
+     "--find positional은 {0}개까지 받습니다."},
     {"at most {}, the number of heads", "헤드 수 {0} 이하"},
     {"auto or a .npy file", "auto 또는 .npy 파일"},
     {"cannot write to standard output", "표준 출력에 쓸 수 없습니다"},

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "kept_heads.h"
+#include "operation/any_heads.h"
 #include "operation/model_texts.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
@@ -57,6 +58,7 @@ Result<TextStats> compute_text_stats(const ViewedFlags& seen,
   HEADWISE_TRY(executor);
   const auto model = read_any_model(seen.model);
   HEADWISE_TRY(model);
+  HEADWISE_TRY(check_has_heads(**model));
   const auto layers = parse_layers(seen.layers, (*model)->shape().num_layers);
   HEADWISE_TRY(layers);
   const auto read =
@@ -78,6 +80,7 @@ Result<TextStats> compute_text_stats(const ViewedFlags& seen,
                   .count = read->ids.size(),
                   .tokens = read->tokens,
                   .cut = read->cut,
+                  .empty_lines = read->empty_lines,
                   .max_tokens = read->limit.tokens,
                   .heads = *std::move(heads)};
   for (const std::size_t layer : *layers) {

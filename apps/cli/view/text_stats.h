@@ -20,6 +20,7 @@ struct TextStats {
   std::size_t count = 0;
   std::size_t tokens = 0;
   std::size_t cut = 0;
+  std::size_t empty_lines = 0;  // left out
   std::size_t max_tokens = 0;
   std::vector<AveragedHead> heads{};
   std::vector<PrunedLayer> pruned{};

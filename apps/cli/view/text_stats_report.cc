@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headwise/version.h"
+#include "operation/text_file.h"
 #include "shell/json.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
@@ -43,6 +44,7 @@ std::string text_stats_table(const TextStats& stats) {
            "{3}: {0}의 텍스트 {1}개, 토큰 "
            "{2}개\n"},
           shown(stats.texts), stats.count, stats.tokens, shown(stats.model));
+  text += empty_lines_text(stats.empty_lines);
   if (stats.cut != 0) {
     text += say({"{} texts had more than {} tokens; the rest was cut off\n",
                  "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
@@ -95,6 +97,7 @@ std::string text_stats_json(const TextStats& stats) {
                {"texts_file", stats.texts},
                {"texts", stats.count},
                {"tokens", stats.tokens},
+               {"empty_lines", stats.empty_lines},
                {"max_tokens", stats.max_tokens},
                {"cut_texts", stats.cut},
                {"units", {{"entropy", "nats"}, {"distance", "tokens"}}},

@@ -12,7 +12,7 @@
 #include "headwise/interop/file_subject.h"
 #include "headwise/models/text_model.h"
 #include "headwise/models/utf8.h"
-#include "headwise/train/labelled_text.h"
+#include "operation/text_file.h"
 #include "operation/token_limit.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
@@ -27,53 +27,18 @@ constexpr std::array<std::string_view, 12> kBesideAgainst = {
     "--model", "TEXT",   "--against", "--texts", "--max-tokens", "--matched",
     "--sort",  "--json", "--csv",     "--out",   "--threads",    "--lang"};
 
-// The texts that have characters, and their lines in the file, from 1.
-struct Texts {
-  std::string bytes;
-  std::vector<std::string_view> texts{};
-  std::vector<std::size_t> lines{};
-  std::size_t empty = 0;
-};
-
-Status take_lines(const FileSubject& subject, Texts& texts) {
-  const auto lines = text_lines(texts.bytes);
-  HEADWISE_TRY(check_lines(subject, lines, "one text a line"));
-  for (std::size_t n = 0; n < lines.size(); ++n) {
-    if (lines[n].find_first_not_of(" \t") == std::string_view::npos) {
-      ++texts.empty;
-      continue;
-    }
-    texts.texts.push_back(lines[n]);
-    texts.lines.push_back(n + 1);
-  }
-  return texts.texts.empty()
-             ? subject.bad_data("has empty lines only", "one text a line")
-             : ok();
-}
-
-// In memory that does not move, for the views.
-Result<std::unique_ptr<Texts>> read_texts(const ViewedFlags& seen,
-                                          const AgainstFlags& flags) {
-  auto texts = std::make_unique<Texts>();
-  const bool one = seen.text.has_value();
-  const std::string& path = one ? *seen.text : flags.texts;
-  const FileSubject subject{one ? "text" : "--texts",
-                            one && path != "-" ? "TEXT" : name_of_text(path)};
-  if (one && path != "-") {
-    texts->bytes = path;
-  } else {
-    auto bytes = read_text(one ? "text" : "--texts", path);
-    HEADWISE_TRY(bytes);
-    texts->bytes = *std::move(bytes);
-  }
-  if (one) {
-    HEADWISE_TRY(check_utf8(subject, texts->bytes));
-    texts->texts = {texts->bytes};
-    texts->lines = {1};
-  } else {
-    HEADWISE_TRY(take_lines(subject, *texts));
-  }
-  return texts;
+// TEXT as if it were a file of one text; of "-", the standard input is it.
+Result<TextFile> read_one_text(const std::string& text) {
+  const bool standard_input = text == "-";
+  auto bytes = standard_input ? read_text("text", text) : text;
+  HEADWISE_TRY(bytes);
+  TextFile file{.bytes = std::make_shared<const std::string>(*std::move(bytes)),
+                .lines = {1}};
+  HEADWISE_TRY(check_utf8(
+      FileSubject{"text", standard_input ? name_of_text(text) : "TEXT"},
+      *file.bytes));
+  file.texts = {*file.bytes};
+  return file;
 }
 
 // That both models have positions for.
@@ -158,7 +123,8 @@ Outcome check_against_flags(const ViewedFlags& seen,
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                                      const AgainstFlags& flags,
                                      const std::string& sort) {
-  const auto texts = read_texts(seen, flags);
+  const auto texts =
+      seen.text ? read_one_text(*seen.text) : read_text_file(flags.texts);
   HEADWISE_TRY(texts);
   const auto executor = executor_with(seen.operation.threads);
   HEADWISE_TRY(executor);
@@ -169,7 +135,7 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
   const auto limit = limit_of_both(seen, **a, flags, **b);
   HEADWISE_TRY(limit);
   ProgressBar bar{"stats", "texts"};
-  const auto changes = ModelComparison::of(**a, **b, (*texts)->texts,
+  const auto changes = ModelComparison::of(**a, **b, texts->texts,
                                            {.max_tokens = *limit,
                                             .progress = bar.progress(),
                                             .executor = &*executor});
@@ -178,12 +144,12 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                    .against = flags.against,
                    .matched = flags.matched,
                    .texts = changes->texts(),
-                   .empty = (*texts)->empty,
+                   .empty = texts->empty_lines,
                    .cut = changes->cut_texts(),
                    .max_tokens = *limit,
                    .same_tokens = changes->same_tokens()};
   if (changes->first_different()) {
-    models.first_different = (*texts)->lines[*changes->first_different()];
+    models.first_different = texts->lines[*changes->first_different()];
   }
   add_heads(*changes, models);
   sort_heads(sort, models.heads);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "headwise/version.h"
+#include "operation/text_file.h"
 #include "shell/json.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
@@ -74,10 +75,7 @@ std::string comparison_head(const TwoModels& models) {
   std::string text =
       say({"{} minus {}: {} texts\n", "{} − {}: 텍스트 {}개\n"},
           shown(models.model), shown(models.against), models.texts);
-  if (models.empty != 0) {
-    text += say({"empty lines left out: {}\n", "빈 줄 {}개는 뺐습니다\n"},
-                models.empty);
-  }
+  text += empty_lines_text(models.empty);
   if (models.cut != 0) {
     text += say({"{} texts had more than {} tokens; the rest was cut off\n",
                  "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},

@@ -1,0 +1,18 @@
+#include "any_heads.h"
+
+#include <cstddef>
+
+#include "shell/outcome.h"
+
+namespace headwise::cli {
+
+Status check_has_heads(const TextModel& model) {
+  for (std::size_t layer = 0; layer < model.shape().num_layers; ++layer) {
+    if (!model.heads_in(layer).empty()) {
+      return ok();
+    }
+  }
+  return option_error("--model", "has no heads left", {}, ErrorCode::bad_data);
+}
+
+}  // namespace headwise::cli

@@ -1,0 +1,46 @@
+#include "text_file.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "headwise/train/labelled_text.h"
+#include "shell/read_text.h"
+#include "shell/say.h"
+
+namespace headwise::cli {
+
+Result<TextFile> read_text_file(const std::string& path) {
+  auto bytes = read_text("--texts", path);
+  HEADWISE_TRY(bytes);
+  TextFile file{.bytes =
+                    std::make_shared<const std::string>(*std::move(bytes))};
+  const auto lines = text_lines(*file.bytes);
+  const FileSubject about{"--texts", name_of_text(path)};
+  HEADWISE_TRY(check_lines(about, lines, "one text a line"));
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    if (lines[n].find_first_not_of(" \t") == std::string_view::npos) {
+      ++file.empty_lines;
+    } else {
+      file.texts.push_back(lines[n]);
+      file.lines.push_back(n + 1);
+    }
+  }
+  if (file.texts.empty()) {
+    return about.bad_data("has empty lines only", "one text a line");
+  }
+  if (file.texts.size() > kMostTexts) {
+    return about.bad_data(fmt::format("has {} texts", file.texts.size()),
+                          fmt::format("at most {}", kMostTexts));
+  }
+  return file;
+}
+
+std::string empty_lines_text(std::size_t empty_lines) {
+  return empty_lines == 0
+             ? std::string()
+             : say({"empty lines left out: {}\n", "빈 줄 {}개는 뺐습니다\n"},
+                   empty_lines);
+}
+
+}  // namespace headwise::cli
