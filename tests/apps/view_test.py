@@ -1,5 +1,6 @@
 """Heads as a page, pictures and JSON: headwise view. What is in the page is held
 against a second writer in tests/inspect/page/viewer."""
+import base64
 import json
 import os
 import pathlib
@@ -7,6 +8,7 @@ import re
 import struct
 import unittest
 import xml.etree.ElementTree
+import zlib
 
 import cli_case
 import tiny_model
@@ -86,6 +88,27 @@ class Page(ViewTest):
         self.assertAlmostEqual(steps["hidden"]["max"], max(map(max, hidden)), delta=1e-5)
         self.assertEqual(steps["scores"]["shape"], [1, 2, 5, 5])
         self.assertTrue(steps["scores"]["formula"])
+
+    def test_of_a_text_it_has_the_norms_of_what_keys_add(self):
+        self.view("--out", "page.html")
+        page = self.page()
+        self.assertEqual(page["measures"], ["norm"])
+        stats = json.loads(self.succeed("stats", "--json", "--model", "tiny", SENTENCE,
+                                        "--attribution", "norms"))
+        expected = {(one["layer"], one["head"]): one for one in stats["heads"]}
+        text = (self.folder / "page.html").read_text("utf-8")
+        for layer in page["layers"]:
+            for head in layer["heads"]:
+                block = re.search(f'id="block-{head["norms"]}">([^<]*)<', text).group(1)
+                found = struct.unpack("<5f", zlib.decompress(base64.b64decode(block)))
+                truth = expected[layer["number"], head["number"]]
+                self.assertAlmostEqual(head["pooled"]["norm"], truth["norm"], delta=1e-4)
+                for one, other in zip(found, truth["key_norms"]):
+                    self.assertAlmostEqual(one, other, delta=1e-5 * other)
+
+    def test_of_tensors_it_has_no_norms(self):
+        self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--out", "page.html")
+        self.assertEqual(self.page()["measures"], [])
 
     def test_of_tensors_it_lists_the_steps_by_their_shapes(self):
         self.run_it("view", "--query", "q.npy", "--key", "k.npy", "--causal", "--out",

@@ -9,7 +9,7 @@
 #include "headwise/heads/integrated_gates.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/heads/rollout.h"
-#include "headwise/heads/value_norms.h"
+#include "key_norms.h"
 #include "operation/option_errors.h"
 #include "statistic_names.h"
 
@@ -30,14 +30,7 @@ std::vector<double> numbers_of(TensorView<const float, 3> of_heads,
 Status add_norms(const ViewedLayer& layer, const ViewedHeads& heads,
                  Attribution& attribution) {
   const AttentionOptions options = heads.options();
-  const auto value = layer.attention->params()->w_v->forward(
-      layer.hidden, "hidden", *options.executor);
-  HEADWISE_TRY(value);
-  const MultiHeadAttentionConfig& config = layer.attention->config();
-  const TensorView<const float, 4> values(
-      value->data(),
-      {1, layer.key.extent(1), *config.num_kv_heads, *config.v_head_dim});
-  const auto norms = value_norms(*layer.attention, values, *options.executor);
+  const auto norms = key_norms_of(layer, *options.executor);
   HEADWISE_TRY(norms);
   OperationOptions with_rows = heads.operation_options();
   with_rows.statistics.rows = true;

@@ -158,17 +158,18 @@ Result<std::string> make_page(const ViewFlags& flags,
     }
   };
   show();
-  const auto see = [&](const ViewedLayer& layer) -> Status {
-    Status s = add_to_page(*page, layer);
-    ++done;
-    show();
-    return s;
-  };
   for (std::size_t n = 0; n < documents.size(); ++n) {
+    const ViewedHeads& heads = *documents[n];
     if (n != 0) {
-      HEADWISE_TRY(page->next(settings_of(flags, *documents[n])));
+      HEADWISE_TRY(page->next(settings_of(flags, heads)));
     }
-    HEADWISE_TRY(documents[n]->visit(/*steps=*/true, see));
+    const auto see = [&](const ViewedLayer& layer) -> Status {
+      Status s = add_to_page(*page, layer, heads.options());
+      ++done;
+      show();
+      return s;
+    };
+    HEADWISE_TRY(heads.visit(/*steps=*/true, see));
   }
   return page->html();
 }

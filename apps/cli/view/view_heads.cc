@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headwise/inspect/position_statistics.h"
+#include "key_norms.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 
@@ -137,10 +138,19 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
   return drawn;
 }
 
-Status add_to_page(ViewPage& page, const ViewedLayer& layer) {
-  return layer.heads.none()
-             ? page.add_pruned(layer.number, layer.heads.num_heads())
-             : page.add(given_of(layer));
+Status add_to_page(ViewPage& page, const ViewedLayer& layer,
+                   const AttentionOptions& options) {
+  if (layer.heads.none()) {
+    return page.add_pruned(layer.number, layer.heads.num_heads());
+  }
+  headwise::ViewedLayer given = given_of(layer);
+  if (layer.attention == nullptr || layer.key.extent(1) > kMostMapLength) {
+    return page.add(given);
+  }
+  const auto norms = key_norms_of(layer, *options.executor);
+  HEADWISE_TRY(norms);
+  given.key_norms = *norms;
+  return page.add(given);
 }
 
 }  // namespace headwise::cli

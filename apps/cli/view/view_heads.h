@@ -43,6 +43,7 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
                                  const std::optional<HeadName>& whole);
 
 // Errors: ViewPage's.
-Status add_to_page(ViewPage& page, const ViewedLayer& layer);
+Status add_to_page(ViewPage& page, const ViewedLayer& layer,
+                   const AttentionOptions& options);
 
 }  // namespace headwise::cli

@@ -68,6 +68,7 @@ struct ViewedLayer {
   // Of a text in a model: the layer, and what enters it, (1, L, E).
   const MultiHeadAttention* attention = nullptr;
   TensorView<const float, 3> hidden{};
+  TensorView<const float, 1> head_gates{};  // where heads are ablated
 };
 using SeeLayer = std::function<Status(const ViewedLayer&)>;
 

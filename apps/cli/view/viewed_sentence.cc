@@ -189,7 +189,8 @@ Status ViewedSentence::see_layer(std::size_t number,
               .key = projected->key(0, tokens),
               .steps = trace.steps(),
               .attention = &attention,
-              .hidden = hidden});
+              .hidden = hidden,
+              .head_gates = gated.head_gates});
 }
 
 Status ViewedSentence::visit(bool steps, const SeeLayer& see) const {

@@ -12,7 +12,7 @@
 //       ("head_numbers[2]")
 //   bad_data      an element of query or key, named by its index in the tensor
 //       ("query[0, 2, 1, 3]"), that is not finite, or too large for binary16;
-//       an attention weight that is negative or not finite
+//       an attention weight or a norm that is negative or not finite
 //   unsupported   what the page cannot compute: a bias or additive scores with
 //       more than kMostMapLength queries or keys; attention weights of as many
 //   out_of_range  "page": it would be larger than `most_bytes`; the error says
@@ -93,6 +93,11 @@ struct ViewedLayer {
   // them. Of the options, the mask, query_start and statistics count. Pairs
   // without weight in any head are shown as masked.
   TensorView<const float, 4> attn_weights{};
+  // (B, Hq, Lkv), the norms of what the heads make of each key
+  // (heads/value_norms.h). If all layers with heads have them, the page can
+  // show attention weights times norms; only where it holds the attention
+  // weights.
+  TensorView<const float, 3> key_norms{};
 
   bool has_weights() const { return attn_weights.data() != nullptr; }
 };

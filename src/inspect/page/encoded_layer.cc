@@ -18,7 +18,7 @@ std::size_t EncodedLayer::bytes() const {
   for (const EncodedHead& head : heads) {
     bytes += head.rows.size();
     for (const auto* block :
-         {&head.columns, &head.top, &head.small, &head.map}) {
+         {&head.columns, &head.top, &head.small, &head.map, &head.norms}) {
       bytes += *block ? (*block)->size() : 0;
     }
   }

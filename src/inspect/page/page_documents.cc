@@ -58,7 +58,8 @@ void PageDocuments::add(const Json& document,
                         std::size_t block) {
   Json entry = Json::object();
   for (const std::string_view key : std::to_array<std::string_view>(
-           {"title", "text", "model", "kind", "num_queries", "num_keys"})) {
+           {"title", "text", "model", "kind", "num_queries", "num_keys",
+            "measures"})) {
     entry[key] = *document.find(key);
   }
   Json tokens = Json::array();

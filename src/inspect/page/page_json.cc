@@ -150,6 +150,9 @@ Json pooled_json(const EncodedHead& head) {
   for (std::size_t k = 0; k < kStatistics; ++k) {
     json[std::string(name_of(static_cast<Statistic>(k)))] = head.pooled.mean[k];
   }
+  if (head.norms) {
+    json["norm"] = head.mean_norm;
+  }
   return json;
 }
 

@@ -106,12 +106,29 @@ std::string encode_small(const ViewedHead& head) {
   return encoded_block(codes);
 }
 
-std::string encode_lse(TensorView<const float, 1> lse) {
+std::string encode_row(TensorView<const float, 1> row) {
   std::vector<float> numbers;
-  for (std::size_t i = 0; i < lse.extent(0); ++i) {
-    numbers.push_back(lse(i));
+  for (std::size_t i = 0; i < row.extent(0); ++i) {
+    numbers.push_back(row(i));
   }
   return encoded_block(numbers);
+}
+
+std::optional<double> mean_norm_of(const ViewedHead& head) {
+  double sum = 0;
+  std::size_t counted = 0;
+  for (std::size_t i = 0; i < head.rows.extent(0); ++i) {
+    if (!has_key(head.rows, i)) {
+      continue;
+    }
+    ++counted;
+    for (std::size_t j = 0; j < head.key_norms.extent(0); ++j) {
+      sum += static_cast<double>(head.attn_weights(i, j)) *
+             static_cast<double>(head.key_norms(j));
+    }
+  }
+  return counted == 0 ? std::nullopt
+                      : std::optional(sum / static_cast<double>(counted));
 }
 
 // What a page that has no exact attention weights cannot compute.
@@ -197,7 +214,11 @@ EncodedHead encode_head(const ViewedHead& head) {
   }
   if (head.elements) {
     encoded.query = encode_halves(head.query);
-    encoded.lse = encode_lse(head.lse);
+    encoded.lse = encode_row(head.lse);
+  }
+  if (head.key_norms.data() != nullptr) {
+    encoded.norms = encode_row(head.key_norms);
+    encoded.mean_norm = mean_norm_of(head);
   }
   return encoded;
 }

@@ -41,6 +41,7 @@ struct ViewedHead {
   TensorView<const std::int64_t, 2> top_keys{};  // (Lq, n), n >= kPageTopKeys
   TensorView<const float, 2> top_weights{};      // (Lq, n)
   TensorView<const float, 1> columns{};          // (Lkv): sums
+  TensorView<const float, 1> key_norms{};        // (Lkv), if there are any
   std::size_t h = 0;                             // its number in the tensors
   const BoundT5Bias* t5_bias = nullptr;          // null: none
   std::optional<float> slope{};                  // of ALiBi
@@ -70,8 +71,12 @@ struct EncodedHead {
   std::optional<std::string> map{};
   std::optional<std::string> query{};
   std::optional<std::string> lse{};
+  std::optional<std::string> norms{};
   PooledRows pooled{};
   std::optional<UnevenRows> uneven{};  // with weights_only
+  // With norms: the mean over the queries that have a key of the sum of weight
+  // times norm; empty without such a query.
+  std::optional<double> mean_norm{};
   // The largest difference between an attention weight that the page shows and
   // the true one.
   double error = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -43,14 +44,14 @@ TensorView<const T, 2> rows_of(TensorView<const T, 4> view, std::size_t b,
           extents,
           {view.stride(2), view.stride(3)}};
 }
-TensorView<const float, 1> row_of(const Tensor<float, 3>& x, std::size_t b,
+TensorView<const float, 1> row_of(TensorView<const float, 3> x, std::size_t b,
                                   std::size_t h, std::size_t first,
                                   std::size_t count) {
-  const auto view = x.view();
-  return {view.data() + static_cast<std::ptrdiff_t>(b) * view.stride(0) +
-              static_cast<std::ptrdiff_t>(h) * view.stride(1) +
-              static_cast<std::ptrdiff_t>(first),
-          {count}};
+  return {x.data() + static_cast<std::ptrdiff_t>(b) * x.stride(0) +
+              static_cast<std::ptrdiff_t>(h) * x.stride(1) +
+              static_cast<std::ptrdiff_t>(first) * x.stride(2),
+          {count},
+          {x.stride(2)}};
 }
 
 // `rows` of a sequence, (1, rows, H, D).
@@ -141,10 +142,40 @@ Result<ShownLayer> ShownLayer::of(const ViewedLayer& layer,
                                   const AttentionOptions& options,
                                   const OperationOptions& operation_options,
                                   std::size_t sequence, bool elements) {
-  return layer.has_weights() ? of_weights(layer.attn_weights, options,
-                                          operation_options, sequence)
-                             : create(layer.query, layer.key, options,
-                                      operation_options, sequence, elements);
+  auto shown =
+      layer.has_weights()
+          ? of_weights(layer.attn_weights, options, operation_options, sequence)
+          : create(layer.query, layer.key, options, operation_options, sequence,
+                   elements);
+  HEADWISE_TRY(shown);
+  HEADWISE_TRY(shown->take_norms(layer.key_norms));
+  return shown;
+}
+
+Status ShownLayer::take_norms(TensorView<const float, 3> key_norms) {
+  if (key_norms.data() == nullptr) {
+    return ok();
+  }
+  const AttentionShape& sizes = spec_.shape;
+  HEADWISE_TRY(check_shape(kViewPage, "key_norms", key_norms.extents(),
+                           "(B, Hq, Lkv)",
+                           {{sizes.batches(), sizes.Hq, sizes.key_rows()}}));
+  const SequencePlace place = sizes.sequence(sequence_);
+  for (std::size_t h = 0; h < sizes.Hq; ++h) {
+    for (std::size_t j = place.first_key; j < place.first_key + keys(); ++j) {
+      const float norm = key_norms(place.batch, h, j);
+      if (!(norm >= 0 && std::isfinite(norm))) {
+        return value_error(
+            kViewPage,
+            "key_norms[" + std::to_string(place.batch) + ", " +
+                std::to_string(h) + ", " + std::to_string(j) + "]",
+            number_text(static_cast<double>(norm)),
+            "a finite number of at least 0", ErrorCode::bad_data);
+      }
+    }
+  }
+  key_norms_ = key_norms;
+  return ok();
 }
 
 Result<ShownLayer> ShownLayer::of_weights(
@@ -258,6 +289,10 @@ ViewedHead ShownLayer::head(std::size_t h) const {
     head.top_weights = of_queries(statistics_.top_weights);
     head.columns =
         row_of(statistics_.columns, place.batch, h, place.first_key, keys());
+  }
+  if (has_norms()) {
+    head.key_norms =
+        row_of(key_norms_, place.batch, h, place.first_key, keys());
   }
   head.h = h;
   if (spec_.t5_bias.given()) {

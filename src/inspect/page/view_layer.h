@@ -48,6 +48,8 @@ class ShownLayer {
   bool all_numbers() const { return !maps_ || !can_compute_; }
   // Whether only the attention weights are known.
   bool weights_only() const { return weights_only_; }
+  // Whether the page can show what its keys add to the output.
+  bool has_norms() const { return maps_ && key_norms_.data() != nullptr; }
 
   ViewedHead head(std::size_t h) const;
   TensorView<const float, 2> key(std::size_t kv_head) const;
@@ -58,6 +60,7 @@ class ShownLayer {
                                        AttentionOptions options,
                                        OperationOptions operation_options,
                                        std::size_t sequence);
+  Status take_norms(TensorView<const float, 3> key_norms);
   Status compute(TensorView<const float, 4> query,
                  TensorView<const float, 4> key, AttentionOptions options,
                  OperationOptions operation_options);
@@ -75,6 +78,7 @@ class ShownLayer {
   Tensor<float, 3> lse_;  // (B, Hq, Lq)
   Tensor<float, 4> computed_weights_;
   TensorView<const float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), with maps
+  TensorView<const float, 3> key_norms_;     // (B, Hq, Lkv)
   Tensor<bool, 2> has_weight_;               // weights_only: the mask
 };
 

@@ -48,6 +48,7 @@ struct ViewPage::Parts {
   std::vector<Json> trace{};
   double error = 0;
   bool maps = true;
+  bool norms = true;  // all heads so far have norms
   std::vector<EncodedMask> known_masks{};
   Extents<3> sizes{};  // Lq, Lkv, D of the first layer that has heads
   // Of all documents.
@@ -101,6 +102,11 @@ Json ViewPage::Parts::json() const {
   Json json = page_json(settings);
   json.update(sizes_of_all.is_null() ? sizes_json(settings) : sizes_of_all);
   json["coding"] = {{"kind", maps ? "maps" : "tiles"}, {"error", error}};
+  json["measures"] = Json::array();
+  if (norms && !sizes_of_all.is_null()) {
+    json["measures"].push_back("norm");
+    json["statistics"].push_back({{"name", "norm"}, {"unit", ""}});
+  }
   json["masks"] = masks;
   json["layers"] = layers;
   json["trace"] = trace;
@@ -207,7 +213,8 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
       {"map", add_optional(head.map)},
       {"query", add_optional(head.query)},
       {"key", place.key ? Json(*place.key) : Json(nullptr)},
-      {"lse", add_optional(head.lse)}};
+      {"lse", add_optional(head.lse)},
+      {"norms", add_optional(head.norms)}};
   if (head.uneven) {
     json["uneven_rows"] = head.uneven->uneven;
     json["farthest_sum"] = head.uneven->sum;
@@ -296,6 +303,7 @@ Status ViewPage::add(const ViewedLayer& layer) {
     HEADWISE_TRY(parts.check_fits(layer, encoded, shown->maps()));
     Json sizes = sizes_json(*shown);
     parts.add_layer(layer, *shown, std::move(encoded));
+    parts.norms = parts.norms && shown->has_norms();
     if (parts.sizes_of_all.is_null()) {
       parts.sizes_of_all = std::move(sizes);
       parts.sizes = {shown->queries(), shown->keys(), shown->head_dim()};

@@ -384,6 +384,72 @@ TEST(ViewPageTest, APageThatCannotComputeItsNumbersHoldsThem) {
   EXPECT_THAT(biased, Not(HasSubstr(kNoTop)));
 }
 
+// The page of the sequence, with norms in its layers.
+Result<std::string> page_with(
+    const Heads& heads, std::size_t sequence,
+    const std::vector<const Tensor<float, 3>*>& norms) {
+  ViewPageSettings settings = heads.settings();
+  settings.sequence = sequence;
+  ViewPage page = ViewPage::create(std::move(settings)).value();
+  for (std::size_t n = 0; n < norms.size(); ++n) {
+    ViewedLayer layer = heads.layer(n);
+    if (norms[n] != nullptr) {
+      layer.key_norms = *norms[n];
+    }
+    if (const Status s = page.add(layer); !s) {
+      return s.error();
+    }
+  }
+  return page.html();
+}
+
+TEST(ViewPageTest, NormsAreAMeasureIfAllLayersHaveThem) {
+  const Heads heads(2, 5, 7);
+  auto norms = Tensor<float, 3>::create({2, 2, 7}).value();
+  RandomStream(Seed{5}, 0).fill_uniform(norms.elements(), 0, 3);
+  const std::string with = page_with(heads, 1, {&norms, &norms}).value();
+  EXPECT_THAT(with, HasSubstr("\"measures\":[\"norm\"]"));
+  EXPECT_THAT(with, Not(HasSubstr("\"norms\":null")));
+  for (const auto& layers :
+       {std::vector<const Tensor<float, 3>*>{&norms, nullptr},
+        {nullptr, &norms}}) {
+    EXPECT_THAT(page_with(heads, 1, layers).value(),
+                HasSubstr("\"measures\":[]"));
+  }
+  // Those of the other sequence do not matter.
+  auto other = norms.clone().value();
+  other(0, 1, 3) = 9;
+  EXPECT_EQ(page_with(heads, 1, {&other, &other}).value(), with);
+  other(1, 1, 3) = 9;
+  EXPECT_NE(page_with(heads, 1, {&other, &other}).value(), with);
+}
+
+TEST(ViewPageTest, NormsThatDoNotFitAreRefused) {
+  const Heads heads(2, 5, 7);
+  const auto short_one = Tensor<float, 3>::create({2, 2, 6}).value();
+  const auto wrong = page_with(heads, 1, {&short_one});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code(), ErrorCode::shape_mismatch);
+  EXPECT_EQ(wrong.error().details().argument, "key_norms");
+  for (const float bad : {-1.0F, std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN()}) {
+    auto norms = Tensor<float, 3>::create({2, 2, 7}).value();
+    norms(1, 0, 6) = bad;
+    const auto refused = page_with(heads, 1, {&norms});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), ErrorCode::bad_data);
+    EXPECT_EQ(refused.error().details().argument, "key_norms[1, 0, 6]");
+  }
+}
+
+TEST(ViewPageTest, APageThatComputesTheAttentionWeightsHasNoNorms) {
+  const Heads heads(1, 2, kMostMapLength + 1);
+  const auto norms =
+      Tensor<float, 3>::create({1, 2, kMostMapLength + 1}).value();
+  EXPECT_THAT(page_with(heads, 0, {&norms}).value(),
+              HasSubstr("\"measures\":[]"));
+}
+
 TEST(ViewPageTest, APageOfLayersWithoutHeadsHasTheSizesOfItsLabels) {
   const Heads heads(1, 3, 5);
   ViewPage page = ViewPage::create(heads.settings()).value();

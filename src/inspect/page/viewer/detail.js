@@ -93,8 +93,10 @@
         headwise.dom.put(node, t('cell.none'));
         return;
       }
-      show(pair, drawn(pair, matrices));
-      if (matrices[0].window.pooled || !matrices[0].cellOf(pair)) return;
+      const inside = matrices[0].cellOf(pair);
+      // Norms come with their errors, which need the norm of the key.
+      if (!headwise.measure.isNorm() || !inside) show(pair, drawn(pair, matrices));
+      if (matrices[0].window.pooled || !inside) return;
       const found = await known(pair, heads);
       if (mine === asked) show(pair, found);
     }
@@ -107,9 +109,10 @@
     const {t, tokens} = headwise;
     const pairs = await headwise.top.list(head, query);
     if (pairs.length === 0) return make('p', {}, t('cell.empty'));
+    const full = headwise.measure.isNorm() ? pairs[0][1] || 1 : 1;  // of a bar
     return make('ol', {class: 'top'}, pairs.map(([key, weight, error]) => {
       const bar = make('span', {class: 'bar', 'aria-hidden': 'true'});
-      bar.style.setProperty('width', Math.max(1, weight * 100) + '%');
+      bar.style.setProperty('width', Math.max(1, weight / full * 100) + '%');
       return make('li', {}, make('span', {class: 'top-key'}, key + ' ',
           tokens.node(head.page.key_tokens[key])),
           make('span', {class: 'bar-box'}, bar),

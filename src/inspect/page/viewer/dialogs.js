@@ -55,7 +55,7 @@
       }
     };
     open('export', t('export.title'), make('p', {}, t('export.about')),
-        headwise.state.get().view === 'head' && make('p', {class: 'note'}, t('export.digits')),
+        headwise.state.get().view === 'head' && make('p', {class: 'note'}, headwise.measure.word('export.digits')),
         make('div', {class: 'tools'}, KINDS.map(kind => make('button',
             {type: 'button', id: 'export-' + kind[0], onclick: () => saveAs(kind)},
             kind[0].toUpperCase()))), status);
@@ -124,7 +124,7 @@
     ['+ \u2212', 'keys.zoom'], ['/', 'keys.search'], ['g', 'keys.grid'],
     ['x', 'keys.scatter'], ['s', 'keys.trace'],
     ['n p', 'keys.document'], ['d', 'keys.texts'], ['t', 'keys.table'],
-    ['c', 'keys.compare'], ['e', 'keys.export'], ['?', 'keys.help'], ['Esc', 'keys.escape']];
+    ['c', 'keys.compare'], ['v', 'keys.measure'], ['e', 'keys.export'], ['?', 'keys.help'], ['Esc', 'keys.escape']];
 
   const OF_SEVERAL = new Set(['keys.document', 'keys.texts']);  // documents
 
@@ -134,8 +134,9 @@
         make('p', {}, t('axis.sentence'), ' ', t('help.colours')),
         make('h3', {}, t('help.keys')),
         make('table', {}, make('caption', {class: 'hidden'}, t('help.keys')),
-            make('tbody', {}, KEYS.filter(([, what]) => documents.several ||
-                !OF_SEVERAL.has(what)).map(([keys, what]) => make('tr', {},
+            make('tbody', {}, KEYS.filter(([, what]) =>
+              (documents.several || !OF_SEVERAL.has(what)) && (what !== 'keys.measure' ||
+                headwise.measure.common(state.documents()).length > 1)).map(([keys, what]) => make('tr', {},
                 make('th', {scope: 'row'}, keys.split(' ').map(
                     key => [make('kbd', {}, key), ' '])),
                 make('td', {}, t(what)))))),

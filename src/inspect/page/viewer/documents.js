@@ -29,7 +29,8 @@
     return {
       title: page.title, text: page.text, model: page.model, variant: null,
       kind: page.kind, num_queries: page.num_queries, num_keys: page.num_keys,
-      same_tokens: 0, heads: heads.map(([layer, head]) => [layer, head.number]),
+      same_tokens: 0, measures: page.measures,
+      heads: heads.map(([layer, head]) => [layer, head.number]),
       pooled: Object.fromEntries(page.statistics.map(
           ({name}) => [name, heads.map(([, head]) => head.pooled[name])])),
     };

@@ -76,7 +76,8 @@
           token(page.key_tokens, key), plain({values, errors}, at)];
       });
     });
-    return {header: ['head', 'query', 'query_token', 'key', 'key_token', 'weight'], rows,
+    return {header: ['head', 'query', 'query_token', 'key', 'key_token',
+      headwise.measure.isNorm() ? 'norm' : 'weight'], rows,
             error: Math.max(...found.map(largestError))};
   }
 
@@ -122,12 +123,13 @@
   async function json() {
     const {state, file} = headwise;
     const {header, rows, error} = await current();
-    const {view, layer, head, compare, hide, renormalise, part} = state.get();
+    const {view, layer, head, compare, measure, hide, renormalise, part} = state.get();
     const about = {format: 'headwise.view.export', version: 1, title: file.title,
                    command: file.command, view};
     if (view === 'head') {
-      Object.assign(about, {layer, head, compare: compare || null, error,
-        part: part || null, special_hidden: hide, renormalised: hide && renormalise});
+      Object.assign(about, {layer, head, compare: compare || null, measure, error,
+        part: part || null, special_hidden: hide, 
+        renormalised: hide && renormalise && measure === 'attention'});
     }
     const rounded = value => typeof value === 'number' ? Number(exact(value)) : value;
     return JSON.stringify({...about, columns: header, rows: rows.map(row => row.map(rounded))});

@@ -193,10 +193,10 @@
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, headwise.t('grid.title')),
         headwise.gridTools(),
-        notes(shown),
+        notes(shown), headwise.measure.note(),
         state.get().table ? headwise.tables.heads(shown) : body,
         headwise.legend.weights(shown.filter(head => !head.pruned),
-            state.get().fit ? null : 1));
+            headwise.measure.fitted() ? null : 1));
   }
 
   headwise.grid = {view, chosenHeads, value, drawThumbnail, drawWhenSeen, moveByKeys};

@@ -38,12 +38,13 @@
                 value => state.set({sort: value}))),
         sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
             () => state.set({descending: !descending})),
-        filterField(), headwise.parts.tools(),
+        headwise.measure.tools(), filterField(), headwise.parts.tools(),
         headwise.poolChoice(pool), headwise.fitToggle()));
   };
 
   // Attention weights of long inputs are small: colours may end at the largest.
   headwise.fitToggle = () => {
+    if (headwise.measure.isNorm()) return null;
     const {fit} = headwise.state.get();
     return toggle({id: 'fit', title: headwise.t('fit.about')}, fit, headwise.t('fit.label'),
         () => headwise.state.set({fit: !fit}));

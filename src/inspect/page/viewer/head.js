@@ -33,7 +33,7 @@
     return new headwise.Matrix({
       id, title, corner, scale, page: head.page, room: width, mask: headwise.mask.of(head),
       caption: title && title + ': ' + nameOf(head),
-      label: headwise.t('matrix.label', head.layer, head.number),
+      label: headwise.measure.word('matrix.label', head.layer, head.number),
       cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
       small: () => headwise.weights.small(head, headwise.state.get().pool),
     });
@@ -78,7 +78,7 @@
           Math.ceil(page.num_keys / small.columns), t('pool.' + state.get().pool)));
       if (state.get().hide) parts.push(t('zoom.pooled_special'));
     } else if (place.x.pooled > 1 || place.y.pooled > 1) {
-      parts.push(t('zoom.pixel', place.y.pooled, place.x.pooled,
+      parts.push(headwise.measure.word('zoom.pixel', place.y.pooled, place.x.pooled,
           t('pool.' + state.get().pool)));
     }
     if (matrix.tooSmall()) parts.push(t('zoom.enter'));
@@ -171,7 +171,7 @@
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
           Number.isFinite(head.sink) ?
             t('head.sink', headwise.numbers.text(head.sink)) + ' ' : null,
-          head.error > 0 && t('head.error', headwise.numbers.bound(head.error))),
+          head.error > 0 && !headwise.measure.isNorm() && t('head.error', headwise.numbers.bound(head.error))),
       statistics(head, other)];
   }
 
@@ -188,7 +188,7 @@
     headwise.tiles.forgetWaiting();
     headwise.current = {heads: [], matrices: [], lines: null};
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
-        header(head, state.compared()), headwise.headTools(head),
+        header(head, state.compared()), headwise.headTools(head), headwise.measure.note(),
         make('p', {id: 'cells-help', class: 'hidden'}, t('matrix.help')),
         body(head, state.compared()));
   }

@@ -86,7 +86,7 @@
     return make('span', {class: 'field'},
         toggle({id: 'hide'}, hide, t('special.hide', special),
             () => state.set({hide: !hide})),
-        hide && toggle({id: 'renormalise', title: t('special.about')}, renormalise,
+        hide && !headwise.measure.isNorm() && toggle({id: 'renormalise', title: t('special.about')}, renormalise,
             t('special.renormalise'), () => state.set({renormalise: !renormalise})));
   }
 
@@ -96,7 +96,8 @@
     return make('div', {class: 'bar-head'}, headChoice(head),
         headwise.fold('fold-head', t('head.tools'), make('div',
             {class: 'tools', role: 'group', 'aria-label': t('head.tools')},
-            compareChoice(head), headwise.parts.tools(), zoomTools(),
-            headwise.poolChoice(state.get().pool), headwise.fitToggle(), specialTools())));
+            headwise.measure.tools(), compareChoice(head), headwise.parts.tools(),
+            zoomTools(), headwise.poolChoice(state.get().pool), headwise.fitToggle(),
+            specialTools())));
   };
 }

@@ -16,6 +16,7 @@
     d: () => headwise.documents.several && headwise.state.set({view: 'texts'}),
     t: () => headwise.state.set({table: !headwise.state.get().table}),
     c: compare,
+    v: () => headwise.measure.next(),
     e: () => headwise.dialogs.exporting(),
     '?': () => headwise.dialogs.help(),
   };

@@ -62,13 +62,13 @@
     return node;
   }
 
-  const note = limit => [headwise.t('legend.root'),
-    limit === 1 ? '' : headwise.t(limit === null ? 'legend.own' : 'legend.fit')]
+  const note = limit => [headwise.measure.word('legend.root'),
+    limit === 1 ? '' : headwise.measure.word(limit === null ? 'legend.own' : 'legend.fit')]
       .filter(Boolean).join(' ');
 
   function weights(heads, limit) {
     return make('p', {class: 'legend'},
-        make('span', {}, headwise.t('legend.weight')), scale(false, limit),
+        make('span', {}, headwise.measure.word('legend.weight')), scale(false, limit),
         keys(heads), make('span', {class: 'quiet'}, note(limit)));
   }
 
@@ -77,7 +77,7 @@
     return make('p', {class: 'legend'},
         make('span', {}, t('legend.more', b)), scale(true, limit),
         make('span', {}, t('legend.more', a)),
-        limit !== 1 && make('span', {class: 'quiet'}, t('legend.fit')));
+        limit !== 1 && make('span', {class: 'quiet'}, headwise.measure.word('legend.fit')));
   }
 
   headwise.legend = {weights, difference, ticks, patterns, note, WIDTH};

@@ -7,7 +7,8 @@
   const RIGHT = 270;
   const WIDTH = 400;
   const LEAST = 0.02;  // smaller attention weights get no line,
-  const FAINT = 0.1;   // unless none is larger than this: then a fifth of the largest
+  const FAINT = 0.1;   // unless none is larger than this: then, as for norms, a fifth of the
+                       // largest
   const LETTERS = 14;  // of a token
   const FOLLOWS_AFTER = 60;  // ms that the pointer rests
 
@@ -30,8 +31,8 @@
     return Int32Array.from(best, ([key]) => key).sort();
   }
 
-  // {queries, keys, rows: attention weights of each query, most, least: the largest and
-  // the smallest with a line}
+  // {queries, keys, rows: what is shown of each query, thickest, least: the numbers of the
+  // thickest line and of the smallest with a line}
   async function data(head) {
     const window = headwise.zoom.current();
     const active = headwise.pick.active();
@@ -39,7 +40,7 @@
         active ? active.query : null);
     const keyAxis = headwise.axes.keys();
     const few = window.columns <= MOST;
-    const top = few ? null : await headwise.top.of(head);
+    const top = few ? null : await headwise.top.shown(head);
     const keys = few ? keyAxis.slice(window.column, window.columns) :
         busiest(top, queries, keyAxis.hidden);
     const rows = [];
@@ -47,7 +48,9 @@
       rows.push(await headwise.weights.line(head, Int32Array.of(query), keys));
     }
     const most = Math.max(0, ...rows.map(row => Math.max(...row)));
-    return {queries, keys, rows, most, least: most < FAINT ? most / 5 : LEAST};
+    const relative = most < FAINT || headwise.measure.isNorm();
+    return {queries, keys, rows, least: relative ? most / 5 : LEAST,
+            thickest: headwise.measure.isNorm() ? most || 1 : Math.max(most, FAINT)};
   }
 
   class Lines {
@@ -66,7 +69,7 @@
     async load() {
       this.data = await data(this.head);
       headwise.dom.put(this.caption,
-          headwise.t('lines.about', headwise.numbers.text(this.data.least)));
+          headwise.measure.word('lines.about', headwise.numbers.text(this.data.least)));
       this.draw();
       this.follow();
     }
@@ -98,7 +101,7 @@
     }
 
     draw() {
-      const {queries, keys, rows, most, least} = this.data;
+      const {queries, keys, rows, thickest, least} = this.data;
       const height = Math.max(queries.length, keys.length, 1) * STEP + 28;
       const y = n => 36 + n * STEP - STEP / 2 + 2;
       this.paths = [];
@@ -109,8 +112,8 @@
         const middle = (LEFT + RIGHT) / 2;
         const path = makeSvg('path', {
           d: `M${LEFT} ${y(r)} C${middle} ${y(r)} ${middle} ${y(c)} ${RIGHT} ${y(c)}`,
-          'stroke-width': (0.6 + 4 * weight / Math.max(most, FAINT)).toFixed(2),
-          'stroke-opacity': (0.15 + 0.85 * weight / Math.max(most, FAINT)).toFixed(2),
+          'stroke-width': (0.6 + 4 * weight / thickest).toFixed(2),
+          'stroke-opacity': (0.15 + 0.85 * weight / thickest).toFixed(2),
           class: 'line',
         });
         this.paths.push({path, query, key});

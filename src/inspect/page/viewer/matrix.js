@@ -75,7 +75,7 @@
   class Scale {
     // `drawn(limit)` is called when the end changes.
     constructor(drawn) {
-      this.limit = headwise.state.get().fit ? 0 : 1;
+      this.limit = headwise.measure.fitted() ? 0 : 1;
       this.matrices = [];
       this.drawn = drawn;
     }
@@ -109,7 +109,7 @@
       this.box = make('div', {
         id: options.id, class: 'cells', tabindex: '0', role: 'application',
         'aria-label': options.label, 'aria-describedby': 'cells-help',
-        'aria-roledescription': headwise.t('matrix.role'),
+        'aria-roledescription': headwise.measure.word('matrix.role'),
       }, this.canvas, this.rowBand, this.columnBand, this.pinBox);
       for (const [name, length] of [['width', this.place.x.length],
                                     ['height', this.place.y.length]]) {

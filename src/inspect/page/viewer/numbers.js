@@ -17,9 +17,10 @@
     return signed(value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.01 ? 3 : 4));
   }
 
-  // In a cell of the matrix: ".13", "1".
+  // In a cell of the matrix: ".13", "1", "12.3".
   function cell(value) {
-    return signed(value.toFixed(2)).replace(/(^|\u2212)0\./, '$1.');
+    const size = Math.abs(value);
+    return signed(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)).replace(/(^|\u2212)0\./, '$1.');
   }
 
   // Decimals of a number with this error: its last digit is the first that the error

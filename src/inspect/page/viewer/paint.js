@@ -57,7 +57,7 @@
 
   // Where the colours end: at 1, or at the largest value shown (0 if there is none).
   function limitOf(grid) {
-    if (!headwise.state.get().fit) return 1;
+    if (!headwise.measure.fitted()) return 1;
     let largest = 0;
     for (const value of grid.values) {
       if (!isPattern(value) && Math.abs(value) > largest) largest = Math.abs(value);
@@ -111,14 +111,15 @@
     }
     context.stroke();
     const palette = headwise.palette.get(diverging);
+    const least = headwise.measure.isNorm() ? limit : 1;  // of which smaller ones are faint
     const roomy = cellWidth >= 30 && cellHeight >= 18;
     if (!roomy && !diverging) return;
     context.font = '11px ui-sans-serif, system-ui, sans-serif';
     context.textAlign = 'center';
     context.textBaseline = 'middle';
     grid.values.forEach((value, n) => {
-      if (isPattern(value) || Math.abs(value) < 0.005) return;
-      if (!roomy && Math.abs(value) < 0.02) return;
+      if (isPattern(value) || Math.abs(value) < 0.005 * least) return;
+      if (!roomy && Math.abs(value) < 0.02 * least) return;
       context.fillStyle = headwise.palette.inkOn(palette.shades[palette.index(value, limit)]);
       context.fillText(roomy ? headwise.numbers.cell(value) : value > 0 ? '+' : '\u2212',
           (n % grid.columns + 0.5) * cellWidth,

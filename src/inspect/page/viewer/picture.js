@@ -140,7 +140,7 @@
     const {legend, t} = headwise;
     const {diverging, limit} = matrix.look();
     return diverging ? [t('legend.more', 'B'), true, limit, t('legend.more', 'A')] :
-      [t('legend.weight'), false, limit, legend.note(limit)];
+      [headwise.measure.word('legend.weight'), false, limit, legend.note(limit)];
   }
 
   async function headPicture() {
@@ -187,9 +187,9 @@
       last = Math.max(last, row);
       parts.push(await thumbnail(head, 16 + column * 100, 44 + row * 116));
     }
-    const limit = headwise.state.get().fit ? null : 1;
+    const limit = headwise.measure.fitted() ? null : 1;
     const bottom = 56 + (last + 1) * 116;
-    const found = await legend(bottom, [[headwise.t('legend.weight'), false, limit,
+    const found = await legend(bottom, [[headwise.measure.word('legend.weight'), false, limit,
       headwise.legend.note(limit)]], heads.filter(head => !head.pruned));
     return page(Math.max(32 + wide * 100, LEGEND_WIDTH), bottom + found.height, visibleTitle(),
         [parts, found.parts]);
@@ -208,9 +208,9 @@
           16 + n % wide * 100, 44 + Math.floor(n / wide) * 116,
           documents.name(list[n].number)));
     }
-    const limit = state.get().fit ? null : 1;
+    const limit = headwise.measure.fitted() ? null : 1;
     const bottom = 56 + Math.ceil(list.length / wide) * 116;
-    const found = await legend(bottom, [[t('legend.weight'), false, limit,
+    const found = await legend(bottom, [[headwise.measure.word('legend.weight'), false, limit,
       headwise.legend.note(limit)]], []);
     return page(LEGEND_WIDTH, bottom + found.height,
         visibleTitle() + ' \u00b7 ' + t('texts.title', head.layer, head.number),

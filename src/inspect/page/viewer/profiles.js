@@ -84,7 +84,7 @@
       const values = pair && await this.values(pair);
       this.caption.textContent = values ?
           headwise.t('profile.' + this.along, this.flat ? pair.query : pair.key) :
-          this.flat ? headwise.t('profile.row_none') : '';
+          this.flat ? headwise.measure.word('profile.row_none') : '';
       this.draw(values);
     }
 

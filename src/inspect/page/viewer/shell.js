@@ -61,7 +61,8 @@
         page.text && make('p', {class: 'text'}, tokens.node(page.text, true)),
         make('p', {class: 'sentence'}, headwise.narrow() ? t('axis.sentence') :
           [make('strong', {}, t('axis.row')), ' ', make('strong', {}, t('axis.column'))], ' ',
-            t(headwise.palette.brighter() ? 'axis.brighter' : 'axis.darker')),
+            headwise.measure.word(
+                headwise.palette.brighter() ? 'axis.brighter' : 'axis.darker')),
         make('div', {class: 'bar-top'}, navigation(),
             headwise.fold('fold-settings', t('shell.settings'), settings())));
   }

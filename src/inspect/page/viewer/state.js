@@ -14,6 +14,7 @@
     // colours up to the largest shown, not up to 1
     fit: headwise.documents.list.some(one => one.num_keys > 256),
     hide: false, renormalise: true,  // special tokens
+    measure: 'attention',            // what is shown: attention, norm
     part: '',          // of a pair of sentences: AB shows attention from A to B
     table: false,
     palette: 'viridis', theme: '', lang: '',
@@ -21,6 +22,7 @@
   };
   const CHOICES = {
     view: ['grid', 'scatter', 'head', 'texts', 'trace'], pool: ['max', 'mean'],
+    measure: ['attention', 'norm'],
     part: ['', ...headwise.parts.WAYS], palette: ['viridis', 'cividis', 'ink'], theme: ['', 'light', 'dark'],
     lang: ['', ...Object.keys(headwise.wordTables)],
   };
@@ -63,6 +65,10 @@
     return [...new Set([documentOf(wanted), ...(other ? [other.number] : [])])];
   }
 
+  // The documents of which a view shows heads.
+  const documentsIn = wanted => wanted.view === 'texts' ?
+    [...headwise.documents.list.keys()] : documentsOf(wanted);
+
   // The head to compare with, or null; its document is open.
   function compared(state) {
     const other = comparison(state);
@@ -96,6 +102,9 @@
       if (!page.statistics.some(({name}) => name === result[which])) result[which] = '';
     }
     if (!page.token_types) result.part = '';
+    if (!headwise.measure.common(documentsIn(result)).includes(result.measure)) {
+      result.measure = DEFAULTS.measure;
+    }
     result.average = result.average && headwise.documents.several;
     return result;
   }
@@ -182,5 +191,6 @@
     // The current head, and the one it is compared with (or null).
     head: () => headwise.heads.find(state.layer, state.head),
     compared: () => compared(state),
+    documents: () => documentsIn(state),
   };
 }

@@ -20,6 +20,12 @@
     return [sum(values), sum(errors)];
   }
 
+  // The sum of weight times norm.
+  function ofNorms({values, errors}, norms) {
+    const sum = numbers => numbers.reduce((total, number, key) => total + number * norms[key], 0);
+    return [sum(values), sum(errors)];
+  }
+
   // -> [[name, number, error]]; numbers that the page holds have no error; NaN for a query
   // with no key.
   async function ofQuery(head, query) {
@@ -28,16 +34,24 @@
     const carried = await blocks.floats(head.rows);
     const at = n => carried[n * page.num_queries + query];
     const row = head.map === null ? null : await weights.row(head, query);
-    return page.statistics.map(({name}) => {
+    return Promise.all(page.statistics.map(async ({name}) => {
       const n = page.row_statistics.indexOf(name);
       if (n >= 0) return [name, at(n)];
-      return [name, ...(Number.isNaN(at(0)) ? [NaN] :
+      if (Number.isNaN(at(0))) return [name, NaN];
+      return [name, ...(name === 'norm' ? ofNorms(row, await blocks.floats(head.norms)) :
         ofRow(name, row, query + page.query_start, page))];
-    });
+    }));
+  }
+
+  // The mean over the queries of what is shown for each key.
+  async function means(head) {
+    const found = await meanWeights(head);
+    const norms = await headwise.measure.factors(head);
+    return norms === null ? found : found.map((mean, key) => mean * norms[key]);
   }
 
   // The mean attention weight that each key receives.
-  async function means(head) {
+  async function meanWeights(head) {
     const {blocks, weights} = headwise;
     const {page} = head;
     if (head.columns !== null) return blocks.floats(head.columns);

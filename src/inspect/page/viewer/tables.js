@@ -101,7 +101,7 @@
       headwise.weights.known(head, shown.queries, shown.keys), statistics.means(head),
       Promise.all(Array.from(shown.queries, query => statistics.ofQuery(head, query)))]);
     headwise.dom.put(node,
-        weightTable(t('tables.weights', head.layer, head.number), shown, weights,
+        weightTable(headwise.measure.word('tables.weights', head.layer, head.number), shown, weights,
             [t('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
         table(t('tables.rows', head.layer, head.number),
             [t('axis.query'), ...page.statistics.map(({name}) => t('statistic.' + name))],
@@ -121,8 +121,8 @@
       const {values, errors} = await headwise.weights.known(head, queries.slice(r, r + 1), near);
       near.forEach((key, c) => found.push([queries[r], key, numbers.known(values[c], errors[c])]));
     }
-    return table(t('tables.lines', numbers.text(least)),
-        [t('axis.query'), t('axis.key'), t('legend.weight')],
+    return table(headwise.measure.word('tables.lines', numbers.text(least)),
+        [t('axis.query'), t('axis.key'), headwise.measure.word('legend.weight')],
         found.map(([query, key, weight]) => [named(query, page.query_tokens),
           named(key, page.key_tokens), weight]));
   }

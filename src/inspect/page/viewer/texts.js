@@ -111,7 +111,7 @@
             ({name}) => [name, t('statistic.' + name)])), name => state.set({sort: name}))),
     sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
         () => state.set({descending: !descending})),
-    headwise.parts.tools(), headwise.poolChoice(pool), headwise.fitToggle()];
+    headwise.measure.tools(), headwise.parts.tools(), headwise.poolChoice(pool), headwise.fitToggle()];
   }
 
   function note(list) {
@@ -139,8 +139,8 @@
         headwise.headChoice(head),
         headwise.fold('fold-texts', t('texts.tools'), make('div',
             {class: 'tools', role: 'group', 'aria-label': t('texts.tools')}, orderTools())),
-        note(list), state.get().table ? table(head, list) : body,
-        headwise.legend.weights([], state.get().fit ? null : 1));
+        note(list), headwise.measure.note(), state.get().table ? table(head, list) : body,
+        headwise.legend.weights([], headwise.measure.fitted() ? null : 1));
   }
 
   // The mean of a head's statistic over the documents that have it; null if none has.

@@ -1,5 +1,6 @@
 // Attention weights of a head, from its coded map or from tiles that a worker computes.
-// The shares of special tokens are removed here.
+// The shares of special tokens are removed here. Cells, lines and pooled maps are of what
+// the page shows (measure.js).
 {
   const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
   const {decode, fromMap, computed, raw} = headwise.exact;
@@ -41,6 +42,7 @@
     const mask = await headwise.mask.of(head);
     mask.clear(values, queries, keys);
     await renormalise(head, values, queries, keys.length);
+    await headwise.measure.apply(head, keys, values);
     return values;
   }
 
@@ -82,10 +84,11 @@
     const mask = await headwise.mask.of(head);
     mask.clear(found.values, queries, keys);
     await renormalise(head, found.values, queries, keys.length, found.errors);
+    await headwise.measure.apply(head, keys, found.values, found.errors);
     return found;
   }
 
-  // The query's attention weights over all keys; 0 where they are masked.
+  // The query's attention weights, whatever is shown, over all keys; 0 where they are masked.
   async function row(head, query) {
     const keys = Int32Array.from({length: head.page.num_keys}, (_, n) => n);
     const found = await raw(head, [query], keys);
@@ -121,7 +124,8 @@
   // divided by the sum of what is left.
   async function renormalise(head, values, queries, width, errors) {
     const state = headwise.state.get();
-    if (!state.hide || !state.renormalise || head.page.key_special.length === 0) return;
+    if (!state.hide || !state.renormalise || headwise.measure.isNorm() ||
+        head.page.key_special.length === 0) return;
     if (!shares.has(head)) shares.set(head, specialShares(head));
     const special = await shares.get(head);
     queries.forEach((i, a) => {
@@ -159,13 +163,14 @@
     const {num_queries: queries, num_keys: keys} = head.page;
     const {rows, columns} = head.small;
     const map = await headwise.blocks.bytes(head.map);
+    const norms = await headwise.measure.factors(head);
     const values = new Float32Array(rows * columns);
     const counts = new Uint32Array(rows * columns);
     for (let i = 0; i < queries; ++i) {
       const row = Math.floor(i * rows / queries) * columns;
       for (let j = 0; j < keys; ++j) {
         const cell = row + Math.floor(j * columns / keys);
-        const weight = decode[map[i * keys + j]];
+        const weight = decode[map[i * keys + j]] * (norms === null ? 1 : norms[j]);
         values[cell] = pool === 'mean' ? values[cell] + weight : Math.max(values[cell], weight);
         ++counts[cell];
       }
@@ -176,8 +181,8 @@
   // The pooled map: {rows, columns, values}; masked cells are marked.
   async function small(head, pool) {
     const {rows, columns, block} = head.small;
-    const values = block === null ? await pooledMap(head, pool) :
-        await carriedSmall(head.small, pool);
+    const values = block === null || headwise.measure.isNorm() ?
+        await pooledMap(head, pool) : await carriedSmall(head.small, pool);
     const marks = await pooledMask(head);
     for (let n = 0; n < values.length; ++n) if (marks[n] < 0) values[n] = marks[n];
     return {rows, columns, values};

@@ -8,6 +8,8 @@ headwise.wordTables.en = {
   'axis.column': 'Each column is a key: the token attended to.',
   'axis.brighter': 'Brighter colour means more attention.',
   'axis.darker': 'Darker colour means more attention.',
+  'axis.brighter_norm': 'Brighter colour means that the key adds more to the output.',
+  'axis.darker_norm': 'Darker colour means that the key adds more to the output.',
   'axis.sentence': 'Row = query (attends). Column = key (attended to).',
   'axis.corner': 'query \\ key',
   'axis.query': 'query',
@@ -73,6 +75,14 @@ headwise.wordTables.en = {
   'fit.label': 'Fit colours to the data',
   'fit.about': 'Colours end at the largest attention weight shown instead of at 1.',
 
+  'measure.label': 'Show',
+  'measure.attention': 'attention weights',
+  'measure.norm': 'value-weighted norms',
+  'measure.about':
+    'Shown: attention weight \u00d7 |f|, how much each key adds to the output of the head. f is ' +
+        'the key\'s value times the output projection (Kobayashi et al. 2020). The statistics ' +
+        'are those of the attention weights, except the norm.',
+
   'head.name': 'Layer {0}, head {1}',
   'head.short': 'layer {0} head {1}',
   'head.choose': 'Layer and head',
@@ -109,22 +119,27 @@ headwise.wordTables.en = {
   'zoom.window': 'Queries {0}\u2013{1} of {2}, keys {3}\u2013{4} of {5}.',
   'zoom.pooled': 'One cell pools {0} \u00d7 {1} attention weights ({2}).',
   'zoom.pixel': 'One pixel pools {0} \u00d7 {1} attention weights ({2}).',
+  'zoom.pixel_norm': 'One pixel pools {0} \u00d7 {1} norms ({2}).',
   'zoom.pooled_special': 'Pooled cells still include the special tokens.',
   'zoom.enter': 'Click or press Enter to zoom in.',
   'zoom.minimap': 'Whole matrix',
   'zoom.minimap_about': 'Position of the window in the whole matrix. Click to move it.',
 
   'matrix.role': 'matrix of attention weights',
+  'matrix.role_norm': 'matrix of value-weighted norms',
   'matrix.label': 'Attention weights of layer {0}, head {1}',
+  'matrix.label_norm': 'Value-weighted norms of layer {0}, head {1}',
   'matrix.difference': 'Difference of the two heads, A minus B',
   'matrix.help': 'Arrow keys move between cells, Enter pins a cell, plus and minus zoom.',
   'label.empty': 'no key',
   'label.padding': 'no query may attend to it',
   'profile.row': 'Query {0} over the keys. Dashed: mean over all queries.',
   'profile.row_none': 'Dashed: mean attention that each key receives.',
+  'profile.row_none_norm': 'Dashed: mean norm of each key.',
   'profile.column': 'key {0}',
   'lines.label': 'Lines from queries to keys',
   'lines.about': 'One line per attention weight of at least {0}. Thicker means more.',
+  'lines.about_norm': 'One line per norm of at least {0}. Thicker means more.',
 
   'cell.none': 'Point at a cell, or press the arrow keys.',
   'cell.sentence': 'query {0} {1}, key {2} {3}: {4}',
@@ -136,11 +151,15 @@ headwise.wordTables.en = {
   'cell.outside': '\u2013',
 
   'legend.weight': 'attention weight',
+  'legend.weight_norm': 'weight \u00d7 |f|',
   'legend.masked': 'masked',
   'legend.empty': 'query with no key',
   'legend.root': 'Colour follows the square root of the weight.',
+  'legend.root_norm': 'Colour follows the square root of the norm.',
   'legend.fit': 'Colours end at the largest weight shown.',
+  'legend.fit_norm': 'Colours end at the largest norm shown.',
   'legend.own': 'Each head has its own scale, up to its largest weight.',
+  'legend.own_norm': 'Each head has its own scale, up to its largest norm.',
   'legend.largest': 'largest',
   'legend.more': '{0} larger',
 
@@ -211,8 +230,10 @@ headwise.wordTables.en = {
   'tables.head': 'head',
   'tables.kv_head': 'kv head',
   'tables.weights': 'Attention weights, layer {0}, head {1}',
+  'tables.weights_norm': 'Value-weighted norms, layer {0}, head {1}',
   'tables.rows': 'Statistics per query, layer {0}, head {1}',
   'tables.lines': 'Pairs with an attention weight of at least {0}',
+  'tables.lines_norm': 'Pairs with a norm of at least {0}',
   'tables.mean': 'mean over all queries',
   'tables.rows_before': 'Previous queries',
   'tables.rows_after': 'Next queries',
@@ -225,6 +246,7 @@ headwise.wordTables.en = {
   'export.about': 'PNG and SVG save the picture; CSV and JSON save its numbers.',
   'export.digits':
     'Each number ends with its first uncertain digit, so rows may not sum to exactly 1.',
+  'export.digits_norm': 'Each number ends with its first uncertain digit.',
   'export.saved': 'Saved {0}.',
   'export.no_picture': 'Tables cannot be saved as a picture. Turn off "{0}" or use CSV or JSON.',
   'search.open': 'Find token',
@@ -252,6 +274,7 @@ headwise.wordTables.en = {
   'keys.texts': 'this head in all texts',
   'keys.table': 'tables instead of pictures',
   'keys.compare': 'choose a head to compare with',
+  'keys.measure': 'attention weights or value-weighted norms',
   'keys.export': 'export',
   'keys.help': 'help',
   'keys.escape': 'unpin, back to all heads',
@@ -278,6 +301,7 @@ headwise.wordTables.en = {
   'statistic.previous': 'previous',
   'statistic.self': 'self',
   'statistic.next': 'next',
+  'statistic.norm': 'norm',
   'statistic.separator': 'separator',
   'about.entropy':
     'How widely a query spreads its attention, in nats: 0 for one key, ln n for n equal keys.',
@@ -287,5 +311,7 @@ headwise.wordTables.en = {
   'about.previous': 'Attention to the token just before the query.',
   'about.self': 'Attention to the query\'s own token.',
   'about.next': 'Attention to the token just after the query.',
+  'about.norm':
+    'How much the head adds to the output at most: attention weight \u00d7 |f|, summed over the keys.',
   'about.separator': 'Attention to the separator tokens, such as [SEP].',
 };

@@ -7,6 +7,8 @@ headwise.wordTables.ko = {
   'axis.column': '열은 키, 즉 주목받는 토큰입니다.',
   'axis.brighter': '색이 밝을수록 어텐션이 큽니다.',
   'axis.darker': '색이 어두울수록 어텐션이 큽니다.',
+  'axis.brighter_norm': '색이 밝을수록 키가 출력에 더 많이 더해집니다.',
+  'axis.darker_norm': '색이 어두울수록 키가 출력에 더 많이 더해집니다.',
   'axis.sentence': '행 = 쿼리(주목하는 토큰). 열 = 키(주목받는 토큰).',
   'axis.corner': '쿼리 \\ 키',
   'axis.query': '쿼리',
@@ -71,6 +73,13 @@ headwise.wordTables.ko = {
   'fit.label': '색 범위를 데이터에 맞추기',
   'fit.about': '색 범위의 끝을 1 대신 표시된 가장 큰 어텐션 가중치로 정합니다.',
 
+  'measure.label': '표시',
+  'measure.attention': '어텐션 가중치',
+  'measure.norm': '값 가중 노름',
+  'measure.about':
+    '어텐션 가중치 \u00d7 |f|로, 각 키가 헤드의 출력에 얼마나 더해지는지 보여 줍니다. f는 키의 값에 ' +
+        '출력 투영을 곱한 것입니다(Kobayashi et al. 2020). 노름을 뺀 통계는 어텐션 가중치의 통계입니다.',
+
   'head.name': '레이어 {0} 헤드 {1}',
   'head.short': '레이어 {0} 헤드 {1}',
   'head.choose': '레이어와 헤드',
@@ -107,22 +116,27 @@ headwise.wordTables.ko = {
   'zoom.window': '쿼리 {0}\u2013{1} (전체 {2}개), 키 {3}\u2013{4} (전체 {5}개).',
   'zoom.pooled': '한 칸은 어텐션 가중치 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
   'zoom.pixel': '한 픽셀은 어텐션 가중치 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
+  'zoom.pixel_norm': '한 픽셀은 노름 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
   'zoom.pooled_special': '풀링한 칸에는 특수 토큰이 포함됩니다.',
   'zoom.enter': '클릭하거나 Enter를 누르면 확대합니다.',
   'zoom.minimap': '전체 행렬',
   'zoom.minimap_about': '전체 행렬에서 현재 창의 위치입니다. 클릭하면 옮깁니다.',
 
   'matrix.role': '어텐션 가중치 행렬',
+  'matrix.role_norm': '값 가중 노름 행렬',
   'matrix.label': '레이어 {0} 헤드 {1}의 어텐션 가중치',
+  'matrix.label_norm': '레이어 {0} 헤드 {1}의 값 가중 노름',
   'matrix.difference': '두 헤드의 차이, A \u2212 B',
   'matrix.help': '화살표 키로 칸을 이동하고, Enter로 고정하고, +와 -로 확대하거나 축소합니다.',
   'label.empty': '키 없음',
   'label.padding': '주목할 수 있는 쿼리 없음',
   'profile.row': '쿼리 {0}의 키별 가중치. 점선: 모든 쿼리의 평균.',
   'profile.row_none': '점선: 각 키가 받는 어텐션의 평균.',
+  'profile.row_none_norm': '점선: 각 키의 노름 평균.',
   'profile.column': '키 {0}',
   'lines.label': '쿼리와 키를 잇는 선',
   'lines.about': '가중치가 {0} 이상인 쌍마다 선을 하나 그립니다. 굵을수록 가중치가 큽니다.',
+  'lines.about_norm': '노름이 {0} 이상인 쌍마다 선을 하나 그립니다. 굵을수록 노름이 큽니다.',
 
   'cell.none': '칸을 가리키거나 화살표 키를 누르세요.',
   'cell.sentence': '쿼리 {0} {1}, 키 {2} {3}: {4}',
@@ -134,11 +148,15 @@ headwise.wordTables.ko = {
   'cell.outside': '\u2013',
 
   'legend.weight': '어텐션 가중치',
+  'legend.weight_norm': '가중치 \u00d7 |f|',
   'legend.masked': '마스킹됨',
   'legend.empty': '키가 없는 쿼리',
   'legend.root': '색은 가중치의 제곱근에 비례합니다.',
+  'legend.root_norm': '색은 노름의 제곱근에 비례합니다.',
   'legend.fit': '색 범위의 끝은 표시된 가장 큰 가중치입니다.',
+  'legend.fit_norm': '색 범위의 끝은 표시된 가장 큰 노름입니다.',
   'legend.own': '헤드마다 가장 큰 가중치까지를 색 범위로 씁니다.',
+  'legend.own_norm': '헤드마다 가장 큰 노름까지를 색 범위로 씁니다.',
   'legend.largest': '최댓값',
   'legend.more': '{0} 쪽이 더 큼',
 
@@ -207,8 +225,10 @@ headwise.wordTables.ko = {
   'tables.head': '헤드',
   'tables.kv_head': 'kv 헤드',
   'tables.weights': '레이어 {0} 헤드 {1}의 어텐션 가중치',
+  'tables.weights_norm': '레이어 {0} 헤드 {1}의 값 가중 노름',
   'tables.rows': '레이어 {0} 헤드 {1}의 쿼리별 통계',
   'tables.lines': '어텐션 가중치가 {0} 이상인 쌍',
+  'tables.lines_norm': '노름이 {0} 이상인 쌍',
   'tables.mean': '모든 쿼리의 평균',
   'tables.rows_before': '이전 쿼리',
   'tables.rows_after': '다음 쿼리',
@@ -221,6 +241,7 @@ headwise.wordTables.ko = {
   'export.about': 'PNG와 SVG에는 그림을, CSV와 JSON에는 숫자를 저장합니다.',
   'export.digits':
     '각 숫자는 처음으로 불확실한 자리까지 적으므로, 행의 합이 정확히 1이 아닐 수 있습니다.',
+  'export.digits_norm': '각 수는 처음으로 불확실한 자리에서 끝납니다.',
   'export.saved': '저장했습니다: {0}',
   'export.no_picture':
     '표는 그림으로 저장할 수 없습니다. "{0}" 설정을 끄거나 CSV, JSON으로 저장하세요.',
@@ -250,6 +271,7 @@ headwise.wordTables.ko = {
   'keys.texts': '이 헤드를 모든 텍스트에서 보기',
   'keys.table': '그림 대신 표',
   'keys.compare': '비교할 헤드 고르기',
+  'keys.measure': '어텐션 가중치 또는 값 가중 노름',
   'keys.export': '내보내기',
   'keys.help': '도움말',
   'keys.escape': '고정 해제, 모든 헤드로 돌아가기',
@@ -278,6 +300,7 @@ headwise.wordTables.ko = {
   'statistic.previous': '이전 토큰',
   'statistic.self': '자기 자신',
   'statistic.next': '다음 토큰',
+  'statistic.norm': '노름',
   'statistic.separator': '구분자',
   'about.entropy':
     '쿼리의 어텐션이 퍼진 정도입니다(nat). 키 하나에 집중하면 0, 키 n개에 고르게 퍼지면 ' +
@@ -288,5 +311,7 @@ headwise.wordTables.ko = {
   'about.previous': '쿼리 바로 앞의 토큰이 받는 어텐션입니다.',
   'about.self': '쿼리 자신의 토큰이 받는 어텐션입니다.',
   'about.next': '쿼리 바로 뒤의 토큰이 받는 어텐션입니다.',
+  'about.norm':
+    '헤드가 출력에 더하는 양의 상한입니다. 어텐션 가중치 \u00d7 |f|를 모든 키에 대해 더한 값입니다.',
   'about.separator': '[SEP] 같은 구분자 토큰이 받는 어텐션입니다.',
 };

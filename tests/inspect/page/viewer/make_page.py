@@ -210,6 +210,12 @@ def describe_head(head, spec, mask, blocks, shared):
             shared[name] = blocks.add(half_key.astype("<f2"))
         entry["key"] = shared[name]
         entry["lse"] = blocks.add(lse.astype("<f4"))
+    norms = head.get("norms") if codes is not None else None
+    entry["norms"] = None if norms is None else blocks.add(norms.astype("<f4"))
+    if norms is not None:
+        w, _, _ = weights(query, key, head, slice(None), spec, mask)
+        sums = w @ norms.astype(np.float64)
+        entry["pooled"]["norm"] = float(sums[full].mean()) if full.any() else None
     return entry
 
 
@@ -278,6 +284,11 @@ def describe(spec, layers, masks, blocks):
         (head["error"] for layer in described for head in layer["heads"]
          if not head["pruned"]), default=0.0)}
     page["layers"] = described
+    kept = [head for layer in described for head in layer["heads"] if not head["pruned"]]
+    page["measures"] = ["norm"] if kept and all(
+        head["norms"] is not None for head in kept) else []
+    if page["measures"]:
+        page["statistics"].append({"name": "norm", "unit": ""})
     page["trace"] = spec.get("trace", [])
     page["kind"] = spec.get("kind", "self")
     if spec.get("token_types"):
@@ -334,7 +345,7 @@ def summary(page, block, before):
              for head in layer["heads"] if not head["pruned"]]
     tokens = [one["tokens"] for one in before] + [(page["query_tokens"], page["key_tokens"])]
     return {**{name: page[name] for name in (
-        "title", "text", "model", "kind", "num_queries", "num_keys")},
+        "title", "text", "model", "kind", "num_queries", "num_keys", "measures")},
         "variant": page["variant"], "same_tokens": tokens.index(tokens[-1]),
         "heads": [[layer, head["number"]] for layer, head in heads],
         "pooled": {statistic["name"]: [head["pooled"][statistic["name"]] for _, head in heads]

@@ -188,3 +188,31 @@ def long(folder):
     layers = layers_of(4096, 4096, 16, 1, 2, 1, spec)
     layers[0]["heads"][1]["alibi"] = 0.01
     return Case(folder, "long", spec, layers, [make_page.causal_mask(4096, 4096)])
+
+
+def normed(layers, keys, seed):
+    """Gives all heads that are left norms of their keys; a few are much larger."""
+    random = np.random.default_rng(seed)
+    for layer in layers:
+        for head in layer["heads"]:
+            head["norms"] = np.float32(random.uniform(0.2, 3, keys) ** 2)
+    return layers
+
+
+def norms(folder):
+    """Heads that know how much their keys add to the output: causal, one pruned."""
+    spec = make_page.invented_spec(21, 21, 8, title="Norms", text="The cat sat.")
+    layers = normed(layers_of(21, 21, 8, 2, 4, 2, spec), 21, 5)
+    layers[1]["heads"][2]["pruned"] = True
+    return Case(folder, "norms", spec, layers, [make_page.causal_mask(21, 21)])
+
+
+def norms_of_some(folder):
+    """The second of three documents has no norms; the third is long enough for a pooled map
+    in the file."""
+    documents = [invented_document(length, 7, text=text) for length, text in
+                 ((12, "one"), (12, "two"), (150, "three"))]
+    for n in (0, 2):
+        spec, layers, _ = documents[n]
+        normed(layers, spec["num_keys"], n)
+    return Several(folder, "norms_of_some", documents)
