@@ -39,16 +39,16 @@ class Texts(TextsTest):
     def test_each_line_is_a_document(self):
         self.put_text(self.LINES, "lines")
         said = self.view("--texts", "lines")
-        self.assertIn("page.html: 4 texts, 2 layers, ", said)
+        self.assertIn("page.html: 3 texts, 2 layers, ", said)
+        self.assertIn("empty lines left out: 1\n", said)
         page, documents = self.page()
         self.assertEqual(page["title"], "tiny")
         self.assertEqual(page["command"],
                          "headwise view --model tiny --texts lines --out page.html")
         self.assertEqual([one["text"] for one in page["documents"]],
-                         self.LINES.split("\n")[:-1])
+                         [line for line in self.LINES.split("\n") if line])
         self.assertEqual([one["num_keys"] for one in page["documents"]],
                          [len(one["key_tokens"]) for one in documents])
-        self.assertEqual(documents[2]["key_tokens"], ["[CLS]", "[SEP]"])
 
     def test_a_document_is_what_the_page_of_its_text_alone_shows(self):
         self.put_text(self.LINES, "lines")
@@ -82,11 +82,13 @@ class Texts(TextsTest):
                       "(max_position_embeddings of tiny)\n", self.view("--texts", "lines"))
 
     def test_bad_texts(self):
-        for data, message in ((b"", "has no lines"), (b"heads\n\xff\n", "2")):
+        for data, message in ((b"", "is empty"), (b"\n \n", "has empty lines only"),
+                              (b"heads\n\xff\n", "line 2")):
             (self.folder / "bad").write_bytes(data)
             done = self.run_it("view", "--model", "tiny", "--texts", "bad", "--out", "p.html")
             self.assertEqual(done.returncode, BAD_INPUT, done)
-            self.assertIn("--texts", done.stderr.decode())
+            self.assertIn("--texts: bad", done.stderr.decode())
+            self.assertIn(message, done.stderr.decode())
         self.fail_with(BAD_INPUT, "nowhere: No such file", "view", "--model", "tiny",
                        "--texts", "nowhere", "--out", "p.html")
         self.assertFalse((self.folder / "p.html").exists())

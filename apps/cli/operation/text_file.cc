@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "headwise/models/utf8.h"
 #include "headwise/train/labelled_text.h"
 #include "shell/read_text.h"
 #include "shell/say.h"
@@ -34,6 +35,15 @@ Result<TextFile> read_text_file(const std::string& path) {
                           fmt::format("at most {}", kMostTexts));
   }
   return file;
+}
+
+Result<std::string> read_text_argument(const std::string& text) {
+  const bool piped = text == "-";
+  auto bytes = piped ? read_text("text", text) : text;
+  HEADWISE_TRY(bytes);
+  HEADWISE_TRY(check_utf8(
+      FileSubject{"text", piped ? name_of_text(text) : "TEXT"}, *bytes));
+  return bytes;
 }
 
 std::string empty_lines_text(std::size_t empty_lines) {

@@ -1,4 +1,5 @@
-// The texts of a file with one text per line, as all commands read --texts.
+// Texts as all commands read them: TEXT, and --texts, a file with one text per
+// line.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,10 @@ struct TextFile {
 // `path` may be "-". Errors: those of read_text(); bad_data for a line that is
 // not UTF-8, for no text and for more than kMostTexts.
 Result<TextFile> read_text_file(const std::string& path);
+
+// TEXT itself, or the standard input if it is "-". Errors: those of
+// read_text(); bad_data for bytes that are not UTF-8.
+Result<std::string> read_text_argument(const std::string& text);
 
 // "empty lines left out: 2", as a line; nothing without them.
 std::string empty_lines_text(std::size_t empty_lines);

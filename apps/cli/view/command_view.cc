@@ -12,6 +12,7 @@
 #include "headwise/interop/atomic_file.h"
 #include "open_page.h"
 #include "operation/option_errors.h"
+#include "operation/text_file.h"
 #include "shell/add_command.h"
 #include "shell/error_text.h"
 #include "shell/file_plan.h"
@@ -203,6 +204,7 @@ std::string page_text(const std::string& path, const ManyHeads& documents,
                           "{0}: 텍스트 {1}개, 레이어 {2}개, {4:.1f} MB\n"},
                          shown(path), texts.size(), first.layers().size(),
                          first.layers().size() == 1 ? "" : "s", megabytes);
+  said += empty_lines_text(first.text().empty_lines);
   const auto cut = std::ranges::count_if(
       texts, [](const auto& one) { return one->text().cut_tokens != 0; });
   if (cut != 0) {

@@ -9,14 +9,11 @@
 #include <string_view>
 #include <utility>
 
-#include "headwise/interop/file_subject.h"
 #include "headwise/models/text_model.h"
-#include "headwise/models/utf8.h"
 #include "operation/text_file.h"
 #include "operation/token_limit.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
-#include "shell/read_text.h"
 #include "shell/threads.h"
 #include "statistic_names.h"
 
@@ -27,16 +24,12 @@ constexpr std::array<std::string_view, 12> kBesideAgainst = {
     "--model", "TEXT",   "--against", "--texts", "--max-tokens", "--matched",
     "--sort",  "--json", "--csv",     "--out",   "--threads",    "--lang"};
 
-// TEXT as if it were a file of one text; of "-", the standard input is it.
+// TEXT as if it were a file.
 Result<TextFile> read_one_text(const std::string& text) {
-  const bool standard_input = text == "-";
-  auto bytes = standard_input ? read_text("text", text) : text;
+  auto bytes = read_text_argument(text);
   HEADWISE_TRY(bytes);
   TextFile file{.bytes = std::make_shared<const std::string>(*std::move(bytes)),
                 .lines = {1}};
-  HEADWISE_TRY(check_utf8(
-      FileSubject{"text", standard_input ? name_of_text(text) : "TEXT"},
-      *file.bytes));
   file.texts = {*file.bytes};
   return file;
 }

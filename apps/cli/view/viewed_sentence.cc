@@ -14,12 +14,11 @@
 #include "headwise/models/utf8.h"
 #include "headwise/module/head_id.h"
 #include "headwise/run/executor.h"
-#include "headwise/train/labelled_text.h"
+#include "operation/text_file.h"
 #include "operation/token_limit.h"
 #include "shell/head_list.h"
 #include "shell/outcome.h"
 #include "shell/read_model.h"
-#include "shell/read_text.h"
 #include "shell/say.h"
 #include "shell/threads.h"
 #include "viewed_heads.h"
@@ -37,6 +36,7 @@ struct LoadedModel {
 struct GivenText {
   std::string first;
   std::optional<std::string> second{};
+  std::size_t empty_lines = 0;  // left out of its file
 
   std::string shown() const {
     return second ? "A: " + first + " B: " + *second : first;
@@ -130,6 +130,7 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text) {
   text_.model = flags.model;
   text_.text = text.shown();
   text_.cut_tokens = encoded->cut;
+  text_.empty_lines = text.empty_lines;
   text_.token_types = encoded->token_types;
   ids_ = {std::move(encoded->ids)};
   if (!encoded->token_types.empty()) {
@@ -207,20 +208,15 @@ Status ViewedSentence::visit(bool steps, const SeeLayer& see) const {
              .executor = &loaded_->executor});
 }
 
-// TEXT, which may be standard input, or the sentences of --pair.
+// TEXT or the sentences of --pair.
 Result<GivenText> read_one(const ViewedFlags& flags) {
   if (!flags.pair.empty()) {
     HEADWISE_TRY(check_utf8(FileSubject{"--pair", "A"}, flags.pair[0]));
     HEADWISE_TRY(check_utf8(FileSubject{"--pair", "B"}, flags.pair[1]));
     return GivenText{flags.pair[0], flags.pair[1]};
   }
-  const bool piped = *flags.text == "-";
-  auto text =
-      piped ? read_text("text", *flags.text) : Result<std::string>(*flags.text);
+  auto text = read_text_argument(*flags.text);
   HEADWISE_TRY(text);
-  HEADWISE_TRY(check_utf8(
-      FileSubject{"text", piped ? std::string(kStandardInput) : "TEXT"},
-      *text));
   return GivenText{*std::move(text)};
 }
 
@@ -232,13 +228,11 @@ Result<std::vector<GivenText>> read_given(const ViewedFlags& flags) {
     given.push_back(*std::move(one));
     return given;
   }
-  const auto file = read_text("--texts", flags.texts);
+  const auto file = read_text_file(flags.texts);
   HEADWISE_TRY(file);
-  const auto lines = text_lines(*file);
-  HEADWISE_TRY(check_lines({"--texts", name_of_text(flags.texts)}, lines,
-                           "one text a line"));
-  for (const std::string_view line : lines) {
-    given.push_back({std::string(line)});
+  for (const std::string_view text : file->texts) {
+    given.push_back(
+        {.first = std::string(text), .empty_lines = file->empty_lines});
   }
   return given;
 }
