@@ -10,6 +10,7 @@
 #include "operation/text_file.h"
 #include "shell/json.h"
 #include "shell/read_text.h"
+#include "shell/result_number.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
@@ -47,14 +48,6 @@ std::span<const FoundHead> shown_heads(const HeadsReport& report,
                                        std::size_t most) {
   const std::span<const FoundHead> all = report.found.heads;
   return all.first(std::min(all.size(), report.flags.top.value_or(most)));
-}
-
-// A number of JSON and CSV; none for a head without a score or interval.
-std::string number(double value, std::string_view none) {
-  return std::isnan(value) ? std::string(none) : fmt::format("{:.6f}", value);
-}
-Json json_number(double value) {
-  return std::isnan(value) ? Json() : Json(static_cast<float>(value));
 }
 
 std::string row_of(const FoundHead& head, std::size_t layer_width,
@@ -121,9 +114,9 @@ std::string heads_csv(const HeadsReport& report) {
   std::string text = "layer,head,score,low,high,texts\n";
   for (const FoundHead& head : shown_heads(report, report.found.heads.size())) {
     const MeanInterval& score = head.score;
-    text += fmt::format("{},{},{},{},{},{}\n", head.layer, head.head,
-                        number(score.mean, ""), number(score.low, ""),
-                        number(score.high, ""), score.count);
+    text += fmt::format("{},{}{}{}{},{}\n", head.layer, head.head,
+                        csv_field(score.mean), csv_field(score.low),
+                        csv_field(score.high), score.count);
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include "headwise/version.h"
 #include "shell/json.h"
 #include "shell/label_text.h"
+#include "shell/result_number.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
@@ -49,14 +50,10 @@ std::vector<std::string> added_columns(const HeadStats& stats) {
                            : std::vector<std::string>();
 }
 
-Json number_json(double number) {
-  return std::isnan(number) ? Json() : Json(static_cast<float>(number));
-}
-
 Json numbers_json(const std::vector<double>& numbers) {
   Json array = Json::array();
   for (const double number : numbers) {
-    array.push_back(number_json(number));
+    array.push_back(json_number(number));
   }
   return array;
 }
@@ -67,7 +64,7 @@ void add_attribution(const Attribution& attribution, Json& json) {
     json["target"] = {
         {"kind", attribution.label ? "label" : "length"},
         {"label", attribution.label ? Json(*attribution.label) : Json()},
-        {"value", number_json(*attribution.target_value)}};
+        {"value", json_number(*attribution.target_value)}};
   }
   if (!attribution.tokens.empty()) {
     json["output_token"] = attribution.output_token;
@@ -91,11 +88,11 @@ void add_heads(const HeadStats& stats, Json& json) {
                  {"queries_without_key", line.without_key}};
     for (std::size_t k = 0; k < kStatistics; ++k) {
       head[std::string(name_of(static_cast<Statistic>(k)))] =
-          number_json(line.mean[k]);
+          json_number(line.mean[k]);
     }
     if (const HeadAttribution* added = attribution_of(stats, line)) {
       for (std::size_t n = 0; n < added->numbers.size(); ++n) {
-        head[stats.attribution->columns[n]] = number_json(added->numbers[n]);
+        head[stats.attribution->columns[n]] = json_number(added->numbers[n]);
       }
       if (!added->keys.empty()) {
         head[stats.attribution->key_column] = numbers_json(added->keys);
@@ -106,14 +103,8 @@ void add_heads(const HeadStats& stats, Json& json) {
   json["pruned"] = pruned_json(stats.pruned);
 }
 
-// All digits of a float; an empty field where there is none.
-std::string number_field(double number) {
-  return std::isnan(number) ? ","
-                            : fmt::format(",{}", static_cast<float>(number));
-}
-
 // In quotes, and after a ' where a spreadsheet would take it for a formula.
-std::string csv_field(const std::string& text) {
+std::string csv_text(const std::string& text) {
   std::string field = "\"";
   if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) !=
                            std::string_view::npos) {
@@ -208,8 +199,8 @@ std::string stats_csv(const ViewedText& seen, const HeadStats& stats) {
   }
   std::string text = fmt::format("token,text,{}\n", stats.attribution->name);
   for (std::size_t t = 0; t < seen.query_labels.size(); ++t) {
-    text += fmt::format("{},{}{}\n", t, csv_field(shown(seen.query_labels[t])),
-                        number_field(stats.attribution->tokens[t]));
+    text += fmt::format("{},{}{}\n", t, csv_text(shown(seen.query_labels[t])),
+                        csv_field(stats.attribution->tokens[t]));
   }
   return text;
 }
@@ -256,11 +247,11 @@ std::string stats_csv(const HeadStats& stats) {
     text += fmt::format("{},{},{},{}", line.layer, line.head, line.queries,
                         line.without_key);
     for (const double mean : line.mean) {
-      text += number_field(mean);
+      text += csv_field(mean);
     }
     if (const HeadAttribution* added = attribution_of(stats, line)) {
       for (const double number : added->numbers) {
-        text += number_field(number);
+        text += csv_field(number);
       }
     }
     text += "\n";

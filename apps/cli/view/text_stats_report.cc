@@ -6,6 +6,7 @@
 #include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/json.h"
+#include "shell/result_number.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
@@ -26,14 +27,6 @@ std::string cell(const MeanInterval& of, int digits) {
           : fmt::format(" +-{:.{}f}", of.high - of.mean, digits - 1);
   return fmt::format(" {:>14}",
                      fmt::format("{:.{}f}{}", of.mean, digits, half));
-}
-
-Json number(double value) {
-  return std::isnan(value) ? Json() : Json(static_cast<float>(value));
-}
-std::string field(double value) {
-  return std::isnan(value) ? std::string()
-                           : fmt::format("{}", static_cast<float>(value));
 }
 
 }  // namespace
@@ -81,8 +74,7 @@ std::string text_stats_csv(const TextStats& stats) {
     text += fmt::format("{},{},{}", line.layer, line.head,
                         line.of(Statistic::entropy).count);
     for (const MeanInterval& of : line.means) {
-      text += fmt::format(",{},{},{}", field(of.mean), field(of.low),
-                          field(of.high));
+      text += csv_field(of.mean) + csv_field(of.low) + csv_field(of.high);
     }
     text += '\n';
   }
@@ -109,9 +101,9 @@ std::string text_stats_json(const TextStats& stats) {
     for (std::size_t k = 0; k < kStatistics; ++k) {
       const MeanInterval& of = line.means[k];
       head[std::string(name_of(static_cast<Statistic>(k)))] = {
-          {"mean", number(of.mean)},
-          {"low", number(of.low)},
-          {"high", number(of.high)}};
+          {"mean", json_number(of.mean)},
+          {"low", json_number(of.low)},
+          {"high", json_number(of.high)}};
     }
     json["heads"].push_back(std::move(head));
   }

@@ -8,6 +8,7 @@
 #include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/json.h"
+#include "shell/result_number.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
@@ -108,25 +109,16 @@ std::string only_text(const TwoModels& models) {
 
 // ---- CSV and JSON. ----
 
-std::string csv_of(double number) {
-  return std::isnan(number) ? ","
-                            : fmt::format(",{}", static_cast<float>(number));
-}
-
 std::string csv_of(const std::optional<SimilarHead>& head) {
   return head ? fmt::format(",{},{}", head->head.layer, head->head.head) +
-                    csv_of(head->similarity)
+                    csv_field(head->similarity)
               : ",,,";
 }
 
-Json json_of(double number) {
-  return std::isnan(number) ? Json() : Json(static_cast<float>(number));
-}
-
 Json json_of(const MeanInterval& interval) {
-  return {{"mean", json_of(interval.mean)},
-          {"low", json_of(interval.low)},
-          {"high", json_of(interval.high)},
+  return {{"mean", json_number(interval.mean)},
+          {"low", json_number(interval.low)},
+          {"high", json_number(interval.high)},
           {"texts", interval.count}};
 }
 
@@ -139,7 +131,7 @@ Json json_of(const std::optional<SimilarHead>& head) {
     return {};
   }
   Json json = json_of(head->head);
-  json["similarity"] = json_of(head->similarity);
+  json["similarity"] = json_number(head->similarity);
   return json;
 }
 
@@ -161,8 +153,8 @@ Json json_of(const ComparedHead& head) {
   for (std::size_t k = 0; k < kStatistics; ++k) {
     const auto statistic = static_cast<Statistic>(k);
     json[std::string(headwise::name_of(statistic))] = {
-        {"model", json_of(pair.mean_a[k])},
-        {"against", json_of(pair.mean_b[k])},
+        {"model", json_number(pair.mean_a[k])},
+        {"against", json_number(pair.mean_b[k])},
         {"difference", json_of(pair.difference[k])}};
   }
   return json;
@@ -203,15 +195,15 @@ std::string against_csv(const TwoModels& models) {
     const HeadPair& pair = head.pair;
     text += fmt::format("{},{},{},{}", pair.a.layer, pair.a.head, pair.b.layer,
                         pair.b.head) +
-            csv_of(pair.similarity.mean) + csv_of(pair.similarity.low) +
-            csv_of(pair.similarity.high) + csv_of(head.match) +
+            csv_field(pair.similarity.mean) + csv_field(pair.similarity.low) +
+            csv_field(pair.similarity.high) + csv_of(head.match) +
             csv_of(head.nearest);
     for (std::size_t k = 0; k < kStatistics; ++k) {
       const MeanInterval& difference = pair.difference[k];
       for (const double number :
            {pair.mean_a[k], pair.mean_b[k], difference.mean, difference.low,
             difference.high}) {
-        text += csv_of(number);
+        text += csv_field(number);
       }
     }
     text += "\n";
