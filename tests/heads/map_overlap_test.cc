@@ -88,7 +88,7 @@ struct TwoModels {
 };
 
 TEST(MapOverlapTest, IsThatOfPlainMatrices) {
-  for (const std::size_t tokens : {1, 2, 15, 16, 17, 48, 49, 101}) {
+  for (const std::size_t tokens : {1U, 2U, 15U, 16U, 17U, 48U, 49U, 101U}) {
     SCOPED_TRACE(std::to_string(tokens) + " tokens");
     TwoModels models(tokens);
     expect_the_plain_overlaps(models.a, models.b);
@@ -111,7 +111,7 @@ TEST(MapOverlapTest, IsOneOfAHeadWithItself) {
 TEST(MapOverlapTest, HasTheSameBitsForAnyNumberOfThreads) {
   const TwoModels models(300);
   const auto one = overlaps(models.a, models.b, 1);
-  for (const std::size_t threads : {2, 3, 8}) {
+  for (const std::size_t threads : {2U, 3U, 8U}) {
     const auto several = overlaps(models.a, models.b, threads);
     EXPECT_TRUE(std::ranges::equal(one.elements(), several.elements()));
   }
