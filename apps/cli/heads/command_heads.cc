@@ -141,7 +141,11 @@ Outcome run_heads(const HeadsFlags& flags, const Streams& streams) {
 }
 
 void add_options(const Arguments& command, HeadsFlags& flags) {
-  command.add_choice("--find", flags.find, pattern_names(), "the pattern")
+  // The list of all names would not fit in a line.
+  command
+      .add_choice("--find", flags.find, pattern_names(),
+                  "the pattern to find, one of those below")
+      .type_name("PATTERN")
       .required();
   command
       .add_text("--model", flags.model, "DIR",

@@ -34,7 +34,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "점수가 높은 헤드 N개를 출력합니다(기본값: 표는 10개, --json과 --csv는 "
      "모두)"},
     {"seed of the random tokens (default 0)", "무작위 토큰의 시드(기본값 0)"},
-    {"the pattern", "패턴"},
+    {"the pattern to find, one of those below",
+     "찾을 패턴, 아래의 것 가운데 하나"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 
