@@ -20,7 +20,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "위치의 다음 토큰의 어텐션\n  positional   거리로만 정해지는 "
      "어텐션\n정의는 docs/patterns.md에 있습니다. --texts가 없으면 무작위 "
      "토큰을 두 번 반복한\n텍스트를 씁니다. 이런 텍스트에서는 앞부분을 "
-     "복사해야만 다음 토큰을 예측할 수 있습니다."},
+     "복사해야만\n다음 토큰을 예측할 수 있습니다."},
     {"a model folder: config.json, vocab.txt, model.safetensors",
      "모델 폴더(config.json, vocab.txt, model.safetensors)"},
     {"find the heads that match a pattern", "패턴에 맞는 헤드를 찾습니다"},

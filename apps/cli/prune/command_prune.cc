@@ -49,10 +49,10 @@ constexpr CommandHelp kHelp = {
         R"(Heads are removed from the lowest score to the highest (headwise importance).
 Every headwise command takes DIR as a model; transformers and other programs
 need --export full-size. A causal model (headwise train --task induction) takes
---heads; its accuracy is that on repeated words. The constant part of a removed head's output goes into
-the output bias. Accuracy is measured on --data with the model's classifier
-(headwise train --model); without labels the report says how far the embeddings
-move.
+--heads; its accuracy is that on repeated words. The constant part of a removed
+head's output goes into the output bias. Accuracy is measured on --data with the
+model's classifier (headwise train --model); without labels the report says how
+far the embeddings move.
 To resume an interrupted --max-drop or --curve, run the same command again.)"};
 
 // ---- How many. ----

@@ -36,9 +36,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "and other programs\nneed --export full-size. A causal model (headwise "
      "train --task induction) takes\n--heads; its accuracy is that on repeated "
      "words. The constant part of a "
-     "removed head's output goes into\nthe output bias. Accuracy is measured "
-     "on --data with the model's classifier\n(headwise train --model); without "
-     "labels the report says how far the embeddings\nmove.\nTo resume an "
+     "removed\nhead's output goes into the output bias. Accuracy is measured "
+     "on --data with the\nmodel's classifier (headwise train --model); without "
+     "labels the report says how\nfar the embeddings move.\nTo resume an "
      "interrupted --max-drop or --curve, run the same command again.",
      "점수(headwise importance)가 낮은 헤드부터 제거합니다. DIR은 모든 "
      "headwise 명령에\n"

@@ -41,7 +41,7 @@ constexpr CommandHelp kHelp = {
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg h.svg
   headwise view --model all-MiniLM-L6-v2 --texts lines.txt --out page.html
   headwise view --model all-MiniLM-L6-v2 "The cat sat." --ablate 3.1 --open
-  headwise view --model bert-base-uncased --pair "It rains." "Take a coat." --open
+  headwise view --model bert-base-uncased --pair "It rains." "Run." --open
   headwise view --onnx layer.onnx --data test_data_set_0 --out page.html
   headwise view --query q.npy --key k.npy --causal --out page.html
   headwise view --attn-weights attentions.npz --query-tokens tokens.txt \
