@@ -53,7 +53,6 @@ constexpr auto kTexts = std::to_array<Translation>({
      "중단된\n"
      "--max-drop과 --curve는 같은 명령을 다시 실행하면 이어집니다."},
     {"Number of heads", "제거할 헤드 수"},
-    {"a BERT-family model folder", "BERT 계열 모델 폴더"},
     {"a BERT-family model folder, pruned or not",
      "BERT 계열 모델 폴더. 이미 가지치기한 모델도 됩니다"},
     {"a model folder, BERT-family or causal", "BERT 계열 또는 인과 모델 폴더"},
