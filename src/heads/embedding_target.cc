@@ -25,11 +25,14 @@ std::vector<float> pooled(const SentenceEncoder& encoder,
   return embedding;
 }
 
-Result<std::vector<float>> embedding_of(
-    const SentenceEncoder& encoder, const std::vector<TokenId>& text,
-    bool normalize, std::span<const Tensor<float, 1>> gates) {
+Result<std::vector<float>> embedding_of(const SentenceEncoder& encoder,
+                                        const std::vector<TokenId>& text,
+                                        bool normalize,
+                                        std::span<const Tensor<float, 1>> gates,
+                                        const Executor& executor) {
   HEADWISE_TRY(check_at_least_one(kOperation, "text", text.size()));
-  const auto done = encoder.encoder().forward({text}, {.head_gates = gates});
+  const auto done = encoder.encoder().forward(
+      {text}, {.head_gates = gates, .executor = &executor});
   HEADWISE_TRY(done);
   return pooled(encoder, done->hidden, normalize);
 }
@@ -87,9 +90,11 @@ Result<GradientAttention> in_layer(const MultiHeadAttention& attention,
 
 }  // namespace
 
-Result<EmbeddingTarget> EmbeddingTarget::label(
-    const SentenceEncoder& encoder, const LabelProbe& probe,
-    const std::vector<TokenId>& text, std::optional<std::size_t> label) {
+Result<EmbeddingTarget> EmbeddingTarget::label(const SentenceEncoder& encoder,
+                                               const LabelProbe& probe,
+                                               const std::vector<TokenId>& text,
+                                               std::optional<std::size_t> label,
+                                               const Executor& executor) {
   return catching_out_of_memory([&]() -> Result<EmbeddingTarget> {
     const std::size_t labels = probe.labels().size();
     if (label.value_or(0) >= labels) {
@@ -98,8 +103,8 @@ Result<EmbeddingTarget> EmbeddingTarget::label(
                          ErrorCode::out_of_range);
     }
     if (!label) {
-      const auto embedding =
-          embedding_of(encoder, text, encoder.settings().normalize, {});
+      const auto embedding = embedding_of(
+          encoder, text, encoder.settings().normalize, {}, executor);
       HEADWISE_TRY(embedding);
       const auto logits =
           probe.logits({embedding->data(), {1, embedding->size()}});
@@ -118,9 +123,11 @@ Result<EmbeddingTarget> EmbeddingTarget::label(
 }
 
 Result<EmbeddingTarget> EmbeddingTarget::length(
-    const SentenceEncoder& encoder, const std::vector<TokenId>& text) {
+    const SentenceEncoder& encoder, const std::vector<TokenId>& text,
+    const Executor& executor) {
   return catching_out_of_memory([&]() -> Result<EmbeddingTarget> {
-    auto direction = embedding_of(encoder, text, /*normalize=*/false, {});
+    auto direction =
+        embedding_of(encoder, text, /*normalize=*/false, {}, executor);
     HEADWISE_TRY(direction);
     const double norm = std::sqrt(dot(*direction, *direction));
     for (float& x : *direction) {
@@ -134,11 +141,12 @@ bool EmbeddingTarget::normalizes() const {
   return label_ && encoder_->settings().normalize;
 }
 
-Result<double> EmbeddingTarget::value(
-    const std::vector<TokenId>& text,
-    std::span<const Tensor<float, 1>> gates) const {
+Result<double> EmbeddingTarget::value(const std::vector<TokenId>& text,
+                                      std::span<const Tensor<float, 1>> gates,
+                                      const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<double> {
-    const auto embedding = embedding_of(*encoder_, text, normalizes(), gates);
+    const auto embedding =
+        embedding_of(*encoder_, text, normalizes(), gates, executor);
     HEADWISE_TRY(embedding);
     return dot(direction_, *embedding) + bias_;
   });
@@ -173,10 +181,10 @@ GatedModel EmbeddingTarget::gated(const std::vector<TokenId>& text,
     model.heads.push_back(heads_in(encoder.config(), n));
   }
   model.examples = 1;
-  model.losses = [this, text](
+  model.losses = [this, text, &executor](
                      std::size_t, std::size_t,
                      HeadGateSpan gates) -> Result<std::vector<double>> {
-    const auto loss = value(text, gates);
+    const auto loss = value(text, gates, executor);
     HEADWISE_TRY(loss);
     return std::vector<double>{*loss};
   };

@@ -93,8 +93,10 @@ Result<std::vector<std::vector<double>>> integrated_gates(
                                  gates, parts));
     } else {
       for (std::size_t l = 0; l < layers; ++l) {
-        HEADWISE_TRY(add_integrals(model, example, options.panels, l, l + 1,
-                                   gates, parts));
+        if (!parts[l].empty()) {
+          HEADWISE_TRY(add_integrals(model, example, options.panels, l, l + 1,
+                                     gates, parts));
+        }
       }
     }
     return parts;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,8 @@ class MapTile {
   MapTile(const ComparedMaps& maps, const Executor& executor)
       : maps_(maps), executor_(executor), weights_(maps.layers.size()) {}
 
-  Status compute(std::size_t first, std::size_t count) {
+  // `name` is that of the maps in messages.
+  Status compute(std::string_view name, std::size_t first, std::size_t count) {
     for (std::size_t n = 0; n < weights_.size(); ++n) {
       const ComparedLayer& layer = maps_.layers[n];
       if (layer.query.extent(2) == 0) {
@@ -51,6 +53,7 @@ class MapTile {
                              executor_, std::move(weights_[n]));
       HEADWISE_TRY(weights);
       weights_[n] = *std::move(weights);
+      HEADWISE_TRY(check_numbers(name, n));
     }
     return ok();
   }
@@ -67,6 +70,23 @@ class MapTile {
   }
 
  private:
+  // Every query sees key 0, and a row is NaN as a whole.
+  Status check_numbers(std::string_view name, std::size_t n) const {
+    const Tensor<float, 4>& layer = weights_[n];
+    for (std::size_t h = 0; h < layer.extent(1); ++h) {
+      for (std::size_t r = 0; r < layer.extent(2); ++r) {
+        if (std::isnan(layer(0, h, r, 0))) {
+          return argument_error(
+              kOperation,
+              std::string(name) + ".layers[" + std::to_string(n) + "]",
+              "computes NaN in head " + std::to_string(h),
+              "attention weights that are numbers", ErrorCode::bad_data);
+        }
+      }
+    }
+    return ok();
+  }
+
   const ComparedMaps& maps_;
   const Executor& executor_;
   std::vector<Tensor<float, 4>> weights_;  // (1, H, count, L), by layer
@@ -124,8 +144,9 @@ Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
   const Executor& run = executor ? *executor : Executor::default_executor();
   auto sums = Tensor<double, 2>::create({heads_of(a), heads_of(b)});
   HEADWISE_TRY(sums);
+  const auto layers = a.layers.empty() ? b.layers : a.layers;
   const std::size_t tokens =
-      a.layers.empty() ? 0 : a.layers.front().query.extent(1);
+      layers.empty() ? 0 : layers.front().query.extent(1);
   HEADWISE_TRY(check_tokens(a, "a", tokens));
   HEADWISE_TRY(check_tokens(b, "b", tokens));
   MapTile tile_a(a, run);
@@ -133,8 +154,8 @@ Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
   for (std::size_t first = 0; sums->size() != 0 && first < tokens;
        first += kTileQueries) {
     const std::size_t rows = std::min(kTileQueries, tokens - first);
-    HEADWISE_TRY(tile_a.compute(first, rows));
-    HEADWISE_TRY(tile_b.compute(first, rows));
+    HEADWISE_TRY(tile_a.compute("a", first, rows));
+    HEADWISE_TRY(tile_b.compute("b", first, rows));
     add_rows(tile_a, tile_b, rows, tokens, run, *sums);
   }
   for (double& sum : sums->elements()) {

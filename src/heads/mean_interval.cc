@@ -64,9 +64,6 @@ MeanInterval mean_interval(std::span<const double> values) {
       sum += value;
     }
   }
-  if (count == 0) {
-    return {0, kNone, kNone, kNone};
-  }
   const auto n = static_cast<double>(count);
   const double mean = sum / n;
   double squares = 0;
@@ -79,8 +76,8 @@ MeanInterval mean_interval(std::span<const double> values) {
 }
 
 MeanInterval mean_interval(std::size_t count, double mean, double squares) {
-  if (count == 1) {
-    return {1, mean, kNone, kNone};
+  if (count < 2) {
+    return {count, count == 0 ? kNone : mean, kNone, kNone};
   }
   const auto n = static_cast<double>(count);
   const double half = quantile(count - 1) * std::sqrt(squares / ((n - 1) * n));

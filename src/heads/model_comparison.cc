@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <string>
 
@@ -23,7 +24,7 @@ struct OfText {
   std::vector<float> statistics_b;
   bool same_tokens = false;
   bool cut = false;
-  Tensor<double, 2> overlaps{};  // of the same tokens
+  std::optional<Tensor<double, 2>> overlaps{};  // of the same tokens
 };
 
 std::vector<HeadId> heads_of(const TextModel& model) {
@@ -50,6 +51,23 @@ Result<std::size_t> token_limit(const TextModel& a, const TextModel& b,
   return limit;
 }
 
+// A head of NaN would be compared with nothing and counted nowhere.
+Status check_numbers(const TextModel& model, std::string_view name,
+                     const TextHeads& on) {
+  const std::vector<HeadId> heads = heads_of(model);
+  for (std::size_t h = 0; h < heads.size() && !on.ids.empty(); ++h) {
+    if (std::isnan(
+            on.statistics[h * kStatistics + index_of(Statistic::entropy)])) {
+      return argument_error(
+          kOperation, name,
+          "computes NaN in head " + std::to_string(heads[h].layer) + "." +
+              std::to_string(heads[h].head),
+          "attention weights that are numbers", ErrorCode::bad_data);
+    }
+  }
+  return ok();
+}
+
 bool same_tokens(const TextModel& a, const TextHeads& on_a, const TextModel& b,
                  const TextHeads& on_b) {
   return std::ranges::equal(on_a.ids, on_b.ids, [&](TokenId x, TokenId y) {
@@ -64,6 +82,8 @@ Result<OfText> compare(const TextModel& a, const TextModel& b,
   HEADWISE_TRY(on_a);
   auto on_b = text_heads(b, text, max_tokens, executor);
   HEADWISE_TRY(on_b);
+  HEADWISE_TRY(check_numbers(a, "a", *on_a));
+  HEADWISE_TRY(check_numbers(b, "b", *on_b));
   OfText found{.statistics_a = std::move(on_a->statistics),
                .statistics_b = std::move(on_b->statistics),
                .same_tokens = same_tokens(a, *on_a, b, *on_b),
@@ -155,12 +175,12 @@ class ModelComparison::Texts {
     if (!found.same_tokens && !to.different_) {
       to.different_ = text;
     }
-    if (found.overlaps.size() == 0) {
+    if (!found.overlaps) {
       return;
     }
     ++to.same_tokens_;
-    for (std::size_t n = 0; n < found.overlaps.size(); ++n) {
-      add_number(found.overlaps.data()[n], to.same_tokens_,
+    for (std::size_t n = 0; n < found.overlaps->size(); ++n) {
+      add_number(found.overlaps->data()[n], to.same_tokens_,
                  to.similarity_.data()[n], to.squares_.data()[n]);
     }
   }

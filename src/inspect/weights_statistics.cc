@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/logarithm.h"
 #include "base/out_of_memory.h"
 #include "inspect/weights_spec.h"
 
@@ -18,6 +19,9 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "weights_statistics";
+
+// Dropout divides the weights that it keeps by 1 - p; here for p up to 0.9.
+constexpr float kMostWeight = 10;
 
 Status check_weights(TensorView<const float, 4> weights,
                      const AttentionSpec& spec, std::string_view operation) {
@@ -29,7 +33,7 @@ Status check_weights(TensorView<const float, 4> weights,
       const std::size_t i = row % queries;
       for (std::size_t j = 0; j < Lkv; ++j) {
         const float weight = weights(b, h, i, j);
-        if (weight >= 0 && std::isfinite(weight)) {
+        if (weight >= 0 && weight <= kMostWeight) {
           continue;
         }
         return value_error(operation,
@@ -37,7 +41,8 @@ Status check_weights(TensorView<const float, 4> weights,
                                std::to_string(h) + ", " + std::to_string(i) +
                                ", " + std::to_string(j) + "]",
                            number_text(static_cast<double>(weight)),
-                           "a weight from 0 to 1", ErrorCode::bad_data);
+                           "a weight from 0 to 1, or to 10 after dropout",
+                           ErrorCode::bad_data);
       }
     }
   }
@@ -108,7 +113,7 @@ class HeadOfWeights {
         static_cast<std::int64_t>(i) + spec_.statistics.query_start(b_);
     for (std::size_t j = 0; i < queries_ && j < keys_; ++j) {
       const double w = at(i, j);
-      of(Statistic::entropy) -= w > 0 ? w * std::log(w) : 0;
+      of(Statistic::entropy) -= w > 0 ? w * natural_log(w) : 0;
       of(Statistic::distance) +=
           w * static_cast<double>(
                   std::abs(position - static_cast<std::int64_t>(j)));

@@ -167,6 +167,30 @@ void share_memory(std::vector<CausalLayer>& layers) {
   }
 }
 
+// What read_causal_config() checks in a file; the layers check the rest.
+Status check_config(const CausalConfig& config) {
+  for (const auto& [name, size] :
+       {std::pair("config.vocab_size", config.vocab_size),
+        {"config.hidden_size", config.hidden_size},
+        {"config.num_layers", config.num_layers},
+        {"config.num_heads", config.num_heads},
+        {"config.max_positions", config.max_positions}}) {
+    HEADWISE_TRY(check_at_least_one(kOperation, name, size));
+  }
+  if (!(config.layer_norm_eps > 0 && config.layer_norm_eps < 1)) {
+    return value_error(kOperation, "config.layer_norm_eps",
+                       number_text(config.layer_norm_eps),
+                       "a number between 0 and 1");
+  }
+  return config.kept_heads.empty()
+             ? ok()
+             : argument_error(kOperation, "config.kept_heads",
+                              "has " +
+                                  std::to_string(config.kept_heads.size()) +
+                                  " layers",
+                              "none: a new model has all its heads");
+}
+
 Status check_vocabulary(const CausalConfig& config,
                         const Vocabulary& vocabulary) {
   return config.vocab_size == vocabulary.size()
@@ -185,6 +209,7 @@ std::string causal_name(std::size_t layer, std::string_view part) {
 
 Result<CausalParams> draw_causal_params(const CausalConfig& config,
                                         Vocabulary vocabulary, Seed seed) {
+  HEADWISE_TRY(check_config(config));
   HEADWISE_TRY(check_vocabulary(config, vocabulary));
   auto token = drawn_table(config.vocab_size, config.hidden_size, seed, kToken);
   auto position =

@@ -239,9 +239,10 @@ Result<CausalGradients> CausalModel::backward(
   Backward pass(params, state.offsets_view(), *state.executor,
                 wanted == BertWanted::params_and_gates, gradients);
   const auto [rows, V] = d_logits.extents();
-  const std::ptrdiff_t stride = d_logits.stride(0);
   auto d = pass.through_unembedding(
-      state.hidden, {d_logits.data(), {1, rows, V}, {stride, stride, 1}});
+      state.hidden, {d_logits.data(),
+                     {1, rows, V},
+                     {0, d_logits.stride(0), d_logits.stride(1)}});
   HEADWISE_TRY(d);
   HEADWISE_TRY(pass.through_norm(state.x, params.norm, "norm", *d));
   for (std::size_t n = params.layers.size(); n-- > 0;) {

@@ -5,6 +5,7 @@ import json
 import math
 
 import cli_case
+import tiny_causal
 import tiny_model
 from cli_case import USAGE, CliTest
 
@@ -193,11 +194,21 @@ class Refused(AttributionTest):
                  "--output-token", "0"),
                 ("--target needs an --attribution by gradients", "--target", "a"),
                 ("leave out --layers", "--attribution", "rollout", "--layers", "1"),
+                ("lists tokens: leave out --sort", "--attribution", "flow", "--sort", "self"),
                 ("--attribution is shapley", "--attribution", "shapley")):
             self.fail_with(USAGE, message, *text, *arguments)
         (self.folder / "lines.txt").write_text("heads\n")
         self.fail_with(USAGE, "needs --model and a single text", "stats", "--model",
                        "tiny", "--corpus", "lines.txt", "--attribution", "norms")
+
+    def test_gradients_of_a_causal_model(self):
+        tiny_causal.write(self.folder / "causal")
+        text = "stats", "--model", "causal", "w0 w1 w0 w1", "--attribution"
+        for name in ("gradient", "integrated", "integrated-by-layer"):
+            self.fail_with(USAGE, f"--attribution is {name}, expected one without gradients: "
+                           "they need a model of BERT's family", *text, name)
+        for name in ("norms", "rollout", "flow"):
+            self.succeed(*text, name)
 
     def test_targets_and_tokens_that_do_not_exist(self):
         text = "stats", "--model", "tiny", SENTENCE, "--attribution"

@@ -213,6 +213,9 @@ class Refuses(WeightsTest):
         with zipfile.ZipFile(self.folder / "lengths.npz", "w") as archive:
             archive.writestr("a0.npy", npy_bytes((1, 2, 3), [.5] * 6))
             archive.writestr("a1.npy", npy_bytes((1, 2, 4), [.25] * 8))
+        with zipfile.ZipFile(self.folder / "axes.npz", "w") as archive:
+            archive.writestr("a0.npy", npy_bytes((1, 2, 3), [.5] * 6))
+            archive.writestr("a1.npy", npy_bytes((1, 1, 2, 3), [.25] * 6))
         self.npz("nothing.npz")
         self.put_text("not an array", "text.npy")
         for message, name in (
@@ -227,6 +230,8 @@ class Refuses(WeightsTest):
                  "(H, Lq, Lkv) per layer", "deep.npz"),
                 ("--attn-weights has 4 keys in layer 1, expected the 3 of layer 0",
                  "lengths.npz"),
+                ("--attn-weights has 4 axes in layer 1, expected the 3 of layer 0",
+                 "axes.npz"),
                 ("nothing.npz", "nothing.npz"),
                 ("--attn-weights: text.npy", "text.npy"),
                 ("--attn-weights: none.npy: No such file", "none.npy")):

@@ -64,6 +64,30 @@ TEST(IntegratedGatesTest, AreThoseOfTheExample) {
   EXPECT_DOUBLE_EQ(two[0][0], 2 * one[0][0]);
 }
 
+TEST(IntegratedGatesTest, PassOverALayerWithoutHeads) {
+  const auto passes = [](std::vector<std::vector<std::size_t>> heads) {
+    std::size_t count = 0;
+    GatedModel model;
+    model.heads = std::move(heads);
+    model.examples = 1;
+    model.losses = [](std::size_t, std::size_t, HeadGateSpan) {
+      return std::vector<double>{0};
+    };
+    model.gradients = [&](std::size_t, std::size_t, HeadGateSpan gates) {
+      ++count;
+      std::vector<Tensor<float, 2>> by;
+      for (const auto& layer : gates) {
+        by.push_back(Tensor<float, 2>::create({1, layer.size()}).value());
+      }
+      return by;
+    };
+    EXPECT_TRUE(integrated_gates(model, 0, {.path = GatePath::each_layer}));
+    return count;
+  };
+  EXPECT_EQ(passes({{0, 1}, {}}), passes({{0, 1}}));
+  EXPECT_EQ(passes({{}}), 0U);
+}
+
 TEST(IntegratedGatesTest, RefuseWhatIsMissing) {
   EXPECT_THAT(integrated_gates(model_by_hand(), 2),
               IsError(ErrorCode::out_of_range, "example"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -121,6 +122,27 @@ TEST(MapOverlapTest, LeavesOutALayerWithoutHeads) {
   TwoModels models(5);
   models.a.heads[0] = random_heads(5, 0, 0, 8, 1);
   expect_the_plain_overlaps(models.a, models.b);
+}
+
+TEST(MapOverlapTest, IsEmptyWhereAModelHasNoLayer) {
+  const Model none;
+  const TwoModels models(5);
+  EXPECT_EQ(overlaps(none, models.a).extents(), (Extents<2>{0, 7}));
+  EXPECT_EQ(overlaps(models.a, none).extents(), (Extents<2>{7, 0}));
+}
+
+TEST(MapOverlapTest, RefusesWeightsThatAreNaN) {
+  TwoModels models(50);
+  models.a.heads[1].query(0, 49, 2, 3) =
+      std::numeric_limits<float>::quiet_NaN();
+  const auto a = models.a.layers();
+  const auto b = models.b.layers();
+  const auto done = map_overlaps({b}, {a});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::bad_data);
+  EXPECT_EQ(done.error().message(),
+            "map_overlaps: b.layers[1] computes NaN in head 2, expected "
+            "attention weights that are numbers");
 }
 
 TEST(MapOverlapTest, RefusesDifferentNumbersOfTokens) {

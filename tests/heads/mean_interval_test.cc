@@ -66,6 +66,10 @@ TEST(MeanIntervalTest, IsNoNumberWithoutValues) {
   EXPECT_EQ(mean_interval({}).count, 0U);
   EXPECT_TRUE(std::isnan(mean_interval({}).mean));
   EXPECT_TRUE(std::isnan(mean_interval({}).high));
+  const MeanInterval none = mean_interval(0, 0, 0);
+  EXPECT_EQ(none.count, 0U);
+  EXPECT_TRUE(std::isnan(none.mean));
+  EXPECT_TRUE(std::isnan(none.low));
 }
 
 }  // namespace

@@ -258,6 +258,36 @@ TEST(ModelComparisonTest, CutsTextsAtTheLimitOfBothModels) {
               IsError(ErrorCode::invalid_argument, "max_tokens"));
 }
 
+TEST(ModelComparisonTest, ComparesAModelWithoutHeads) {
+  const SmallModel whole;
+  const SmallModel none(in_order({{}, {}}), {{"kept_heads", "[[],[]]"}});
+  const auto found = ModelComparison::of(*none, *whole, kTexts).value();
+  EXPECT_TRUE(found.heads_a().empty());
+  EXPECT_EQ(found.same_tokens(), 4u);
+  const auto turned = ModelComparison::of(*whole, *none, kTexts).value();
+  EXPECT_EQ(turned.others(HeadPairing::match), Indices(6));
+}
+
+TEST(ModelComparisonTest, RefusesAHeadThatIsNaN) {
+  const SmallModel model;
+  Params params = params_of_small_model();
+  for (const char* name : {"encoder.layer.1.attention.self.query.weight",
+                           "encoder.layer.1.attention.self.key.weight"}) {
+    for (float& x : params.at(name).elements()) {
+      x *= 1e30F;
+    }
+  }
+  const SmallModel other(params);
+  const auto done = ModelComparison::of(*other, *model, kTexts);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::bad_data);
+  EXPECT_EQ(done.error().message(),
+            "compare_models: a computes NaN in head 1.0, expected attention "
+            "weights that are numbers");
+  EXPECT_THAT(ModelComparison::of(*model, *other, kTexts),
+              IsError(ErrorCode::bad_data, "b"));
+}
+
 TEST(ModelComparisonTest, RefusesATextThatIsNotUtf8) {
   const SmallModel model;
   const std::vector<std::string_view> texts = {"a", "\xff"};

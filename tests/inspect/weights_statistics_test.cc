@@ -141,10 +141,12 @@ TEST(WeightsStatisticsTest, ABadWeightIsNamedByItsIndex) {
   };
   EXPECT_EQ(message(kNaN),
             "weights_statistics: attn_weights[0, 0, 1, 1] is nan, expected a "
-            "weight from 0 to 1");
+            "weight from 0 to 1, or to 10 after dropout");
   EXPECT_THAT(message(-0.5F), HasSubstr("attn_weights[0, 0, 1, 1] is -0.5"));
   EXPECT_THAT(message(std::numeric_limits<float>::infinity()),
               HasSubstr("is inf"));
+  EXPECT_THAT(message(11), HasSubstr("is 11"));
+  EXPECT_EQ(message(10), "");
   EXPECT_EQ(message(0), "");
 }
 

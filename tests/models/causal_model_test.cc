@@ -171,6 +171,28 @@ TEST(CausalModelTest, GradientsOfGatesAreGivenPerText) {
   }
 }
 
+TEST(CausalModelTest, RefusesWhatNoModelCanHave) {
+  const auto refused = [](const auto& change) {
+    CausalConfig config = kConfig;
+    change(config);
+    return CausalModel::create(config, vocabulary(), Seed{3});
+  };
+  const auto about = [](const std::string& argument) {
+    return HasError({.code = ErrorCode::invalid_argument,
+                     .argument = "config." + argument});
+  };
+  EXPECT_THAT(refused([](CausalConfig& c) { c.num_layers = 0; }),
+              about("num_layers"));
+  EXPECT_THAT(refused([](CausalConfig& c) { c.num_heads = 0; }),
+              about("num_heads"));
+  EXPECT_THAT(refused([](CausalConfig& c) { c.layer_norm_eps = 0; }),
+              about("layer_norm_eps"));
+  EXPECT_THAT(refused([](CausalConfig& c) {
+                c.kept_heads = {{0}, {1}};
+              }),
+              about("kept_heads"));
+}
+
 TEST(CausalModelTest, ASavedPassIsForOneBackwardPass) {
   const CausalModel model = small_model();
   auto saved = model.forward_for_backward(kTexts).value();
@@ -185,6 +207,30 @@ TEST(CausalModelTest, ASavedPassIsForOneBackwardPass) {
               HasError({.code = ErrorCode::invalid_argument,
                         .operation = "causal_model",
                         .argument = "saved"}));
+}
+
+TEST(CausalModelTest, GradientsByLogitsMayHaveAnyStrides) {
+  const CausalModel model = small_model();
+  std::vector<float> rows(13 * 14);
+  std::vector<float> columns(13 * 14);
+  for (std::size_t r = 0; r < 13; ++r) {
+    for (std::size_t v = 0; v < 14; ++v) {
+      const auto d = static_cast<float>((r * 5 + v * 3) % 7) - 3;
+      rows[r * 14 + v] = columns[v * 13 + r] = d;
+    }
+  }
+  const auto by = [&](TensorView<const float, 2> d_logits) {
+    auto saved = model.forward_for_backward(kTexts).value();
+    return model.backward(saved, d_logits).value();
+  };
+  const auto expected = by({rows.data(), {13, 14}});
+  const auto found = by({columns.data(), {13, 14}, {1, 13}});
+  ASSERT_EQ(found.params.size(), expected.params.size());
+  for (const auto& [name, gradient] : expected.params) {
+    EXPECT_TRUE(
+        same_bits(found.params.at(name).elements(), gradient.elements()))
+        << name;
+  }
 }
 
 // ---- As a text model. ----

@@ -270,6 +270,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"one outside", "폴더 밖의 파일"},
     {"one sentence a line", "한 줄에 문장 하나"},
     {"one text a line", "한 줄에 텍스트 하나"},
+    {"one without gradients: they need a model of BERT's family",
+     "그래디언트를 쓰지 않는 것이어야 합니다(그래디언트는 BERT 계열 모델에서만 "
+     "구합니다)."},
     {"one: headwise {} --model DIR \"a sentence\"",
      "다음과 같이 주어야 합니다: headwise {0} --model DIR \"문장\"."},
     {"points of accuracy from 0% to 100%, such as 1%",
@@ -304,6 +307,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"the {} of --query", "--query의 값 {0}"},
     {"this --attribution goes through all layers: leave out --layers",
      "이 --attribution은 모든 레이어를 거치므로 --layers를 빼십시오"},
+    {"this --attribution lists tokens: leave out --sort",
+     "이 --attribution은 토큰을 나열하므로 --sort를 빼십시오"},
     {"this is no SVG", "SVG가 아닙니다"},
     {"train one with: {}", "이렇게 학습할 수 있습니다: {0}"},
     {"two files, COS.npy,SIN.npy", "파일 두 개 COS.npy,SIN.npy"},

@@ -11,6 +11,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"Print this help message and exit", "이 도움말을 출력합니다"},
     {"ablate", "헤드 제거"},
     {"after", "제거 후"},
+    {"axes", "축"},
     {"batches", "배치"},
     {"before", "제거 전"},
     {"by heads", "헤드로"},

@@ -192,10 +192,10 @@ Result<Attribution> gradients_of(const AttributionFlags& flags,
   Attribution attribution;
   attribution.columns = {flags.name};
   attribution.label = target->label();
-  const auto value = target->value();
+  const Executor& executor = *heads.options().executor;
+  const auto value = target->value(executor);
   HEADWISE_TRY(value);
   attribution.target_value = *value;
-  const Executor& executor = *heads.options().executor;
   if (flags.name == "gradient") {
     const auto layers =
         target->target().gradient_attention_of(target->ids(), executor);

@@ -33,6 +33,7 @@ void add_attribution_options(const Arguments& command,
 }
 
 Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
+                                const std::string& sort,
                                 const AttributionFlags& flags) {
   if (!flags.target.empty() && !of_gradients(flags.name)) {
     return usage("--target needs an --attribution by gradients");
@@ -49,6 +50,9 @@ Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
   if (through_layers(flags.name) && !seen.layers.empty()) {
     return usage(
         "this --attribution goes through all layers: leave out --layers");
+  }
+  if (through_layers(flags.name) && !sort.empty()) {
+    return usage("this --attribution lists tokens: leave out --sort");
   }
   return {};
 }

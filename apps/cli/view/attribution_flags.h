@@ -27,6 +27,7 @@ void add_attribution_options(const Arguments& command, AttributionFlags& flags);
 // Errors: usage, for options that do not go together; `several_texts`: with
 // --corpus and the like.
 Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
+                                const std::string& sort,
                                 const AttributionFlags& flags);
 
 }  // namespace headwise::cli

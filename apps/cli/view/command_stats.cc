@@ -206,7 +206,7 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
     return usage("--json and --csv cannot be used together");
   }
   HEADWISE_TRY(check_attribution_flags(flags.seen, !flags.corpus.corpus.empty(),
-                                       flags.attribution));
+                                       flags.sort, flags.attribution));
   HEADWISE_TRY(check_corpus_flags(flags.seen, flags.corpus));
   HEADWISE_TRY(check_against_flags(flags.seen, flags.against));
   if (!flags.against.against.empty()) {

@@ -39,6 +39,12 @@ Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
     return usage_error(
         fmt::format("--pair cannot be used with --attribution {}", flags.name));
   }
+  const Executor& executor = *heads.options().executor;
+  if (text.causal) {
+    return bad_option("--attribution", flags.name,
+                      "one without gradients: they need a model of BERT's "
+                      "family");
+  }
   auto read = SentenceClassifier::read(*text.model);
   HEADWISE_TRY(read);
   auto model = std::make_unique<SentenceClassifier>(*std::move(read));
@@ -46,10 +52,11 @@ Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
   HEADWISE_TRY(label);
   auto encoded = model->encoder.tokenizer().encode(*text.text, text.max_tokens);
   HEADWISE_TRY(encoded);
-  auto target = model->probe
-                    ? EmbeddingTarget::label(model->encoder, *model->probe,
-                                             encoded->ids, *label)
-                    : EmbeddingTarget::length(model->encoder, encoded->ids);
+  auto target =
+      model->probe
+          ? EmbeddingTarget::label(model->encoder, *model->probe, encoded->ids,
+                                   *label, executor)
+          : EmbeddingTarget::length(model->encoder, encoded->ids, executor);
   HEADWISE_TRY(target);
   return GradientTarget(std::move(model), *std::move(target),
                         std::move(encoded->ids));

@@ -19,8 +19,8 @@ namespace headwise::cli {
 
 class GradientTarget {
  public:
-  // Errors: those of the model; invalid_argument for a label that its
-  // classifier does not have.
+  // Errors: those of the model; invalid_argument for a causal model and
+  // for a label that the classifier does not have.
   static Result<GradientTarget> read(const AttributionFlags& flags,
                                      const ViewedHeads& heads);
 
@@ -28,7 +28,9 @@ class GradientTarget {
   const std::vector<TokenId>& ids() const { return ids_; }
   // Not given: the length of the embedding.
   std::optional<std::string> label() const;
-  Result<double> value() const { return target_.value(ids_, {}); }
+  Result<double> value(const Executor& executor) const {
+    return target_.value(ids_, {}, executor);
+  }
   std::vector<std::size_t> heads_in(std::size_t layer) const;
 
  private:

@@ -45,11 +45,21 @@ Result<std::size_t> limit_of_both(const ViewedFlags& seen, const TextModel& a,
   return std::min(of_a->tokens, of_b->tokens);
 }
 
+// Of ModelComparison::of(), whose models are a and b.
+Error error_of_models(const Error& error) {
+  ErrorDetails details = error.details();
+  if (details.argument == "a" || details.argument == "b") {
+    details.operation.clear();
+    details.argument = details.argument == "a" ? "--model" : "--against";
+  }
+  return {error.code(), std::move(details)};
+}
+
 std::optional<SimilarHead> similar_head(const ModelComparison& changes,
                                         std::size_t a,
                                         std::optional<std::size_t> b) {
   return b ? std::optional(SimilarHead{changes.heads_b()[*b],
-                                       changes.pair(a, *b).similarity.mean})
+                                       changes.similarity(a, *b).mean})
            : std::nullopt;
 }
 
@@ -132,7 +142,9 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                                            {.max_tokens = *limit,
                                             .progress = bar.progress(),
                                             .executor = &*executor});
-  HEADWISE_TRY(changes);
+  if (!changes) {
+    return error_of_models(changes.error());
+  }
   TwoModels models{.model = seen.model,
                    .against = flags.against,
                    .matched = flags.matched,

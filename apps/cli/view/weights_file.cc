@@ -134,6 +134,13 @@ Status add_layers(const FileOption& file, Array array, std::size_t number,
   if (std::ranges::count(array.shape, std::size_t{0}) != 0) {
     return wrong_rank(kOption, array, "1 or more on every axis");
   }
+  if (!to.layers.empty() && to.batched != (rank > 3)) {
+    return option_error(
+        kOption, fmt::format("has {} {} in layer {}", rank, "axes", number),
+        fmt::format("the {} of layer {}", to.batched ? 4 : 3,
+                    to.layers.front().number),
+        ErrorCode::shape_mismatch);
+  }
   to.batched = rank > 3;
   while (array.shape.size() < 5) {
     array.shape.insert(array.shape.begin(), 1);

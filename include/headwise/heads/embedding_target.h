@@ -40,19 +40,21 @@ class EmbeddingTarget {
  public:
   // Not given: the label predicted for the text. Errors: also out_of_range for
   // a label that the probe does not have.
-  static Result<EmbeddingTarget> label(const SentenceEncoder& encoder,
-                                       const LabelProbe& probe,
-                                       const std::vector<TokenId>& text,
-                                       std::optional<std::size_t> label = {});
-  static Result<EmbeddingTarget> length(const SentenceEncoder& encoder,
-                                        const std::vector<TokenId>& text);
+  static Result<EmbeddingTarget> label(
+      const SentenceEncoder& encoder, const LabelProbe& probe,
+      const std::vector<TokenId>& text, std::optional<std::size_t> label = {},
+      const Executor& executor = Executor::default_executor());
+  static Result<EmbeddingTarget> length(
+      const SentenceEncoder& encoder, const std::vector<TokenId>& text,
+      const Executor& executor = Executor::default_executor());
 
   // Of the probe; not given: the length.
   const std::optional<std::size_t>& label_number() const { return label_; }
 
   // F of a text, with the gates of all layers or, empty, without.
-  Result<double> value(const std::vector<TokenId>& text,
-                       std::span<const Tensor<float, 1>> gates) const;
+  Result<double> value(
+      const std::vector<TokenId>& text, std::span<const Tensor<float, 1>> gates,
+      const Executor& executor = Executor::default_executor()) const;
   // One pass there and back. By layer the gradients by the gates, (1, heads),
   // if `options` has gates.
   Result<std::vector<Tensor<float, 2>>> differentiate(

@@ -40,8 +40,8 @@ struct ComparedMaps {
 
 // (heads of a, heads of b): the heads of each, layer by layer. In binary64;
 // the bits do not depend on the threads. Errors: shape_mismatch for layers with
-// different numbers of tokens; those of attention(). `executor` null:
-// Executor::default_executor().
+// different numbers of tokens; bad_data for attention weights that are NaN;
+// those of attention(). `executor` null: Executor::default_executor().
 Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
                                        const ComparedMaps& b,
                                        const Executor* executor = nullptr);

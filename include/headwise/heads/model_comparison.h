@@ -73,8 +73,8 @@ struct HeadPair {
 class ModelComparison {
  public:
   // Errors: invalid_argument for max_tokens beyond the positions of a model;
-  // bad_data for a text that is not UTF-8; those of TextModel::run() and
-  // attention_statistics(); out_of_memory.
+  // bad_data for a text that is not UTF-8 and for a head that is NaN; those of
+  // TextModel::run() and attention_statistics(); out_of_memory.
   static Result<ModelComparison> of(const TextModel& a, const TextModel& b,
                                     std::span<const std::string_view> texts,
                                     const ModelComparisonOptions& options = {});

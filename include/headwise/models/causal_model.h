@@ -124,8 +124,9 @@ struct CausalOptions {
 class CausalModel final : public TextModel {
  public:
   // Draws the parameters: embeddings from N(0, 1), linear maps as PyTorch's
-  // nn.Linear, norms 1 and 0. Errors: bad_data for sizes that do not fit
-  // together or that are not those of the vocabulary; out_of_memory.
+  // nn.Linear, norms 1 and 0. Errors: invalid_argument for a size of 0, a
+  // layer_norm_eps outside (0, 1) and kept_heads; bad_data for sizes that do
+  // not fit together or that are not those of the vocabulary; out_of_memory.
   static Result<CausalModel> create(const CausalConfig& config,
                                     Vocabulary vocabulary, Seed seed);
   static Result<CausalModel> read(const std::string& folder);
