@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -23,8 +24,8 @@ constexpr std::array<std::string_view, 3> kNames = {"zero", "mean", "uniform"};
 using LayerHeads = std::pair<std::size_t, std::vector<std::size_t>>;
 
 struct Branch {
-  std::optional<std::size_t> set{};       // that ends here
-  std::map<LayerHeads, Branch> longer{};  // in later layers
+  std::optional<std::size_t> set{};                        // that ends here
+  std::map<LayerHeads, std::unique_ptr<Branch>> longer{};  // in later layers
 };
 
 class HeadPlaces {
@@ -86,7 +87,11 @@ Result<Branch> tree_of(const HookedModel& model,
     HEADWISE_TRY(layers);
     Branch* branch = &root;
     for (const LayerHeads& heads : *layers) {
-      branch = &branch->longer[heads];
+      auto& longer = branch->longer[heads];
+      if (!longer) {
+        longer = std::make_unique<Branch>();
+      }
+      branch = longer.get();
     }
     branch->set = branch->set.value_or(n);
     first_of.push_back(*branch->set);
@@ -234,13 +239,13 @@ class BatchRun {
   Status run_longer(const Branch& branch, const Entries& entries) {
     for (const auto& [heads, longer] : branch.longer) {
       const auto pass = passed(
-          longer, LayerEntry{heads.first, entries.at(heads.first).view()},
+          *longer, LayerEntry{heads.first, entries.at(heads.first).view()},
           heads);
       HEADWISE_TRY(pass);
-      if (longer.set) {
-        HEADWISE_TRY(score(pass->hidden, scores_.ablated[*longer.set]));
+      if (longer->set) {
+        HEADWISE_TRY(score(pass->hidden, scores_.ablated[*longer->set]));
       }
-      HEADWISE_TRY(run_longer(longer, pass->entries));
+      HEADWISE_TRY(run_longer(*longer, pass->entries));
     }
     return ok();
   }
@@ -272,17 +277,31 @@ void append(const ExampleScores& from, ExampleScores& to) {
   to.correct.insert(to.correct.end(), from.correct.begin(), from.correct.end());
 }
 
-// The scores of all batches. `first_of` as tree_of() gives it.
-AblationScores joined(const std::vector<AblationScores>& batches,
+// The scores of all batches, each of which is released. `first_of` as tree_of()
+// gives it.
+AblationScores joined(std::vector<AblationScores> batches,
                       const std::vector<std::size_t>& first_of) {
   AblationScores all{{}, std::vector<ExampleScores>(first_of.size())};
-  for (const AblationScores& batch : batches) {
+  for (AblationScores& batch : batches) {
     append(batch.whole, all.whole);
     for (std::size_t n = 0; n < first_of.size(); ++n) {
       append(batch.ablated[first_of[n]], all.ablated[n]);
     }
+    batch = {};
   }
   return all;
+}
+
+// Scores are kept until the intervals are known.
+Status check_size(std::size_t sets, std::size_t examples) {
+  constexpr std::size_t kMost = 50'000'000;
+  return examples <= kMost / std::max<std::size_t>(sets, 1)
+             ? ok()
+             : Status(argument_error(
+                   kOperation, "ids",
+                   "has " + std::to_string(examples) + " sequences for " +
+                       std::to_string(sets) + " sets of heads",
+                   "at most " + std::to_string(kMost) + " in all"));
 }
 
 // ---- Effects. ----
@@ -326,6 +345,7 @@ Result<AblationScores> ablate(const AblationTask& task,
                               const AblationOptions& options) {
   return catching_out_of_memory([&]() -> Result<AblationScores> {
     HEADWISE_TRY(check_at_least_one(kOperation, "ids", task.ids.size()));
+    HEADWISE_TRY(check_size(sets.size(), task.ids.size()));
     std::vector<std::size_t> first_of;
     const auto tree = tree_of(task.model, sets, first_of);
     HEADWISE_TRY(tree);
@@ -354,7 +374,7 @@ Result<AblationScores> ablate(const AblationTask& task,
           return ok();
         });
     HEADWISE_TRY(done);
-    return joined(scores, first_of);
+    return joined(std::move(scores), first_of);
   });
 }
 

@@ -37,9 +37,17 @@ Status run_batches(
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   executor.run_workers(threads, [&](std::size_t) {
-    for (std::size_t n = next++; n < count && !failed; n = next++) {
+    // Every batch before one that fails runs, so which error comes first does
+    // not depend on threads.
+    while (!failed) {
+      const std::size_t n = next++;
+      if (n >= count) {
+        return;
+      }
       done[n] = body(n, *alone);
-      failed = failed || !done[n];
+      if (!done[n]) {
+        failed = true;
+      }
     }
   });
   const auto first = std::ranges::find_if(

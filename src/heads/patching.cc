@@ -126,6 +126,35 @@ Result<PatchEffects> no_effects(const PatchTask& task,
   return effects;
 }
 
+Status check_finite(std::string_view text, std::span<const float> outputs) {
+  return std::ranges::all_of(outputs, [](float x) { return std::isfinite(x); })
+             ? ok()
+             : Status(argument_error(kOperation, text,
+                                     "gives outputs that are NaN or infinite",
+                                     "finite outputs"));
+}
+
+// Of patched models, or by gradients.
+Status check_finite(const PatchEffects& effects) {
+  bool finite =
+      std::isfinite(effects.clean) && std::isfinite(effects.corrupted);
+  for (const auto& of_layer : effects.heads) {
+    for (const double effect : of_layer) {
+      finite = finite && std::isfinite(effect);
+    }
+  }
+  for (const auto& of_layer : effects.positions) {
+    for (const double effect : of_layer.elements()) {
+      finite = finite && std::isfinite(effect);
+    }
+  }
+  return finite
+             ? ok()
+             : Status(argument_error(kOperation, "clean",
+                                     "gives effects that are NaN or infinite",
+                                     "finite effects"));
+}
+
 void put_values(const OutputMeasure& measure, std::span<const float> clean,
                 std::span<const float> corrupted, PatchEffects& effects) {
   effects.label = measure.label;
@@ -286,8 +315,10 @@ Result<PatchEffects> patch_heads(const PatchTask& task,
     const Executor& executor = executor_of(options);
     const auto clean = pass_of(task.model, task.clean, executor);
     HEADWISE_TRY(clean);
+    HEADWISE_TRY(check_finite("clean", clean->outputs));
     const auto corrupted = pass_of(task.model, task.corrupted, executor);
     HEADWISE_TRY(corrupted);
+    HEADWISE_TRY(check_finite("corrupted", corrupted->outputs));
     const auto measure = task.measure(clean->outputs, corrupted->outputs);
     HEADWISE_TRY(measure);
     const auto patched =
@@ -310,6 +341,7 @@ Result<PatchEffects> patch_heads(const PatchTask& task,
           return ok();
         });
     HEADWISE_TRY(done);
+    HEADWISE_TRY(check_finite(*effects));
     return effects;
   });
 }
@@ -321,6 +353,7 @@ Result<PatchEffects> approximate_patches(const PatchTask& task,
     const Executor& executor = executor_of(options);
     const auto corrupted = pass_of(task.model, task.corrupted, executor);
     HEADWISE_TRY(corrupted);
+    HEADWISE_TRY(check_finite("corrupted", corrupted->outputs));
     auto effects = no_effects(task, options);
     HEADWISE_TRY(effects);
     Contexts clean(effects->heads.size());
@@ -334,6 +367,7 @@ Result<PatchEffects> approximate_patches(const PatchTask& task,
     const Status done = task.model.differentiate(
         {task.clean}, pass,
         [&](const Tensor<float, 2>& outputs) -> Result<Tensor<float, 2>> {
+          HEADWISE_TRY(check_finite("clean", outputs.elements()));
           const auto measure =
               task.measure(outputs.elements(), corrupted->outputs);
           HEADWISE_TRY(measure);
@@ -345,6 +379,7 @@ Result<PatchEffects> approximate_patches(const PatchTask& task,
           return gradient_of(*measure, outputs);
         });
     HEADWISE_TRY(done);
+    HEADWISE_TRY(check_finite(*effects));
     return effects;
   });
 }

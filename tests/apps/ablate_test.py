@@ -173,6 +173,13 @@ class AblateTest(CliTest):
                                     data="texts.txt")
         self.assertEqual(len(rows), 4)
         self.assertGreater(report["whole"]["loss"]["mean"], 0)
+        # One token predicts nothing.
+        self.assertEqual(report["examples"], 2)
+        self.assertIn("causal: 2 examples of texts.txt", self.ablate(
+            "--each", model="causal", data="texts.txt"))
+        for line in self.ablate("--each", "--csv", model="causal",
+                                data="texts.txt").splitlines()[1:]:
+            self.assertEqual(line.split(",")[1], "2")
         self.assertIn("accuracy", rows[str([[0, 0]])])
         for by in ("mean", "uniform"):
             _, other = self.effects("--heads", "0.0", "--replace", by,
@@ -185,6 +192,16 @@ class AblateTest(CliTest):
         self.put_text("w1 w2\n \n", "blank.txt")
         self.fail_with(BAD_INPUT, "blank.txt", "ablate", "--model", "causal",
                        "--data", "blank.txt", "--each")
+
+    def test_cut_texts_are_counted(self):
+        report, _ = self.effects("--heads", "0.0", "--max-tokens", "3")
+        self.assertEqual((report["max_tokens"], report["cut_texts"]), (3, 10))
+        self.assertIn("10 texts had more than 3 tokens; the rest was cut off",
+                      self.ablate("--heads", "0.0", "--max-tokens", "3"))
+        self.assertNotIn("cut off", self.ablate("--heads", "0.0"))
+        self.fail_with(USAGE, "--max-tokens is 999, expected 2 to", "ablate",
+                       "--model", "model", "--data", "data.tsv", "--each",
+                       "--max-tokens", "999")
 
     def test_korean_names_what_it_shows(self):
         text = self.ablate("--each", env={"LC_ALL": "ko_KR.UTF-8"})

@@ -107,8 +107,8 @@ class PatchTest(CliTest):
         self.assertEqual([row["effect"] for row in report["heads"]],
                          [row["effect"] for row in self.report()["heads"]])
         fast = self.report("--approximate")
-        self.assertEqual([row["approximate"] for row in report["heads"]],
-                         [row["approximate"] for row in fast["heads"]])
+        self.assertEqual(sorted(row["approximate"] for row in report["heads"]),
+                         sorted(row["approximate"] for row in fast["heads"]))
         self.assertNotIn("effect", fast["heads"][0])
         for row in report["heads"]:
             self.assertAlmostEqual(
@@ -149,6 +149,49 @@ class PatchTest(CliTest):
             self.assertEqual([row["position"] for row in own[1:]],
                              list("012345"))
 
+    def test_top_keeps_the_largest_effects_in_every_form(self):
+        report = self.report()
+        sizes = [abs(row["effect"]) for row in report["heads"]]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        self.assertEqual(self.report("--top", "2")["heads"],
+                         report["heads"][:2])
+        rows = self.patch("--csv", "--top", "1").splitlines()
+        self.assertEqual(len(rows), 1 + 7)
+        largest = report["heads"][0]
+        self.assertTrue(rows[1].startswith(
+            f"{largest['layer']},{largest['head']},,"))
+        self.assertEqual(self.patch("--top", "1").splitlines()[-1].split()[0],
+                         f"{largest['layer']}.{largest['head']}")
+
+    def test_long_texts_are_patched_by_head(self):
+        tiny_causal.write(self.folder / "long", positions=80)
+        texts = {"clean": "w1 w2 " * 40, "corrupted": "w3 w2 " + "w1 w2 " * 39,
+                 "model": "long"}
+        report = self.report(**texts)
+        self.assertEqual(len(report["clean"]["tokens"]), 80)
+        self.assertNotIn("effect_by_position", report["heads"][0])
+        self.assertIn("more than 64 tokens", self.patch(**texts))
+        fast = self.report("--approximate", **texts)
+        self.assertEqual(len(fast["heads"][0]["approximate_by_position"]), 80)
+        self.report("--max-tokens", "64", **texts)["heads"][0][
+            "effect_by_position"]
+
+    def test_overflowing_models_are_refused(self):
+        tiny_causal.write(self.folder / "huge", scale=1e30)
+        for option in ((), ("--approximate",), ("--compare",), ("--json",)):
+            self.fail_with(USAGE, "NaN or infinite, expected finite outputs",
+                           "patch", "--model", "huge", "--clean", "w1 w2",
+                           "--corrupted", "w1 w3", *option)
+
+    def test_one_head_has_no_correlation(self):
+        tiny_causal.write(self.folder / "causal")
+        self.succeed("prune", "--model", "causal", "--heads", "0.0,0.1,1.0",
+                     "--out", "one")
+        text = self.patch("--compare", model="one", clean="w1 w2",
+                          corrupted="w3 w2")
+        self.assertIn("approximate effects: -\n", text)
+        self.assertNotIn("nan", text)
+
     def test_threads_change_no_number(self):
         self.assertEqual(self.patch("--compare", "--json", "--threads", "1"),
                          self.patch("--compare", "--json", "--threads", "2"))
@@ -173,6 +216,13 @@ class PatchTest(CliTest):
         self.assertIn("log odds of", self.patch(model="causal", **texts))
         self.fail_with(USAGE, "--clean has no tokens", "patch", "--model",
                        "causal", "--clean", " ", "--corrupted", "w1")
+        self.assertEqual(self.report("--max-tokens", "1", model="causal",
+                                     clean="w1 w2", corrupted="w3")
+                         ["clean"]["tokens"], ["w1"])
+        self.fail_with(USAGE, "--max-tokens is 17, expected 1 to 16, the "
+                       "positions of causal", "patch", "--model", "causal",
+                       "--clean", "w1", "--corrupted", "w2", "--max-tokens",
+                       "17")
         self.fail_with(USAGE, "--label is nothing, expected one of", "patch",
                        "--model", "causal", "--clean", "w1", "--corrupted",
                        "w2", "--label", "nothing")

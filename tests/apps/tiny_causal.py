@@ -10,7 +10,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 HIDDEN, HEADS, LAYERS, POSITIONS = 8, 2, 2, 16
 
 
-def write(folder):
+def write(folder, positions=POSITIONS, scale=1.0):
     draw = random.Random(11)
     made = {}
 
@@ -18,13 +18,13 @@ def write(folder):
         count = 1
         for size in shape:
             count *= size
-        values = [draw.gauss(mean, 0.5) for _ in range(count)]
+        values = [scale * draw.gauss(mean, 0.5) for _ in range(count)]
         made[name] = shape, struct.unpack(f"<{count}f",
                                           struct.pack(f"<{count}f", *values))
 
     words = SPECIAL + VOCABULARY
     add("token.weight", len(words), HIDDEN)
-    add("position.weight", POSITIONS, HIDDEN)
+    add("position.weight", positions, HIDDEN)
     for n in range(LAYERS):
         add(f"layers.{n}.norm.weight", HIDDEN, mean=1.0)
         add(f"layers.{n}.norm.bias", HIDDEN)
@@ -38,7 +38,7 @@ def write(folder):
     (folder / "config.json").write_text(json.dumps({
         "model_type": "headwise-causal", "vocab_size": len(words),
         "hidden_size": HIDDEN, "num_hidden_layers": LAYERS,
-        "num_attention_heads": HEADS, "max_position_embeddings": POSITIONS,
+        "num_attention_heads": HEADS, "max_position_embeddings": positions,
         "layer_norm_eps": 1e-5}))
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     (folder / "model.safetensors").write_bytes(tiny_model.safetensors(made))

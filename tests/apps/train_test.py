@@ -120,6 +120,9 @@ class TrainTest(CliTest):
                        "--resume", "half", "--out", "other")
         self.fail_with(USAGE, "--scoring cannot be used with --task", "train",
                        *options, "--scoring", "dot", "--out", "other")
+        self.fail_with(USAGE, "--scoring cannot be used with --task", "train",
+                       "--resume", "half", "--scoring", "additive", "--out",
+                       "other")
 
     def test_threads_change_no_bit(self):
         for threads in "12":

@@ -283,23 +283,23 @@ TEST_F(AblationTest, MeanIsThatOverAllTokensOfTheData) {
 }
 
 TEST_F(AblationTest, NoBitDependsOnThreadsOrOnWhatElseIsAblated) {
-  // Enough for several batches.
+  // Enough for six batches.
   RaggedTokens ids;
   std::vector<std::int64_t> targets;
-  for (std::size_t n = 0; n < 200; ++n) {
+  for (std::size_t n = 0; n < 600; ++n) {
     ids.push_back(kIds[n % 4]);
     targets.push_back(static_cast<std::int64_t>(n % 3));
   }
   const auto model = hooked_sentences(encoder_, &probe_);
   const AblationTask task{*model, ids, label_scores(*model, targets)};
   const Executor one = Executor::with_threads(1).value();
-  const Executor three = Executor::with_threads(3).value();
+  const Executor two = Executor::with_threads(2).value();
   for (const Replacement by :
        {Replacement::zero, Replacement::mean, Replacement::uniform}) {
     const auto alone =
         ablate(task, {{{1, 1}}}, {.replacement = by, .executor = &one}).value();
     const auto among = ablate(task, {{{0, 0}}, {{0, 0}, {1, 1}}, {{1, 1}}},
-                              {.replacement = by, .executor = &three})
+                              {.replacement = by, .executor = &two})
                            .value();
     EXPECT_EQ(alone.whole.loss, among.whole.loss);
     EXPECT_EQ(alone.ablated[0].loss, among.ablated[2].loss);
@@ -377,6 +377,12 @@ TEST_F(AblationTest, SetsThatMakeNoSenseAreRefused) {
               HasError({.code = ErrorCode::invalid_argument,
                         .operation = "ablate",
                         .argument = "ids"}));
+  EXPECT_THAT(ablate({*model, RaggedTokens(5001, {2, 3}), task.scores},
+                     std::vector<HeadSet>(10000, HeadSet{{0, 1}})),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "ablate",
+                        .argument = "ids",
+                        .given = {"5001", "10000"}}));
   const std::vector<std::int64_t> few = {1};
   EXPECT_THAT(ablate({*model, kIds, label_scores(*model, few)}, {{{0, 1}}}),
               HasError({.code = ErrorCode::shape_mismatch,

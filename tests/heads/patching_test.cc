@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -261,14 +262,74 @@ TEST_F(PatchingTest, NoBitDependsOnThreads) {
   const auto model = hooked_sentences(encoder_, &probe_);
   const PatchTask task{*model, kClean, kCorrupted, log_odds()};
   const Executor one = Executor::with_threads(1).value();
-  const Executor three = Executor::with_threads(3).value();
+  const Executor two = Executor::with_threads(2).value();
   const auto a = patch_heads(task, {.executor = &one}).value();
-  const auto b = patch_heads(task, {.executor = &three}).value();
+  const auto b = patch_heads(task, {.executor = &two}).value();
   EXPECT_EQ(a.heads, b.heads);
   EXPECT_TRUE(
       std::ranges::equal(a.positions[1].elements(), b.positions[1].elements()));
   EXPECT_EQ(approximate_patches(task, {.executor = &one}).value().heads,
-            approximate_patches(task, {.executor = &three}).value().heads);
+            approximate_patches(task, {.executor = &two}).value().heads);
+}
+
+// Of a model in whose outputs a token is NaN, as an overflow makes it.
+class Overflowing final : public HookedModel {
+ public:
+  Overflowing(const HookedModel& model, TokenId token)
+      : model_(model), token_(token) {}
+  std::vector<std::vector<std::size_t>> heads() const override {
+    return model_.heads();
+  }
+  bool causal() const override { return model_.causal(); }
+  Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
+                                  const HookedPass& pass) const override {
+    return model_.hidden(ids, pass);
+  }
+  Result<Tensor<float, 2>> outputs(
+      const RaggedTokens& ids,
+      TensorView<const float, 2> hidden) const override {
+    auto outputs = model_.outputs(ids, hidden);
+    for (std::size_t n = 0; n < ids.size(); ++n) {
+      spoil(ids[n], (*outputs)(n, 1));
+    }
+    return outputs;
+  }
+  Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
+                       OutputGradient d_outputs) const override {
+    return model_.differentiate(ids, pass, [&](const Tensor<float, 2>& given) {
+      auto outputs = given.clone().value();
+      spoil(ids[0], outputs(0, 1));
+      return d_outputs(outputs);
+    });
+  }
+
+ private:
+  void spoil(const std::vector<TokenId>& text, float& output) const {
+    if (std::ranges::count(text, token_) != 0) {
+      output = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+
+  const HookedModel& model_;
+  TokenId token_;
+};
+
+TEST_F(PatchingTest, OutputsThatAreNotFiniteAreRefused) {
+  const auto model = hooked_sentences(encoder_, &probe_);
+  for (const auto& [token, text] :
+       {std::pair(TokenId{9}, "clean"), {TokenId{11}, "corrupted"}}) {
+    const Overflowing bad(*model, token);
+    for (const MeasureOfTexts& measure : {log_odds(), toward_corrupted()}) {
+      const PatchTask task{bad, kClean, kCorrupted, measure};
+      for (const auto& effects :
+           {patch_heads(task), approximate_patches(task)}) {
+        EXPECT_THAT(effects, HasError({.code = ErrorCode::invalid_argument,
+                                       .operation = "patch",
+                                       .argument = text,
+                                       .given = {"NaN"}}));
+      }
+    }
+  }
 }
 
 TEST_F(PatchingTest, WhatCannotBePatchedIsSaid) {

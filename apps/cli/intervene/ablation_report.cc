@@ -92,11 +92,16 @@ std::string replacement_text(Replacement replacement) {
 std::string head_of(const AblationReport& report) {
   std::string text =
       say({"{}: {} examples of {}", "{0}: {2}의 예제 {1}개"},
-          shown(report.model), report.examples, shown(report.data));
+          shown(report.model), report.whole.loss.count, shown(report.data));
   if (report.predicts && !std::isnan(report.whole.loss.mean)) {
     text += say({"; with all heads loss {:.4f}, accuracy {:.1f}%",
                  "; 모든 헤드가 있을 때 손실 {:.4f}, 정확도 {:.1f}%"},
                 report.whole.loss.mean, 100 * report.whole.accuracy->mean);
+  }
+  if (report.cut != 0) {
+    text += say({"\n{} texts had more than {} tokens; the rest was cut off",
+                 "\n텍스트 {}개는 토큰이 {}개보다 많아 나머지를 잘라 냈습니다"},
+                report.cut, report.max_tokens);
   }
   text += say({"\nreplaced by: {}\n", "\n바꾼 값: {}\n"},
               replacement_text(report.replacement));
@@ -186,7 +191,7 @@ std::string ablation_csv(const AblationReport& report, std::size_t top) {
   text += pairs ? csv_columns("interaction") : "";
   text += "\n";
   for (const AblatedRow& row : top_rows(report.rows, top)) {
-    text += fmt::format("{},{}", heads_text(row.heads), report.examples);
+    text += fmt::format("{},{}", heads_text(row.heads), row.effect.loss.count);
     text += csv_of(row.effect.loss);
     text += row.effect.accuracy ? csv_of(*row.effect.accuracy) : "";
     text += row.interaction ? csv_of(row.interaction->loss)
@@ -204,8 +209,9 @@ std::string ablation_json(const AblationReport& report, std::size_t top) {
                {"model", report.model},
                {"data", report.data},
                {"replace", name_of(report.replacement)},
-               {"examples", report.examples},
+               {"examples", report.whole.loss.count},
                {"max_tokens", report.max_tokens},
+               {"cut_texts", report.cut},
                {"confidence", 0.95}};
   if (report.predicts) {
     json["whole"] = json_of(report, report.whole);

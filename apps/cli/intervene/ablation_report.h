@@ -21,8 +21,8 @@ struct AblationReport {
   std::string model;
   std::string data;
   Replacement replacement;
-  std::size_t examples;
   std::size_t max_tokens;
+  std::size_t cut;       // texts that had more tokens
   bool predicts;         // has losses and accuracies, not distances
   AblationEffect whole;  // loss and accuracy with all heads
   std::vector<AblatedRow> rows;
@@ -31,7 +31,8 @@ struct AblationReport {
 // Largest effects first; if there are pairs, largest interactions first.
 void sort_rows(AblationReport& report);
 
-// At most `top` rows; of pairs only pairs.
+// Of examples those that have a loss or a distance. At most `top` rows; of
+// pairs only pairs.
 std::string ablation_table(const AblationReport& report, std::size_t top);
 std::string ablation_csv(const AblationReport& report, std::size_t top);
 std::string ablation_json(const AblationReport& report, std::size_t top);

@@ -47,17 +47,16 @@ The interaction of a pair is its effect minus the effects of both heads alone.
 Effects are paired by example; intervals are Student's t intervals.)"};
 
 constexpr std::size_t kTopRows = 20;
-constexpr std::size_t kFewestTokens = 2;
 
 struct AblateFlags {
   std::string model;
   std::string data;
   std::string heads;
   std::string replace = "zero";
-  std::size_t examples = 0;    // 0: all
-  std::size_t max_tokens = 0;  // 0: the model's
-  std::size_t top = 0;         // 0: not given
-  std::size_t threads = 0;     // 0: all
+  std::size_t examples = 0;               // 0: all
+  std::optional<std::size_t> max_tokens;  // not given: the model's
+  std::size_t top = 0;                    // 0: not given
+  std::size_t threads = 0;                // 0: all
   bool each = false;
   bool pairs = false;
   bool json = false;
@@ -73,11 +72,6 @@ Outcome check_flags(const AblateFlags& flags) {
   }
   if (flags.json && flags.csv) {
     return usage("--json and --csv cannot be used together");
-  }
-  if (flags.max_tokens != 0 && flags.max_tokens < kFewestTokens) {
-    return usage(
-        "--max-tokens", fmt::format("is {}", flags.max_tokens),
-        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
   }
   return {};
 }
@@ -156,6 +150,8 @@ std::vector<AblatedRow> rows_of(const AblateFlags& flags,
 struct Subject {
   HookedInput model;
   std::vector<std::int64_t> targets{};  // of labelled texts
+  std::size_t max_tokens = 0;
+  std::size_t cut = 0;  // texts of which tokens were cut off
   RaggedTokens ids{};
 };
 
@@ -177,13 +173,17 @@ Result<Subject> read_subject(const AblateFlags& flags,
     }
     subject.targets = *std::move(targets);
   }
+  const auto limit = subject.model.limit(flags.max_tokens);
+  HEADWISE_TRY(limit);
+  subject.max_tokens = limit->tokens;
   for (std::size_t n = 0; n < text.texts.size(); ++n) {
-    auto tokens = subject.model.encode(text.texts[n], flags.max_tokens);
+    auto tokens = subject.model.encode(text.texts[n], limit->tokens);
     HEADWISE_TRY(tokens);
     if (tokens->ids.empty()) {
       return FileSubject{"", text.file, fmt::format("line {}", text.line_of(n))}
           .bad_data("has no tokens");
     }
+    subject.cut += tokens->cut != 0 ? 1 : 0;
     subject.ids.push_back(std::move(tokens->ids));
   }
   return subject;
@@ -214,16 +214,19 @@ Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
     const ErrorDetails& details = scores.error().details();
     return option_error("--heads", details.given, details.expected);
   }
+  if (!scores && scores.error().details().argument == "ids") {
+    const ErrorDetails& details = scores.error().details();
+    return option_error("--data", details.given, details.expected);
+  }
   HEADWISE_TRY(scores);
-  AblationReport report{
-      .model = flags.model,
-      .data = flags.data,
-      .replacement = *replacement(flags.replace),
-      .examples = subject.ids.size(),
-      .max_tokens = subject.model.max_tokens(flags.max_tokens),
-      .predicts = !scores->whole.correct.empty(),
-      .whole = {mean_interval(scores->whole.loss), {}},
-      .rows = rows_of(flags, *std::move(sets), *scores)};
+  AblationReport report{.model = flags.model,
+                        .data = flags.data,
+                        .replacement = *replacement(flags.replace),
+                        .max_tokens = subject.max_tokens,
+                        .cut = subject.cut,
+                        .predicts = !scores->whole.correct.empty(),
+                        .whole = {mean_interval(scores->whole.loss), {}},
+                        .rows = rows_of(flags, *std::move(sets), *scores)};
   if (report.predicts) {
     report.whole.accuracy = mean_interval(scores->whole.correct);
   }
@@ -291,8 +294,8 @@ void add_options(const Arguments& command, AblateFlags& flags) {
   command.add_count(
       "--examples", flags.examples,
       "number of examples to use, spread over the file (default: all)");
-  command.add_count("--max-tokens", flags.max_tokens,
-                    "maximum tokens per example (default: the model's limit)");
+  command.add_number("--max-tokens", flags.max_tokens,
+                     "maximum tokens per example (default: the model's limit)");
   add_threads_option(command, flags.threads);
   command.add_flag("--json", flags.json, "print JSON instead of a table");
   command.add_flag("--csv", flags.csv, "print comma-separated values");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,24 +37,23 @@ constexpr CommandHelp kHelp = {
     .footer =
         R"(The effect of a head is what changes in the clean text when the head gets its
 context from the corrupted text: in every token and, if the texts have the same
-number of tokens, in one position at a time (activation patching). A model with
-a classifier is measured by the log odds of --label, a causal model by those of
-the next token, any other by how far its embedding moves towards that of the
-corrupted text. --approximate takes all effects from one gradient (attribution
-patching); it is fast, and exact only where the model is linear. --compare shows
-both.)"};
+number of tokens, up to 64, in one position at a time (activation patching). A
+model with a classifier is measured by the log odds of --label, a causal model
+by those of the next token, any other by how far its embedding moves towards
+that of the corrupted text. --approximate takes all effects from one gradient
+(attribution patching); it is fast, and exact only where the model is linear.
+--compare shows both.)"};
 
 constexpr std::size_t kTopRows = 20;
-constexpr std::size_t kFewestTokens = 2;
 
 struct PatchFlags {
   std::string model;
   std::string clean;
   std::string corrupted;
   std::string label;
-  std::size_t max_tokens = 0;  // 0: the model's
-  std::size_t top = kTopRows;
-  std::size_t threads = 0;  // 0: all
+  std::optional<std::size_t> max_tokens;  // not given: the model's
+  std::size_t top = 0;                    // 0: not given
+  std::size_t threads = 0;                // 0: all
   bool approximate = false;
   bool compare = false;
   bool heads_only = false;
@@ -67,11 +68,6 @@ Outcome check_flags(const PatchFlags& flags) {
   if (flags.json && flags.csv) {
     return usage("--json and --csv cannot be used together");
   }
-  if (flags.max_tokens != 0 && flags.max_tokens < kFewestTokens) {
-    return usage(
-        "--max-tokens", fmt::format("is {}", flags.max_tokens),
-        fmt::format("at least {}, for [CLS] and [SEP]", kFewestTokens));
-  }
   return {};
 }
 
@@ -82,12 +78,12 @@ struct Subject {
 };
 
 // The text of one option.
-Result<std::vector<TokenId>> ids_of(const PatchFlags& flags,
-                                    std::string_view option,
+Result<std::vector<TokenId>> ids_of(std::string_view option,
                                     const std::string& text,
                                     const HookedInput& model,
+                                    std::size_t max_tokens,
                                     PatchedText& shown) {
-  auto tokens = model.encode(text, flags.max_tokens);
+  auto tokens = model.encode(text, max_tokens);
   if (!tokens) {
     ErrorDetails details = tokens.error().details();
     details.argument.clear();
@@ -112,11 +108,13 @@ Result<Subject> read_subject(const PatchFlags& flags, PatchReport& report) {
                                          : BertUse::inference);
   HEADWISE_TRY(model);
   Subject subject{*std::move(model)};
-  auto clean =
-      ids_of(flags, "--clean", flags.clean, subject.model, report.clean);
+  const auto limit = subject.model.limit(flags.max_tokens);
+  HEADWISE_TRY(limit);
+  auto clean = ids_of("--clean", flags.clean, subject.model, limit->tokens,
+                      report.clean);
   HEADWISE_TRY(clean);
-  auto corrupted = ids_of(flags, "--corrupted", flags.corrupted, subject.model,
-                          report.corrupted);
+  auto corrupted = ids_of("--corrupted", flags.corrupted, subject.model,
+                          limit->tokens, report.corrupted);
   HEADWISE_TRY(corrupted);
   if (*clean == *corrupted) {
     return option_error("--corrupted", "has the tokens of --clean",
@@ -152,7 +150,10 @@ Status run_patches(const PatchFlags& flags, const Subject& subject,
   HEADWISE_TRY(measure);
   const PatchTask task{subject.model.model(), subject.clean, subject.corrupted,
                        *std::move(measure)};
-  PatchOptions options{.positions = !flags.heads_only, .executor = &executor};
+  report.too_long = !flags.approximate && !flags.heads_only &&
+                    subject.clean.size() > kMostPatchedPositions;
+  PatchOptions options{.positions = !flags.heads_only && !report.too_long,
+                       .executor = &executor};
   if (!flags.approximate) {
     ProgressBar bar{"patch", "patches"};
     options.progress = bar.progress();
@@ -171,6 +172,15 @@ Status run_patches(const PatchFlags& flags, const Subject& subject,
   return ok();
 }
 
+std::string text_of(const PatchFlags& flags, const PatchReport& report) {
+  const std::size_t all = std::numeric_limits<std::size_t>::max();
+  const std::size_t top = flags.top == 0 ? all : flags.top;
+  return flags.json ? patch_json(report, top)
+         : flags.csv
+             ? patch_csv(report, top)
+             : patch_table(report, flags.top == 0 ? kTopRows : flags.top);
+}
+
 Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   FilePlan files;
@@ -183,13 +193,12 @@ Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
   const auto subject = read_subject(flags, report);
   HEADWISE_TRY(subject);
   const Status done = run_patches(flags, *subject, *executor, report);
-  if (!done && done.error().details().argument == "corrupted") {
+  if (!done && (done.error().details().argument == "clean" ||
+                done.error().details().argument == "corrupted")) {
     return error_of_argument(done.error());
   }
   HEADWISE_TRY(done);
-  return print(streams.out, flags.json  ? patch_json(report)
-                            : flags.csv ? patch_csv(report)
-                                        : patch_table(report, flags.top));
+  return print(streams.out, text_of(flags, report));
 }
 
 void add_options(const Arguments& command, PatchFlags& flags) {
@@ -216,9 +225,11 @@ void add_options(const Arguments& command, PatchFlags& flags) {
                    "do not patch single positions");
   command.add_count(
       "--top", flags.top,
-      fmt::format("number of rows of the table (default {})", kTopRows));
-  command.add_count("--max-tokens", flags.max_tokens,
-                    "maximum tokens per text (default: the model's limit)");
+      fmt::format("number of heads, largest effects first (default: {} in the "
+                  "table, all in JSON and CSV)",
+                  kTopRows));
+  command.add_number("--max-tokens", flags.max_tokens,
+                     "maximum tokens per text (default: the model's limit)");
   add_threads_option(command, flags.threads);
   command.add_flag("--json", flags.json, "print JSON instead of a table");
   command.add_flag("--csv", flags.csv, "print comma-separated values");

@@ -1,30 +1,24 @@
 #include "hooked_input.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "shell/read_model.h"
-#include "shell/terminal_text.h"
 
 namespace headwise::cli {
 
 Result<HookedInput> HookedInput::read(const std::string& folder,
                                       WithClassifier classifier, BertUse use) {
   HEADWISE_TRY(check_model_folder(folder));
-  HookedInput input;
-  HEADWISE_TRY(is_causal_model(folder)
-                   ? input.read_causal(folder, classifier)
-                   : input.read_sentences(folder, classifier, use));
+  HookedInput input(folder);
+  HEADWISE_TRY(is_causal_model(folder) ? input.read_causal(classifier)
+                                       : input.read_sentences(classifier, use));
   return input;
 }
 
 // With `required` its tokens are the labels.
-Status HookedInput::read_causal(const std::string& folder,
-                                WithClassifier classifier) {
-  auto causal = CausalModel::read(folder);
+Status HookedInput::read_causal(WithClassifier classifier) {
+  auto causal = CausalModel::read(folder_);
   HEADWISE_TRY(causal);
   causal_ = std::make_unique<CausalModel>(*std::move(causal));
   model_ = hooked_causal(*causal_);
@@ -36,17 +30,16 @@ Status HookedInput::read_causal(const std::string& folder,
   return ok();
 }
 
-Status HookedInput::read_sentences(const std::string& folder,
-                                   WithClassifier classifier, BertUse use) {
-  auto encoder = read_model(folder, use);
+Status HookedInput::read_sentences(WithClassifier classifier, BertUse use) {
+  auto encoder = read_model(folder_, use);
   HEADWISE_TRY(encoder);
   sentences_ = std::make_unique<SentenceEncoder>(*std::move(encoder));
   if (classifier == WithClassifier::required) {
-    auto probe = read_probe(folder, *sentences_);
+    auto probe = read_probe(folder_, *sentences_);
     HEADWISE_TRY(probe);
     probe_ = std::make_unique<LabelProbe>(*std::move(probe));
   } else if (classifier == WithClassifier::if_there) {
-    auto probe = LabelProbe::read(folder, sentences_->embedding_size());
+    auto probe = LabelProbe::read(folder_, sentences_->embedding_size());
     HEADWISE_TRY(probe);
     if (probe->has_value()) {
       probe_ = std::make_unique<LabelProbe>(**std::move(probe));
@@ -59,19 +52,18 @@ Status HookedInput::read_sentences(const std::string& folder,
   return ok();
 }
 
-std::size_t HookedInput::max_tokens(std::size_t given) const {
-  const std::size_t most =
-      causal_ ? causal_->shape().max_tokens : sentences_->settings().max_tokens;
-  return given == 0 ? most : std::min(given, most);
+Result<TokenLimit> HookedInput::limit(std::optional<std::size_t> wanted) const {
+  return causal_ ? token_limit(wanted, folder_, causal_->shape())
+                 : token_limit(wanted, folder_, sentences_->settings());
 }
 
 Result<ModelTokens> HookedInput::encode(std::string_view text,
-                                        std::size_t given) const {
+                                        std::size_t max_tokens) const {
   if (causal_) {
-    return causal_->encode(text, max_tokens(given));
+    return causal_->encode(text, max_tokens);
   }
   const std::array<std::string_view, 1> texts = {text};
-  auto tokens = sentences_->tokenize(texts, {.max_tokens = max_tokens(given)});
+  auto tokens = sentences_->tokenize(texts, {.max_tokens = max_tokens});
   HEADWISE_TRY(tokens);
   return ModelTokens{.ids = std::move(tokens->ids[0]), .cut = tokens->cut[0]};
 }

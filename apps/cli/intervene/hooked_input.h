@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -15,6 +16,7 @@
 #include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/text_model.h"
+#include "operation/token_limit.h"
 
 namespace headwise::cli {
 
@@ -36,17 +38,19 @@ class HookedInput {
   // outputs are embeddings.
   const std::vector<std::string>& labels() const { return labels_; }
 
-  // `given` is the number of tokens that was asked for; 0: the model's.
-  std::size_t max_tokens(std::size_t given) const;
+  // `wanted` is --max-tokens. Errors: those of token_limit().
+  Result<TokenLimit> limit(std::optional<std::size_t> wanted) const;
   // Errors: those of the tokenizer.
-  Result<ModelTokens> encode(std::string_view text, std::size_t given) const;
+  Result<ModelTokens> encode(std::string_view text,
+                             std::size_t max_tokens) const;
   std::string_view token(TokenId id) const;
 
  private:
-  Status read_causal(const std::string& folder, WithClassifier classifier);
-  Status read_sentences(const std::string& folder, WithClassifier classifier,
-                        BertUse use);
+  explicit HookedInput(std::string folder) : folder_(std::move(folder)) {}
+  Status read_causal(WithClassifier classifier);
+  Status read_sentences(WithClassifier classifier, BertUse use);
 
+  std::string folder_;
   // Only one of them. In memory of their own: the model refers to them.
   std::unique_ptr<CausalModel> causal_{};
   std::unique_ptr<SentenceEncoder> sentences_{};

@@ -28,20 +28,20 @@ constexpr auto kTexts = std::to_array<Translation>({
      "계산하며, 구간은 스튜던트 t 구간입니다."},
     {"The effect of a head is what changes in the clean text when the head "
      "gets its\ncontext from the corrupted text: in every token and, if the "
-     "texts have the same\nnumber of tokens, in one position at a time "
-     "(activation patching). A model with\na classifier is measured by the log "
-     "odds of --label, a causal model by those of\nthe next token, any other "
-     "by how far its embedding moves towards that of the\ncorrupted text. "
-     "--approximate takes all effects from one gradient "
-     "(attribution\npatching); it is fast, and exact only where the model is "
-     "linear. --compare shows\nboth.",
+     "texts have the same\nnumber of tokens, up to 64, in one position at a "
+     "time (activation patching). A\nmodel with a classifier is measured by "
+     "the log odds of --label, a causal model\nby those of the next token, any "
+     "other by how far its embedding moves towards\nthat of the corrupted "
+     "text. --approximate takes all effects from one gradient\n(attribution "
+     "patching); it is fast, and exact only where the model is "
+     "linear.\n--compare shows both.",
      "헤드의 효과는 그 헤드의 컨텍스트를 바뀐 텍스트의 것으로 바꿨을 때 "
      "원래\n텍스트에서 달라지는 정도입니다. 모든 토큰에서 바꾸고, 두 텍스트의 "
-     "토큰 수가\n같으면 한 위치씩도 바꿉니다. 분류기가 있는 모델은 --label의 "
-     "로그 오즈로, 인과\n모델은 다음 토큰의 로그 오즈로, 나머지는 임베딩이 "
-     "바뀐 텍스트의 임베딩 쪽으로\n얼마나 움직이는지로 잽니다. --approximate는 "
-     "모든 효과를 그래디언트 하나로\n근사합니다. 빠르지만 모델이 선형인 "
-     "곳에서만 정확합니다. --compare는 둘 다 보여\n줍니다."},
+     "토큰 수가\n같고 64개 이하면 한 위치씩도 바꿉니다. 분류기가 있는 모델은 "
+     "--label의 로그\n오즈로, 인과 모델은 다음 토큰의 로그 오즈로, 나머지는 "
+     "임베딩이 바뀐 텍스트의\n임베딩 쪽으로 얼마나 움직이는지로 잽니다. "
+     "--approximate는 모든 효과를\n그래디언트 하나로 근사합니다. 빠르지만 "
+     "모델이 선형인 곳에서만 정확합니다.\n--compare는 둘 다 보여 줍니다."},
     {"a model folder: BERT-family or causal, pruned or not",
      "모델 폴더: BERT 계열 또는 인과 모델. 이미 가지치기한 모델도 됩니다"},
     {"ablate each head by itself", "헤드를 하나씩 제거합니다"},
@@ -62,9 +62,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "예측한 것)"},
     {"measure what a model does without some of its heads",
      "헤드 일부를 뺐을 때 모델이 어떻게 달라지는지 측정합니다"},
+    {"number of heads, largest effects first (default: 20 in the table, all in "
+     "JSON and CSV)",
+     "효과가 큰 순서로 보여 줄 헤드 수(기본값: 표는 20, JSON과 CSV는 전부)"},
     {"number of rows (default: 20 in the table, all in JSON and CSV)",
      "행 수(기본값: 표는 20, JSON과 CSV는 전부)"},
-    {"number of rows of the table (default 20)", "표의 행 수(기본값 20)"},
     {"show exact and approximate effects",
      "정확한 효과와 근사한 효과를 함께 보여 줍니다"},
     {"the text that is run with a patched head", "헤드를 바꿔서 실행할 텍스트"},

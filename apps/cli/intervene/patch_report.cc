@@ -24,7 +24,7 @@ struct Place {
   std::size_t at;
 };
 
-std::vector<Place> places_by_size(const PatchEffects& effects) {
+std::vector<Place> top_places(const PatchEffects& effects, std::size_t top) {
   std::vector<Place> places;
   for (std::size_t n = 0; n < effects.heads.size(); ++n) {
     for (std::size_t at = 0; at < effects.heads[n].size(); ++at) {
@@ -35,6 +35,7 @@ std::vector<Place> places_by_size(const PatchEffects& effects) {
     return std::abs(effects.heads[a.layer][a.at]) >
            std::abs(effects.heads[b.layer][b.at]);
   });
+  places.resize(std::min(top, places.size()));
   return places;
 }
 
@@ -97,6 +98,12 @@ std::string head_text(const PatchReport& report) {
                  "not patched.\n",
                  "토큰 수가 {}개와 {}개로 달라 위치별로는 바꾸지 않습니다.\n"},
                 report.clean.tokens.size(), report.corrupted.tokens.size());
+  } else if (report.too_long) {
+    text += say({"Single positions are not patched in texts of more than {} "
+                 "tokens; --approximate estimates them.\n",
+                 "토큰이 {}개보다 많은 텍스트는 위치별로 바꾸지 않습니다. "
+                 "--approximate로 근사할 수 있습니다.\n"},
+                kMostPatchedPositions);
   }
   return text + "\n";
 }
@@ -183,20 +190,20 @@ Json json_of(const PatchedText& text) {
 
 std::string patch_table(const PatchReport& report, std::size_t top) {
   std::vector<std::vector<std::string>> lines = {titles(report)};
-  const std::vector<Place> places = places_by_size(report.effects());
-  for (std::size_t n = 0; n < std::min(top, places.size()); ++n) {
-    lines.push_back(cells(report, places[n]));
+  for (const Place& place : top_places(report.effects(), top)) {
+    lines.push_back(cells(report, place));
   }
   std::string text = head_text(report) + aligned_columns(lines);
   if (report.exact && report.approximate) {
-    text += say({"correlation of exact and approximate effects: {:.3f}\n",
-                 "정확한 효과와 근사한 효과의 상관계수: {:.3f}\n"},
-                correlation(*report.exact, *report.approximate));
+    const double r = correlation(*report.exact, *report.approximate);
+    text += say({"correlation of exact and approximate effects: {}\n",
+                 "정확한 효과와 근사한 효과의 상관계수: {}\n"},
+                std::isnan(r) ? "-" : fmt::format("{:.3f}", r));
   }
   return text;
 }
 
-std::string patch_csv(const PatchReport& report) {
+std::string patch_csv(const PatchReport& report, std::size_t top) {
   std::string text = "layer,head,position";
   text += report.exact ? ",effect" : "";
   text += report.approximate ? ",approximate" : "";
@@ -210,23 +217,22 @@ std::string patch_csv(const PatchReport& report) {
     }
     text += "\n";
   };
-  for (std::size_t n = 0; n < report.heads.size(); ++n) {
-    for (std::size_t at = 0; at < report.heads[n].size(); ++at) {
-      row({n, at}, "",
-          [&](const PatchEffects& effects) { return effects.heads[n][at]; });
-      const auto& positions = report.effects().positions;
-      for (std::size_t i = 0; !positions.empty() && i < positions[n].extent(1);
-           ++i) {
-        row({n, at}, fmt::format("{}", i), [&](const PatchEffects& effects) {
-          return effects.positions[n](at, i);
-        });
-      }
+  const auto& positions = report.effects().positions;
+  for (const Place& place : top_places(report.effects(), top)) {
+    row(place, "", [&](const PatchEffects& effects) {
+      return effects.heads[place.layer][place.at];
+    });
+    for (std::size_t i = 0;
+         !positions.empty() && i < positions[place.layer].extent(1); ++i) {
+      row(place, fmt::format("{}", i), [&](const PatchEffects& effects) {
+        return effects.positions[place.layer](place.at, i);
+      });
     }
   }
   return text;
 }
 
-std::string patch_json(const PatchReport& report) {
+std::string patch_json(const PatchReport& report, std::size_t top) {
   const PatchEffects& effects = report.effects();
   Json json = {{"schema", "headwise.patching"},
                {"schema_version", 1},
@@ -245,10 +251,8 @@ std::string patch_json(const PatchReport& report) {
         number(correlation(*report.exact, *report.approximate));
   }
   json["heads"] = Json::array();
-  for (std::size_t n = 0; n < report.heads.size(); ++n) {
-    for (std::size_t at = 0; at < report.heads[n].size(); ++at) {
-      json["heads"].push_back(json_of(report, {n, at}));
-    }
+  for (const Place& place : top_places(report.effects(), top)) {
+    json["heads"].push_back(json_of(report, place));
   }
   return json_text(json, 2);
 }

@@ -64,10 +64,6 @@ Outcome misplaced_option(const Flags& flags) {
         {"--data", "--test", "--train", "--max-tokens", "--batch", "--epochs"});
     const bool of_all = is_one_of(
         name, {"--batch", "--epochs", "--learning-rate", "--seed", "--resume"});
-    if (name == "--scoring" && flags.task.task == kInductionTask) {
-      return usage(
-          fmt::format("{} cannot be used with --task induction", name));
-    }
     if (of_task && flags.has_model()) {
       return usage(fmt::format("{} cannot be used with --model", name));
     }
@@ -179,8 +175,12 @@ Outcome run_train(const Flags& flags, const Streams& streams) {
                                    ? Outcome()
                                    : usage("--task cannot be used by several "
                                            "processes")));
-  return is_induction(flags.task) ? run_induction(flags.task, streams)
-                                  : run_task(flags.task, streams);
+  if (!is_induction(flags.task)) {
+    return run_task(flags.task, streams);
+  }
+  return flags.task.scoring.empty()
+             ? run_induction(flags.task, streams)
+             : usage("--scoring cannot be used with --task induction");
 }
 
 }  // namespace

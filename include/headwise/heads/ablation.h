@@ -14,8 +14,9 @@
 // confidence intervals over the examples.
 //
 // Errors: those of the model and of the scores; invalid_argument for a set
-// without heads or with a head twice, out_of_range for a head that the model
-// does not have; out_of_memory. No bit depends on threads.
+// without heads or with a head twice, or for more than 50 million scores, one
+// of each example with each set; out_of_range for a head that the model does
+// not have; out_of_memory. No bit depends on threads.
 //
 // Source: Michel, Levy & Neubig 2019, arXiv:1905.10650 (zero); Wang et al.
 // 2022, arXiv:2211.00593 (mean).

@@ -1,0 +1,54 @@
+#include "heads/batches.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+
+namespace headwise {
+namespace {
+
+TEST(BatchesTest, ABatchHoldsWholeTextsOfAFewHundredTokens) {
+  const RaggedTokens ids = {std::vector<TokenId>(300, 1),
+                            std::vector<TokenId>(212, 1),
+                            std::vector<TokenId>(1, 1),
+                            std::vector<TokenId>(900, 1),
+                            {}};
+  const auto batches = batches_of(ids);
+  ASSERT_EQ(batches.size(), 4u);
+  EXPECT_EQ(batches[0].end, 2u);
+  EXPECT_EQ(batches[1].end, 3u);
+  EXPECT_EQ(batches[2].begin, 3u);
+  EXPECT_EQ(batches[2].end, 4u);
+  EXPECT_TRUE(batches_of({}).empty());
+}
+
+TEST(BatchesTest, EveryBatchRunsOnce) {
+  for (const std::size_t threads : {1u, 3u}) {
+    const auto executor = Executor::with_threads(threads).value();
+    std::vector<int> runs(100);
+    EXPECT_TRUE(run_batches(100, executor, [&](std::size_t n, const Executor&) {
+      ++runs[n];
+      return ok();
+    }));
+    EXPECT_EQ(runs, std::vector<int>(100, 1));
+  }
+}
+
+TEST(BatchesTest, TheFirstErrorIsReported) {
+  for (const std::size_t threads : {1u, 4u}) {
+    const auto executor = Executor::with_threads(threads).value();
+    for (int again = 0; again < 200; ++again) {
+      const Status done =
+          run_batches(8, executor, [&](std::size_t n, const Executor&) {
+            return Status(value_error("test", "n", std::to_string(n), "none"));
+          });
+      ASSERT_EQ(done.error().details().given, "is 0");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headwise
