@@ -251,7 +251,8 @@ class BatchRun {
   }
 
   Status score(const Tensor<float, 2>& hidden, ExampleScores& into) const {
-    auto scores = task_.scores({begin_, ids_, hidden.view(), whole_.view()});
+    auto scores =
+        task_.scores({begin_, ids_, hidden.view(), whole_.view(), &executor_});
     HEADWISE_TRY(scores);
     into = *std::move(scores);
     return ok();
@@ -275,6 +276,8 @@ class BatchRun {
 void append(const ExampleScores& from, ExampleScores& to) {
   to.loss.insert(to.loss.end(), from.loss.begin(), from.loss.end());
   to.correct.insert(to.correct.end(), from.correct.begin(), from.correct.end());
+  to.on_repeats.insert(to.on_repeats.end(), from.on_repeats.begin(),
+                       from.on_repeats.end());
 }
 
 // The scores of all batches, each of which is released. `first_of` as tree_of()
@@ -319,6 +322,9 @@ AblationEffect interval_of(const ExampleScores& whole,
   AblationEffect effect{mean_of(&ExampleScores::loss), {}};
   if (!whole.correct.empty()) {
     effect.accuracy = mean_of(&ExampleScores::correct);
+  }
+  if (!whole.on_repeats.empty()) {
+    effect.accuracy_on_repeats = mean_of(&ExampleScores::on_repeats);
   }
   return effect;
 }

@@ -8,6 +8,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/heads/ablation.h"
 #include "headwise/module/loss.h"
+#include "headwise/train/next_token.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -28,30 +29,14 @@ double relative_distance(const Tensor<float, 2>& a, const Tensor<float, 2>& b,
   return length > 0 ? std::sqrt(moved / length) : kNaN;
 }
 
-// Of one text, whose logits begin at `row`.
-Status add_next_tokens(const std::vector<TokenId>& text,
-                       TensorView<const float, 2> logits, std::size_t row,
-                       ExampleScores& scores) {
-  if (text.size() < 2) {
-    scores.loss.push_back(kNaN);
-    scores.correct.push_back(kNaN);
-    return ok();
-  }
-  const std::size_t next = text.size() - 1;
-  const auto loss = cross_entropy({&logits(row, 0), {next, logits.extent(1)}},
-                                  {text.data() + 1, {next}});
-  HEADWISE_TRY(loss);
-  std::size_t right = 0;
-  for (std::size_t t = 0; t < next; ++t) {
-    right += predicted_label(logits, row + t) ==
-                     static_cast<std::size_t>(text[t + 1])
-                 ? 1
-                 : 0;
-  }
-  scores.loss.push_back(loss->loss);
-  scores.correct.push_back(static_cast<double>(right) /
-                           static_cast<double>(next));
-  return ok();
+double share(std::size_t part, std::size_t of) {
+  return of == 0 ? kNaN : static_cast<double>(part) / static_cast<double>(of);
+}
+
+void add_score(const NextTokenScore& score, ExampleScores& scores) {
+  scores.loss.push_back(score.tokens == 0 ? kNaN : score.loss);
+  scores.correct.push_back(share(score.right_tokens, score.tokens));
+  scores.on_repeats.push_back(share(score.right_repeats, score.repeats));
 }
 
 }  // namespace
@@ -67,7 +52,8 @@ ScoreExamples label_scores(const HookedModel& classifier,
             "has " + std::to_string(targets.size()) + " targets",
             "at least " + std::to_string(end), ErrorCode::shape_mismatch);
       }
-      const auto logits = classifier.outputs(batch.ids, batch.hidden);
+      const auto logits =
+          classifier.outputs(batch.ids, batch.hidden, batch.executor);
       HEADWISE_TRY(logits);
       ExampleScores scores;
       for (std::size_t n = 0; n < batch.ids.size(); ++n) {
@@ -89,12 +75,17 @@ ScoreExamples label_scores(const HookedModel& classifier,
 ScoreExamples next_token_losses(const CausalModel& model) {
   return [&](const ScoredBatch& batch) {
     return catching_out_of_memory([&]() -> Result<ExampleScores> {
-      const auto logits = model.unembed(batch.hidden);
+      const auto logits = model.unembed(batch.hidden, batch.executor);
       HEADWISE_TRY(logits);
       ExampleScores scores;
       std::size_t row = 0;
       for (const auto& text : batch.ids) {
-        HEADWISE_TRY(add_next_tokens(text, logits->view(), row, scores));
+        const std::size_t vocab_size = logits->extent(1);
+        const auto score = next_token_score(
+            text,
+            {logits->data() + row * vocab_size, {text.size(), vocab_size}});
+        HEADWISE_TRY(score);
+        add_score(*score, scores);
         row += text.size();
       }
       return scores;
@@ -105,9 +96,10 @@ ScoreExamples next_token_losses(const CausalModel& model) {
 ScoreExamples output_distances(const HookedModel& model) {
   return [&](const ScoredBatch& batch) {
     return catching_out_of_memory([&]() -> Result<ExampleScores> {
-      const auto outputs = model.outputs(batch.ids, batch.hidden);
+      const auto outputs =
+          model.outputs(batch.ids, batch.hidden, batch.executor);
       HEADWISE_TRY(outputs);
-      const auto whole = model.outputs(batch.ids, batch.whole);
+      const auto whole = model.outputs(batch.ids, batch.whole, batch.executor);
       HEADWISE_TRY(whole);
       ExampleScores scores;
       for (std::size_t n = 0; n < batch.ids.size(); ++n) {

@@ -66,15 +66,15 @@ class HookedCausal final : public HookedModel {
     return model_.hidden(ids, options_of(pass));
   }
 
-  Result<Tensor<float, 2>> outputs(
-      const RaggedTokens& ids,
-      TensorView<const float, 2> hidden) const override {
+  Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
+                                   TensorView<const float, 2> hidden,
+                                   const Executor* executor) const override {
     return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
       const auto rows = last_rows(ids);
       HEADWISE_TRY(rows);
       const auto last = rows_of(hidden, *rows);
       HEADWISE_TRY(last);
-      return model_.unembed(last->view());
+      return model_.unembed(last->view(), executor);
     });
   }
 

@@ -47,9 +47,9 @@ class HookedSentences final : public HookedModel {
     });
   }
 
-  Result<Tensor<float, 2>> outputs(
-      const RaggedTokens& ids,
-      TensorView<const float, 2> hidden) const override {
+  Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
+                                   TensorView<const float, 2> hidden,
+                                   const Executor*) const override {
     auto embeddings =
         Tensor<float, 2>::create_unset({ids.size(), encoder_.embedding_size()});
     HEADWISE_TRY(embeddings);

@@ -104,7 +104,7 @@ Result<TextPass> pass_of(const HookedModel& model,
                                          .hooks = keeping(pass.contexts),
                                          .executor = &executor});
   HEADWISE_TRY(hidden);
-  const auto outputs = model.outputs(ids, hidden->view());
+  const auto outputs = model.outputs(ids, hidden->view(), &executor);
   HEADWISE_TRY(outputs);
   pass.outputs.assign(outputs->data(), outputs->data() + outputs->size());
   return pass;
@@ -233,7 +233,7 @@ class PatchedTexts {
     };
     const auto hidden = task_.model.hidden(ids, pass);
     HEADWISE_TRY(hidden);
-    const auto outputs = task_.model.outputs(ids, hidden->view());
+    const auto outputs = task_.model.outputs(ids, hidden->view(), &executor);
     HEADWISE_TRY(outputs);
     for (std::size_t n = 0; n < patches.size(); ++n) {
       *patches[n].effect =

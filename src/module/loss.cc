@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "base/exponential.h"
-#include "base/logarithm.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"
+#include "module/row_loss.h"
 #include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -54,27 +54,15 @@ Result<std::size_t> count_targets(TensorView<const float, 2> logits,
 }
 
 // The loss of one row; `gradient` (C) is that of the mean over `count` rows.
-double row_loss(TensorView<const float, 2> logits, std::size_t n,
-                std::size_t target, std::size_t count, float* gradient) {
-  const std::size_t C = logits.extent(1);
-  double max = logits(n, 0);
-  for (std::size_t c = 1; c < C; ++c) {
-    const double logit = logits(n, c);
-    max = logit > max ? logit : max;  // a NaN shows in the sum
-  }
-  double sum = 0;
-  for (std::size_t c = 0; c < C; ++c) {
-    sum += exponential(logits(n, c) - max);
-  }
+double differentiated(TensorView<const float, 2> logits, std::size_t n,
+                      std::size_t target, std::size_t count, float* gradient) {
+  const RowSums of = row_sums(logits, n);
   const auto rows = static_cast<double>(count);
-  for (std::size_t c = 0; c < C; ++c) {
-    const double p = exponential(logits(n, c) - max) / sum;
+  for (std::size_t c = 0; c < logits.extent(1); ++c) {
+    const double p = exponential(logits(n, c) - of.max) / of.sum;
     gradient[c] = rounded((c == target ? p - 1 : p) / rows);
   }
-  if (!(sum >= 1)) {  // NaN: a logarithm wants a number
-    return sum;
-  }
-  return natural_log(sum) - (logits(n, target) - max);
+  return row_loss(logits, n, target, of);
 }
 
 // Calls `visit(offset in a, offset in b)` for each element, in C order.
@@ -145,8 +133,8 @@ Result<CrossEntropy> cross_entropy(
   double sum = 0;
   for (std::size_t n = 0; n < N; ++n) {
     if (targets(n) != kIgnoredTarget) {
-      sum += row_loss(logits, n, static_cast<std::size_t>(targets(n)), *count,
-                      &(*d_logits)(n, 0));
+      sum += differentiated(logits, n, static_cast<std::size_t>(targets(n)),
+                            *count, &(*d_logits)(n, 0));
     }
   }
   return CrossEntropy{loss_of(sum, *count), *std::move(d_logits)};

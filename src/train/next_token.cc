@@ -1,56 +1,113 @@
 #include "headwise/train/next_token.h"
 
-#include <algorithm>
 #include <limits>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/module/loss.h"
+#include "module/row_loss.h"
+#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// Of one text, whose logits (tokens, vocab_size) these are.
-Result<NextTokenScore> score_of(const std::vector<TokenId>& text,
-                                TensorView<const float, 2> logits) {
-  NextTokenScore score;
-  if (text.size() < 2) {
-    return score;
-  }
-  const std::size_t asked = text.size() - 1;
-  const auto loss = cross_entropy({logits.data(), {asked, logits.extent(1)}},
-                                  {text.data() + 1, {asked}});
-  HEADWISE_TRY(loss);
-  score.loss = loss->loss;
-  std::set<std::pair<TokenId, TokenId>> seen;
-  for (std::size_t i = 1; i < text.size(); ++i) {
-    if (seen.emplace(text[i - 1], text[i]).second) {
-      continue;
+constexpr std::string_view kOperation = "next_token_score";
+
+// The place of the text's first token that `vocab_size` logits lack.
+Status check_tokens(const std::vector<TokenId>& text, std::size_t vocab_size) {
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    if (text[n] < 0 || static_cast<std::uint64_t>(text[n]) >= vocab_size) {
+      return value_error(kOperation, "text[" + std::to_string(n) + "]",
+                         std::to_string(text[n]),
+                         "below " + std::to_string(vocab_size),
+                         ErrorCode::out_of_range);
     }
-    const std::span row(&logits(i - 1, 0), logits.extent(1));
-    ++score.repeats;
-    score.right += std::ranges::max_element(row) - row.begin() == text[i];
   }
-  return score;
+  return ok();
+}
+
+std::size_t largest_logit(TensorView<const float, 2> logits, std::size_t row) {
+  std::size_t largest = 0;
+  for (std::size_t c = 1; c < logits.extent(1); ++c) {
+    largest = logits(row, c) > logits(row, largest) ? c : largest;
+  }
+  return largest;
+}
+
+// Texts [begin, end).
+Status add_scores(const CausalModel& model, const RaggedTokens& texts,
+                  std::size_t begin, std::size_t end,
+                  const CausalOptions& options,
+                  std::vector<NextTokenScore>& scores) {
+  const auto at = [&](std::size_t n) {
+    return texts.begin() + static_cast<std::ptrdiff_t>(n);
+  };
+  const auto logits = model.logits({at(begin), at(end)}, options);
+  HEADWISE_TRY(logits);
+  std::size_t row = 0;
+  for (std::size_t n = begin; n < end; ++n) {
+    const auto score =
+        next_token_score(texts[n], {logits->data() + row * logits->extent(1),
+                                    {texts[n].size(), logits->extent(1)}});
+    HEADWISE_TRY(score);
+    scores.push_back(*score);
+    row += texts[n].size();
+  }
+  return ok();
 }
 
 }  // namespace
 
+Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
+                                        TensorView<const float, 2> logits) try {
+  HEADWISE_TRY(check_shape(kOperation, "logits", logits.extents(),
+                           "(tokens, vocab_size)",
+                           Extents<2>{text.size(), logits.extent(1)}));
+  HEADWISE_TRY(check_tokens(text, logits.extent(1)));
+  NextTokenScore score;
+  if (text.size() < 2) {
+    return score;
+  }
+  const FloatEnvironment environment;
+  score.tokens = text.size() - 1;
+  double loss = 0;
+  std::set<std::pair<TokenId, TokenId>> seen;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    const auto next = static_cast<std::size_t>(text[i]);
+    loss += row_loss(logits, i - 1, next, row_sums(logits, i - 1));
+    const std::size_t right = largest_logit(logits, i - 1) == next ? 1 : 0;
+    score.right_tokens += right;
+    if (!seen.emplace(text[i - 1], text[i]).second) {
+      ++score.repeats;
+      score.right_repeats += right;
+    }
+  }
+  score.loss = loss / static_cast<double>(score.tokens);
+  return score;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
 Result<std::vector<NextTokenScore>> next_token_scores(
     const CausalModel& model, const RaggedTokens& texts,
     const CausalOptions& options) try {
-  const auto logits = model.logits(texts, options);
-  HEADWISE_TRY(logits);
+  constexpr std::size_t kTokens = 512;  // at a time
   std::vector<NextTokenScore> scores;
-  std::size_t row = 0;
-  for (const auto& text : texts) {
-    const auto score = score_of(text, {logits->data() + row * logits->extent(1),
-                                       {text.size(), logits->extent(1)}});
-    HEADWISE_TRY(score);
-    scores.push_back(*score);
-    row += text.size();
+  std::size_t begin = 0;
+  std::size_t tokens = 0;
+  for (std::size_t n = 0; n < texts.size(); ++n) {
+    if (n > begin && tokens + texts[n].size() > kTokens) {
+      HEADWISE_TRY(add_scores(model, texts, begin, n, options, scores));
+      begin = n;
+      tokens = 0;
+    }
+    tokens += texts[n].size();
   }
+  HEADWISE_TRY(add_scores(model, texts, begin, texts.size(), options, scores));
   return scores;
 } catch (...) {
   return caught_out_of_memory();
@@ -61,7 +118,7 @@ double accuracy_on_repeats(std::span<const NextTokenScore> scores) {
   std::size_t right = 0;
   for (const NextTokenScore& score : scores) {
     repeats += score.repeats;
-    right += score.right;
+    right += score.right_repeats;
   }
   return repeats == 0
              ? std::numeric_limits<double>::quiet_NaN()

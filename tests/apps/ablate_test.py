@@ -177,6 +177,17 @@ class AblateTest(CliTest):
         self.assertEqual(report["examples"], 2)
         self.assertIn("causal: 2 examples of texts.txt", self.ablate(
             "--each", model="causal", data="texts.txt"))
+        # "w1 w2" and "w2 w3" come twice, and "w5 w6".
+        self.assertIn("accuracy_on_repeats", rows[str([[0, 0]])])
+        self.assertIn(", on repeats", self.ablate("--each", model="causal",
+                                                  data="texts.txt"))
+        table = list(csv.DictReader(io.StringIO(self.ablate(
+            "--each", "--csv", model="causal", data="texts.txt"))))
+        for row in table:
+            layer, head = map(int, row["heads"].split("."))
+            self.assertEqual(float(row["accuracy_on_repeats"]),
+                             rows[str([[layer, head]])]["accuracy_on_repeats"]
+                             ["mean"])
         for line in self.ablate("--each", "--csv", model="causal",
                                 data="texts.txt").splitlines()[1:]:
             self.assertEqual(line.split(",")[1], "2")
@@ -195,8 +206,8 @@ class AblateTest(CliTest):
 
     def test_cut_texts_are_counted(self):
         report, _ = self.effects("--heads", "0.0", "--max-tokens", "3")
-        self.assertEqual((report["max_tokens"], report["cut_texts"]), (3, 10))
-        self.assertIn("10 texts had more than 3 tokens; the rest was cut off",
+        self.assertEqual((report["max_tokens"], report["cut_texts"]), (3, 7))
+        self.assertIn("7 texts had more than 3 tokens; the rest was cut off",
                       self.ablate("--heads", "0.0", "--max-tokens", "3"))
         self.assertNotIn("cut off", self.ablate("--heads", "0.0"))
         self.fail_with(USAGE, "--max-tokens is 999, expected 2 to", "ablate",

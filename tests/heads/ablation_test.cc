@@ -190,10 +190,10 @@ Tensor<float, 2> replaced_context(const SentenceEncoder& encoder,
       };
       return inner_->hidden(ids, seen);
     }
-    Result<Tensor<float, 2>> outputs(
-        const RaggedTokens& ids,
-        TensorView<const float, 2> hidden) const override {
-      return inner_->outputs(ids, hidden);
+    Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
+                                     TensorView<const float, 2> hidden,
+                                     const Executor* executor) const override {
+      return inner_->outputs(ids, hidden, executor);
     }
     Status differentiate(const RaggedTokens&, const HookedPass&,
                          OutputGradient) const override {
@@ -325,8 +325,9 @@ TEST_F(AblationTest, WithoutLabelsOutputsMove) {
       }};
   const auto hidden = model->hidden(kIds, {}).value();
   const auto hidden_without = model->hidden(kIds, {.hooks = zero}).value();
-  const auto whole = model->outputs(kIds, hidden.view()).value();
-  const auto moved = model->outputs(kIds, hidden_without.view()).value();
+  const auto whole = model->outputs(kIds, hidden.view(), nullptr).value();
+  const auto moved =
+      model->outputs(kIds, hidden_without.view(), nullptr).value();
   for (std::size_t n = 0; n < kIds.size(); ++n) {
     double by = 0;
     double length = 0;

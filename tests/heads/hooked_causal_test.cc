@@ -10,6 +10,7 @@
 #include "headwise/heads/hooked_model.h"
 #include "headwise/heads/patching.h"
 #include "headwise/models/causal_model.h"
+#include "headwise/train/next_token.h"
 #include "models/small_model.h"
 #include "support/tensors.h"
 
@@ -55,7 +56,7 @@ TEST(HookedCausalTest, OutputsAreTheLogitsAfterEachText) {
   const auto model = hooked_causal(causal);
   EXPECT_TRUE(model->causal());
   const auto hidden = model->hidden(kTexts, {}).value();
-  const auto outputs = model->outputs(kTexts, hidden.view()).value();
+  const auto outputs = model->outputs(kTexts, hidden.view(), nullptr).value();
   const auto logits = causal.logits(kTexts).value();
   for (const auto& [n, row] : {std::pair(0u, 4u), {1, 5}, {2, 12}}) {
     EXPECT_TRUE(same_bits({&outputs(n, 0), 14}, {&logits(row, 0), 14}));
@@ -103,6 +104,26 @@ TEST(HookedCausalTest, AccuracyIsTheShareOfNextTokens) {
   const auto scores =
       next_token_losses(causal)({0, ids, hidden.view(), hidden.view()}).value();
   EXPECT_GE(scores.correct[0], 0.5);
+}
+
+TEST(HookedCausalTest, AccuracyOnRepeatsIsThatOfNextTokenScores) {
+  const CausalModel causal = small_model();
+  const RaggedTokens ids = {{5, 6, 8, 5, 6, 8}, {9, 8}, {7, 7, 7, 7}};
+  const auto model = hooked_causal(causal);
+  const auto scores =
+      ablate({*model, ids, next_token_losses(causal)}, {{{0, 1}}}).value();
+  const auto want = next_token_scores(causal, ids).value();
+  for (const std::size_t n : {0u, 2u}) {
+    EXPECT_EQ(scores.whole.loss[n], want[n].loss);
+    EXPECT_EQ(scores.whole.on_repeats[n],
+              static_cast<double>(want[n].right_repeats) /
+                  static_cast<double>(want[n].repeats));
+  }
+  EXPECT_TRUE(std::isnan(scores.whole.on_repeats[1]));
+  EXPECT_FALSE(std::isnan(scores.whole.correct[1]));
+  EXPECT_EQ(
+      effect_of(scores.whole, scores.ablated[0]).accuracy_on_repeats->count,
+      2u);
 }
 
 TEST(HookedCausalTest, APatchBeforeADifferenceDoesNothing) {

@@ -75,13 +75,14 @@ class PatchingTest : public testing::Test {
       return ok();
     }};
     const auto hidden = model.hidden({kClean}, {.hooks = hooks}).value();
-    const auto outputs = model.outputs({kClean}, hidden.view()).value();
+    const auto outputs =
+        model.outputs({kClean}, hidden.view(), nullptr).value();
     return {outputs.data(), outputs.data() + outputs.size()};
   }
   std::vector<float> plain_outputs(const HookedModel& model,
                                    const std::vector<TokenId>& text) {
     const auto hidden = model.hidden({text}, {}).value();
-    const auto outputs = model.outputs({text}, hidden.view()).value();
+    const auto outputs = model.outputs({text}, hidden.view(), nullptr).value();
     return {outputs.data(), outputs.data() + outputs.size()};
   }
 
@@ -193,10 +194,10 @@ TEST_F(PatchingTest, TheApproximationTakesOnePassThereAndBack) {
       forward_.insert(forward_.end(), ids.begin(), ids.end());
       return inner_->hidden(ids, pass);
     }
-    Result<Tensor<float, 2>> outputs(
-        const RaggedTokens& ids,
-        TensorView<const float, 2> hidden) const override {
-      return inner_->outputs(ids, hidden);
+    Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
+                                     TensorView<const float, 2> hidden,
+                                     const Executor* executor) const override {
+      return inner_->outputs(ids, hidden, executor);
     }
     Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
                          OutputGradient d_outputs) const override {
@@ -285,10 +286,10 @@ class Overflowing final : public HookedModel {
                                   const HookedPass& pass) const override {
     return model_.hidden(ids, pass);
   }
-  Result<Tensor<float, 2>> outputs(
-      const RaggedTokens& ids,
-      TensorView<const float, 2> hidden) const override {
-    auto outputs = model_.outputs(ids, hidden);
+  Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
+                                   TensorView<const float, 2> hidden,
+                                   const Executor* executor) const override {
+    auto outputs = model_.outputs(ids, hidden, executor);
     for (std::size_t n = 0; n < ids.size(); ++n) {
       spoil(ids[n], (*outputs)(n, 1));
     }

@@ -54,9 +54,54 @@ TEST(NextTokenTest, ARepeatFollowsTheTokenThatItFollowedBefore) {
   EXPECT_EQ(repeats({}), 0u);
 }
 
+TEST(NextTokenTest, AScoreComesFromLogits) {
+  const std::vector<TokenId> text = {0, 1, 2, 0, 1, 2};
+  auto logits = Tensor<float, 2>::create({6, 3}).value();
+  const auto prefer = [&](std::size_t row, std::size_t token) {
+    logits(row, token) = 2;
+  };
+  prefer(0, 1);  // right
+  prefer(1, 1);
+  prefer(2, 0);  // right
+  prefer(3, 1);  // right, a repeat; the next repeat is wrong
+  const auto score = next_token_score(text, logits.view()).value();
+  EXPECT_EQ(score.tokens, 5u);
+  EXPECT_EQ(score.right_tokens, 3u);
+  EXPECT_EQ(score.repeats, 2u);
+  EXPECT_EQ(score.right_repeats, 1u);
+  const double right = std::log(std::exp(2) + 2) - 2;
+  EXPECT_NEAR(score.loss, (4 * right + 2 + std::log(3)) / 5, 1e-12);
+  EXPECT_THAT(next_token_score({0, 3}, logits.view()),
+              HasError({.code = ErrorCode::shape_mismatch,
+                        .operation = "next_token_score",
+                        .argument = "logits"}));
+  EXPECT_THAT(next_token_score({0, 1, 2, 0, 1, 3}, logits.view()),
+              HasError({.code = ErrorCode::out_of_range,
+                        .operation = "next_token_score",
+                        .argument = "text[5]",
+                        .given = {"3"}}));
+}
+
+TEST(NextTokenTest, ManyTextsHaveTheScoresOfEach) {
+  const CausalModel read = model();
+  RaggedTokens texts(200, {7, 9, 5, 7, 9});
+  texts[150] = {6, 8};
+  texts[199] = {};
+  const auto scores = next_token_scores(read, texts).value();
+  ASSERT_EQ(scores.size(), 200u);
+  const auto alone = next_token_scores(read, {texts[0], texts[150]}).value();
+  for (std::size_t n = 0; n < 199; ++n) {
+    EXPECT_EQ(scores[n].loss, alone[n == 150 ? 1 : 0].loss) << n;
+  }
+  EXPECT_EQ(scores[199].tokens, 0u);
+  EXPECT_TRUE(next_token_scores(read, {}).value().empty());
+}
+
 TEST(NextTokenTest, TheAccuracyIsThatOfAllTextsTogether) {
   const std::vector<NextTokenScore> scores = {
-      {.repeats = 3, .right = 3}, {.repeats = 1, .right = 0}, {}};
+      {.repeats = 3, .right_repeats = 3},
+      {.repeats = 1, .right_repeats = 0},
+      {}};
   EXPECT_EQ(accuracy_on_repeats(scores), 0.75);
   EXPECT_TRUE(std::isnan(accuracy_on_repeats({})));
 }

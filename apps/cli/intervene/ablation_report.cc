@@ -57,6 +57,9 @@ std::vector<std::string> columns(const AblationReport& report, bool pairs) {
   if (report.predicts) {
     names.push_back(say({"accuracy in points", "정확도(퍼센트포인트)"}));
   }
+  if (report.whole.accuracy_on_repeats) {
+    names.push_back(say({"on repeats", "되풀이된 토큰"}));
+  }
   if (pairs) {
     names.push_back(report.predicts
                         ? say({"interaction of losses", "손실의 상호작용"})
@@ -70,6 +73,10 @@ std::vector<std::string> cells(const AblatedRow& row, bool pairs) {
       heads_text(row.heads), difference_text(row.effect.loss, kLossDigits)};
   if (row.effect.accuracy) {
     cells.push_back(difference_text(*row.effect.accuracy, 1, kPoints));
+  }
+  if (row.effect.accuracy_on_repeats) {
+    cells.push_back(
+        difference_text(*row.effect.accuracy_on_repeats, 1, kPoints));
   }
   if (pairs) {
     cells.push_back(difference_text(row.interaction->loss, kLossDigits));
@@ -97,6 +104,11 @@ std::string head_of(const AblationReport& report) {
     text += say({"; with all heads loss {:.4f}, accuracy {:.1f}%",
                  "; 모든 헤드가 있을 때 손실 {:.4f}, 정확도 {:.1f}%"},
                 report.whole.loss.mean, 100 * report.whole.accuracy->mean);
+  }
+  if (const auto& on_repeats = report.whole.accuracy_on_repeats;
+      on_repeats && !std::isnan(on_repeats->mean)) {
+    text += say({", on repeats {:.1f}%", ", 되풀이된 토큰에서 {:.1f}%"},
+                100 * on_repeats->mean);
   }
   if (report.cut != 0) {
     text += say({"\n{} texts had more than {} tokens; the rest was cut off",
@@ -131,6 +143,9 @@ Json json_of(const AblationReport& report, const AblationEffect& effect) {
   json[std::string(measure_of(report))] = json_of(effect.loss);
   if (effect.accuracy) {
     json["accuracy"] = json_of(*effect.accuracy);
+  }
+  if (effect.accuracy_on_repeats) {
+    json["accuracy_on_repeats"] = json_of(*effect.accuracy_on_repeats);
   }
   return json;
 }
@@ -188,12 +203,17 @@ std::string ablation_csv(const AblationReport& report, std::size_t top) {
   const bool pairs = has_pairs(report);
   std::string text = "heads,examples" + csv_columns(measure_of(report));
   text += report.predicts ? csv_columns("accuracy") : "";
+  text += report.whole.accuracy_on_repeats ? csv_columns("accuracy_on_repeats")
+                                           : "";
   text += pairs ? csv_columns("interaction") : "";
   text += "\n";
   for (const AblatedRow& row : top_rows(report.rows, top)) {
     text += fmt::format("{},{}", heads_text(row.heads), row.effect.loss.count);
     text += csv_of(row.effect.loss);
     text += row.effect.accuracy ? csv_of(*row.effect.accuracy) : "";
+    text += row.effect.accuracy_on_repeats
+                ? csv_of(*row.effect.accuracy_on_repeats)
+                : "";
     text += row.interaction ? csv_of(row.interaction->loss)
             : pairs         ? ",,,"
                             : "";

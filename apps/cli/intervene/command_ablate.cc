@@ -38,8 +38,9 @@ constexpr CommandHelp kHelp = {
         R"(FILE has one example per line: label<TAB>text, or text alone. With labels the
 effects are those on loss and accuracy of the model's classifier (headwise train
 --model). Without labels they are the distances that embeddings move, divided by
-their lengths; for a causal model, loss and accuracy of the next token. What
-replaces the output of a head, before the output projection:
+their lengths; for a causal model, loss and accuracy of the next token, also on
+repeats alone: tokens that follow the same token as once before. What replaces
+the output of a head, before the output projection:
   zero     0, as head gates of 0 do
   mean     its mean over all tokens of FILE
   uniform  the mean of its values: equal attention to every visible token
@@ -229,6 +230,9 @@ Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
                         .rows = rows_of(flags, *std::move(sets), *scores)};
   if (report.predicts) {
     report.whole.accuracy = mean_interval(scores->whole.correct);
+  }
+  if (!scores->whole.on_repeats.empty()) {
+    report.whole.accuracy_on_repeats = mean_interval(scores->whole.on_repeats);
   }
   sort_rows(report);
   return report;

@@ -57,6 +57,9 @@ struct ExampleScores {
   std::vector<double> loss;
   // 1 if the prediction is right, 0 if not; or a share. Empty without labels.
   std::vector<double> correct;
+  // Of a causal model: the share of repeated tokens that are right; NaN for a
+  // text without any. Otherwise empty.
+  std::vector<double> on_repeats{};
 };
 
 // Examples [begin, begin + ids.size()) of a model, and their last hidden states
@@ -65,7 +68,8 @@ struct ScoredBatch {
   std::size_t begin;
   const RaggedTokens& ids;
   TensorView<const float, 2> hidden;
-  TensorView<const float, 2> whole;  // with all heads
+  TensorView<const float, 2> whole;    // with all heads
+  const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 using ScoreExamples =
     std::function<Result<ExampleScores>(const ScoredBatch& batch)>;
@@ -80,8 +84,8 @@ ScoreExamples label_scores(const HookedModel& classifier,
 ScoreExamples output_distances(const HookedModel& model);
 
 // For each text the mean over its tokens but the first of -ln p(token | the
-// tokens before it), and the share of them that have the largest logit; NaN for
-// a text of fewer than two tokens.
+// tokens before it), and the share of them that have the largest logit, also of
+// repeats alone (NextTokenScore); NaN for a text of fewer than two tokens.
 ScoreExamples next_token_losses(const CausalModel& model);
 
 struct AblationTask {
@@ -110,7 +114,9 @@ Result<AblationScores> ablate(const AblationTask& task,
 
 struct AblationEffect {
   MeanInterval loss;
-  std::optional<MeanInterval> accuracy;  // of labelled examples
+  // Of labels or next tokens; and of next tokens that are repeats.
+  std::optional<MeanInterval> accuracy;
+  std::optional<MeanInterval> accuracy_on_repeats{};
 };
 AblationEffect effect_of(const ExampleScores& whole,
                          const ExampleScores& ablated);

@@ -11,7 +11,7 @@
 // Example:
 //   auto model = hooked_sentences(encoder, probe ? &*probe : nullptr);
 //   auto hidden = model->hidden(ids, {.hooks = hooks}).value();
-//   auto outputs = model->outputs(ids, hidden).value();
+//   auto outputs = model->outputs(ids, hidden, nullptr).value();
 #pragma once
 
 #include <cstddef>
@@ -57,8 +57,10 @@ class HookedModel {
   // The hidden states after the last layer.
   virtual Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                           const HookedPass& pass) const = 0;
-  virtual Result<Tensor<float, 2>> outputs(
-      const RaggedTokens& ids, TensorView<const float, 2> hidden) const = 0;
+  // Null: Executor::default_executor().
+  virtual Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
+                                           TensorView<const float, 2> hidden,
+                                           const Executor* executor) const = 0;
   // One pass there and back, for pass.hooks.see and see_gradient. Errors: also
   // unsupported for a model that was not read for training; invalid_argument
   // for pass.from, before_each and hooks.edit.

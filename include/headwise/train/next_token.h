@@ -2,10 +2,11 @@
 //
 //   loss      for each text, the mean over its tokens but the first of
 //             -log p(token | the tokens before it)
+//   tokens    those that are predicted: all but the first
 //   repeats   the tokens of a text that come after the same token as once
 //             before: t[i], where t[j - 1] = t[i - 1] and t[j] = t[i] for a
 //             j < i. What an induction head predicts.
-//   right     those of them that have the largest logit
+//   right_    those of them that have the largest logit
 //
 // Example:
 //   auto done = next_token_scores(model, {{7, 9, 5, 7, 9}}).value();
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
@@ -27,11 +29,19 @@ namespace headwise::inline HEADWISE_ABI {
 
 struct NextTokenScore {
   double loss = 0;  // 0 for a text of fewer than two tokens
+  std::size_t tokens = 0;
+  std::size_t right_tokens = 0;
   std::size_t repeats = 0;
-  std::size_t right = 0;
+  std::size_t right_repeats = 0;
 };
 
-// For each text. Errors: those of CausalModel::logits().
+// Of one text, from its logits (tokens, vocab_size). Errors: shape_mismatch;
+// out_of_range for a token that the logits do not have; out_of_memory.
+Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
+                                        TensorView<const float, 2> logits);
+
+// For each text; the logits of a few at a time are in memory. Errors: those of
+// CausalModel::logits().
 Result<std::vector<NextTokenScore>> next_token_scores(
     const CausalModel& model, const RaggedTokens& texts,
     const CausalOptions& options = {});
