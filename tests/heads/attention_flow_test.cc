@@ -12,7 +12,11 @@
 namespace headwise {
 namespace {
 
-using namespace testing_support;  // NOLINT(google-build-using-namespace)
+using testing_support::filled;
+using testing_support::HasError;
+using testing_support::IsError;
+using testing_support::tensor_of;
+using testing_support::uniform;
 
 // Done by hand, with the weights of RolloutTest.IsWhatThreeTokensGiveByHand:
 //   M_1 = (1 0 0; 1/4 3/4 0; 1/4 1/8 5/8), M_2 = (1 0 0; 1/8 7/8 0; 1/8 1/4

@@ -10,7 +10,11 @@
 namespace headwise {
 namespace {
 
-using namespace testing_support;  // NOLINT(google-build-using-namespace)
+using testing_support::IsError;
+using testing_support::plain_batch;
+using testing_support::PlainMatrix;
+using testing_support::same_bits;
+using testing_support::uniform;
 
 class GradientAttentionTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Causal, GradientAttentionTest, testing::Bool());

@@ -8,7 +8,13 @@
 namespace headwise {
 namespace {
 
-using namespace testing_support;  // NOLINT(google-build-using-namespace)
+using testing_support::IsError;
+using testing_support::plain_batch;
+using testing_support::plain_head_value;
+using testing_support::plain_norm;
+using testing_support::PlainBatch;
+using testing_support::PlainMatrix;
+using testing_support::same_bits;
 
 MultiHeadAttention small_layer() {
   return MultiHeadAttention::create({.embed_dim = 24, .num_heads = 3}, Seed{5})

@@ -13,7 +13,17 @@
 namespace headwise {
 namespace {
 
-using namespace testing_support;  // NOLINT(google-build-using-namespace)
+using testing_support::IsError;
+using testing_support::NaiveStatistics;
+using testing_support::NaiveStatisticsOf;
+using testing_support::Outputs;
+using testing_support::plain_batch;
+using testing_support::plain_head_value;
+using testing_support::plain_norm;
+using testing_support::PlainBatch;
+using testing_support::PlainMatrix;
+using testing_support::same_bits;
+using testing_support::uniform;
 
 struct Case {
   MultiHeadAttention layer;

@@ -167,8 +167,10 @@ TEST(PositionalScoresTest, NeedAnotherText) {
 }
 
 TEST(PositionalScoresTest, LeaveOutTextsWithNaN) {
-  std::vector<OffsetProfile> texts(
-      3, profiles_of(looking_back(9, 1), /*causal=*/true)[0]);
+  std::vector<OffsetProfile> texts;
+  for (const std::size_t back : {1U, 2U, 3U}) {  // the others' means matter
+    texts.push_back(profiles_of(looking_back(9, back), /*causal=*/true)[0]);
+  }
   const std::vector<double> expected = positional_scores(texts);
   texts.push_back(texts[0]);
   texts[3].excess[kMostOffset - 1] = std::nanf("");

@@ -11,7 +11,14 @@
 namespace headwise {
 namespace {
 
-using namespace testing_support;  // NOLINT(google-build-using-namespace)
+using testing_support::filled;
+using testing_support::IsError;
+using testing_support::plain_batch;
+using testing_support::PlainBatch;
+using testing_support::PlainMatrix;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::uniform;
 
 // Queries and keys of one head whose attention weights are these: with D = L
 // and keys of the unit vectors, the scores are the queries.

@@ -10,7 +10,13 @@
 namespace headwise {
 namespace {
 
-using namespace testing_support;  // NOLINT(google-build-using-namespace)
+using testing_support::HasError;
+using testing_support::IsError;
+using testing_support::plain_head_value;
+using testing_support::plain_norm;
+using testing_support::same_bits;
+using testing_support::tensor_of;
+using testing_support::uniform;
 
 MultiHeadAttention layer_with(const MultiHeadAttentionConfig& config) {
   return MultiHeadAttention::create(config, Seed{5}).value();
