@@ -28,8 +28,8 @@ Result<Linear> columns_of(const Linear& linear, std::size_t first,
   return Linear::from_params(*std::move(weight));
 }
 
-// The upper triangle R with R^T R = W^T W, row by row. Where W has fewer ranks
-// than columns, what is left of a column rounds to 0 or below and counts as 0.
+// The upper triangle R with R^T R = W^T W, row by row. Where the rank of
+// W is below D, a pivot may round to 0 or below; it then counts as 0.
 std::vector<double> cholesky_factor(TensorView<const float, 2> W) {
   const auto [E, D] = W.extents();
   std::vector<double> R(D * D);

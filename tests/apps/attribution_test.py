@@ -189,10 +189,11 @@ class Refused(AttributionTest):
     def test_options_that_do_not_go_together(self):
         text = "stats", "--model", "tiny", SENTENCE
         for message, *arguments in (
-                ("--target needs an --attribution by gradients", "--attribution", "norms", "--target", "a"),
-                ("--output-token needs an", "--attribution", "norms",
+                ("--target needs --attribution gradient, integrated or",
+                 "--attribution", "norms", "--target", "a"),
+                ("--output-token needs --attribution rollout or flow", "--attribution", "norms",
                  "--output-token", "0"),
-                ("--target needs an --attribution by gradients", "--target", "a"),
+                ("--target needs --attribution gradient, integrated or", "--target", "a"),
                 ("leave out --layers", "--attribution", "rollout", "--layers", "1"),
                 ("lists tokens: leave out --sort", "--attribution", "flow", "--sort", "self"),
                 ("--attribution is shapley", "--attribution", "shapley")):

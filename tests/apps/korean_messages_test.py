@@ -58,11 +58,12 @@ ERRORS_ONLY = ("src/base/error.cc", "src/inspect/")
 NAMES = set("""
     ablation additive al alibi auto bench bert bias bool bottom-right cividis
     classify clone cls confidence cpu cuda distance distilbert dot download duplicate
-    dtype encoder-decoder entropy et explain false first fisher flax
+    dtype encoder-decoder entropy et explain false first fisher flax flow
     full-size git gradient headwise hidden huggingface-cli id importance induction inf
-    ink kdim keras key kv largest librsvg linear llama3 ln log-sum-exp
-    masked max mean mpirun ms nan next none ntk null offsets onnx opset output prediction
-    positional previous query random reverse rows self self-attention separator shape
+    ink integrated integrated-by-layer
+    kdim keras key kv largest librsvg linear llama3 ln log-sum-exp
+    masked max mean mpirun ms nan next none norms ntk null offsets onnx opset output prediction
+    positional previous query random reverse rollout rows self self-attention separator shape
     single-head sinks softmax start stream torch torch-mha torch-mha-split
     train transformers true unbatched uniform valid-lengths value vdim view
     viridis xdg-open yarn zero zip

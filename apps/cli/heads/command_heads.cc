@@ -25,7 +25,7 @@ constexpr CommandHelp kHelp = {
     .name = "heads",
     .description = "find the heads that match a pattern",
     .examples =
-        R"(  headwise heads --find induction --model induction-model
+        R"(  headwise heads --find induction --model induction
   headwise heads --find previous --model all-MiniLM-L6-v2 --texts texts.txt
   headwise heads --find duplicate --model all-MiniLM-L6-v2 --json)",
     .footer =

@@ -37,7 +37,7 @@ namespace {
 
 constexpr CommandHelp kHelp = {
     .name = "prune",
-    .description = "remove the least important heads from a model",
+    .description = "remove heads from a model",
     .examples =
         R"(  headwise prune --model topics --scores scores.json --remove 40% --out smaller
   headwise prune --model topics --scores scores.json --max-drop 1% \

@@ -91,8 +91,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "most this many percentage points",
      "--data의 정확도가 이 값(%p) 넘게 떨어지지 않는 한도에서 헤드를 최대한 "
      "많이 제거합니다"},
-    {"remove the least important heads from a model",
-     "중요도가 낮은 헤드를 모델에서 제거합니다"},
+    {"remove heads from a model", "모델에서 헤드를 제거합니다"},
     {"remove these heads, such as 3.1,4.5; without --scores",
      "제거할 헤드. 예: 3.1,4.5. --scores 없이 씁니다"},
     {"remove this number or share of all heads", "제거할 헤드 수 또는 비율"},

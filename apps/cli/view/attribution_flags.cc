@@ -22,11 +22,12 @@ void add_attribution_options(const Arguments& command,
       .add_choice("--attribution", flags.name,
                   {"norms", "gradient", "integrated", "integrated-by-layer",
                    "rollout", "flow"},
-                  "also how much heads and tokens matter by this measure")
+                  "also print a measure of heads or tokens: norms, gradient, "
+                  "integrated, integrated-by-layer, rollout or flow")
       .type_name("NAME");
   attribution.add_text("--target", flags.target, "LABEL",
-                       "the label whose logit gradients are of (default: the "
-                       "predicted one)");
+                       "take gradients of this label's logit (default: the "
+                       "predicted label)");
   attribution.add_number("--output-token", flags.output_token,
                          "position of the token that rollout and flow go back "
                          "from (default: 0; in a causal model the last)");
@@ -36,10 +37,12 @@ Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
                                 const std::string& sort,
                                 const AttributionFlags& flags) {
   if (!flags.target.empty() && !of_gradients(flags.name)) {
-    return usage("--target needs an --attribution by gradients");
+    return usage(
+        "--target needs --attribution gradient, integrated or "
+        "integrated-by-layer");
   }
   if (flags.output_token && !through_layers(flags.name)) {
-    return usage("--output-token needs an --attribution through all layers");
+    return usage("--output-token needs --attribution rollout or flow");
   }
   if (!flags.given()) {
     return {};

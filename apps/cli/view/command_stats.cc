@@ -50,8 +50,7 @@ constexpr CommandHelp kHelp = {
   largest    the largest attention weight
   first, previous, self, next, separator   the share of that key
 Cross-attention has no distance, previous, self and next.
-With --attribution each head also has the number of that measure, or each token
-of the text, which docs/attribution.md defines.
+--attribution adds a number for each head or each token (docs/attribution.md).
 With --texts each text counts once, and each mean has a 95% confidence interval.
 With --corpus the means are over the tokens of all sentences. Under mpirun the
 processes divide the sentences; the numbers are the same. To resume an

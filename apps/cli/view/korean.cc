@@ -23,9 +23,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "weights\n  distance   mean distance to the keys, in tokens\n  largest    "
      "the largest attention weight\n  first, previous, self, next, separator   "
      "the share of that key\nCross-attention has no distance, previous, self "
-     "and next.\nWith --attribution each head also has the number of that "
-     "measure, or each token\nof the text, which docs/attribution.md "
-     "defines.\nWith --texts each text counts once, and each mean has a 95% "
+     "and next.\n--attribution adds a number for each head or each token "
+     "(docs/attribution.md).\nWith --texts each text counts once, and each "
+     "mean "
+     "has a 95% "
      "confidence interval.\nWith "
      "--corpus the means are over the tokens of all sentences. "
      "Under mpirun the\nprocesses divide the sentences; the numbers are the "
@@ -54,8 +55,10 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"ONNX model; each attention node is shown as a layer",
      "ONNX 모델. 어텐션 노드 하나를 레이어 하나로 보여 줍니다"},
     {"Two models", "두 모델"},
-    {"also how much heads and tokens matter by this measure",
-     "이 척도로 헤드와 토큰이 얼마나 중요한지도 보여 줍니다"},
+    {"also print a measure of heads or tokens: norms, gradient, integrated, "
+     "integrated-by-layer, rollout or flow",
+     "헤드나 토큰의 척도도 보여 줍니다: norms, gradient, integrated, "
+     "integrated-by-layer, rollout, flow"},
     {"another model folder: what its heads do differently",
      "다른 모델 폴더: 헤드가 하는 일의 차이를 보여 줍니다"},
     {"computed by any program: .npy (B, H, Lq, Lkv), (H, Lq, Lkv) or (N, B, H, "
@@ -116,10 +119,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "distance, largest, first, previous, self, next or separator",
      "그림의 헤드를 이 통계가 큰 순서로 정렬합니다: entropy, distance, "
      "largest, first, previous, self, next, separator"},
+    {"take gradients of this label's logit (default: the predicted label)",
+     "이 레이블의 로짓으로 그래디언트를 구합니다(기본값: 예측한 레이블)"},
     {"the keys belong to another sequence; their positions are not compared",
      "키가 다른 시퀀스에 속하므로 위치를 비교하지 않습니다"},
-    {"the label whose logit gradients are of (default: the predicted one)",
-     "그래디언트를 구할 로짓의 레이블(기본값: 예측한 레이블)"},
     {"the same for the keys (default if there are as many keys as queries: "
      "--query-tokens)",
      "키의 토큰(개수가 쿼리와 같을 때의 기본값: --query-tokens)"},

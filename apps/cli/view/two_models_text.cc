@@ -31,7 +31,7 @@ std::vector<std::string> names_of(const std::vector<HeadId>& heads) {
 
 // ---- The table. ----
 
-// In the last of so many columns.
+// The text at the right end of a cell.
 std::string right(std::string_view text, std::size_t columns) {
   return std::string(columns - columns_of(text), ' ').append(text);
 }

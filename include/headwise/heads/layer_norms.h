@@ -4,8 +4,8 @@
 //
 // with the attention weights w and what the heads make of the keys, f
 // (heads/value_norms.h). Heads may point in opposite directions, so this is at
-// most the sum of their norms. There is no matrix of all pairs: what comes out
-// are the means over the queries and a small map.
+// most the sum of their norms. No matrix of all pairs is kept: the
+// results are the means over the queries and a small map.
 //
 //   query    (B, Lq, Hq, D)                     in
 //   key      (B, Lkv, Hkv, D)                   in

@@ -9,9 +9,9 @@
 //   sums    (B, Lq, H)    out  0 for a query without a key
 //
 // The shares are the softmax of the scores plus ln norms[h,j], so all
-// statistics of attention/statistics.h are computed of them in one pass,
-// without a matrix of all pairs. A norm below 2^-60 counts as 2^-60. Added keys
-// have no norm, and the statistics have no place for them.
+// statistics of attention/statistics.h are computed of them in one pass
+// that keeps no matrix of all pairs. A norm below 2^-60 counts as 2^-60. Added
+// keys have no norm, and the statistics have no place for them.
 //
 // Source: Kobayashi et al. 2020, arXiv:2004.10102, section 3: w |f|.
 //

@@ -6,10 +6,10 @@
 //   M_l[i,j]  = (A_l[i,j] + [i = j]) / (sum_j A_l[i,j] + 1)
 //   rollout   = rows M_N ... M_2 M_1
 //
-//   rows     (B, R, L)   in   what of each output token is asked for; a row
-//                             that is 1 at one token asks for that token
-//   rollout  (B, R, L)   out  as much of each input token; a row has the sum
-//                             that it had in `rows`
+//   rows     (B, R, L)   in   weights of the output tokens; a row that is 1
+//                             at one token asks for that token
+//   rollout  (B, R, L)   out  shares of the input tokens; each row keeps its
+//                             sum
 //
 // The sum of a row of A is 1 with a plain softmax, so M is half of A and half
 // of the identity. It is 0 for a query without a key, which keeps its own

@@ -70,7 +70,7 @@ class ShownLayer {
   bool elements_ = true;
   bool maps_ = true;
   bool can_compute_ = true;           // from query, key and log-sum-exp
-  bool weights_only_ = false;         // there is no query and key
+  bool weights_only_ = false;         // without query and key
   TensorView<const float, 4> query_;  // (1, queries, Hq, D)
   TensorView<const float, 4> key_;    // (1, keys, Hkv, D)
   // For the whole batch.

@@ -62,8 +62,8 @@ headwise.wordTables.en = {
   'grid.uneven': 'Rows that do not sum to 1: {0}. Weights are shown as they were given.',
   'scatter.title': 'Heads by two statistics',
   'scatter.tools': 'Axes and filter',
-  'scatter.x': 'Across',
-  'scatter.y': 'Up',
+  'scatter.x': 'Horizontal axis',
+  'scatter.y': 'Vertical axis',
   'scatter.average': 'Mean over all texts',
   'scatter.is_average': 'Means over all texts.',
   'scatter.about': 'Each point is a head. Its colour and number are its layer.',
@@ -107,7 +107,7 @@ headwise.wordTables.en = {
 
   'part.label': 'Attention',
   'part.all': 'all',
-  'part.about': 'Only attention from one sentence of the pair to the other. A is the first.',
+  'part.about': 'Show only attention from one sentence to the other. A is the first.',
 
   'special.hide': 'Hide {0}',
   'special.renormalise': 'Make rows sum to 1',
@@ -312,6 +312,6 @@ headwise.wordTables.en = {
   'about.self': 'Attention to the query\'s own token.',
   'about.next': 'Attention to the token just after the query.',
   'about.norm':
-    'How much the head adds to the output at most: attention weight \u00d7 |f|, summed over the keys.',
+    'Upper bound on what the head adds to the output: attention weight \u00d7 |f|, summed over the keys.',
   'about.separator': 'Attention to the separator tokens, such as [SEP].',
 };

@@ -165,7 +165,7 @@ class Access(PageCase):
                        if not path.name.startswith("words"))
         used = set(re.findall(r"\bt\('([a-z_]+\.[a-z_]+)'[,)]", text)) | set(
             re.findall(r"'((?:keys|trace)\.[a-z_]+)'", text))
-        # These have others for norms beside them.
+        # Each of these has a second text, for norms.
         twice = re.findall(r"\bword\('([a-z_.]+)'[,)]", text)
         used |= {key + end for key in twice for end in ("", "_norm")}
         self.assertEqual(sorted(used - set(table)), [])
