@@ -11,6 +11,7 @@
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/replaced_heads.h"
+#include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <vector>
 
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/run/executor.h"
-#include "headwise/run/progress.h"
 #include "headwise/steps/tokens.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -28,27 +26,5 @@ std::vector<Batch> batches_of(const RaggedTokens& ids);
 Status run_batches(
     std::size_t count, const Executor& executor,
     FunctionRef<Status(std::size_t n, const Executor& executor)> body);
-
-// Adds up what threads have done.
-class SharedProgress {
- public:
-  SharedProgress(const Progress& progress, std::size_t total)
-      : progress_(progress), total_(total) {
-    add(0);
-  }
-  void add(std::size_t count) {
-    if (progress_) {
-      const std::scoped_lock lock(mutex_);
-      done_ += count;
-      progress_(done_, total_);
-    }
-  }
-
- private:
-  const Progress& progress_;
-  std::size_t total_;
-  std::size_t done_ = 0;
-  std::mutex mutex_;
-};
 
 }  // namespace headwise::inline HEADWISE_ABI

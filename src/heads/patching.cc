@@ -10,6 +10,7 @@
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/token_partners.h"
+#include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

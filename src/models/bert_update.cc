@@ -13,6 +13,7 @@
 #include "models/bert_names.h"
 #include "models/bert_params.h"
 #include "models/bert_rows.h"
+#include "models/replaced_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -147,32 +148,6 @@ void view_linear(const Linear& linear, const std::string& name, Views& views) {
   views.emplace(joined(name, kBias), linear.bias());
 }
 
-Status check_kept(const KeptAttention& kept, const BertConfig& config) {
-  if (kept.layer >= config.num_layers) {
-    return value_error(kOperation, "layer", std::to_string(kept.layer),
-                       "0 to " + std::to_string(config.num_layers - 1),
-                       ErrorCode::out_of_range);
-  }
-  const MultiHeadAttentionConfig& attention = kept.attention.config();
-  const std::vector<std::size_t>& heads = kept.kept_heads;
-  HEADWISE_TRY(check_shape(
-      kOperation, "attention",
-      Extents<3>{*attention.query_dim, attention.embed_dim,
-                 attention.num_heads},
-      "(hidden_size, hidden_size, heads)",
-      Extents<3>{config.hidden_size, config.hidden_size, heads.size()}));
-  for (std::size_t n = 0; n < heads.size(); ++n) {
-    if (heads[n] >= config.num_heads || (n != 0 && heads[n] <= heads[n - 1])) {
-      return value_error(kOperation, "kept_heads[" + std::to_string(n) + "]",
-                         std::to_string(heads[n]),
-                         "ascending numbers below num_heads = " +
-                             std::to_string(config.num_heads),
-                         ErrorCode::out_of_range);
-    }
-  }
-  return ok();
-}
-
 }  // namespace
 
 Result<std::vector<Tensor<float, 2>>> create_places(
@@ -257,21 +232,9 @@ Views BertEncoder::attention_params() const {
 }
 
 Status BertEncoder::replace_attention(std::span<KeptAttention> layers) {
-  return catching_out_of_memory([&]() -> Status {
-    for (const KeptAttention& kept : layers) {
-      HEADWISE_TRY(check_kept(kept, state_->config));
-    }
-    auto& heads = state_->config.kept_heads;
-    if (heads.empty() && !layers.empty()) {
-      heads.assign(state_->layers.size(), heads_in(state_->config, 0));
-    }
-    for (KeptAttention& kept : layers) {  // nothing fails from here on
-      MultiHeadAttention& attention = state_->layers[kept.layer].attention;
-      kept.attention.share_memory_with(attention);
-      attention = std::move(kept.attention);
-      heads[kept.layer] = std::move(kept.kept_heads);
-    }
-    return ok();
+  return catching_out_of_memory([&] {
+    return replace_attention_of(kOperation, layers, state_->config,
+                                state_->layers);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "models/causal_state.h"
 #include "models/kept_heads.h"
 #include "models/model_folder.h"
+#include "models/replaced_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -42,22 +43,6 @@ void view_norm(const LayerNormParams& norm, const std::string& name,
 void view_linear(const Linear& linear, const std::string& name, Views& views) {
   views.emplace(name + ".weight", linear.weight());
   views.emplace(name + ".bias", linear.bias());
-}
-
-// Whether `kept` can take the place of a layer's attention.
-Status check_kept(const KeptAttention& kept, const CausalConfig& config) {
-  if (kept.layer >= config.num_layers) {
-    return value_error(kOperation, "layer", std::to_string(kept.layer),
-                       "0 to " + std::to_string(config.num_layers - 1),
-                       ErrorCode::out_of_range);
-  }
-  const MultiHeadAttentionConfig& attention = kept.attention.config();
-  return check_shape(kOperation, "attention",
-                     Extents<3>{*attention.query_dim, attention.embed_dim,
-                                attention.num_heads},
-                     "(hidden_size, hidden_size, heads)",
-                     Extents<3>{config.hidden_size, config.hidden_size,
-                                kept.kept_heads.size()});
 }
 
 }  // namespace
@@ -100,23 +85,11 @@ Views CausalModel::params() const {
   return views;
 }
 
-Status CausalModel::replace_attention(std::span<KeptAttention> layers) try {
-  for (const KeptAttention& kept : layers) {
-    HEADWISE_TRY(check_kept(kept, state_->config));
-  }
-  auto& heads = state_->config.kept_heads;
-  if (heads.empty() && !layers.empty()) {
-    heads.assign(state_->layers.size(), kept_in(state_->config, 0));
-  }
-  for (KeptAttention& kept : layers) {  // nothing fails from here on
-    MultiHeadAttention& attention = state_->layers[kept.layer].attention;
-    kept.attention.share_memory_with(attention);
-    attention = std::move(kept.attention);
-    heads[kept.layer] = std::move(kept.kept_heads);
-  }
-  return ok();
-} catch (...) {
-  return caught_out_of_memory();
+Status CausalModel::replace_attention(std::span<KeptAttention> layers) {
+  return catching_out_of_memory([&] {
+    return replace_attention_of(kOperation, layers, state_->config,
+                                state_->layers);
+  });
 }
 
 Status CausalModel::write(const std::string& folder) const try {

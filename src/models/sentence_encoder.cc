@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <optional>
 
 #include "base/out_of_memory.h"
@@ -11,6 +10,7 @@
 #include "models/pooling.h"
 #include "models/utf8.h"
 #include "run/float_environment.h"
+#include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -91,29 +91,6 @@ Result<SentenceTokens> tokens_of(const WordPiece& tokenizer,
   return failed ? Result<SentenceTokens>(std::move(done)) : failed.error();
 }
 
-// Counts sentences for the progress.
-class Count {
- public:
-  Count(const Progress& progress, std::size_t total)
-      : progress_(progress), total_(total) {
-    add(0);
-  }
-
-  void add(std::size_t sentences) {
-    if (progress_) {
-      const std::scoped_lock lock(mutex_);
-      done_ += sentences;
-      progress_(done_, total_);
-    }
-  }
-
- private:
-  const Progress& progress_;
-  std::size_t total_;
-  std::size_t done_ = 0;
-  std::mutex mutex_;
-};
-
 // A window of sentences: ids in, embeddings out.
 class Window {
  public:
@@ -126,7 +103,7 @@ class Window {
 
   // If there are enough parts, they run in parallel, each on one thread;
   // otherwise one after another, each on all threads.
-  Status run(const Executor& executor, Count& count) const {
+  Status run(const Executor& executor, SharedProgress& count) const {
     const std::size_t threads = executor.threads();
     const std::vector<Part> parts = parts_of(ids_, threads);
     if (threads == 1 || parts.size() < threads) {
@@ -143,7 +120,8 @@ class Window {
 
  private:
   Status run_side_by_side(const std::vector<Part>& parts,
-                          const Executor& executor, Count& count) const {
+                          const Executor& executor,
+                          SharedProgress& count) const {
     const auto alone = Executor::with_threads(1);
     HEADWISE_TRY(alone);
     std::vector<Status> done(parts.size(), ok());
@@ -247,7 +225,7 @@ Result<SentenceEmbeddings> SentenceEncoder::encode(
         Tensor<float, 2>::create_unset({sentences.size(), embedding_size()});
     HEADWISE_TRY(embeddings);
     SentenceEmbeddings result{*std::move(embeddings), {}, 0};
-    Count count(options.progress, sentences.size());
+    SharedProgress count(options.progress, sentences.size());
     for (std::size_t first = 0; first < sentences.size(); first += kWindow) {
       const std::size_t size = std::min(kWindow, sentences.size() - first);
       const auto batch =

@@ -484,6 +484,23 @@ TEST_F(CausalFolderTest, PrunedHeadsAreLeftOutOfTheFile) {
   }
 }
 
+TEST_F(CausalFolderTest, RefusesHeadsThatItDoesNotHaveOrOutOfOrder) {
+  for (const std::vector<std::size_t>& heads :
+       {std::vector<std::size_t>{0, 3}, std::vector<std::size_t>{2, 0},
+        std::vector<std::size_t>{1, 1}}) {
+    std::vector<KeptAttention> kept;
+    kept.push_back(
+        {0,
+         remove_heads(model_.attention(0), std::vector<std::size_t>{1},
+                      ConstantPart::dropped)
+             .value(),
+         heads});
+    EXPECT_EQ(model_.replace_attention(kept).error().code(),
+              ErrorCode::out_of_range);
+  }
+  EXPECT_THAT(model_.heads_in(0), ElementsAre(0, 1, 2));
+}
+
 TEST_F(CausalFolderTest, FaultyFilesAreNamed) {
   put("config.json",
       R"({"model_type": "headwise-causal", "vocab_size": 14, "hidden_size": 12,

@@ -15,16 +15,15 @@
 #include "shell/error_of_option.h"
 #include "shell/json.h"
 #include "shell/output.h"
-#include "shell/progress_bar.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "shell/threads.h"
+#include "take_steps.h"
 #include "task_files.h"
 
 namespace headwise::cli {
 namespace {
 
-constexpr std::uint64_t kStepsPerCheckpoint = 100;
 constexpr std::size_t kTexts = 200;  // in texts.txt, and to measure accuracy
 constexpr std::string_view kTextsFile = "texts.txt";
 
@@ -63,38 +62,11 @@ Result<InductionRun> start(const TaskFlags& flags) {
   return run;
 }
 
-// Takes steps until there are as many as asked for, and writes a checkpoint
-// every 100 and at the end.
-Outcome train(const TaskFlags& flags, const Executor& executor,
-              InductionRun& run, const Streams& streams) {
-  const std::size_t steps = steps_of(flags);
-  ProgressBar bar("train", "steps");
-  const Progress progress = bar.progress();
-  bool has_begun = false;  // a run that fails earlier leaves no folder
-  while (run.steps() < steps) {
-    HEADWISE_TRY(run.step(executor));
-    if (progress) {
-      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
-      progress(run.steps(), steps);
-    }
-    if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != steps) {
-      continue;
-    }
-    if (!has_begun) {
-      HEADWISE_TRY(written(begin_results(flags, result_files())));
-      has_begun = true;
-    }
-    HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags.out))));
-    if (flags.json) {
-      HEADWISE_TRY(
-          print(streams.out, json_text(Json{{"step", run.steps()},
-                                            {"loss", run.losses().back()}})));
-    }
-  }
-  return {};
+std::string json_of_step(const InductionRun& run) {
+  return json_text(Json{{"step", run.steps()}, {"loss", run.losses().back()}});
 }
 
-// One text a line.
+// One text per line.
 std::string lines_of(const CausalModel& model, const RaggedTokens& texts) {
   std::string lines;
   for (const auto& text : texts) {
@@ -146,7 +118,8 @@ Outcome run_induction(const TaskFlags& flags, const Streams& streams) {
   auto run = start(flags);
   HEADWISE_TRY(run);
   const auto begin = std::chrono::steady_clock::now();
-  HEADWISE_TRY(train(flags, *executor, *run, streams));
+  HEADWISE_TRY(take_steps(flags, steps_of(flags), result_files(), *executor,
+                          *run, json_of_step, streams));
   const std::chrono::duration<double> taken =
       std::chrono::steady_clock::now() - begin;
   const auto texts = run->unseen_texts(kTexts);

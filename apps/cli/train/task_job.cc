@@ -13,9 +13,9 @@
 #include "out_folder.h"
 #include "shell/json.h"
 #include "shell/output.h"
-#include "shell/progress_bar.h"
 #include "shell/say.h"
 #include "shell/threads.h"
+#include "take_steps.h"
 #include "task_curve.h"
 #include "task_files.h"
 #include "task_words.h"
@@ -23,7 +23,6 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::uint64_t kStepsPerCheckpoint = 100;
 constexpr std::size_t kColumns = 72;
 
 // What is said about a finished run.
@@ -38,35 +37,6 @@ std::string json_of_step(const TaskRun& run) {
   return json_text(Json{{"step", run.steps()},
                         {"loss", run.losses().back()},
                         {"uniform_loss", run.uniform_losses().back()}});
-}
-
-// Takes steps until there are as many as asked for, and writes a checkpoint
-// every 100 and at the end.
-Outcome train(const TaskFlags& flags, const Executor& executor, TaskRun& run,
-              const Streams& streams) {
-  const std::size_t steps = flags.steps.value_or(kTaskSteps);
-  ProgressBar bar("train", "steps");
-  const Progress progress = bar.progress();
-  bool has_begun = false;  // a run that fails earlier leaves no folder
-  while (run.steps() < steps) {
-    HEADWISE_TRY(run.step(executor));
-    if (progress) {
-      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
-      progress(run.steps(), steps);
-    }
-    if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != steps) {
-      continue;
-    }
-    if (!has_begun) {
-      HEADWISE_TRY(written(begin_results(flags, task_result_files())));
-      has_begun = true;
-    }
-    HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags.out))));
-    if (flags.json) {
-      HEADWISE_TRY(print(streams.out, json_of_step(run)));
-    }
-  }
-  return {};
 }
 
 std::string json_of(const TaskRun& run, const Report& report) {
@@ -133,7 +103,9 @@ Outcome run_task(const TaskFlags& flags, const Streams& streams) {
   auto run = start_run(flags);
   HEADWISE_TRY(run);
   const auto start = std::chrono::steady_clock::now();
-  HEADWISE_TRY(train(flags, *executor, *run, streams));
+  HEADWISE_TRY(take_steps(flags, flags.steps.value_or(kTaskSteps),
+                          task_result_files(), *executor, *run, json_of_step,
+                          streams));
   const std::chrono::duration<double> taken =
       std::chrono::steady_clock::now() - start;
   auto score = run->score(*executor);
