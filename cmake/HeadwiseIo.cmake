@@ -215,6 +215,7 @@ target_sources(headwise_io
     src/inspect/page/layer_heads.cc
     src/inspect/page/encoded_layer.cc
     src/inspect/page/view_html.cc
+    src/inspect/page/page_changes.cc
     src/inspect/page/page_documents.cc
     src/inspect/page/page_json.cc
     src/inspect/page/view_page.cc

@@ -13,6 +13,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"--ablate makes a page; --svg, --png and --json show all heads",
      "--ablate는 페이지를 만듭니다. --svg, --png, --json은 모든 헤드가 있는 "
      "모델을 보여 줍니다"},
+    {"--against makes a page; --svg, --png and --json show one model",
+     "--against는 페이지를 만듭니다. --svg, --png, --json은 모델 하나를 보여 "
+     "줍니다"},
     {"--all adds columns to the lines; --json has every probability without it",
      "--all은 줄에 열을 더합니다. --json에는 모든 확률이 이미 있습니다"},
     {"--attribution needs --model and a single text",

@@ -62,7 +62,6 @@ interval; * = the interval of the difference leaves out 0.)"};
 struct StatsFlags {
   ViewedFlags seen;
   CorpusFlags corpus;
-  AgainstFlags against;
   AttributionFlags attribution;
   std::string sort;
   bool json = false;
@@ -80,8 +79,6 @@ FilePlan files_of(const StatsFlags& flags) {
   FilePlan files;
   plan_inputs(files, flags.seen);
   files.input("--corpus", flags.corpus.corpus);
-  files.input("--against", flags.against.against);
-  files.input("--texts", flags.against.texts);
   if (flags.corpus.out.empty()) {
     files.printed("stats");
     return files;
@@ -133,7 +130,7 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
 
 Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(files_of(flags).check());
-  const auto models = compare_two_models(flags.seen, flags.against, flags.sort);
+  const auto models = compare_two_models(flags.seen, flags.sort);
   HEADWISE_TRY(models);
   return print_or_write(flags, streams,
                         flags.json  ? against_json(*models)
@@ -145,7 +142,7 @@ Outcome run_on_texts(const StatsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_text_stats_flags(flags.seen));
   HEADWISE_TRY(files_of(flags).check());
   const auto stats =
-      compute_text_stats(flags.seen, flags.against.texts, flags.sort);
+      compute_text_stats(flags.seen, flags.seen.texts, flags.sort);
   HEADWISE_TRY(stats);
   return print_or_write(flags, streams,
                         flags.json  ? text_stats_json(*stats)
@@ -207,11 +204,11 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_attribution_flags(flags.seen, !flags.corpus.corpus.empty(),
                                        flags.sort, flags.attribution));
   HEADWISE_TRY(check_corpus_flags(flags.seen, flags.corpus));
-  HEADWISE_TRY(check_against_flags(flags.seen, flags.against));
-  if (!flags.against.against.empty()) {
+  HEADWISE_TRY(check_against_flags(flags.seen));
+  if (!flags.seen.against.empty()) {
     return run_on_two_models(flags, streams);
   }
-  if (!flags.against.texts.empty()) {
+  if (!flags.seen.texts.empty()) {
     return run_on_texts(flags, streams);
   }
   return flags.corpus.corpus.empty() ? run_on_one_text(flags, streams)
@@ -225,15 +222,10 @@ void add_options(const Arguments& command, StatsFlags& flags) {
       .add_text("--corpus", flags.corpus.corpus, "FILE|-",
                 "one sentence per line: the means over all of them");
   command.under("A model and a text")
-      .add_text("--texts", flags.against.texts, "FILE|-",
+      .add_text("--texts", flags.seen.texts, "FILE|-",
                 "one text per line, in place of TEXT: means over the texts "
                 "with 95% confidence intervals");
-  const Arguments two = command.under("Two models");
-  two.add_text("--against", flags.against.against, "DIR",
-               "another model folder: what its heads do differently");
-  two.add_flag("--matched", flags.against.matched,
-               "pair heads one to one by the similarity of their maps "
-               "(default: by layer and number)");
+  add_against_options(command, flags.seen);
   add_attribution_options(command, flags.attribution);
   command
       .add_choice("--sort", flags.sort, statistic_names(),

@@ -23,6 +23,7 @@
 #include "shell/svg_to_png.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
+#include "two_models.h"
 #include "view_flags.h"
 #include "view_heads.h"
 #include "view_json.h"
@@ -41,6 +42,7 @@ constexpr CommandHelp kHelp = {
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg h.svg
   headwise view --model all-MiniLM-L6-v2 --texts lines.txt --out page.html
   headwise view --model all-MiniLM-L6-v2 "The cat sat." --ablate 3.1 --open
+  headwise view --model tuned --against base --texts lines.txt --out page.html
   headwise view --model bert-base-uncased --pair "It rains." "Run." --open
   headwise view --onnx layer.onnx --data test_data_set_0 --out page.html
   headwise view --query q.npy --key k.npy --causal --out page.html
@@ -64,6 +66,14 @@ Outcome check_flags(const ViewFlags& flags) {
   }
   if (!flags.seen.texts.empty() && (flags.pictures() || flags.json)) {
     return usage("--texts makes a page; --svg, --png and --json show one text");
+  }
+  if (!flags.seen.against.empty() && !flags.page()) {
+    return usage("--against needs --out PAGE.html or --open");
+  }
+  if (!flags.seen.against.empty() && (flags.pictures() || flags.json)) {
+    return usage(
+        "--against makes a page; --svg, --png and --json show one "
+        "model");
   }
   if (flags.no_elements && !flags.page()) {
     return usage("--no-elements needs --out PAGE.html or --open");
@@ -144,6 +154,39 @@ ViewPageSettings settings_of(const ViewFlags& flags, const ViewedHeads& heads) {
           .sequence = flags.seen.sequence.value_or(0)};
 }
 
+ViewedInterval interval_of(const MeanInterval& interval) {
+  return {interval.mean, interval.low, interval.high};
+}
+
+// How the heads of --model differ from those of --against on the texts of the
+// page that are not empty.
+Result<std::vector<ViewedChange>> changes_of(const ViewFlags& flags,
+                                             const ManyHeads& documents) {
+  std::vector<std::string_view> texts;
+  for (std::size_t n = 0; n < documents.size(); n += 2) {
+    const std::string& text = *documents[n]->text().text;
+    if (text.find_first_not_of(" \t\n") != std::string::npos) {
+      texts.push_back(text);
+    }
+  }
+  const auto models = compare_two_models(flags.seen, texts);
+  HEADWISE_TRY(models);
+  std::vector<ViewedChange> changes;
+  for (const ComparedHead& head : models->heads) {
+    ViewedChange change{.head = head.pair.a,
+                        .other = head.pair.b,
+                        .similarity = interval_of(head.pair.similarity),
+                        .differences = {}};
+    if (head.match) {
+      change.match = head.match->head;
+    }
+    std::ranges::transform(head.pair.difference, change.differences.begin(),
+                           interval_of);
+    changes.push_back(change);
+  }
+  return changes;
+}
+
 Result<std::string> make_page(const ViewFlags& flags,
                               const ManyHeads& documents) {
   auto page = ViewPage::create(settings_of(flags, *documents.front()));
@@ -172,6 +215,11 @@ Result<std::string> make_page(const ViewFlags& flags,
     };
     HEADWISE_TRY(heads.visit(/*steps=*/true, see));
   }
+  if (!flags.seen.against.empty()) {
+    auto changes = changes_of(flags, documents);
+    HEADWISE_TRY(changes);
+    page->set_changes(*std::move(changes));
+  }
   return page->html();
 }
 
@@ -190,20 +238,22 @@ std::string page_text(const std::string& path, const ViewedHeads& heads,
   return said;
 }
 
-// The same of several texts.
+// The same of several texts, each in one model or in two.
 std::string page_text(const std::string& path, const ManyHeads& documents,
-                      double megabytes) {
+                      std::size_t models, double megabytes) {
   const ViewedHeads& first = *documents.front();
   std::vector<const ViewedHeads*> texts;
-  for (const auto& one : documents) {
-    if (!one->text().variant) {
-      texts.push_back(one.get());
+  for (std::size_t n = 0; n < documents.size(); n += models) {
+    if (!documents[n]->text().variant) {
+      texts.push_back(documents[n].get());
     }
   }
-  std::string said = say({"{}: {} texts, {} layer{}, {:.1f} MB\n",
-                          "{0}: 텍스트 {1}개, 레이어 {2}개, {4:.1f} MB\n"},
-                         shown(path), texts.size(), first.layers().size(),
-                         first.layers().size() == 1 ? "" : "s", megabytes);
+  std::string said = say(
+      {"{}: {} texts{}, {} layer{}, {:.1f} MB\n",
+       "{0}: 텍스트 {1}개{2}, 레이어 {3}개, {5:.1f} MB\n"},
+      shown(path), texts.size(),
+      models == 1 ? "" : say({" in two models", "(모델 둘)"}),
+      first.layers().size(), first.layers().size() == 1 ? "" : "s", megabytes);
   said += empty_lines_text(first.text().empty_lines);
   const auto cut = std::ranges::count_if(
       texts, [](const auto& one) { return one->text().cut_tokens != 0; });
@@ -225,9 +275,11 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
   }
   HEADWISE_TRY(written(write_file_atomically(path, *page)));
   const double megabytes = static_cast<double>(page->size()) / 1e6;
-  streams.err << (flags.seen.texts.empty()
+  streams.err << (flags.seen.texts.empty() && flags.seen.against.empty()
                       ? page_text(path, *documents.front(), megabytes)
-                      : page_text(path, documents, megabytes))
+                      : page_text(path, documents,
+                                  flags.seen.against.empty() ? 1 : 2,
+                                  megabytes))
               << std::flush;
   return {};
 }
@@ -293,6 +345,7 @@ Outcome show_page(const ViewFlags& flags, const std::string& path,
 
 Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
+  HEADWISE_TRY(check_against_flags(flags.seen));
   HEADWISE_TRY(files_of(flags).check());
   const auto documents = read_viewed_documents(flags.seen);
   HEADWISE_TRY(documents);
@@ -377,6 +430,7 @@ void add_options(const Arguments& command, ViewFlags& flags) {
   command.under("A model and a text")
       .add_text("--ablate", flags.seen.ablate, "LIST",
                 "show each text also without these heads, such as 3.1,4.5");
+  add_against_options(command, flags.seen);
   add_token_options(command.under("Tensors"), flags.seen);
   add_output_options(command.under("Output"), flags);
 }

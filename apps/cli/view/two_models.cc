@@ -20,9 +20,10 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> kBesideAgainst = {
-    "--model", "TEXT",   "--against", "--texts", "--max-tokens", "--matched",
-    "--sort",  "--json", "--csv",     "--out",   "--threads",    "--lang"};
+constexpr std::array<std::string_view, 15> kBesideAgainst = {
+    "--model", "TEXT",    "--against", "--texts",       "--max-tokens",
+    "--sort",  "--json",  "--csv",     "--out",         "--matched",
+    "--lang",  "--title", "--open",    "--no-elements", "--threads"};
 
 // TEXT as if it were a file.
 Result<TextFile> read_one_text(const std::string& text) {
@@ -36,11 +37,10 @@ Result<TextFile> read_one_text(const std::string& text) {
 
 // That both models have positions for.
 Result<std::size_t> limit_of_both(const ViewedFlags& seen, const TextModel& a,
-                                  const AgainstFlags& flags,
                                   const TextModel& b) {
   const auto of_a = token_limit(seen.max_tokens, seen.model, a.shape());
   HEADWISE_TRY(of_a);
-  const auto of_b = token_limit(seen.max_tokens, flags.against, b.shape());
+  const auto of_b = token_limit(seen.max_tokens, seen.against, b.shape());
   HEADWISE_TRY(of_b);
   return std::min(of_a->tokens, of_b->tokens);
 }
@@ -103,10 +103,9 @@ void sort_heads(const std::string& sort, std::vector<ComparedHead>& heads) {
 
 }  // namespace
 
-Outcome check_against_flags(const ViewedFlags& seen,
-                            const AgainstFlags& flags) {
-  if (flags.against.empty()) {
-    return flags.matched ? usage("--matched needs --against DIR") : Outcome();
+Outcome check_against_flags(const ViewedFlags& seen) {
+  if (seen.against.empty()) {
+    return seen.matched ? usage("--matched needs --against DIR") : Outcome();
   }
   if (seen.model.empty()) {
     return usage("--against needs --model DIR");
@@ -116,7 +115,7 @@ Outcome check_against_flags(const ViewedFlags& seen,
       return usage(fmt::format("{} cannot be used with --against", name));
     }
   }
-  if (seen.text.has_value() != flags.texts.empty()) {
+  if (seen.text.has_value() != seen.texts.empty()) {
     return usage(seen.text ? "TEXT and --texts cannot be used together"
                            : "--against needs TEXT or --texts FILE");
   }
@@ -124,21 +123,32 @@ Outcome check_against_flags(const ViewedFlags& seen,
 }
 
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
-                                     const AgainstFlags& flags,
                                      const std::string& sort) {
   const auto texts =
-      seen.text ? read_one_text(*seen.text) : read_text_file(flags.texts);
+      seen.text ? read_one_text(*seen.text) : read_text_file(seen.texts);
   HEADWISE_TRY(texts);
+  auto models = compare_two_models(seen, texts->texts);
+  HEADWISE_TRY(models);
+  models->empty = texts->empty_lines;
+  if (models->first_different) {
+    models->first_different = texts->lines[*models->first_different - 1];
+  }
+  sort_heads(sort, models->heads);
+  return models;
+}
+
+Result<TwoModels> compare_two_models(const ViewedFlags& seen,
+                                     std::span<const std::string_view> texts) {
   const auto executor = executor_with(seen.operation.threads);
   HEADWISE_TRY(executor);
   const auto a = read_any_model(seen.model);
   HEADWISE_TRY(a);
-  const auto b = read_any_model(flags.against, "--against");
+  const auto b = read_any_model(seen.against, "--against");
   HEADWISE_TRY(b);
-  const auto limit = limit_of_both(seen, **a, flags, **b);
+  const auto limit = limit_of_both(seen, **a, **b);
   HEADWISE_TRY(limit);
-  ProgressBar bar{"stats", "texts"};
-  const auto changes = ModelComparison::of(**a, **b, texts->texts,
+  ProgressBar bar{seen.command, "texts"};
+  const auto changes = ModelComparison::of(**a, **b, texts,
                                            {.max_tokens = *limit,
                                             .progress = bar.progress(),
                                             .executor = &*executor});
@@ -146,18 +156,17 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
     return error_of_models(changes.error());
   }
   TwoModels models{.model = seen.model,
-                   .against = flags.against,
-                   .matched = flags.matched,
+                   .against = seen.against,
+                   .matched = seen.matched,
                    .texts = changes->texts(),
-                   .empty = texts->empty_lines,
                    .cut = changes->cut_texts(),
                    .max_tokens = *limit,
                    .same_tokens = changes->same_tokens()};
   if (changes->first_different()) {
-    models.first_different = texts->lines[*changes->first_different()];
+    models.first_different = *changes->first_different() + 1;
   }
   add_heads(*changes, models);
-  sort_heads(sort, models.heads);
+  sort_heads("", models.heads);
   return models;
 }
 

@@ -1,10 +1,12 @@
-// `headwise stats --against`: what the heads of two models do differently on
-// the same texts.
+// `headwise stats --against` and `headwise view --against`: what the heads of
+// two models do differently on the same texts.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -13,12 +15,6 @@
 #include "viewed_flags.h"
 
 namespace headwise::cli {
-
-struct AgainstFlags {
-  std::string against;  // the other model's folder
-  std::string texts;    // a file, or "-"
-  bool matched = false;
-};
 
 struct SimilarHead {
   HeadId head;
@@ -50,14 +46,16 @@ struct TwoModels {
 };
 
 // Errors: usage, for options that do not go with --against.
-Outcome check_against_flags(const ViewedFlags& seen, const AgainstFlags& flags);
+Outcome check_against_flags(const ViewedFlags& seen);
 
 // The heads that changed most come first: those with the least similar maps,
 // or, if `sort` names a statistic, with the largest difference of it. Errors:
 // those of the files, models and texts.
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
-                                     const AgainstFlags& flags,
                                      const std::string& sort);
+// On texts that were read.
+Result<TwoModels> compare_two_models(const ViewedFlags& seen,
+                                     std::span<const std::string_view> texts);
 
 // Table, CSV and JSON.
 std::string against_text(const TwoModels& models);

@@ -95,8 +95,18 @@ std::string ViewedFlags::relating_option() const {
   return found == given.end() ? "" : *found;
 }
 
+void add_against_options(const Arguments& command, ViewedFlags& flags) {
+  const Arguments two = command.under("Two models");
+  two.add_text("--against", flags.against, "DIR",
+               "another model folder: what its heads do differently");
+  two.add_flag("--matched", flags.matched,
+               "pair heads one to one by the similarity of their maps "
+               "(default: by layer and number)");
+}
+
 void plan_inputs(FilePlan& plan, const ViewedFlags& flags) {
   plan.input("--model", flags.model);
+  plan.input("--against", flags.against);
   if (flags.text == "-") {
     plan.input("TEXT", *flags.text);
   }

@@ -22,6 +22,8 @@ struct ViewedFlags {
   std::vector<std::string> pair;  // two sentences, or none
   std::string texts;              // a file, one text per line
   std::string ablate;             // heads, "3.1,4.5"
+  std::string against;            // the folder of a second model
+  bool matched = false;           // its heads are paired by their maps
   std::string onnx;
   std::string data;
   std::string node;
@@ -53,6 +55,7 @@ struct ViewedFlags {
 };
 
 void add_viewed_options(const Arguments& command, ViewedFlags& flags);
+void add_against_options(const Arguments& command, ViewedFlags& flags);
 
 // The files that these options name.
 void plan_inputs(FilePlan& plan, const ViewedFlags& flags);

@@ -22,9 +22,10 @@ constexpr std::array<std::string_view, 13> kOfHeads = {
     "--svg",    "--png",     "--json",       "--csv", "--head",
     "--sort",   "--title",   "--no-elements"};
 // Those that go with --model only. All others describe tensors.
-constexpr std::array<std::string_view, 9> kOfModel = {
-    "--model",       "TEXT",     "--pair",         "--texts", "--max-tokens",
-    "--attribution", "--target", "--output-token", "--ablate"};
+constexpr std::array<std::string_view, 11> kOfModel = {
+    "--model",      "TEXT",          "--pair",   "--texts",
+    "--max-tokens", "--attribution", "--target", "--output-token",
+    "--ablate",     "--against",     "--matched"};
 // With --onnx: its own options, and options that describe its rows.
 constexpr std::array<std::string_view, 9> kOfOnnx = {
     "--onnx",       "--data",          "--node",

@@ -109,7 +109,8 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags);
 
 // The same for each document of a page: one for each text of --texts, one
-// without it; with --ablate a variant follows each.
+// without it; with --ablate a variant follows each, with --against the same
+// text in the other model.
 using ManyHeads = std::vector<std::unique_ptr<ViewedHeads>>;
 Result<ManyHeads> read_viewed_documents(const ViewedFlags& flags);
 

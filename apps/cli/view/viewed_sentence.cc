@@ -242,12 +242,21 @@ Result<std::vector<GivenText>> read_given(const ViewedFlags& flags) {
 Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
   const auto given = read_given(flags);
   HEADWISE_TRY(given);
-  auto executor = executor_with(flags.operation.threads);
+  const auto executor = executor_with(flags.operation.threads);
   HEADWISE_TRY(executor);
-  auto model = read_any_model(flags.model);
-  HEADWISE_TRY(model);
-  const auto loaded = std::make_shared<const LoadedModel>(
-      LoadedModel{*std::move(model), *std::move(executor)});
+  std::vector<ViewedFlags> models = {flags};
+  if (!flags.against.empty()) {
+    models.push_back(flags);
+    models.back().model = flags.against;
+  }
+  std::vector<std::shared_ptr<const LoadedModel>> loaded;
+  for (const ViewedFlags& one : models) {
+    auto model =
+        read_any_model(one.model, loaded.empty() ? "--model" : "--against");
+    HEADWISE_TRY(model);
+    loaded.push_back(std::make_shared<const LoadedModel>(
+        LoadedModel{*std::move(model), *executor}));
+  }
   std::vector<HeadId> ablated;
   if (!flags.ablate.empty()) {
     auto heads = parse_head_list("--ablate", flags.ablate);
@@ -256,11 +265,13 @@ Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
   }
   ManyHeads all;
   for (const GivenText& text : *given) {
-    auto seen = std::make_unique<ViewedSentence>(loaded);
-    HEADWISE_TRY(seen->read(flags, text));
-    all.push_back(std::move(seen));
+    for (std::size_t n = 0; n < models.size(); ++n) {
+      auto seen = std::make_unique<ViewedSentence>(loaded[n]);
+      HEADWISE_TRY(seen->read(models[n], text));
+      all.push_back(std::move(seen));
+    }
     if (!ablated.empty()) {
-      auto variant = std::make_unique<ViewedSentence>(loaded);
+      auto variant = std::make_unique<ViewedSentence>(loaded.front());
       HEADWISE_TRY(variant->read(flags, text));
       HEADWISE_TRY(variant->ablate(ablated));
       all.push_back(std::move(variant));

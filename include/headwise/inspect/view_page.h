@@ -26,6 +26,7 @@
 //   std::string html = page.html().value();
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -34,10 +35,12 @@
 #include <vector>
 
 #include "headwise/attention/spec.h"
+#include "headwise/attention/statistics_options.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/language.h"
 #include "headwise/inspect/trace.h"
+#include "headwise/module/head_id.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
@@ -102,6 +105,23 @@ struct ViewedLayer {
   bool has_weights() const { return attn_weights.data() != nullptr; }
 };
 
+// A mean over texts and its 95% confidence interval; NaN where there is none.
+struct ViewedInterval {
+  double mean = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// A head of one model next to a head of another.
+struct ViewedChange {
+  HeadId head;
+  HeadId other;
+  std::optional<HeadId> match{};  // of all, the most similar one to one
+  ViewedInterval similarity;      // of the attention maps, from 0 to 1
+  // By Statistic: of `head` minus that of `other`.
+  std::array<ViewedInterval, kStatistics> differences;
+};
+
 class ViewPage {
  public:
   // Errors: out_of_memory.
@@ -124,6 +144,10 @@ class ViewPage {
   // most_bytes of the page are those of the first document. An error leaves the
   // page unchanged. Errors: those of html() for the document so far.
   Status next(ViewPageSettings settings);
+  // What differs between two models: the page then lists the heads by how much
+  // they changed. Its documents are texts in both, in turn: document 2n in one
+  // model, 2n + 1 in the other.
+  void set_changes(std::vector<ViewedChange> changes);
   // The page of the layers added so far. Errors: invalid_argument if there are
   // no layers ("layers") or the sequence is empty.
   Result<std::string> html() const;

@@ -7,6 +7,7 @@
 #include "base/out_of_memory.h"
 #include "inspect/page/encoded_layer.h"
 #include "inspect/page/head_numbers.h"
+#include "inspect/page/page_changes.h"
 #include "inspect/page/page_documents.h"
 #include "inspect/page/page_json.h"
 #include "inspect/page/view_block.h"
@@ -55,6 +56,7 @@ struct ViewPage::Parts {
   std::vector<std::string> blocks{};
   std::size_t bytes = 0;    // of the blocks
   PageDocuments earlier{};  // the documents before this one
+  std::vector<ViewedChange> changes{};
 
   // How much there was before a layer.
   struct Mark {
@@ -340,9 +342,14 @@ Status ViewPage::next(ViewPageSettings settings) {
     fresh->blocks = std::move(now.blocks);
     fresh->bytes = now.bytes;
     fresh->earlier = std::move(now.earlier);
+    fresh->changes = std::move(now.changes);
     parts_ = std::move(fresh);
     return ok();
   });
+}
+
+void ViewPage::set_changes(std::vector<ViewedChange> changes) {
+  parts_->changes = std::move(changes);
 }
 
 Result<std::string> ViewPage::html() const {
@@ -359,6 +366,9 @@ Result<std::string> ViewPage::html() const {
       documents.add(json, now.settings.variant, blocks.size());
       blocks.push_back(last);
       json = documents.json();
+      if (!now.changes.empty()) {
+        json["changes"] = changes_json(now.changes);
+      }
       text = json.dump();
     }
     std::string title;

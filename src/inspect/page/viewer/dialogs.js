@@ -122,7 +122,8 @@
     ['\u2190 \u2191 \u2192 \u2193', 'keys.cell'], ['Home End PgUp PgDn', 'keys.far'],
     ['Enter', 'keys.pin'], ['[ ]', 'keys.layer'], ['h l', 'keys.head'],
     ['+ \u2212', 'keys.zoom'], ['/', 'keys.search'], ['g', 'keys.grid'],
-    ['x', 'keys.scatter'], ['s', 'keys.trace'],
+    ['x', 'keys.scatter'], ...(headwise.changes.any ? [['m', 'keys.changes']] : []),
+    ['s', 'keys.trace'],
     ['n p', 'keys.document'], ['d', 'keys.texts'], ['t', 'keys.table'],
     ['c', 'keys.compare'], ['v', 'keys.measure'], ['e', 'keys.export'], ['?', 'keys.help'], ['Esc', 'keys.escape']];
 

@@ -85,9 +85,9 @@
   const differ = key => new Set(list.map(one => one[key])).size > 1;
   const model = ({model}) => (model || '').replace(/\/+$/, '').split('/').pop();
 
-  // What sets a document apart from the others: "the cat sat", "MiniLM", "without 3.1".
+  // What sets a document apart from the others: "MiniLM", "the cat sat", "without 3.1".
   function about(one) {
-    const parts = [differ('text') && one.text, differ('model') && model(one), one.variant];
+    const parts = [differ('model') && model(one), differ('text') && one.text, one.variant];
     return parts.filter(Boolean).join(' \u00b7 ') || one.title;
   }
 

@@ -111,6 +111,7 @@
     if (state.get().view === 'trace') return steps();
     if (state.get().view === 'texts') return headwise.texts.data();
     if (state.get().view === 'scatter') return headwise.scatter.data();
+    if (state.get().view === 'changes') return headwise.changes.data();
     const [head, other] = [state.head(), state.compared()];
     return other ? twoHeads(head, other) : oneHead(head);
   }

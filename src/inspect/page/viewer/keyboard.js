@@ -12,6 +12,7 @@
     g: () => headwise.state.set({view: 'grid'}),
     s: () => headwise.state.set({view: 'trace'}),
     x: () => headwise.state.set({view: 'scatter'}),
+    m: () => headwise.changes.any && headwise.state.set({view: 'changes'}),
     p: () => anotherDocument(-1), n: () => anotherDocument(1),
     d: () => headwise.documents.several && headwise.state.set({view: 'texts'}),
     t: () => headwise.state.set({table: !headwise.state.get().table}),

@@ -250,7 +250,7 @@
 
   async function svg() {
     const {view, table} = headwise.state.get();
-    if (view === 'head' && table) return null;  // there is no picture of a table
+    if (view === 'head' && table || view === 'changes') return null;  // a table
     const pictures = {grid: gridPicture, scatter: scatterPicture, head: headPicture,
                       texts: textsPicture, trace: tracePicture};
     const made = await pictures[view]();

@@ -13,6 +13,7 @@
     const {t, state, page} = headwise;
     const now = state.get().view;
     const views = ['grid', ...(headwise.heads.kept.length > 0 ? ['scatter', 'head'] : []),
+      ...(headwise.changes.any && headwise.heads.kept.length > 0 ? ['changes'] : []),
       ...(headwise.documents.several && headwise.heads.kept.length > 0 ? ['texts'] : []),
       ...(page.trace.length > 0 ? ['trace'] : [])];
     return make('nav', {'aria-label': t('shell.views')}, views.map(view => make('button', {
@@ -82,8 +83,9 @@
 
   function view() {
     const {state} = headwise;
-    const views = {grid: headwise.grid.view, scatter: headwise.scatter.view, head: headwise.headView, texts: headwise.texts.view,
-                   trace: headwise.trace.view};
+    const views = {grid: headwise.grid.view, scatter: headwise.scatter.view,
+                   changes: headwise.changes.view, head: headwise.headView,
+                   texts: headwise.texts.view, trace: headwise.trace.view};
     return views[state.get().view]();
   }
 

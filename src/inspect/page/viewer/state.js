@@ -2,7 +2,7 @@
 // '#'. Numbers of layers, heads and tokens are those of the page, from 0.
 {
   const DEFAULTS = {
-    view: 'grid',      // grid, scatter, head, texts, trace
+    view: 'grid',      // grid, scatter, changes, head, texts, trace
     document: 0,       // its number in the file
     layer: null, head: null,
     query: null, key: null,          // the pinned pair
@@ -21,7 +21,7 @@
     shortcuts: true,
   };
   const CHOICES = {
-    view: ['grid', 'scatter', 'head', 'texts', 'trace'], pool: ['max', 'mean'],
+    view: ['grid', 'scatter', 'changes', 'head', 'texts', 'trace'], pool: ['max', 'mean'],
     measure: ['attention', 'norm'],
     part: ['', ...headwise.parts.WAYS], palette: ['viridis', 'cividis', 'ink'], theme: ['', 'light', 'dark'],
     lang: ['', ...Object.keys(headwise.wordTables)],
@@ -94,6 +94,7 @@
     }
     if (result.layer === null && result.view !== 'trace') result.view = 'grid';
     if (result.view === 'texts' && !headwise.documents.several) result.view = 'grid';
+    if (result.view === 'changes' && !headwise.changes.any) result.view = 'grid';
     result.query = inside(result.query, page.num_queries);
     result.key = inside(result.key, page.num_keys);
     if (result.query === null || result.key === null) result.query = result.key = null;

@@ -21,6 +21,7 @@ headwise.wordTables.en = {
   'shell.trace': 'Steps',
   'shell.texts': 'All texts',
   'shell.scatter': 'Scatter',
+  'shell.changes': 'Changes',
   'shell.settings': 'Settings',
   'shell.table': 'Show as tables',
   'shell.palette': 'Colours',
@@ -67,6 +68,18 @@ headwise.wordTables.en = {
   'scatter.average': 'Mean over all texts',
   'scatter.is_average': 'Means over all texts.',
   'scatter.about': 'Each point is a head. Its colour and number are its layer.',
+
+  'changes.title': 'Heads by how much they changed',
+  'changes.tools': 'Order',
+  'changes.descending': 'Most changed first',
+  'changes.models': '{0} minus {1}: means over texts.',
+  'changes.about':
+    'Similarity is the overlap of the attention maps, 1 for equal maps, with its 95% confidence ' +
+    'interval. * = the 95% confidence interval of a difference leaves out 0. Choose a head to ' +
+    'compare the two maps.',
+  'changes.other': 'compared with',
+  'changes.match': 'match',
+  'changes.similarity': 'similarity',
 
   'pool.label': 'Pool cells by',
   'pool.max': 'maximum',
@@ -270,6 +283,7 @@ headwise.wordTables.en = {
   'keys.grid': 'all heads',
   'keys.trace': 'steps',
   'keys.scatter': 'heads by two statistics',
+  'keys.changes': 'heads by how much they changed',
   'keys.document': 'next text, previous text',
   'keys.texts': 'this head in all texts',
   'keys.table': 'tables instead of pictures',

@@ -20,6 +20,7 @@ headwise.wordTables.ko = {
   'shell.trace': '단계',
   'shell.texts': '모든 텍스트',
   'shell.scatter': '산점도',
+  'shell.changes': '변화',
   'shell.settings': '설정',
   'shell.table': '표로 보기',
   'shell.palette': '색상표',
@@ -65,6 +66,17 @@ headwise.wordTables.ko = {
   'scatter.average': '모든 텍스트의 평균',
   'scatter.is_average': '모든 텍스트의 평균입니다.',
   'scatter.about': '점 하나가 헤드 하나입니다. 색과 숫자는 레이어입니다.',
+
+  'changes.title': '변화가 큰 순서로 본 헤드',
+  'changes.tools': '순서',
+  'changes.descending': '변화가 큰 순서',
+  'changes.models': '{0} − {1}: 텍스트에 대한 평균입니다.',
+  'changes.about':
+    '유사도는 두 어텐션 맵이 겹치는 정도로, 같으면 1입니다. 대괄호는 95% 신뢰 구간입니다. ' +
+    '* = 차이의 95% 신뢰 구간에 0이 들어 있지 않습니다. 헤드를 고르면 두 맵을 비교합니다.',
+  'changes.other': '비교 대상',
+  'changes.match': '짝',
+  'changes.similarity': '유사도',
 
   'pool.label': '풀링 방법',
   'pool.max': '최댓값',
@@ -267,6 +279,7 @@ headwise.wordTables.ko = {
   'keys.grid': '모든 헤드',
   'keys.trace': '단계',
   'keys.scatter': '두 통계로 본 헤드',
+  'keys.changes': '변화가 큰 순서로 본 헤드',
   'keys.document': '다음 텍스트, 이전 텍스트',
   'keys.texts': '이 헤드를 모든 텍스트에서 보기',
   'keys.table': '그림 대신 표',

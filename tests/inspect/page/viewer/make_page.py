@@ -353,8 +353,9 @@ def summary(page, block, before):
         "block": block, "tokens": tokens[-1]}
 
 
-def write_documents(path, title, documents):
-    """Several documents in one file: (spec, layers, masks) of each. -> their JSON."""
+def write_documents(path, title, documents, **more):
+    """Several documents in one file: (spec, layers, masks) of each. -> their JSON. `more` is
+    what else the file says."""
     blocks, pages, listed = Blocks(), [], []
     for spec, layers, masks in documents:
         page = describe(spec, layers, masks, blocks)
@@ -365,7 +366,7 @@ def write_documents(path, title, documents):
     for one in listed:
         del one["tokens"]
     file = {"format": "headwise.view", "version": 2, "title": title, "documents": listed,
-            **{name: pages[0][name] for name in ("generator", "lang", "command")}}
+            **{name: pages[0][name] for name in ("generator", "lang", "command")}, **more}
     pathlib.Path(path).write_text(assemble(file, blocks), "utf-8")
     return pages
 

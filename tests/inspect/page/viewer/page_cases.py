@@ -132,9 +132,9 @@ class Document(Case):
 class Several:
     """A file of several documents."""
 
-    def __init__(self, folder, name, documents):
+    def __init__(self, folder, name, documents, **more):
         self.path = folder / f"{name}.html"
-        pages = make_page.write_documents(self.path, name.title(), documents)
+        pages = make_page.write_documents(self.path, name.title(), documents, **more)
         self.documents = [Document(self.path, page, *document)
                           for page, document in zip(pages, documents)]
 
@@ -159,6 +159,26 @@ def texts(folder):
                           variant="without 1.2")]
     documents[3][1][1]["heads"][2]["pruned"] = True
     return Several(folder, "texts", documents)
+
+
+def two_models(folder):
+    """Two texts, each in two models, with hostile names; heads 1.0 and 1.1 changed places."""
+    documents = [invented_document(12, seed, text=text, model=model)
+                 for text, seed in (("the cat sat", 7), ("a dog ran", 17))
+                 for seed, model in ((seed, "m/tuned"), (seed + 3, "m/<b>base\u202e"))]
+    changes = []
+    for n, (layer, head) in enumerate((layer, head) for layer in range(2)
+                                      for head in range(4)):
+        moved = layer == 1 and head < 2
+        similarity = 0.3 + head / 100 if moved else 0.9 - n / 100
+        changes.append({
+            "head": [layer, head], "other": [layer, head],
+            "match": [layer, 1 - head if moved else head],
+            "similarity": [similarity, similarity - 0.02, similarity + 0.02],
+            "differences": {statistic: [(n - 3) / 10, (n - 4) / 10, (n - 2) / 10]
+                            for statistic in make_page.STATISTICS}})
+    changes[2].update(match=None, similarity=[None, None, None])
+    return Several(folder, "two_models", documents, changes=changes)
 
 
 def weights(folder, name="weights", write=make_page.write_page):

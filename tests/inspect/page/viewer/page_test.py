@@ -21,6 +21,7 @@ from texts_test import Texts  # noqa: E402, F401
 from scatter_test import Scatter  # noqa: E402, F401
 from pair_test import Pair  # noqa: E402, F401
 from measure_test import Measure  # noqa: E402, F401
+from changes_test import Changes  # noqa: E402, F401
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and os.path.isfile(sys.argv[1]):

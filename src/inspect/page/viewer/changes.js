@@ -1,0 +1,100 @@
+// What differs between two models: their heads by how much they changed.
+{
+  const {make, choice, toggle} = headwise.dom;
+
+  const list = headwise.file.changes || [];
+  const name = ([layer, head]) => layer + '.' + head;
+
+  // How much a head changed, to sort by: the statistic's difference, or how far the maps are
+  // from being equal; null if that is not known.
+  function change(one) {
+    const {sort} = headwise.state.get();
+    const [mean] = sort === '' ? one.similarity : one.differences[sort];
+    if (mean === null) return null;
+    return sort === '' ? 1 - mean : Math.abs(mean);
+  }
+
+  function ordered() {
+    const sign = headwise.state.get().descending ? -1 : 1;
+    return [...list].sort((a, b) => {
+      const [left, right] = [change(a), change(b)];
+      if (left === null || right === null) return (left === null) - (right === null);
+      return sign * (left - right);
+    });
+  }
+
+  // The head in the first model, compared with its counterpart in the second, in the text
+  // that is in view.
+  function open({head: [layer, head], other}) {
+    const {state} = headwise;
+    const document = state.get().document - state.get().document % 2;
+    state.set({view: 'head', document, layer, head,
+               compare: document + 1 + ':' + name(other)});
+  }
+
+  const names = () => headwise.page.statistics.map(({name: one}) => one)
+      .filter(one => list.some(({differences}) => one in differences));
+
+  // With a star where the interval leaves out 0.
+  function difference([mean, low, high]) {
+    if (mean === null) return headwise.numbers.text(null);
+    const sure = low !== null && (low > 0 || high < 0);
+    return (mean > 0 ? '+' : '') + headwise.numbers.text(mean) + (sure ? '*' : '');
+  }
+
+  function interval([mean, low, high]) {
+    const {numbers} = headwise;
+    return numbers.text(mean) +
+        (low === null ? '' : ` [${numbers.text(low)}, ${numbers.text(high)}]`);
+  }
+
+  function table() {
+    const {t} = headwise;
+    return headwise.tables.table(t('changes.title'),
+        [t('tables.head'), t('changes.other'), t('changes.match'), t('changes.similarity'),
+          ...names().map(one => make('abbr', {title: t('about.' + one)}, t('statistic.' + one)))],
+        ordered().map(one => [
+          make('button', {type: 'button', class: 'link',
+                          id: 'change-' + one.head.join('-'), onclick: () => open(one)},
+          t('head.name', ...one.head)),
+          name(one.other), one.match ? name(one.match) : '\u2013', interval(one.similarity),
+          ...names().map(statistic => difference(one.differences[statistic]))]), null, true);
+  }
+
+  function tools() {
+    const {t, page, state} = headwise;
+    const {sort, descending} = state.get();
+    return make('div', {class: 'tools', role: 'group', 'aria-label': t('changes.tools')},
+        make('span', {class: 'field'}, make('label', {for: 'sort'}, t('grid.sort')),
+            choice({id: 'sort'}, sort, [['', t('changes.similarity')]].concat(page.statistics.map(
+                ({name: one}) => [one, t('statistic.' + one)])),
+            one => state.set({sort: one}))),
+        toggle({id: 'descending'}, descending, t('changes.descending'),
+            () => state.set({descending: !descending})));
+  }
+
+  function view() {
+    const {t, documents} = headwise;
+    const [a, b] = [0, 1].map(number => documents.list[number].model);
+    return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
+        make('h2', {id: 'view-title', tabindex: '-1'}, t('changes.title')),
+        headwise.fold('fold-changes', t('changes.tools'), tools()),
+        make('p', {class: 'note', id: 'changes-note'},
+            headwise.tokens.node(t('changes.models', a, b), true), ' ', t('changes.about')),
+        table());
+  }
+
+  // For files.
+  function data() {
+    const statistics = names();
+    const parts = ['', '_low', '_high'];
+    return {
+      header: ['layer', 'head', 'other_layer', 'other_head', 'match_layer', 'match_head',
+        ...['similarity', ...statistics].flatMap(one => parts.map(part => one + part))],
+      rows: ordered().map(one => [...one.head, ...one.other, ...(one.match || [null, null]),
+        ...one.similarity, ...statistics.flatMap(statistic => one.differences[statistic])]),
+    };
+  }
+
+  headwise.changes = {view, data, any: list.length > 0};
+}

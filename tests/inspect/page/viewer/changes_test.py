@@ -1,0 +1,68 @@
+"""A page of two models: their heads by how much they changed. Run by page_test.py."""
+
+from page_case import PageCase, serious
+
+
+class Changes(PageCase):
+    def heads(self, page):
+        return [row.removeprefix("change-") for row in page.eval_on_selector_all(
+            "main tbody button", "all => all.map(one => one.id)")]
+
+    def row(self, page, head):
+        return page.locator(f"#change-{head}").locator("xpath=ancestor::tr").inner_text()
+
+    def test_heads_are_listed_by_how_much_they_changed(self):
+        page = self.open("two_models")
+        self.keys(page, "m")
+        self.assertEqual(self.heads(page), ["1-0", "1-1", "1-3", "1-2", "0-3", "0-1", "0-0",
+                                            "0-2"])  # the last one has no similarity
+        self.assertIn("1.0\t1.1\t0.300 [0.280, 0.320]\t", self.row(page, "1-0"))
+        page.select_option("#sort", "first")
+        self.assertEqual(self.heads(page)[:2], ["1-3", "0-0"])
+        page.click("#descending")
+        self.assertEqual(self.heads(page)[0], "0-3")
+
+    def test_a_star_marks_an_interval_without_zero(self):
+        page = self.open("two_models", "#view=changes")
+        self.assertIn("*", self.row(page, "0-0"))
+        self.assertNotIn("*", self.row(page, "0-3"))
+        self.assertIn("+", self.row(page, "1-3"))
+
+    def test_a_head_opens_next_to_its_counterpart(self):
+        page = self.open("two_models", "#view=changes&document=3")
+        page.click("#change-1-0")
+        page.wait_for_function("() => headwise.state.get().view === 'head'")
+        self.settle(page)
+        state = page.evaluate("() => headwise.state.get()")
+        self.assertEqual((state["document"], state["layer"], state["head"], state["compare"]),
+                         (2, 1, 0, "3:1.0"))
+
+    def test_files_hold_the_same(self):
+        page = self.open("two_models", "#view=changes")
+        found = page.evaluate("() => headwise.changes.data()")
+        self.assertEqual(found["header"][:9], [
+            "layer", "head", "other_layer", "other_head", "match_layer", "match_head",
+            "similarity", "similarity_low", "similarity_high"])
+        self.assertEqual(found["rows"][0][:7], [1, 0, 1, 0, 1, 1, 0.3])
+        self.assertEqual(len(found["rows"]), 8)
+        self.assertTrue(all(len(row) == len(found["header"]) for row in found["rows"]))
+
+    def test_names_are_only_text(self):
+        page = self.open("two_models", "#view=changes")
+        self.assertIn("m/<b>base", page.inner_text("#changes-note"))
+        self.assertEqual(page.locator("#changes-note b").count(), 0)
+
+    def test_other_pages_have_no_such_view(self):
+        page = self.open("texts", "#view=changes")
+        self.assertEqual(page.evaluate("() => headwise.state.get().view"), "grid")
+        self.keys(page, "m")
+        self.assertEqual(page.locator("#view-changes").count(), 0)
+
+    def test_it_fits_narrow_windows_and_is_accessible(self):
+        for width in (1280, 390):
+            page = self.open("two_models", "#view=changes", width=width)
+            self.assertEqual(serious(page), [])
+            self.assertLessEqual(page.evaluate(
+                "() => document.documentElement.scrollWidth"), width)
+        page = self.open("two_models", "#view=changes&lang=ko")
+        self.assertIn("\ubcc0\ud654", page.inner_text("#view-title"))
