@@ -105,7 +105,7 @@ Result<LabelledText> parse_labelled_text(std::string_view bytes,
   text.file = file;
   const std::vector<std::string_view> lines = text_lines(*text.bytes);
   if (lines.empty()) {
-    return file_of(file).bad_data("is empty", "one example a line");
+    return file_of(file).bad_data("is empty", "one example per line");
   }
   const bool labelled = lines.front().find('\t') != std::string_view::npos;
   for (std::size_t n = 0; n < lines.size(); ++n) {

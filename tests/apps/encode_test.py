@@ -81,7 +81,7 @@ class TinyModelTest(CliTest):
     def test_bad_sentences(self):
         call = ("encode", "--model", "tiny", "--json")
         self.fail_with(BAD_INPUT, "standard input is empty, expected one "
-                       "sentence a line", *call)
+                       "sentence per line", *call)
         self.fail_with(BAD_INPUT, "FILE: standard input: line 2 is not "
                        "UTF-8 text: its byte 3 (0xff)",
                        *call, stdin=b"so\nso \xff\n")

@@ -157,7 +157,7 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
   HEADWISE_TRY(text);
   std::vector<std::string_view> texts = text_lines(*text);
   HEADWISE_TRY(check_lines({.file = name_of_text(flags.texts)}, texts,
-                           "one text a line"));
+                           "one text per line"));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
   const auto encoder = read_model(flags.model);

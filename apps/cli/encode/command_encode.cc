@@ -146,7 +146,7 @@ Result<EncodeInputs> read_inputs(const EncodeFlags& flags) {
   auto text = read_text("FILE", flags.sentences);
   HEADWISE_TRY(text);
   HEADWISE_TRY(check_lines({"FILE", name_of_text(flags.sentences)},
-                           text_lines(*text), "one sentence a line"));
+                           text_lines(*text), "one sentence per line"));
   auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
   auto model = read_model(flags.model);

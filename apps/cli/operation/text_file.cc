@@ -18,7 +18,7 @@ Result<TextFile> read_text_file(const std::string& path) {
                     std::make_shared<const std::string>(*std::move(bytes))};
   const auto lines = text_lines(*file.bytes);
   const FileSubject about{"--texts", name_of_text(path)};
-  HEADWISE_TRY(check_lines(about, lines, "one text a line"));
+  HEADWISE_TRY(check_lines(about, lines, "one text per line"));
   for (std::size_t n = 0; n < lines.size(); ++n) {
     if (lines[n].find_first_not_of(" \t") == std::string_view::npos) {
       ++file.empty_lines;
@@ -28,7 +28,7 @@ Result<TextFile> read_text_file(const std::string& path) {
     }
   }
   if (file.texts.empty()) {
-    return about.bad_data("has empty lines only", "one text a line");
+    return about.bad_data("has empty lines only", "one text per line");
   }
   if (file.texts.size() > kMostTexts) {
     return about.bad_data(fmt::format("has {} texts", file.texts.size()),

@@ -111,7 +111,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"lists {} of the modules", "{s}의 모듈이 {0}개입니다"},
     {"null: no prompt is added",
      "null이어야 합니다(프롬프트를 붙이지 않습니다)."},
-    {"one example a line", "한 줄에 예제 하나"},
+    {"one example per line", "한 줄에 예제 하나"},
     {"one of the model's: {}", "모델의 레이블({*0}) 중 하나"},
     {"one of the same model and options", "같은 모델, 같은 옵션의 것"},
     {"one of the {} heads that layer {} has",

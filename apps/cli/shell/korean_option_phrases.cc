@@ -105,6 +105,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a head of the layers that are shown", "보여 주는 레이어의 헤드"},
     {"a layer rotates by the positions in the cache",
      "레이어는 캐시 안의 위치로 회전합니다"},
+    {"a model of BERT's family", "BERT 계열의 모델"},
     {"a model that was trained on pairs", "문장 쌍으로 학습한 모델"},
     {"a model whose tokenizer adds [SEP] or </s>",
      "토크나이저가 [SEP] 또는 </s>를 붙이는 모델"},
@@ -200,6 +201,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "with {}",
      "headwise는 아무것도 내려받지 않습니다. 먼저 폴더를 받아 두세요. 예: {0} "
      "또는 {1}"},
+    {"is a causal model", "{s:은/는} 인과 모델입니다"},
     {"is added to the scores", "{s:은/는} 점수에 더해집니다"},
     {"is next, but the model is causal",
      "{s} 값이 next인데 모델이 인과 모델입니다"},
@@ -272,8 +274,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"one of the labels {}", "레이블 {0} 중 하나"},
     {"one of them to be a file", "둘 중 하나는 파일이어야 합니다."},
     {"one outside", "폴더 밖의 파일"},
-    {"one sentence a line", "한 줄에 문장 하나"},
-    {"one text a line", "한 줄에 텍스트 하나"},
+    {"one sentence per line", "한 줄에 문장 하나"},
+    {"one text per line", "한 줄에 텍스트 하나"},
     {"one without gradients: they need a model of BERT's family",
      "그래디언트를 쓰지 않는 것이어야 합니다(그래디언트는 BERT 계열 모델에서만 "
      "구합니다)."},

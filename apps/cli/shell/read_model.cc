@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "headwise/models/causal_model.h"
 #include "outcome.h"
 #include "terminal_text.h"
 
@@ -25,8 +26,15 @@ Status check_model_folder(const std::string& folder, std::string_view option) {
   return ok();
 }
 
-Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
+Status check_bert_folder(const std::string& folder) {
   HEADWISE_TRY(check_model_folder(folder));
+  return is_causal_model(folder) ? option_error("--model", "is a causal model",
+                                                "a model of BERT's family")
+                                 : ok();
+}
+
+Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
+  HEADWISE_TRY(check_bert_folder(folder));
   return SentenceEncoder::read(folder, {.use = use});
 }
 
@@ -53,7 +61,7 @@ Result<LabelProbe> read_probe(const std::string& folder,
 }
 
 Result<SentenceClassifier> read_classifier(const std::string& folder) {
-  HEADWISE_TRY(check_model_folder(folder));
+  HEADWISE_TRY(check_bert_folder(folder));
   return SentenceClassifier::read(folder);
 }
 

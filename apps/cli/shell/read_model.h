@@ -19,7 +19,10 @@ namespace headwise::cli {
 Status check_model_folder(const std::string& folder,
                           std::string_view option = "--model");
 
-// Errors: those of check_model_folder() and SentenceEncoder::read().
+// The same; invalid_argument for a causal model.
+Status check_bert_folder(const std::string& folder);
+
+// Errors: those of check_bert_folder() and SentenceEncoder::read().
 Result<SentenceEncoder> read_model(const std::string& folder,
                                    BertUse use = BertUse::inference);
 // The same for read_text_model().

@@ -70,9 +70,6 @@ Result<Attribution> norms_of(const ViewedHeads& heads) {
 Result<std::size_t> output_token(const AttributionFlags& flags,
                                  const ViewedHeads& heads) {
   const std::size_t tokens = heads.text().query_labels.size();
-  if (tokens == 0) {
-    return option_error("TEXT", "has no tokens", "at least 1");
-  }
   const std::size_t token =
       flags.output_token.value_or(heads.text().causal ? tokens - 1 : 0);
   if (token >= tokens) {

@@ -53,7 +53,7 @@ Result<CorpusInputs> read_inputs(const ViewedFlags& seen,
   auto text = read_text("--corpus", flags.corpus);
   HEADWISE_TRY(text);
   HEADWISE_TRY(check_lines({"--corpus", name_of_text(flags.corpus)},
-                           text_lines(*text), "one sentence a line"));
+                           text_lines(*text), "one sentence per line"));
   auto executor = executor_with(seen.operation.threads);
   HEADWISE_TRY(executor);
   auto model = read_model(seen.model);

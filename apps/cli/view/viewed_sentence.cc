@@ -115,6 +115,10 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text) {
   text_.causal = shape.causal;
   auto encoded = encode(flags, text);
   HEADWISE_TRY(encoded);
+  if (encoded->ids.empty()) {  // in a model that adds none
+    return option_error(flags.texts.empty() ? "TEXT" : "--texts",
+                        "has no tokens", "at least 1");
+  }
   auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
   HEADWISE_TRY(separators);
   separators_ = *std::move(separators);
