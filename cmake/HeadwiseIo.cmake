@@ -110,7 +110,9 @@ target_sources(headwise_io
     include/headwise/heads/attention_flow.h
     include/headwise/heads/gradient_attention.h
     include/headwise/heads/integrated_gates.h
+    include/headwise/heads/attribution_target.h
     include/headwise/heads/embedding_target.h
+    include/headwise/heads/token_target.h
     include/headwise/heads/mean_interval.h
     include/headwise/heads/model_comparison.h
     include/headwise/heads/assignment.h
@@ -340,7 +342,9 @@ target_sources(headwise_io
     src/heads/attention_flow.cc
     src/heads/gradient_attention.cc
     src/heads/integrated_gates.cc
+    src/heads/attribution_target.cc
     src/heads/embedding_target.cc
+    src/heads/token_target.cc
     src/heads/mean_interval.cc
     src/heads/model_comparison.cc
     src/heads/text_heads.cc

@@ -185,13 +185,74 @@ class OfTokens(AttributionTest):
         self.check_all([float(row["rollout"]) for row in rows], shares)
 
 
+class OfACausalModel(CliTest):
+    """F is linear in the unembedding; the gradients are tested in C++."""
+    TEXT = "w0 w1 w0 w2"
+
+    def setUp(self):
+        super().setUp()
+        tiny_causal.write(self.folder / "causal")
+
+    def stats(self, name, *arguments):
+        return self.succeed("stats", "--model", "causal", self.TEXT, "--attribution", name,
+                            *arguments)
+
+    def json_of(self, name, *arguments):
+        return json.loads(self.stats(name, "--json", *arguments))
+
+    def test_targets(self):
+        predicted = self.json_of("gradient")
+        self.assertEqual(predicted["target"]["kind"], "token")
+        self.assertIsNone(predicted["target"]["label"])
+        self.assertEqual(predicted["output_token"], 3)
+        token = predicted["target"]["token"]
+        self.assertEqual(self.json_of("gradient", "--target", token,
+                                      "--output-token", "3"), predicted)
+        for other in tiny_causal.VOCABULARY:
+            self.assertLessEqual(
+                self.json_of("gradient", "--target", other)["target"]["value"],
+                predicted["target"]["value"])
+        before = self.json_of("gradient", "--target", "w2", "--output-token", "1")
+        self.assertEqual(before["output_token"], 1)
+        for head in before["heads"]:
+            self.assertEqual(head["key_gradients"][2:], [0, 0])
+            self.assertAlmostEqual(head["gradient"], math.fsum(head["key_gradients"]),
+                                   delta=1e-5)
+
+    def test_text_and_csv(self):
+        for name in "gradient", "integrated", "integrated-by-layer":
+            done = self.json_of(name, "--target", "w2")
+            lines = self.stats(name, "--target", "w2").splitlines()
+            self.assertEqual(lines[-1], f"{name}: of the logit of w2 after token 3 (w2), "
+                             f"{done['target']['value']:.4f}")
+            at = lines[2].split().index(name)
+            rows = list(csv.DictReader(io.StringIO(self.stats(name, "--target", "w2",
+                                                              "--csv"))))
+            for line, row, head in zip(lines[3:], rows, done["heads"]):
+                self.assertEqual(line.split()[at], f"{head[name]:.4f}")
+                self.assertAlmostEqual(float(row[name]), head[name], delta=1e-6)
+        self.assertIn("토큰 3(w2) 다음에 오는 w2의 로짓",
+                      self.stats("gradient", "--target", "w2", "--lang", "ko"))
+
+    def test_other_measures(self):
+        for name in ("norms", "rollout", "flow"):
+            self.stats(name)
+
+    def test_what_does_not_exist(self):
+        text = "stats", "--model", "causal", self.TEXT, "--attribution", "gradient"
+        self.fail_with(USAGE, "--target is w99, expected a token of the model's vocabulary",
+                       *text, "--target", "w99")
+        self.fail_with(USAGE, "--output-token is 4, expected less than 4", *text,
+                       "--output-token", "4")
+
+
 class Refused(AttributionTest):
     def test_options_that_do_not_go_together(self):
         text = "stats", "--model", "tiny", SENTENCE
         for message, *arguments in (
                 ("--target needs --attribution gradient, integrated or",
                  "--attribution", "norms", "--target", "a"),
-                ("--output-token needs --attribution rollout or flow", "--attribution", "norms",
+                ("--output-token needs an --attribution other than norms", "--attribution", "norms",
                  "--output-token", "0"),
                 ("--target needs --attribution gradient, integrated or", "--target", "a"),
                 ("leave out --layers", "--attribution", "rollout", "--layers", "1"),
@@ -202,21 +263,14 @@ class Refused(AttributionTest):
         self.fail_with(USAGE, "needs --model and a single text", "stats", "--model",
                        "tiny", "--corpus", "lines.txt", "--attribution", "norms")
 
-    def test_gradients_of_a_causal_model(self):
-        tiny_causal.write(self.folder / "causal")
-        text = "stats", "--model", "causal", "w0 w1 w0 w1", "--attribution"
-        for name in ("gradient", "integrated", "integrated-by-layer"):
-            self.fail_with(USAGE, f"--attribution is {name}, expected one without gradients: "
-                           "they need a model of BERT's family", *text, name)
-        for name in ("norms", "rollout", "flow"):
-            self.succeed(*text, name)
-
     def test_targets_and_tokens_that_do_not_exist(self):
         text = "stats", "--model", "tiny", SENTENCE, "--attribution"
         self.fail_with(USAGE, "--target is a, expected none: the model has no "
                        "classifier", *text, "gradient", "--target", "a")
         self.fail_with(USAGE, "--output-token is 5, expected less than 5", *text,
                        "rollout", "--output-token", "5")
+        self.fail_with(USAGE, "--output-token is 1, expected none: gradients of this model "
+                       "are of its whole text", *text, "gradient", "--output-token", "1")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // A causal model in double, written for reading.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <string>
@@ -28,6 +29,13 @@ class CausalReference {
 
   std::map<std::string, Row>& params() { return params_; }
 
+  // A factor on one attention weight, which are otherwise as computed.
+  void scale_weight(std::size_t layer, std::size_t head, std::size_t query,
+                    std::size_t key, double factor) {
+    scaled_ = {layer, head, query, key};
+    factor_ = factor;
+  }
+
   // Of one sequence; `gates` by layer and head, empty: all 1.
   Rows logits(const std::vector<TokenId>& ids, const Rows& gates = {}) const {
     const std::size_t E = config_.hidden_size;
@@ -41,7 +49,7 @@ class CausalReference {
     }
     for (std::size_t n = 0; n < config_.num_layers; ++n) {
       const std::string name = "layers." + std::to_string(n) + ".";
-      const Rows added = attention(name, norm(x, name + "norm"),
+      const Rows added = attention(n, norm(x, name + "norm"),
                                    gates.empty() ? Row() : gates[n]);
       for (std::size_t t = 0; t < x.size(); ++t) {
         for (std::size_t e = 0; e < E; ++e) {
@@ -95,8 +103,8 @@ class CausalReference {
   }
 
   // The sum of the heads' weighted values, through w_o.
-  Rows attention(const std::string& name, const Rows& x,
-                 const Row& gates) const {
+  Rows attention(std::size_t layer, const Rows& x, const Row& gates) const {
+    const std::string name = "layers." + std::to_string(layer) + ".";
     const Rows q = linear(x, name + "w_q");
     const Rows k = linear(x, name + "w_k");
     const Rows v = linear(x, name + "w_v");
@@ -115,9 +123,11 @@ class CausalReference {
           sum += weights[j];
         }
         for (std::size_t j = 0; j <= i; ++j) {
+          const double factor =
+              (gates.empty() ? 1 : gates[h]) *
+              (scaled_ == Place{layer, h, i, j} ? factor_ : 1);
           for (std::size_t d = h * D; d < (h + 1) * D; ++d) {
-            context[i][d] +=
-                weights[j] / sum * v[j][d] * (gates.empty() ? 1 : gates[h]);
+            context[i][d] += weights[j] / sum * v[j][d] * factor;
           }
         }
       }
@@ -127,6 +137,9 @@ class CausalReference {
 
   CausalConfig config_;
   std::map<std::string, Row> params_;
+  using Place = std::array<std::size_t, 4>;
+  Place scaled_{};
+  double factor_ = 1;
 };
 
 }  // namespace headwise::testing_support

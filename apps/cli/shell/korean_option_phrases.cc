@@ -55,8 +55,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"--node and --layers cannot be used together",
      "--node와 --layers는 함께 쓸 수 없습니다"},
     {"--onnx needs --data DIR", "--onnx에는 --data DIR가 필요합니다"},
-    {"--output-token needs --attribution rollout or flow",
-     "--output-token은 --attribution rollout이나 flow와 함께 씁니다"},
+    {"--output-token needs an --attribution other than norms",
+     "--output-token은 norms가 아닌 --attribution과 함께 씁니다"},
     {"--pair cannot be used with --attribution {}",
      "--pair는 --attribution {0:과/와} 함께 쓸 수 없습니다"},
     {"--query-documents gives the queries other ids",
@@ -120,6 +120,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a sequence with a token for --decode",
      "--decode를 쓰려면 토큰이 있는 시퀀스"},
     {"a share above {} and at most {}", "{0}보다 크고 {1} 이하인 비율"},
+    {"a token of the model's vocabulary", "모델의 어휘에 있는 토큰"},
     {"a value", "값"},
     {"a whole number, bottom-right or a .npy file",
      "정수, bottom-right, .npy 파일 중 하나"},
@@ -257,6 +258,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"no display was found (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set)",
      "화면이 없습니다(DISPLAY, WAYLAND_DISPLAY, BROWSER가 설정되어 있지 "
      "않습니다)"},
+    {"none: gradients of this model are of its whole text",
+     "주지 않아야 합니다(이 모델의 그래디언트는 텍스트 전체에서 구합니다)."},
     {"none: the model has no classifier, so gradients are of the length of its "
      "embedding",
      "모델에 분류기가 없어 임베딩 길이의 그래디언트를 구하므로 주지 않아야 "
@@ -276,9 +279,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"one outside", "폴더 밖의 파일"},
     {"one sentence per line", "한 줄에 문장 하나"},
     {"one text per line", "한 줄에 텍스트 하나"},
-    {"one without gradients: they need a model of BERT's family",
-     "그래디언트를 쓰지 않는 것이어야 합니다(그래디언트는 BERT 계열 모델에서만 "
-     "구합니다)."},
     {"one: headwise {} --model DIR \"a sentence\"",
      "다음과 같이 주어야 합니다: headwise {0} --model DIR \"문장\"."},
     {"points of accuracy from 0% to 100%, such as 1%",

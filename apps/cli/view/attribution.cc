@@ -67,18 +67,6 @@ Result<Attribution> norms_of(const ViewedHeads& heads) {
 
 // ---- Through all layers. ----
 
-Result<std::size_t> output_token(const AttributionFlags& flags,
-                                 const ViewedHeads& heads) {
-  const std::size_t tokens = heads.text().query_labels.size();
-  const std::size_t token =
-      flags.output_token.value_or(heads.text().causal ? tokens - 1 : 0);
-  if (token >= tokens) {
-    return bad_option("--output-token", std::to_string(token),
-                      "less than " + std::to_string(tokens));
-  }
-  return token;
-}
-
 Result<Tensor<float, 4>> copy_of(TensorView<const float, 4> view) {
   auto copy = Tensor<float, 4>::create_unset(view.extents());
   HEADWISE_TRY(copy);
@@ -97,7 +85,7 @@ Result<Tensor<float, 4>> copy_of(TensorView<const float, 4> view) {
 
 Result<Attribution> rollout_of(const AttributionFlags& flags,
                                const ViewedHeads& heads) {
-  const auto token = output_token(flags, heads);
+  const auto token = output_token(flags, heads.text());
   HEADWISE_TRY(token);
   const std::size_t L = heads.text().query_labels.size();
   std::vector<std::pair<Tensor<float, 4>, Tensor<float, 4>>> kept;
@@ -131,7 +119,7 @@ Result<Attribution> rollout_of(const AttributionFlags& flags,
 
 Result<Attribution> flow_of(const AttributionFlags& flags,
                             const ViewedHeads& heads) {
-  const auto token = output_token(flags, heads);
+  const auto token = output_token(flags, heads.text());
   HEADWISE_TRY(token);
   const std::size_t L = heads.text().query_labels.size();
   if (L > kMostFlowTokens) {
@@ -173,8 +161,9 @@ template <class NumberOf, class KeysOf>
 void add_heads(const ViewedHeads& heads, const GradientTarget& target,
                const NumberOf& number_of, const KeysOf& keys_of,
                Attribution& attribution) {
+  const auto all = target.target().heads();
   for (const std::size_t layer : heads.layers()) {
-    const auto numbers = target.heads_in(layer);
+    const auto& numbers = all[layer];
     for (std::size_t at = 0; at < numbers.size(); ++at) {
       attribution.heads.push_back(
           {layer, numbers[at], {number_of(layer, at)}, keys_of(layer, at)});
@@ -188,11 +177,8 @@ Result<Attribution> gradients_of(const AttributionFlags& flags,
   HEADWISE_TRY(target);
   Attribution attribution;
   attribution.columns = {flags.name};
-  attribution.label = target->label();
+  attribution.target = target->of();
   const Executor& executor = *heads.options().executor;
-  const auto value = target->value(executor);
-  HEADWISE_TRY(value);
-  attribution.target_value = *value;
   if (flags.name == "gradient") {
     const auto layers =
         target->target().gradient_attention_of(target->ids(), executor);

@@ -14,6 +14,15 @@
 
 namespace headwise::cli {
 
+// What gradients are of: the logit of a label or of a token, or the length of
+// the embedding.
+struct GradientOf {
+  std::optional<std::string> label{};
+  std::optional<std::string> token{};
+  std::size_t output_token = 0;  // that `token` comes after
+  double value = 0;
+};
+
 struct HeadAttribution {
   std::size_t layer = 0;
   std::size_t head = 0;
@@ -30,9 +39,7 @@ struct Attribution {
   // Of the input tokens, from one output token; empty unless asked for.
   std::vector<double> tokens;
   std::size_t output_token = 0;
-  // What gradients are of: a label, or the length of the embedding.
-  std::optional<std::string> label;
-  std::optional<double> target_value;
+  std::optional<GradientOf> target;  // of gradients
 };
 
 // Errors: those of the library, with the names of the options.

@@ -1,5 +1,6 @@
 #include "attribution_flags.h"
 
+#include "operation/option_errors.h"
 #include "shell/args.h"
 
 namespace headwise::cli {
@@ -25,12 +26,15 @@ void add_attribution_options(const Arguments& command,
                   "also print a measure of heads or tokens: norms, gradient, "
                   "integrated, integrated-by-layer, rollout or flow")
       .type_name("NAME");
-  attribution.add_text("--target", flags.target, "LABEL",
-                       "take gradients of this label's logit (default: the "
-                       "predicted label)");
-  attribution.add_number("--output-token", flags.output_token,
-                         "position of the token that rollout and flow go back "
-                         "from (default: 0; in a causal model the last)");
+  attribution.add_text(
+      "--target", flags.target, "LABEL|TOKEN",
+      "take gradients of the logit of this label, or of this next token in a "
+      "causal model (default: the predicted one)");
+  attribution.add_number(
+      "--output-token", flags.output_token,
+      "position of the token that rollout and flow go back from (default: 0; "
+      "in a causal model the last), or after which a causal model predicts the "
+      "token of --target (default: the last)");
 }
 
 Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
@@ -41,8 +45,9 @@ Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
         "--target needs --attribution gradient, integrated or "
         "integrated-by-layer");
   }
-  if (flags.output_token && !through_layers(flags.name)) {
-    return usage("--output-token needs --attribution rollout or flow");
+  if (flags.output_token && !through_layers(flags.name) &&
+      !of_gradients(flags.name)) {
+    return usage("--output-token needs an --attribution other than norms");
   }
   if (!flags.given()) {
     return {};
@@ -58,6 +63,18 @@ Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
     return usage("this --attribution lists tokens: leave out --sort");
   }
   return {};
+}
+
+Result<std::size_t> output_token(const AttributionFlags& flags,
+                                 const ViewedText& text) {
+  const std::size_t tokens = text.query_labels.size();
+  const std::size_t token =
+      flags.output_token.value_or(text.causal ? tokens - 1 : 0);
+  if (token >= tokens) {
+    return bad_option("--output-token", std::to_string(token),
+                      "less than " + std::to_string(tokens));
+  }
+  return token;
 }
 
 }  // namespace headwise::cli

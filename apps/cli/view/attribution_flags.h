@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "headwise/base/result.h"
 #include "shell/outcome.h"
 #include "viewed_flags.h"
+#include "viewed_heads.h"
 
 namespace headwise::cli {
 
@@ -16,8 +18,9 @@ class Arguments;
 
 struct AttributionFlags {
   std::string name;
-  std::string target;                       // a label
-  std::optional<std::size_t> output_token;  // whose rollout or flow
+  std::string target;  // a label or a token
+  // Whose rollout or flow, or whose next token gradients are of.
+  std::optional<std::size_t> output_token;
 
   bool given() const { return !name.empty(); }
 };
@@ -29,5 +32,10 @@ void add_attribution_options(const Arguments& command, AttributionFlags& flags);
 Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
                                 const std::string& sort,
                                 const AttributionFlags& flags);
+
+// The position of --output-token. Errors: invalid_argument, if the text has
+// fewer tokens.
+Result<std::size_t> output_token(const AttributionFlags& flags,
+                                 const ViewedText& text);
 
 }  // namespace headwise::cli

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "headwise/heads/embedding_target.h"
+#include "headwise/heads/token_target.h"
+#include "headwise/models/vocabulary.h"
 #include "operation/option_errors.h"
 #include "shell/label_text.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -30,6 +35,20 @@ Result<std::optional<std::size_t>> find_label(
       static_cast<std::size_t>(found - probe->labels().begin()));
 }
 
+// The token that --target names; none if it was not given.
+Result<std::optional<TokenId>> find_token(const std::string& token,
+                                          const Vocabulary& vocabulary) {
+  if (token.empty()) {
+    return std::optional<TokenId>();
+  }
+  const auto found = vocabulary.find(token);
+  if (!found) {
+    return option_error("--target", fmt::format("is {}", label_text(token)),
+                        "a token of the model's vocabulary");
+  }
+  return found;
+}
+
 }  // namespace
 
 Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
@@ -40,36 +59,62 @@ Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
         fmt::format("--pair cannot be used with --attribution {}", flags.name));
   }
   const Executor& executor = *heads.options().executor;
-  if (text.causal) {
-    return bad_option("--attribution", flags.name,
-                      "one without gradients: they need a model of BERT's "
-                      "family");
+  GradientTarget target;
+  HEADWISE_TRY(text.causal ? target.read_causal(flags, text, executor)
+                           : target.read_sentences(flags, text, executor));
+  const auto value = target.target().value(target.ids(), {}, executor);
+  HEADWISE_TRY(value);
+  target.of_.value = *value;
+  return target;
+}
+
+Status GradientTarget::read_sentences(const AttributionFlags& flags,
+                                      const ViewedText& text,
+                                      const Executor& executor) {
+  if (flags.output_token) {
+    return bad_option("--output-token", std::to_string(*flags.output_token),
+                      "none: gradients of this model are of its whole text");
   }
   auto read = SentenceClassifier::read(*text.model);
   HEADWISE_TRY(read);
-  auto model = std::make_unique<SentenceClassifier>(*std::move(read));
-  const auto label = find_label(flags.target, model->probe);
+  sentences_ = std::make_unique<SentenceClassifier>(*std::move(read));
+  const auto& [encoder, probe] = *sentences_;
+  const auto label = find_label(flags.target, probe);
   HEADWISE_TRY(label);
-  auto encoded = model->encoder.tokenizer().encode(*text.text, text.max_tokens);
+  auto encoded = encoder.tokenizer().encode(*text.text, text.max_tokens);
   HEADWISE_TRY(encoded);
+  ids_ = std::move(encoded->ids);
   auto target =
-      model->probe
-          ? EmbeddingTarget::label(model->encoder, *model->probe, encoded->ids,
-                                   *label, executor)
-          : EmbeddingTarget::length(model->encoder, encoded->ids, executor);
+      probe ? EmbeddingTarget::label(encoder, *probe, ids_, *label, executor)
+            : EmbeddingTarget::length(encoder, ids_, executor);
   HEADWISE_TRY(target);
-  return GradientTarget(std::move(model), *std::move(target),
-                        std::move(encoded->ids));
+  if (target->label_number()) {
+    of_.label = probe->labels()[*target->label_number()];
+  }
+  target_ = std::make_unique<EmbeddingTarget>(*std::move(target));
+  return ok();
 }
 
-std::optional<std::string> GradientTarget::label() const {
-  return target_.label_number()
-             ? std::optional(model_->probe->labels()[*target_.label_number()])
-             : std::nullopt;
-}
-
-std::vector<std::size_t> GradientTarget::heads_in(std::size_t layer) const {
-  return headwise::heads_in(model_->encoder.encoder().config(), layer);
+Status GradientTarget::read_causal(const AttributionFlags& flags,
+                                   const ViewedText& text,
+                                   const Executor& executor) {
+  auto read = CausalModel::read(*text.model);
+  HEADWISE_TRY(read);
+  causal_ = std::make_unique<CausalModel>(*std::move(read));
+  const auto token = find_token(flags.target, causal_->vocabulary());
+  HEADWISE_TRY(token);
+  const auto position = output_token(flags, text);
+  HEADWISE_TRY(position);
+  auto encoded = causal_->encode(*text.text, text.max_tokens);
+  HEADWISE_TRY(encoded);
+  ids_ = std::move(encoded->ids);
+  auto target = TokenTarget::create(
+      *causal_, ids_, {.position = *position, .token = *token}, executor);
+  HEADWISE_TRY(target);
+  of_.token = causal_->token(target->token());
+  of_.output_token = target->position();
+  target_ = std::make_unique<TokenTarget>(*std::move(target));
+  return ok();
 }
 
 }  // namespace headwise::cli

@@ -2,16 +2,17 @@
 // its gradients are of.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "attribution.h"
 #include "attribution_flags.h"
 #include "headwise/base/result.h"
-#include "headwise/heads/embedding_target.h"
+#include "headwise/heads/attribution_target.h"
+#include "headwise/models/causal_model.h"
+#include "headwise/run/executor.h"
 #include "headwise/train/sentence_classifier.h"
 #include "viewed_heads.h"
 
@@ -19,30 +20,28 @@ namespace headwise::cli {
 
 class GradientTarget {
  public:
-  // Errors: those of the model; invalid_argument for a causal model and
-  // for a label that the classifier does not have.
+  // Errors: those of the model; invalid_argument for a pair of sentences, and
+  // for a label, a token or a position that does not exist.
   static Result<GradientTarget> read(const AttributionFlags& flags,
                                      const ViewedHeads& heads);
 
-  const EmbeddingTarget& target() const { return target_; }
+  const AttributionTarget& target() const { return *target_; }
   const std::vector<TokenId>& ids() const { return ids_; }
-  // Not given: the length of the embedding.
-  std::optional<std::string> label() const;
-  Result<double> value(const Executor& executor) const {
-    return target_.value(ids_, {}, executor);
-  }
-  std::vector<std::size_t> heads_in(std::size_t layer) const;
+  const GradientOf& of() const { return of_; }
 
  private:
-  GradientTarget(std::unique_ptr<SentenceClassifier> model,
-                 EmbeddingTarget target, std::vector<TokenId> ids)
-      : model_(std::move(model)),
-        target_(std::move(target)),
-        ids_(std::move(ids)) {}
+  GradientTarget() = default;
+  Status read_sentences(const AttributionFlags& flags, const ViewedText& text,
+                        const Executor& executor);
+  Status read_causal(const AttributionFlags& flags, const ViewedText& text,
+                     const Executor& executor);
 
-  std::unique_ptr<SentenceClassifier> model_;
-  EmbeddingTarget target_;  // refers to *model_
+  // Only one of them. In memory of their own: the target refers to them.
+  std::unique_ptr<SentenceClassifier> sentences_;
+  std::unique_ptr<CausalModel> causal_;
+  std::unique_ptr<AttributionTarget> target_;
   std::vector<TokenId> ids_;
+  GradientOf of_;
 };
 
 }  // namespace headwise::cli

@@ -98,10 +98,11 @@ constexpr auto kTexts = std::to_array<Translation>({
      "어텐션 맵이 비슷한 헤드끼리 하나씩 짝짓습니다(기본값: 레이어와 번호가 "
      "같은 헤드)"},
     {"position of the token that rollout and flow go back from (default: 0; in "
-     "a causal model the last)",
+     "a causal model the last), or after which a causal model predicts the "
+     "token of --target (default: the last)",
      "롤아웃과 플로를 거슬러 올라갈 출력 토큰의 위치(기본값: 0, 인과 "
-     "모델에서는 "
-     "마지막)"},
+     "모델에서는 마지막). 인과 모델의 그래디언트에서는 --target의 토큰이 바로 "
+     "뒤에 올 토큰의 위치(기본값: 마지막)"},
     {"print comma-separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},
     {"print the statistics of each head; with --head also its attention "
      "weights",
@@ -119,8 +120,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "distance, largest, first, previous, self, next or separator",
      "그림의 헤드를 이 통계가 큰 순서로 정렬합니다: entropy, distance, "
      "largest, first, previous, self, next, separator"},
-    {"take gradients of this label's logit (default: the predicted label)",
-     "이 레이블의 로짓으로 그래디언트를 구합니다(기본값: 예측한 레이블)"},
+    {"take gradients of the logit of this label, or of this next token in a "
+     "causal model (default: the predicted one)",
+     "이 레이블의 로짓으로, 인과 모델에서는 다음에 올 이 토큰의 로짓으로 "
+     "그래디언트를 구합니다(기본값: 예측한 레이블이나 토큰)"},
     {"the keys belong to another sequence; their positions are not compared",
      "키가 다른 시퀀스에 속하므로 위치를 비교하지 않습니다"},
     {"the same for the keys (default if there are as many keys as queries: "

@@ -60,11 +60,19 @@ Json numbers_json(const std::vector<double>& numbers) {
 
 void add_attribution(const Attribution& attribution, Json& json) {
   json["attribution"] = attribution.name;
-  if (attribution.target_value) {
-    json["target"] = {
-        {"kind", attribution.label ? "label" : "length"},
-        {"label", attribution.label ? Json(*attribution.label) : Json()},
-        {"value", json_number(*attribution.target_value)}};
+  if (const auto& target = attribution.target) {
+    const auto or_null = [](const std::optional<std::string>& text) {
+      return text ? Json(*text) : Json();
+    };
+    json["target"] = {{"kind", target->label   ? "label"
+                               : target->token ? "token"
+                                               : "length"},
+                      {"label", or_null(target->label)},
+                      {"token", or_null(target->token)},
+                      {"value", json_number(target->value)}};
+    if (target->token) {
+      json["output_token"] = target->output_token;
+    }
   }
   if (!attribution.tokens.empty()) {
     json["output_token"] = attribution.output_token;
@@ -114,6 +122,25 @@ std::string csv_text(const std::string& text) {
     field += c == '"' ? "\"\"" : std::string(1, c);
   }
   return field + "\"";
+}
+
+std::string target_text(const std::string& name, const GradientOf& target,
+                        const ViewedText& seen) {
+  if (target.label) {
+    return say({"\n{}: of the logit of {}, {:.4f}\n",
+                "\n{}: {}의 로짓 {:.4f}에 대한 값\n"},
+               name, label_text(*target.label), target.value);
+  }
+  if (target.token) {
+    return say({"\n{}: of the logit of {} after token {} ({}), {:.4f}\n",
+                "\n{0}: 토큰 {2}({3}) 다음에 오는 {1}의 로짓 {4:.4f}에 대한 "
+                "값\n"},
+               name, label_text(*target.token), target.output_token,
+               shown(seen.query_labels[target.output_token]), target.value);
+  }
+  return say({"\n{}: of the length of the embedding, {:.4f}\n",
+              "\n{}: 임베딩의 길이 {:.4f}에 대한 값\n"},
+             name, target.value);
 }
 
 // Below the names of added_columns().
@@ -211,15 +238,8 @@ std::string attribution_text(const ViewedText& seen, const HeadStats& stats) {
   }
   const Attribution& attribution = *stats.attribution;
   std::string text;
-  if (attribution.label) {
-    text += say({"\n{}: of the logit of {}, {:.4f}\n",
-                 "\n{}: {}의 로짓 {:.4f}에 대한 값\n"},
-                attribution.name, label_text(*attribution.label),
-                *attribution.target_value);
-  } else if (attribution.target_value) {
-    text += say({"\n{}: of the length of the embedding, {:.4f}\n",
-                 "\n{}: 임베딩의 길이 {:.4f}에 대한 값\n"},
-                attribution.name, *attribution.target_value);
+  if (attribution.target) {
+    text += target_text(attribution.name, *attribution.target, seen);
   }
   if (attribution.tokens.empty()) {
     return text;

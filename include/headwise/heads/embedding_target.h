@@ -1,5 +1,5 @@
-// The number of a text that attributions divide among heads and tokens, a
-// linear function of its embedding:
+// What attributions divide in a sentence encoder: a linear function of the
+// text's embedding,
 //
 //   label   F = weight[label] . e + bias[label]   the logit of the classifier
 //   length  F = y . y_0 / |y_0|                   of a model without labels
@@ -17,26 +17,26 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/heads/gradient_attention.h"
+#include "headwise/base/tensor.h"
+#include "headwise/heads/attribution_target.h"
 #include "headwise/models/label_probe.h"
+#include "headwise/models/model_hooks.h"
 #include "headwise/models/sentence_encoder.h"
-#include "headwise/prune/importance.h"
+#include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/head_gates.h"
 #include "headwise/steps/tokens.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The encoder, read for training, must outlive it. Errors of all functions:
-// those of BertEncoder::forward_for_backward(); invalid_argument for a text
-// without a token.
-class EmbeddingTarget {
+// The encoder, read for training, must outlive it.
+class EmbeddingTarget final : public AttributionTarget {
  public:
   // Not given: the label predicted for the text. Errors: also out_of_range for
   // a label that the probe does not have.
@@ -51,24 +51,14 @@ class EmbeddingTarget {
   // Of the probe; not given: the length.
   const std::optional<std::size_t>& label_number() const { return label_; }
 
-  // F of a text, with the gates of all layers or, empty, without.
+  std::vector<std::vector<std::size_t>> heads() const override;
   Result<double> value(
-      const std::vector<TokenId>& text, std::span<const Tensor<float, 1>> gates,
-      const Executor& executor = Executor::default_executor()) const;
-  // One pass there and back. By layer the gradients by the gates, (1, heads),
-  // if `options` has gates.
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const Executor& executor = Executor::default_executor()) const override;
   Result<std::vector<Tensor<float, 2>>> differentiate(
-      const std::vector<TokenId>& text, const BertOptions& options) const;
-
-  // The text as the only example of a model whose loss is F. This object must
-  // outlive it.
-  GatedModel gated(
-      const std::vector<TokenId>& text,
-      const Executor& executor = Executor::default_executor()) const;
-  // Gradient times attention of every layer; empty for a layer without heads.
-  Result<std::vector<GradientAttention>> gradient_attention_of(
-      const std::vector<TokenId>& text,
-      const Executor& executor = Executor::default_executor()) const;
+      const std::vector<TokenId>& text, HeadGateSpan gates,
+      const ModelHooks& hooks = {},
+      const Executor& executor = Executor::default_executor()) const override;
 
  private:
   EmbeddingTarget(const SentenceEncoder& encoder, std::vector<float> direction,
@@ -78,6 +68,10 @@ class EmbeddingTarget {
         bias_(bias),
         label_(label) {}
 
+  bool causal_mask() const override { return false; }
+  const MultiHeadAttention& attention(std::size_t layer) const override;
+  Status see_inputs(const std::vector<TokenId>& text, const BeforeLayer& see,
+                    const Executor& executor) const override;
   bool normalizes() const;
 
   const SentenceEncoder* encoder_;

@@ -1,0 +1,110 @@
+#include "headwise/heads/attribution_target.h"
+
+#include <utility>
+
+#include "base/out_of_memory.h"
+#include "headwise/heads/projected_heads.h"
+#include "headwise/steps/mask.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+Result<Tensor<float, 3>> copy_of(TensorView<const float, 3> hidden) {
+  auto copy = Tensor<float, 3>::create_unset(hidden.extents());
+  HEADWISE_TRY(copy);
+  for (std::size_t t = 0; t < hidden.extent(1); ++t) {
+    for (std::size_t e = 0; e < hidden.extent(2); ++e) {
+      (*copy)(0, t, e) = hidden(0, t, e);
+    }
+  }
+  return copy;
+}
+
+Status show(std::size_t number, const MultiHeadAttention& attention,
+            const Tensor<float, 3>& input, TensorView<const float, 4> d_context,
+            const AttentionOptions& options,
+            FunctionRef<Status(const GradientLayer& layer)> see) {
+  const Executor& executor = *options.executor;
+  const auto heads = ProjectedHeads::of(attention, input, executor);
+  HEADWISE_TRY(heads);
+  const auto value =
+      attention.params()->w_v->forward(input, "hidden", executor);
+  HEADWISE_TRY(value);
+  const std::size_t L = input.extent(1);
+  const TensorView<const float, 4> values(
+      value->data(),
+      {1, L, attention.config().num_heads, *attention.config().v_head_dim});
+  return see({.number = number,
+              .heads = {heads->query(0, L), heads->key(0, L), values},
+              .d_context = d_context,
+              .options = options});
+}
+
+}  // namespace
+
+GatedModel AttributionTarget::gated(const std::vector<TokenId>& text,
+                                    const Executor& executor) const {
+  GatedModel model;
+  model.heads = heads();
+  model.examples = 1;
+  model.losses = [this, text, &executor](
+                     std::size_t, std::size_t,
+                     HeadGateSpan gates) -> Result<std::vector<double>> {
+    const auto loss = value(text, gates, executor);
+    HEADWISE_TRY(loss);
+    return std::vector<double>{*loss};
+  };
+  model.gradients = [this, text, &executor](std::size_t, std::size_t,
+                                            HeadGateSpan gates) {
+    return differentiate(text, gates, {}, executor);
+  };
+  return model;
+}
+
+Status AttributionTarget::visit_gradients(
+    const std::vector<TokenId>& text,
+    FunctionRef<Status(const GradientLayer& layer)> see,
+    const Executor& executor) const {
+  return catching_out_of_memory([&]() -> Status {
+    std::vector<Tensor<float, 3>> inputs;
+    const auto keep = [&](std::size_t,
+                          TensorView<const float, 3> hidden) -> Status {
+      auto copy = copy_of(hidden);
+      HEADWISE_TRY(copy);
+      inputs.push_back(*std::move(copy));
+      return ok();
+    };
+    HEADWISE_TRY(see_inputs(text, keep, executor));
+    AttentionOptions options;
+    options.executor = &executor;
+    if (causal_mask()) {
+      options.mask = causal();
+    }
+    ModelHooks hooks;
+    hooks.see_gradient = [&](std::size_t n,
+                             TensorView<const float, 4> d_context) {
+      return show(n, attention(n), inputs[n], d_context, options, see);
+    };
+    const auto done = differentiate(text, {}, hooks, executor);
+    return done ? ok() : Status(done.error());
+  });
+}
+
+Result<std::vector<GradientAttention>> AttributionTarget::gradient_attention_of(
+    const std::vector<TokenId>& text, const Executor& executor) const {
+  return catching_out_of_memory(
+      [&]() -> Result<std::vector<GradientAttention>> {
+        std::vector<GradientAttention> layers(heads().size());
+        const auto see = [&](const GradientLayer& layer) -> Status {
+          auto done =
+              gradient_attention(layer.heads, layer.d_context, layer.options);
+          HEADWISE_TRY(done);
+          layers[layer.number] = *std::move(done);
+          return ok();
+        };
+        HEADWISE_TRY(visit_gradients(text, see, executor));
+        return layers;
+      });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,0 +1,116 @@
+#include "headwise/heads/token_target.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+#include "headwise/models/label_probe.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr std::string_view kOperation = "token_target";
+
+Status check_position(const std::vector<TokenId>& text, std::size_t position) {
+  HEADWISE_TRY(check_at_least_one(kOperation, "text", text.size()));
+  if (position >= text.size()) {
+    return value_error(kOperation, "position", std::to_string(position),
+                       "less than " + std::to_string(text.size()),
+                       ErrorCode::out_of_range);
+  }
+  return ok();
+}
+
+// (1, vocab_size): of the token after `position`.
+Result<Tensor<float, 2>> logits_at(const CausalModel& model,
+                                   const std::vector<TokenId>& text,
+                                   std::size_t position, HeadGateSpan gates,
+                                   const Executor& executor) {
+  HEADWISE_TRY(check_position(text, position));
+  CausalOptions options;
+  options.head_gates = gates;
+  options.executor = &executor;
+  const auto hidden = model.hidden({text}, options);
+  HEADWISE_TRY(hidden);
+  return model.unembed({&(*hidden)(position, 0), {1, hidden->extent(1)}},
+                       &executor);
+}
+
+}  // namespace
+
+Result<TokenTarget> TokenTarget::create(const CausalModel& model,
+                                        const std::vector<TokenId>& text,
+                                        const TokenTargetOptions& options,
+                                        const Executor& executor) {
+  return catching_out_of_memory([&]() -> Result<TokenTarget> {
+    HEADWISE_TRY(check_at_least_one(kOperation, "text", text.size()));
+    const std::size_t position = options.position.value_or(text.size() - 1);
+    HEADWISE_TRY(check_position(text, position));
+    if (options.token) {
+      const auto tokens = static_cast<TokenId>(model.shape().vocab_size);
+      if (*options.token < 0 || *options.token >= tokens) {
+        return value_error(kOperation, "token", std::to_string(*options.token),
+                           "0 to " + std::to_string(tokens - 1),
+                           ErrorCode::out_of_range);
+      }
+      return TokenTarget(model, position, *options.token);
+    }
+    const auto logits = logits_at(model, text, position, {}, executor);
+    HEADWISE_TRY(logits);
+    return TokenTarget(model, position,
+                       static_cast<TokenId>(predicted_label(*logits, 0)));
+  });
+}
+
+std::vector<std::vector<std::size_t>> TokenTarget::heads() const {
+  std::vector<std::vector<std::size_t>> heads;
+  for (std::size_t n = 0; n < model_->shape().num_layers; ++n) {
+    heads.push_back(model_->heads_in(n));
+  }
+  return heads;
+}
+
+const MultiHeadAttention& TokenTarget::attention(std::size_t layer) const {
+  return model_->attention(layer);
+}
+
+Status TokenTarget::see_inputs(const std::vector<TokenId>& text,
+                               const BeforeLayer& see,
+                               const Executor& executor) const {
+  HEADWISE_TRY(check_position(text, position_));
+  return model_->run({text}, {.before_each = see, .executor = &executor});
+}
+
+Result<double> TokenTarget::value(const std::vector<TokenId>& text,
+                                  HeadGateSpan gates,
+                                  const Executor& executor) const {
+  return catching_out_of_memory([&]() -> Result<double> {
+    const auto logits = logits_at(*model_, text, position_, gates, executor);
+    HEADWISE_TRY(logits);
+    return static_cast<double>((*logits)(0, static_cast<std::size_t>(token_)));
+  });
+}
+
+Result<std::vector<Tensor<float, 2>>> TokenTarget::differentiate(
+    const std::vector<TokenId>& text, HeadGateSpan gates,
+    const ModelHooks& hooks, const Executor& executor) const {
+  return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {
+    HEADWISE_TRY(check_position(text, position_));
+    CausalOptions options;
+    options.head_gates = gates;
+    options.hooks = hooks;
+    options.executor = &executor;
+    auto saved = model_->forward_for_backward({text}, options);
+    HEADWISE_TRY(saved);
+    auto d_logits = Tensor<float, 2>::create(saved->logits().extents());
+    HEADWISE_TRY(d_logits);
+    (*d_logits)(position_, static_cast<std::size_t>(token_)) = 1;
+    auto gradients = model_->backward(*saved, *d_logits, BertWanted::gates);
+    HEADWISE_TRY(gradients);
+    return std::move(gradients->head_gates);
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
