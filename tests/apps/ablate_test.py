@@ -216,7 +216,7 @@ class AblateTest(CliTest):
 
     def test_korean_names_what_it_shows(self):
         text = self.ablate("--each", env={"LC_ALL": "ko_KR.UTF-8"})
-        self.assertIn("95% 신뢰구간", text)
+        self.assertIn("95% 신뢰 구간", text)
         self.assertIn("정확도", text)
 
     def test_names_of_files_cannot_move_the_cursor(self):
@@ -247,7 +247,7 @@ class AblateTest(CliTest):
         refused("--heads is 2.0, expected a head that the model has", "--heads",
                 "0.0,2.0")
         refused("--heads is 1.2, expected a head", "--heads", "1.2", "--each")
-        refused("--heads has 1 heads, expected at least 2", "--heads", "1.0",
+        refused("--heads has 1 head, expected at least 2", "--heads", "1.0",
                 "--pairs")
         refused("--replace is none", "--each", "--replace", "none")
         refused("--max-tokens is 1", "--each", "--max-tokens", "1")

@@ -142,12 +142,25 @@ class OfHeads(AttributionTest):
     def test_in_the_table_and_in_csv(self):
         for name, column in (("norms", "norm"), ("gradient", "gradient")):
             arguments = "stats", "--model", "tiny", SENTENCE, "--attribution", name
-            table = self.succeed(*arguments).splitlines()
-            self.assertIn(column, table[2].split())
-            rows = list(csv.DictReader(io.StringIO(self.succeed(*arguments, "--csv"))))
-            at = table[2].split().index(column)
-            for line, row in zip(table[3:], rows):
-                self.assertEqual(line.split()[at], f"{float(row[column]):.4f}")
+            lines = self.succeed(*arguments, "--sort", column).splitlines()
+            # Columns that do not fit behind the statistics have a table of their own.
+            self.assertLessEqual(max(map(len, lines)), 120)
+            title = next(n for n, line in enumerate(lines) if column in line.split())
+            at = lines[title].split().index(column)
+            rows = list(csv.DictReader(io.StringIO(
+                self.succeed(*arguments, "--sort", column, "--csv"))))
+            numbers = [float(row[column]) for row in rows]
+            self.assertEqual(numbers, sorted(numbers, reverse=True))
+            for line, number in zip(lines[title + 1:], numbers, strict=False):
+                self.assertEqual(line.split()[at], f"{number:.4f}")
+
+    def test_sort_names_what_the_attribution_adds(self):
+        for sort, more, attribution in (
+                ("norm", (), "norms"), ("gradient", ("--attribution", "norms"), "gradient"),
+                ("integrated", ("--attribution", "integrated-by-layer"), "integrated")):
+            self.fail_with(USAGE, f"--sort {sort} needs --attribution {attribution}", "stats",
+                           "--model", "tiny", SENTENCE, "--sort", sort, *more)
+
 
     def test_layers_choose_the_heads(self):
         for name in "norms", "gradient", "integrated":
@@ -181,7 +194,7 @@ class OfTokens(AttributionTest):
                          [[str(t), f"{share:.4f}", token]
                           for t, (share, token) in enumerate(zip(shares, TOKENS))])
         rows = list(csv.DictReader(io.StringIO(self.succeed(*arguments, "--csv"))))
-        self.assertEqual([row["text"] for row in rows], TOKENS)
+        self.assertEqual([row["token"] for row in rows], TOKENS)
         self.check_all([float(row["rollout"]) for row in rows], shares)
 
 

@@ -121,7 +121,7 @@ class OfTexts(HeadsTest):
                          [str(best["layer"]), str(best["head"]),
                           f"{best['score']:.4f}"])
         self.assertEqual(len([line for line in lines if "[" in line]), 2)
-        self.assertIn("1 of 3 texts are left out", text)
+        self.assertIn("1 of 3 texts left out", text)
         self.assertIn("bidirectional", text)
 
     def test_one_text_has_no_interval(self):

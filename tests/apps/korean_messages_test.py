@@ -62,7 +62,7 @@ NAMES = set("""
     full-size git gradient headwise hidden huggingface-cli id importance induction inf
     ink integrated integrated-by-layer
     kdim keras key kv largest librsvg linear llama3 ln log-sum-exp
-    masked max mean mpirun ms nan next none norms ntk null offsets onnx opset output prediction
+    masked max mean mpirun ms nan next none norm norms ntk null offsets onnx opset output prediction
     positional previous query random reverse rollout rows self self-attention separator shape
     single-head sinks softmax start stream torch torch-mha torch-mha-split
     train transformers true unbatched uniform valid-lengths value vdim view

@@ -159,9 +159,13 @@ class PatchTest(CliTest):
         self.assertEqual(len(rows), 1 + 7)
         largest = report["heads"][0]
         self.assertTrue(rows[1].startswith(
-            f"{largest['layer']},{largest['head']},,"))
-        self.assertEqual(self.patch("--top", "1").splitlines()[-1].split()[0],
-                         f"{largest['layer']}.{largest['head']}")
+            f"{largest['layer']},{largest['head']},,,"))
+        self.assertEqual([row.split(",")[2:4] for row in rows[2:]],
+                         [[str(n), f'"{token}"'] for n, token
+                          in enumerate(report["clean"]["tokens"])])
+        *_, best, more = self.patch("--top", "1").splitlines()
+        self.assertEqual(best.split()[0], f"{largest['layer']}.{largest['head']}")
+        self.assertEqual(more, "3 more: --top, --json and --csv show them")
 
     def test_long_texts_are_patched_by_head(self):
         tiny_causal.write(self.folder / "long", positions=80)
@@ -231,8 +235,14 @@ class PatchTest(CliTest):
         text = self.patch("--compare", env={"LC_ALL": "ko_KR.UTF-8"})
         self.assertIn("상관계수", text)
 
+    def test_standard_input_is_one_of_the_texts(self):
+        self.assertEqual(self.patch("--csv", clean="-", stdin=CLEAN.encode()),
+                         self.patch("--csv"))
+        self.fail_with(USAGE, "--clean and --corrupted are both -, expected one of them",
+                       "patch", "--model", "plain", "--clean", "-", "--corrupted", "-")
+
     def test_cut_texts_say_so(self):
-        self.assertIn("more tokens were cut off", self.patch(
+        self.assertIn("more tokens cut off", self.patch(
             clean="so " * 20 + "!", corrupted="< " + "so " * 20))
 
     def test_what_cannot_be_asked_is_said(self):

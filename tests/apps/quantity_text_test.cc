@@ -18,6 +18,12 @@ TEST(QuantityTextTest, GroupsDigitsInThrees) {
             "18,446,744,073,709,551,615");
 }
 
+TEST(QuantityTextTest, HasNoNegativeZero) {
+  EXPECT_EQ(signed_text(-0.00004, 4), "+0.0000");
+  EXPECT_EQ(signed_text(-0.00006, 4), "-0.0001");
+  EXPECT_EQ(signed_text(12.34, 1), "+12.3");
+}
+
 TEST(QuantityTextTest, TakesTheUnitThatFits) {
   EXPECT_EQ(bytes_text(7), "7 bytes");
   EXPECT_EQ(bytes_text(1536), "1.5 KiB");

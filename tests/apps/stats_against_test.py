@@ -221,8 +221,7 @@ class TokensTest(AgainstCase):
         head = found["heads"][0]
         self.assertEqual(head["similarity"]["texts"], 2)
         self.assertEqual(head["first"]["difference"]["texts"], 3)
-        self.assertIn("The models divide 1 texts into different tokens, first in "
-                      "line 3: ", self.succeed(*self.call()))
+        self.assertIn("The models divide 1 text into different tokens (first: line 3)", self.succeed(*self.call()))
 
     def test_without_a_text_in_common_there_is_no_similarity(self):
         self.put_other_vocabulary("heads", "feet")

@@ -76,7 +76,7 @@ class CorpusTest(CorpusCase):
         self.assertEqual(self.succeed(*self.call()).split("\n\n")[0],
                          "lines.txt: 5 sentences, 31 tokens of tiny\n"
                          "2 sentences are empty\n"
-                         "1 sentences had more than 12 tokens; the rest was cut off")
+                         "1 sentence had more than 12 tokens; the rest was cut off")
 
     def test_threads_layers_and_order(self):
         self.put_lines(lines(COUNT))

@@ -193,6 +193,14 @@ class OfTensors(StatsTest):
             self.assertIn(" previous ", self.succeed("stats", *tensors, *more, "--sort",
                                                      "previous"))
 
+    def test_separators_that_nobody_names_have_no_share(self):
+        tensors = ("--query", "q.npy", "--key", "k.npy", "--causal")
+        lines = self.succeed("stats", *tensors).splitlines()
+        self.assertEqual([line.split()[-1] for line in lines[1:3]], ["-", "-"])
+        self.assertIn("--separators", lines[3])
+        self.put("some.npy", 2, 5, descr="|b1", values=[1, 0, 0, 0, 0] * 2)
+        self.assertNotIn("-", self.succeed("stats", *tensors, "--separators", "some.npy"))
+
     def test_masks_places_and_separators(self):
         self.put("separators.npy", 2, 5, descr="|b1",
                  values=[0, 1, 0, 0, 1, 1, 0, 0, 0, 0])

@@ -85,8 +85,8 @@ class StatsTextsTest(CliTest):
             self.assertEqual(words[:2], ["1", str(head["head"])])
             of = head["entropy"]
             self.assertEqual(words[2:4],
-                             [f"{of['mean']:.4f}",
-                              f"+-{of['high'] - of['mean']:.3f}"])
+                             [f"{of['mean']:.3f}",
+                              f"±{of['high'] - of['mean']:.3f}"])
 
     def test_one_text_has_no_interval(self):
         head = json.loads(self.succeed(

@@ -78,7 +78,7 @@ class Texts(TextsTest):
 
     def test_texts_that_are_cut_are_counted(self):
         self.put_text("heads " * 20 + "\nheads\n" + "so " * 30, "lines")
-        self.assertIn("\n2 of 3 texts were cut at the limit of 12 tokens "
+        self.assertIn("\n2 of 3 texts cut at the limit of 12 tokens "
                       "(max_position_embeddings of tiny)\n", self.view("--texts", "lines"))
 
     def test_bad_texts(self):
@@ -148,9 +148,9 @@ class Pairs(TextsTest):
             with self.subTest(message):
                 self.fail_with(USAGE, message, "view", "--model", "tiny", *arguments,
                                "--out", "p.html")
-        done = self.run_it("view", "--model", "tiny", "--pair", "a", "--out", "p.html")
-        self.assertEqual(done.returncode, USAGE)
-        self.assertIn("--pair", done.stderr.decode())
+        for given, values in ((("a",), "1 value"), (("a", "b", "--pair", "c", "d"), "4 values")):
+            self.fail_with(USAGE, f"--pair has {values}, expected 2 values: A B", "view",
+                           "--model", "tiny", "--pair", *given, "--out", "p.html")
         done = self.run_it("view", "--model", "tiny", "--pair", "a", b"\xff", "--out", "p.html")
         self.assertEqual(done.returncode, BAD_INPUT)
         self.assertIn("--pair", done.stderr.decode())

@@ -107,7 +107,7 @@ Status check_found(HeadPattern pattern, const FoundHeads& found) {
                           ErrorCode::bad_data);
     case HeadPattern::positional:
       return option_error("--texts", "has fewer than 2 texts with tokens",
-                          "several, whose attention is compared",
+                          "at least 2, whose attention is compared",
                           ErrorCode::bad_data);
     default:
       return option_error("--texts", "has no tokens", {}, ErrorCode::bad_data);

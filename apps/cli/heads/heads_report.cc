@@ -9,6 +9,7 @@
 #include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/json.h"
+#include "shell/quantity_text.h"
 #include "shell/read_text.h"
 #include "shell/result_number.h"
 #include "shell/say.h"
@@ -69,17 +70,13 @@ std::string notes_of(const HeadsReport& report) {
            "보이는 모든 토큰에 똑같이 주목하면 점수는 {:.4f}입니다\n"},
           found.uniform);
   if (found.left_out != 0) {
-    text += say({"{} of {} texts are left out: the pattern does not apply to "
-                 "them\n",
+    text += say({"{0} of {1} text{2} left out: the pattern does not apply\n",
                  "텍스트 {1}개 중 {0}개는 패턴을 적용할 수 없어 뺐습니다\n"},
-                found.left_out, report.texts.ids.size());
+                found.left_out, report.texts.ids.size(),
+                plural(report.texts.ids.size()));
   }
   text += empty_lines_text(report.texts.empty_lines);
-  if (report.texts.cut != 0) {
-    text += say({"{} texts had more than {} tokens; the rest was cut off\n",
-                 "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
-                report.texts.cut, report.texts.max_tokens);
-  }
+  text += cut_texts_text(report.texts.cut, report.texts.max_tokens);
   if (!report.causal && report.pattern == HeadPattern::induction) {
     text += say(
         {"the model is bidirectional: its heads can also copy from later "

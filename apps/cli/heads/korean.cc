@@ -24,9 +24,6 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"a model folder: config.json, vocab.txt, model.safetensors",
      "모델 폴더(config.json, vocab.txt, model.safetensors)"},
     {"find the heads that match a pattern", "패턴에 맞는 헤드를 찾습니다"},
-    {"maximum tokens per text; longer texts are cut (default: the limit set in "
-     "the model folder)",
-     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더에 설정된 값)"},
     {"one text per line (default: random tokens, repeated)",
      "한 줄에 텍스트 하나(기본값: 반복한 무작위 토큰)"},
     {"print the best N heads (default: 10 in the table, all with --json and "

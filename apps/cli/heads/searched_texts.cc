@@ -10,6 +10,7 @@
 #include "headwise/train/labelled_text.h"
 #include "operation/model_texts.h"
 #include "shell/error_of_option.h"
+#include "shell/quantity_text.h"
 #include "shell/read_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
@@ -33,8 +34,8 @@ Result<SearchedTexts> read_searched_texts(const HeadsFlags& flags,
 
 std::string described(const HeadsFlags& flags, const SearchedTexts& texts) {
   if (!flags.texts.empty()) {
-    return say({"{} texts of {}", "{1}의 텍스트 {0}개"}, texts.ids.size(),
-               shown(name_of_text(flags.texts)));
+    return say({"{0} text{2} of {1}", "{1}의 텍스트 {0}개"}, texts.ids.size(),
+               shown(name_of_text(flags.texts)), plural(texts.ids.size()));
   }
   return say({"{} texts of random tokens, each repeated once (seed {})",
               "무작위 토큰을 두 번 반복한 텍스트 {}개(시드 {})"},

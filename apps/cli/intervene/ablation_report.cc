@@ -8,9 +8,11 @@
 #include <string_view>
 
 #include "headwise/version.h"
+#include "operation/text_file.h"
 #include "shell/aligned_columns.h"
 #include "shell/head_list.h"
 #include "shell/json.h"
+#include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
@@ -39,11 +41,11 @@ std::string difference_text(const MeanInterval& of, int digits,
   if (std::isnan(of.mean)) {
     return "-";
   }
-  const std::string mean = fmt::format("{:+.{}f}", scale * of.mean, digits);
-  return std::isnan(of.low)
-             ? mean
-             : fmt::format("{} [{:+.{}f}, {:+.{}f}]", mean, scale * of.low,
-                           digits, scale * of.high, digits);
+  const std::string mean = signed_text(scale * of.mean, digits);
+  return std::isnan(of.low) ? mean
+                            : fmt::format("{} [{}, {}]", mean,
+                                          signed_text(scale * of.low, digits),
+                                          signed_text(scale * of.high, digits));
 }
 
 constexpr int kLossDigits = 4;
@@ -98,8 +100,9 @@ std::string replacement_text(Replacement replacement) {
 
 std::string head_of(const AblationReport& report) {
   std::string text =
-      say({"{}: {} examples of {}", "{0}: {2}의 예제 {1}개"},
-          shown(report.model), report.whole.loss.count, shown(report.data));
+      say({"{0}: {1} example{3} of {2}", "{0}: {2}의 예제 {1}개"},
+          shown(report.model), report.whole.loss.count, shown(report.data),
+          plural(report.whole.loss.count));
   if (report.predicts && !std::isnan(report.whole.loss.mean)) {
     text += say({"; with all heads loss {:.4f}, accuracy {:.1f}%",
                  "; 모든 헤드가 있을 때 손실 {:.4f}, 정확도 {:.1f}%"},
@@ -110,22 +113,18 @@ std::string head_of(const AblationReport& report) {
     text += say({", on repeats {:.1f}%", ", 되풀이된 토큰에서 {:.1f}%"},
                 100 * on_repeats->mean);
   }
-  if (report.cut != 0) {
-    text += say({"\n{} texts had more than {} tokens; the rest was cut off",
-                 "\n텍스트 {}개는 토큰이 {}개보다 많아 나머지를 잘라 냈습니다"},
-                report.cut, report.max_tokens);
-  }
-  text += say({"\nreplaced by: {}\n", "\n바꾼 값: {}\n"},
+  text += '\n' + cut_texts_text(report.cut, report.max_tokens);
+  text += say({"replaced by: {}\n", "바꾼 값: {}\n"},
               replacement_text(report.replacement));
   text += report.predicts
               ? say({"Effects are ablated minus whole; 95% confidence interval "
                      "in brackets.\n\n",
                      "효과는 제거했을 때에서 모든 헤드가 있을 때를 뺀 "
-                     "값입니다. 괄호 안은 95% 신뢰구간입니다.\n\n"})
+                     "값입니다. 괄호 안은 95% 신뢰 구간입니다.\n\n"})
               : say({"Distances that embeddings move, divided by their "
                      "lengths; 95% confidence interval in brackets.\n\n",
                      "임베딩이 움직인 거리를 임베딩의 길이로 나눈 값입니다. "
-                     "괄호 안은 95% 신뢰구간입니다.\n\n"});
+                     "괄호 안은 95% 신뢰 구간입니다.\n\n"});
   return text;
 }
 

@@ -101,7 +101,9 @@ Result<std::vector<HeadSet>> sets_of(const AblateFlags& flags,
   HEADWISE_TRY(heads);
   if (heads->size() < (flags.pairs ? 2 : 1)) {
     return option_error(flags.heads.empty() ? "--model" : "--heads",
-                        fmt::format("has {} heads", heads->size()),
+                        heads->size() == 1
+                            ? "has 1 head"
+                            : fmt::format("has {} heads", heads->size()),
                         flags.pairs ? "at least 2" : "at least 1");
   }
   if (!flags.each && !flags.pairs) {
@@ -298,8 +300,10 @@ void add_options(const Arguments& command, AblateFlags& flags) {
   command.add_count(
       "--examples", flags.examples,
       "number of examples to use, spread over the file (default: all)");
-  command.add_number("--max-tokens", flags.max_tokens,
-                     "maximum tokens per example (default: the model's limit)");
+  command.add_number(
+      "--max-tokens", flags.max_tokens,
+      "maximum tokens per example; longer ones are cut (default: "
+      "the limit set in the model folder)");
   add_threads_option(command, flags.threads);
   command.add_flag("--json", flags.json, "print JSON instead of a table");
   command.add_flag("--csv", flags.csv, "print comma-separated values");

@@ -19,6 +19,7 @@
 #include "shell/label_text.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/read_text.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {
@@ -65,6 +66,10 @@ Outcome check_flags(const PatchFlags& flags) {
   if (flags.approximate && flags.compare) {
     return usage("--approximate and --compare cannot be used together");
   }
+  if (flags.clean == "-" && flags.corrupted == "-") {
+    return option_error("--clean and --corrupted", "are both -",
+                        "one of them to be a text");
+  }
   if (flags.json && flags.csv) {
     return usage("--json and --csv cannot be used together");
   }
@@ -83,7 +88,9 @@ Result<std::vector<TokenId>> ids_of(std::string_view option,
                                     const HookedInput& model,
                                     std::size_t max_tokens,
                                     PatchedText& shown) {
-  auto tokens = model.encode(text, max_tokens);
+  auto bytes = text == "-" ? read_text(option, text) : text;
+  HEADWISE_TRY(bytes);
+  auto tokens = model.encode(*bytes, max_tokens);
   if (!tokens) {
     ErrorDetails details = tokens.error().details();
     details.argument.clear();
@@ -92,7 +99,7 @@ Result<std::vector<TokenId>> ids_of(std::string_view option,
   if (tokens->ids.empty()) {
     return option_error(option, "has no tokens", "at least 1");
   }
-  shown.text = text;
+  shown.text = *std::move(bytes);
   shown.cut = tokens->cut;
   for (const TokenId id : tokens->ids) {
     shown.tokens.emplace_back(model.token(id));
@@ -185,6 +192,13 @@ Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   FilePlan files;
   files.input("--model", flags.model);
+  for (const auto& [option, text] :
+       {std::pair("--clean", &flags.clean),
+        std::pair("--corrupted", &flags.corrupted)}) {
+    if (*text == "-") {
+      files.input(option, *text);
+    }
+  }
   files.printed("patch");
   HEADWISE_TRY(files.check());
   const auto executor = executor_with(flags.threads);
@@ -207,11 +221,11 @@ void add_options(const Arguments& command, PatchFlags& flags) {
                 "a model folder: BERT-family or causal, pruned or not")
       .required();
   command
-      .add_text("--clean", flags.clean, "TEXT",
-                "the text that is run with a patched head")
+      .add_text("--clean", flags.clean, "TEXT|-",
+                "the text that is run with a patched head; -: standard input")
       .required();
   command
-      .add_text("--corrupted", flags.corrupted, "TEXT",
+      .add_text("--corrupted", flags.corrupted, "TEXT|-",
                 "the text that the context of the head comes from")
       .required();
   command.add_text("--label", flags.label, "LABEL",
@@ -229,7 +243,8 @@ void add_options(const Arguments& command, PatchFlags& flags) {
                   "table, all in JSON and CSV)",
                   kTopRows));
   command.add_number("--max-tokens", flags.max_tokens,
-                     "maximum tokens per text (default: the model's limit)");
+                     "maximum tokens per text; longer texts are cut (default: "
+                     "the limit set in the model folder)");
   add_threads_option(command, flags.threads);
   command.add_flag("--json", flags.json, "print JSON instead of a table");
   command.add_flag("--csv", flags.csv, "print comma-separated values");

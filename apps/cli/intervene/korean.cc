@@ -64,6 +64,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "one predicted for --clean)",
      "분류기의 레이블, 또는 인과 모델의 다음 토큰(기본값: --clean에 대해 "
      "예측한 것)"},
+    {"maximum tokens per example; longer ones are cut (default: the limit set "
+     "in the model folder)",
+     "예제의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더에 설정된 값)"},
     {"measure what a model does without some of its heads",
      "헤드 일부를 뺐을 때 모델이 어떻게 달라지는지 측정합니다"},
     {"number of heads, largest effects first (default: 20 in the table, all in "
@@ -73,7 +76,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "행 수(기본값: 표는 20, JSON과 CSV는 전부)"},
     {"show exact and approximate effects",
      "정확한 효과와 근사한 효과를 함께 보여 줍니다"},
-    {"the text that is run with a patched head", "헤드를 바꿔서 실행할 텍스트"},
+    {"the text that is run with a patched head; -: standard input",
+     "헤드를 바꿔서 실행할 텍스트. -: 표준 입력"},
     {"the text that the context of the head comes from",
      "헤드의 컨텍스트를 가져올 텍스트"},
     {"what replaces a head (default: zero); see below",

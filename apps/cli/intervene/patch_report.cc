@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "headwise/version.h"
 #include "shell/aligned_columns.h"
 #include "shell/json.h"
 #include "shell/label_text.h"
+#include "shell/quantity_text.h"
+#include "shell/result_number.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
@@ -24,7 +27,8 @@ struct Place {
   std::size_t at;
 };
 
-std::vector<Place> top_places(const PatchEffects& effects, std::size_t top) {
+// The largest effects first.
+std::vector<Place> places_of(const PatchEffects& effects) {
   std::vector<Place> places;
   for (std::size_t n = 0; n < effects.heads.size(); ++n) {
     for (std::size_t at = 0; at < effects.heads[n].size(); ++at) {
@@ -35,6 +39,11 @@ std::vector<Place> top_places(const PatchEffects& effects, std::size_t top) {
     return std::abs(effects.heads[a.layer][a.at]) >
            std::abs(effects.heads[b.layer][b.at]);
   });
+  return places;
+}
+
+std::vector<Place> top_places(const PatchEffects& effects, std::size_t top) {
+  std::vector<Place> places = places_of(effects);
   places.resize(std::min(top, places.size()));
   return places;
 }
@@ -45,9 +54,9 @@ std::string tokens_text(const PatchedText& text) {
     line += " " + shown(token);
   }
   if (text.cut != 0) {
-    line += say({" ({} more tokens were cut off)",
-                 " (나머지 토큰 {}개는 잘라 냈습니다)"},
-                text.cut);
+    line += say({" ({0} more token{1} cut off)",
+                 " (나머지 토큰 {0}개는 잘라 냈습니다)"},
+                text.cut, plural(text.cut));
   }
   return line + "\n";
 }
@@ -66,9 +75,9 @@ std::string positions_text(const PatchReport& report, const Place& place) {
   std::string text;
   for (std::size_t n = 0; n < std::min(kPositions, order.size()); ++n) {
     const std::size_t i = order[n];
-    text += fmt::format("{}{} {} {:+.3f}", n == 0 ? "" : ", ", i,
+    text += fmt::format("{}{} {} {}", n == 0 ? "" : ", ", i,
                         cut_to(shown(report.clean.tokens[i]), kColumnsOfToken),
-                        effects(place.at, i));
+                        signed_text(effects(place.at, i), 3));
   }
   return text;
 }
@@ -129,7 +138,7 @@ std::vector<std::string> titles(const PatchReport& report) {
 // effect is that share.
 std::string share_text(const PatchEffects& effects, double effect) {
   const double share = effect / (effects.corrupted - effects.clean);
-  return std::isfinite(share) ? fmt::format("{:+.1f}%", 100 * share) : "-";
+  return std::isfinite(share) ? signed_text(100 * share, 1) + "%" : "-";
 }
 
 std::vector<std::string> cells(const PatchReport& report, const Place& place) {
@@ -138,7 +147,7 @@ std::vector<std::string> cells(const PatchReport& report, const Place& place) {
       fmt::format("{}.{}", layer, report.heads[layer][at])};
   for (const auto* effects : {&report.exact, &report.approximate}) {
     if (*effects) {
-      cells.push_back(fmt::format("{:+.4f}", (*effects)->heads[layer][at]));
+      cells.push_back(signed_text((*effects)->heads[layer][at], 4));
     }
   }
   if (report.label) {
@@ -190,10 +199,16 @@ Json json_of(const PatchedText& text) {
 
 std::string patch_table(const PatchReport& report, std::size_t top) {
   std::vector<std::vector<std::string>> lines = {titles(report)};
-  for (const Place& place : top_places(report.effects(), top)) {
+  const std::vector<Place> all = places_of(report.effects());
+  for (const Place& place : std::span(all).first(std::min(top, all.size()))) {
     lines.push_back(cells(report, place));
   }
   std::string text = head_text(report) + aligned_columns(lines);
+  if (all.size() > top) {
+    text += say({"{} more: --top, --json and --csv show them\n",
+                 "{}개 더 있음: --top, --json, --csv로 볼 수 있습니다\n"},
+                all.size() - top);
+  }
   if (report.exact && report.approximate) {
     const double r = correlation(*report.exact, *report.approximate);
     text += say({"correlation of exact and approximate effects: {}\n",
@@ -204,27 +219,32 @@ std::string patch_table(const PatchReport& report, std::size_t top) {
 }
 
 std::string patch_csv(const PatchReport& report, std::size_t top) {
-  std::string text = "layer,head,position";
+  std::string text = "layer,head,position,token";
   text += report.exact ? ",effect" : "";
   text += report.approximate ? ",approximate" : "";
   text += "\n";
-  const auto row = [&](const Place& place, const std::string& position,
+  const auto row = [&](const Place& place, const std::string& of_token,
                        const auto& value_of) {
     text += fmt::format("{},{},{}", place.layer,
-                        report.heads[place.layer][place.at], position);
+                        report.heads[place.layer][place.at], of_token);
     for (const auto* effects : {&report.exact, &report.approximate}) {
       text += *effects ? fmt::format(",{}", value_of(**effects)) : "";
     }
     text += "\n";
   };
+  std::vector<std::string> tokens;  // "4,"cat""
+  for (const std::string& token : report.clean.tokens) {
+    tokens.push_back(
+        fmt::format("{},{}", tokens.size(), csv_text(shown(token))));
+  }
   const auto& positions = report.effects().positions;
   for (const Place& place : top_places(report.effects(), top)) {
-    row(place, "", [&](const PatchEffects& effects) {
+    row(place, ",", [&](const PatchEffects& effects) {
       return effects.heads[place.layer][place.at];
     });
     for (std::size_t i = 0;
          !positions.empty() && i < positions[place.layer].extent(1); ++i) {
-      row(place, fmt::format("{}", i), [&](const PatchEffects& effects) {
+      row(place, tokens[i], [&](const PatchEffects& effects) {
         return effects.positions[place.layer](place.at, i);
       });
     }

@@ -6,6 +6,7 @@
 
 #include "headwise/models/utf8.h"
 #include "headwise/train/labelled_text.h"
+#include "shell/quantity_text.h"
 #include "shell/read_text.h"
 #include "shell/say.h"
 
@@ -51,6 +52,15 @@ std::string empty_lines_text(std::size_t empty_lines) {
              ? std::string()
              : say({"empty lines left out: {}\n", "빈 줄 {}개는 뺐습니다\n"},
                    empty_lines);
+}
+
+std::string cut_texts_text(std::size_t cut, std::size_t max_tokens) {
+  return cut == 0 ? std::string()
+                  : say({"{0} text{2} had more than {1} tokens; the rest was "
+                         "cut off\n",
+                         "텍스트 {0}개는 토큰이 {1}개를 넘어 나머지를 잘라 "
+                         "냈습니다\n"},
+                        cut, max_tokens, plural(cut));
 }
 
 }  // namespace headwise::cli

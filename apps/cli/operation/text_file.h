@@ -32,5 +32,8 @@ Result<std::string> read_text_argument(const std::string& text);
 
 // "empty lines left out: 2", as a line; nothing without them.
 std::string empty_lines_text(std::size_t empty_lines);
+// "2 texts had more than 256 tokens; the rest was cut off", as a line; nothing
+// without them.
+std::string cut_texts_text(std::size_t cut, std::size_t max_tokens);
 
 }  // namespace headwise::cli

@@ -31,6 +31,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "distilbert, d2l, d2l-dense, keras, flax (default: detected)",
      "--params의 레이아웃: headwise, torch-mha, torch-mha-split, bert, "
      "distilbert, d2l, d2l-dense, keras, flax (기본값: 자동으로 찾음)"},
+    {"maximum tokens per text; longer texts are cut (default: the limit set in "
+     "the model folder)",
+     "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더에 설정된 값)"},
     {"number of key/value heads (default: --num-heads)",
      "키와 밸류의 헤드 수(기본값: --num-heads)"},
     {"print JSON", "JSON으로 출력합니다"},

@@ -71,6 +71,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "필요합니다. 마스크 전에는 청크 뒤의 키 점수도 있기 때문입니다"},
     {"--seed cannot be used with --texts",
      "--seed는 --texts와 함께 쓸 수 없습니다"},
+    {"--sort {} needs --attribution {}",
+     "--sort {0}에는 --attribution {1:이/가} 필요합니다"},
     {"--target needs --attribution gradient, integrated or integrated-by-layer",
      "--target은 --attribution gradient, integrated, integrated-by-layer와 "
      "함께 씁니다"},
@@ -140,6 +142,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"another pattern: its tokens see none that follow",
      "뒤의 토큰을 보지 않는 다른 패턴"},
     {"are both -", "{s:이/가} 모두 -입니다"},
+    {"at least 2, whose attention is compared",
+     "어텐션을 비교할 텍스트 2개 이상"},
     {"at most the head size, {}", "헤드 크기 {0} 이하"},
     {"at most {} a side", "한 변이 {0} 이하"},
     {"at most {} for one head; the picture of all heads shows it in cells",
@@ -178,6 +182,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"gets NaN or infinite scores from the classifier of {}",
      "{s}에 대한 {0}의 분류기 점수가 NaN이거나 무한대입니다"},
     {"give {} or {}, not both", "{0:과/와} {1:은/는} 함께 줄 수 없습니다"},
+    {"has 1 head", "{s}의 헤드가 1개입니다"},
+    {"has 1 value", "{s}의 값이 1개입니다"},
     {"has a value", "{s}에 값을 주었습니다"},
     {"has bias_k, an added key, which --cache does not take",
      "{s}에 --cache와 함께 쓸 수 없는 더하는 키 bias_k가 있습니다"},
@@ -198,6 +204,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has {} queries", "{s}의 쿼리가 {0}개입니다"},
     {"has {} queries and {} keys", "{s}의 쿼리가 {0}개, 키가 {1}개입니다"},
     {"has {} sequences", "{s}의 시퀀스가 {0}개입니다"},
+    {"has {} values", "{s}의 값이 {0}개입니다"},
     {"headwise downloads nothing: fetch the folder first, such as with {}, or "
      "with {}",
      "headwise는 아무것도 내려받지 않습니다. 먼저 폴더를 받아 두세요. 예: {0} "
@@ -276,6 +283,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"one of attention on cuda", "cuda에서는 어텐션의 워크로드"},
     {"one of the labels {}", "레이블 {0} 중 하나"},
     {"one of them to be a file", "둘 중 하나는 파일이어야 합니다."},
+    {"one of them to be a text", "둘 중 하나는 텍스트여야 합니다."},
     {"one outside", "폴더 밖의 파일"},
     {"one sentence per line", "한 줄에 문장 하나"},
     {"one text per line", "한 줄에 텍스트 하나"},
@@ -286,7 +294,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"queries", "쿼리"},
     {"rotates {} features", "{s:이/가} 특징 {0}개를 회전합니다"},
     {"sequences", "시퀀스"},
-    {"several, whose attention is compared", "어텐션을 비교할 텍스트 여러 개"},
     {"shows {} queries and {} keys",
      "{s:이/가} 보여 줄 것이 쿼리 {0}개와 키 {1}개입니다"},
     {"standard output", "표준 출력"},
@@ -412,6 +419,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} takes --mask or --causal, not both",
      "{0}에서는 --mask와 --causal을 함께 쓸 수 없습니다"},
     {"{} to {}, the positions of {}", "{0}에서 {2}의 위치 수 {1} 사이"},
+    {"{} values: {}", "값 {0}개: {1}"},
     {"{} with --cache: the last query is at the last key",
      "--cache를 쓰면 {0:이어야/여야} 합니다. 마지막 쿼리가 마지막 키의 위치에 "
      "있습니다."},

@@ -58,6 +58,13 @@ Error mismatch_error(const CLI::App& command, const std::string& what) {
     return option_error(name.starts_with('-') ? name : "--" + name,
                         "has a value", "none");
   }
+  if (option != nullptr && option->get_expected_min() > 1) {
+    const std::size_t count = option->count();
+    return option_error(
+        name, count == 1 ? "has 1 value" : fmt::format("has {} values", count),
+        fmt::format("{} values: {}", option->get_expected_min(),
+                    option->get_type_name()));
+  }
   return option_error(name, "was given more than once", "once");
 }
 

@@ -18,6 +18,16 @@ std::string count_text(std::uint64_t count) {
   return digits;
 }
 
+std::string_view plural(std::uint64_t count) { return count == 1 ? "" : "s"; }
+
+std::string signed_text(double number, int digits) {
+  std::string text = fmt::format("{:+.{}f}", number, digits);
+  if (text.find_first_not_of("-0.") == std::string::npos) {
+    text.front() = '+';
+  }
+  return text;
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB",
                                  "TiB",   "PiB", "EiB"};

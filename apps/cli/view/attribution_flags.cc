@@ -1,5 +1,10 @@
 #include "attribution_flags.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
 #include "operation/option_errors.h"
 #include "shell/args.h"
 
@@ -14,7 +19,17 @@ bool through_layers(const std::string& name) {
   return name == "rollout" || name == "flow";
 }
 
+constexpr std::array<std::string_view, 4> kColumns = {
+    "norm", "gradient", "integrated", "integrated-by-layer"};
+
+// "norms" for "norm": the other columns have the name of their attribution.
+std::string attribution_with(const std::string& column) {
+  return column == "norm" ? "norms" : column;
+}
+
 }  // namespace
+
+std::span<const std::string_view> attribution_columns() { return kColumns; }
 
 void add_attribution_options(const Arguments& command,
                              AttributionFlags& flags) {
@@ -48,6 +63,11 @@ Outcome check_attribution_flags(const ViewedFlags& seen, bool several_texts,
   if (flags.output_token && !through_layers(flags.name) &&
       !of_gradients(flags.name)) {
     return usage("--output-token needs an --attribution other than norms");
+  }
+  if (std::ranges::find(kColumns, sort) != kColumns.end() &&
+      flags.name != attribution_with(sort)) {
+    return usage(fmt::format("--sort {} needs --attribution {}", sort,
+                             attribution_with(sort)));
   }
   if (!flags.given()) {
     return {};

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -26,6 +28,9 @@ struct AttributionFlags {
 };
 
 void add_attribution_options(const Arguments& command, AttributionFlags& flags);
+
+// The numbers of heads that heads can be sorted by, by name.
+std::span<const std::string_view> attribution_columns();
 
 // Errors: usage, for options that do not go together; `several_texts`: with
 // --corpus and the like.

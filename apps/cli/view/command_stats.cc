@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attribution.h"
 #include "corpus_stats.h"
@@ -14,6 +15,7 @@
 #include "shell/deadline.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
+#include "shell/quantity_text.h"
 #include "shell/rank_job.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
@@ -68,6 +70,14 @@ struct StatsFlags {
   bool csv = false;
 };
 
+std::vector<std::string> sort_names() {
+  std::vector<std::string> names = statistic_names();
+  for (const std::string_view name : attribution_columns()) {
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 Outcome print_or_write(const StatsFlags& flags, const Streams& streams,
                        const std::string& text) {
   return flags.corpus.out.empty()
@@ -103,7 +113,7 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
     stats->attribution = *std::move(attribution);
   }
   if (!flags.sort.empty()) {
-    sort_by(flags.sort, stats->lines);
+    sort_by(flags.sort, *stats);
   }
   const ViewedText& seen = (*heads)->text();
   if (const std::string uneven = uneven_text(seen); !uneven.empty()) {
@@ -119,9 +129,10 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
     head =
         fmt::format("{}: {}\n\n", shown(*seen.model), nodes_text(seen.nodes));
   } else if (seen.model) {
-    head = say({"{}: {} tokens{}\n\n", "{}: 토큰 {}개{}\n\n"},
+    head = say({"{0}: {1} token{3}{2}\n\n", "{0}: 토큰 {1}개{2}\n\n"},
                shown(*seen.model), seen.query_labels.size(),
-               seen.cut_tokens == 0 ? "" : "; " + cut_text(seen));
+               seen.cut_tokens == 0 ? "" : "; " + cut_text(seen),
+               plural(seen.query_labels.size()));
   }
   return print_or_write(
       flags, streams,
@@ -152,17 +163,19 @@ Outcome run_on_texts(const StatsFlags& flags, const Streams& streams) {
 
 std::string corpus_head(const CorpusText& text) {
   std::string head =
-      say({"{}: {} sentences, {} tokens of {}\n",
+      say({"{0}: {1} sentence{4}, {2} token{5} of {3}\n",
            "{3}: {0}의 문장 {1}개, 토큰 {2}개\n"},
-          shown(text.corpus), text.sentences, text.tokens, shown(text.model));
+          shown(text.corpus), text.sentences, text.tokens, shown(text.model),
+          plural(text.sentences), plural(text.tokens));
   if (text.empty != 0) {
-    head += say({"{} sentences are empty\n", "문장 {}개는 비어 있습니다\n"},
-                text.empty);
+    head += say({"{0} sentence{1} empty\n", "문장 {0}개는 비어 있습니다\n"},
+                text.empty, text.empty == 1 ? " is" : "s are");
   }
   if (text.cut != 0) {
-    head += say({"{} sentences had more than {} tokens; the rest was cut off\n",
-                 "문장 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
-                text.cut, text.max_tokens);
+    head +=
+        say({"{0} sentence{2} had more than {1} tokens; the rest was cut off\n",
+             "문장 {0}개는 토큰이 {1}개를 넘어 나머지를 잘라 냈습니다\n"},
+            text.cut, text.max_tokens, plural(text.cut));
   }
   return head + "\n";
 }
@@ -187,7 +200,7 @@ Outcome run_on_corpus(const StatsFlags& flags, const Streams& streams) {
     return agreed(group, Outcome());
   }
   if (!flags.sort.empty()) {
-    sort_by(flags.sort, stats.heads.lines);
+    sort_by(flags.sort, stats.heads);
   }
   HEADWISE_TRY(agreed(group, work_visibly(&group, [&] {
                         return print_or_write(flags, streams,
@@ -228,8 +241,9 @@ void add_options(const Arguments& command, StatsFlags& flags) {
   add_against_options(command, flags.seen);
   add_attribution_options(command, flags.attribution);
   command
-      .add_choice("--sort", flags.sort, statistic_names(),
-                  "sort by this statistic, largest first")
+      .add_choice("--sort", flags.sort, sort_names(),
+                  "sort by this statistic, largest first; by norm, gradient, "
+                  "integrated or integrated-by-layer with that --attribution")
       .type_name("NAME");
   command.add_flag("--json", flags.json, "print JSON");
   command.add_flag("--csv", flags.csv, "print comma-separated values");

@@ -19,6 +19,7 @@
 #include "shell/language.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/svg_to_png.h"
 #include "shell/terminal_text.h"
@@ -227,11 +228,13 @@ Result<std::string> make_page(const ViewFlags& flags,
 std::string page_text(const std::string& path, const ViewedHeads& heads,
                       double megabytes) {
   const ViewedText& text = heads.text();
-  std::string said = say(
-      {"{}: {} layer{}, {} queries, {} keys, {:.1f} MB\n",
-       "{0}: 레이어 {1}개, 쿼리 {3}개, 키 {4}개, {5:.1f} MB\n"},
-      shown(path), heads.layers().size(), heads.layers().size() == 1 ? "" : "s",
-      text.query_labels.size(), text.key_labels.size(), megabytes);
+  std::string said =
+      say({"{0}: {1} layer{5}, {2} quer{6}, {3} key{7}, {4:.1f} MB\n",
+           "{0}: 레이어 {1}개, 쿼리 {2}개, 키 {3}개, {4:.1f} MB\n"},
+          shown(path), heads.layers().size(), text.query_labels.size(),
+          text.key_labels.size(), megabytes, plural(heads.layers().size()),
+          text.query_labels.size() == 1 ? "y" : "ies",
+          plural(text.key_labels.size()));
   if (text.cut_tokens != 0) {
     said += cut_text(text) + "\n";
   }
@@ -248,21 +251,22 @@ std::string page_text(const std::string& path, const ManyHeads& documents,
       texts.push_back(documents[n].get());
     }
   }
-  std::string said = say(
-      {"{}: {} texts{}, {} layer{}, {:.1f} MB\n",
-       "{0}: 텍스트 {1}개{2}, 레이어 {3}개, {5:.1f} MB\n"},
-      shown(path), texts.size(),
-      models == 1 ? "" : say({" in two models", "(모델 둘)"}),
-      first.layers().size(), first.layers().size() == 1 ? "" : "s", megabytes);
+  std::string said =
+      say({"{0}: {1} text{5}{2}, {3} layer{6}, {4:.1f} MB\n",
+           "{0}: 텍스트 {1}개{2}, 레이어 {3}개, {4:.1f} MB\n"},
+          shown(path), texts.size(),
+          models == 1 ? "" : say({" in two models", "(모델 둘)"}),
+          first.layers().size(), megabytes, plural(texts.size()),
+          plural(first.layers().size()));
   said += empty_lines_text(first.text().empty_lines);
   const auto cut = std::ranges::count_if(
       texts, [](const auto& one) { return one->text().cut_tokens != 0; });
   if (cut != 0) {
-    said += say({"{} of {} texts were cut at the limit of {} tokens ({})\n",
+    said += say({"{0} of {1} text{4} cut at the limit of {2} tokens ({3})\n",
                  "텍스트 {1}개 중 {0}개를 최대 토큰 수 {2}개({3})에서 "
                  "잘랐습니다\n"},
                 cut, texts.size(), first.text().max_tokens,
-                one_line(first.text().max_tokens_from));
+                one_line(first.text().max_tokens_from), plural(texts.size()));
   }
   return said;
 }

@@ -55,6 +55,10 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"ONNX model; each attention node is shown as a layer",
      "ONNX 모델. 어텐션 노드 하나를 레이어 하나로 보여 줍니다"},
     {"Two models", "두 모델"},
+    {"a model folder, BERT-family or causal: config.json, vocab.txt, "
+     "model.safetensors",
+     "BERT 계열 또는 인과 모델의 폴더(config.json, vocab.txt, "
+     "model.safetensors)"},
     {"also print a measure of heads or tokens: norms, gradient, integrated, "
      "integrated-by-layer, rollout or flow",
      "헤드나 토큰의 척도도 보여 줍니다: norms, gradient, integrated, "
@@ -72,7 +76,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "TEXT 대신, 모델이 한 쌍으로 읽는 두 문장: 토큰 타입 0과 1"},
     {"leave the components of queries and keys out of the page",
      "쿼리와 키의 성분을 페이지에서 뺍니다"},
-    {"maximum tokens; longer texts are cut (default: the limit set in the "
+    {"maximum tokens per text; longer texts are cut (default: the limit set in "
+     "the "
      "model folder; at most: the model's positions)",
      "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더의 설정, 최대: "
      "모델의 위치 임베딩 수)"},
@@ -115,7 +120,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "각 텍스트를 이 헤드들을 뺐을 때와 함께 보여 줍니다(예: 3.1,4.5)"},
     {"show every head as a page, a picture or JSON",
      "모든 헤드를 페이지, 그림, JSON으로 보여 줍니다"},
-    {"sort by this statistic, largest first", "이 통계가 큰 순서로 정렬합니다"},
+    {"sort by this statistic, largest first; by norm, gradient, integrated or "
+     "integrated-by-layer with that --attribution",
+     "이 통계가 큰 순서로 정렬합니다. 해당 --attribution을 주면 norm, "
+     "gradient, integrated, integrated-by-layer로도 정렬합니다"},
     {"sort the heads of the picture by this statistic, largest first: entropy, "
      "distance, largest, first, previous, self, next or separator",
      "그림의 헤드를 이 통계가 큰 순서로 정렬합니다: entropy, distance, "

@@ -61,6 +61,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
   const AttentionOptions options = heads.options();
   OperationOptions operation_options = heads.operation_options();
   operation_options.statistics.rows = true;
+  stats.separators = operation_options.statistics.separators.data() != nullptr;
   const auto see = [&](const ViewedLayer& layer) -> Status {
     if (!layer.heads.pruned().empty()) {
       stats.pruned.push_back({layer.number, layer.heads});
@@ -76,12 +77,34 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
   return stats;
 }
 
-void sort_by(const std::string& name, std::vector<HeadLine>& lines) {
-  const std::size_t k = find_statistic(name).value();
-  std::ranges::stable_sort(lines, [&](const HeadLine& a, const HeadLine& b) {
-    return !std::isnan(a.mean[k]) &&
-           (std::isnan(b.mean[k]) || a.mean[k] > b.mean[k]);
-  });
+const HeadAttribution* attribution_of(const HeadStats& stats,
+                                      const HeadLine& line) {
+  if (!stats.attribution) {
+    return nullptr;
+  }
+  const auto found = std::ranges::find_if(
+      stats.attribution->heads, [&](const HeadAttribution& head) {
+        return head.layer == line.layer && head.head == line.head;
+      });
+  return found == stats.attribution->heads.end() ? nullptr : &*found;
+}
+
+void sort_by(const std::string& name, HeadStats& stats) {
+  const auto statistic = find_statistic(name);
+  const auto number_of = [&](const HeadLine& line) {
+    if (statistic) {
+      return line.mean[*statistic];
+    }
+    const auto& columns = stats.attribution->columns;
+    const auto at = std::ranges::find(columns, name) - columns.begin();
+    return attribution_of(stats, line)->numbers[static_cast<std::size_t>(at)];
+  };
+  std::ranges::stable_sort(
+      stats.lines, [&](const HeadLine& a, const HeadLine& b) {
+        const double left = number_of(a);
+        const double right = number_of(b);
+        return !std::isnan(left) && (std::isnan(right) || left > right);
+      });
 }
 
 }  // namespace headwise::cli

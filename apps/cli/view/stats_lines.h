@@ -36,6 +36,8 @@ struct HeadStats {
   std::vector<PrunedLayer> pruned;  // layers from which heads were taken
   // Of cross-attention, where numbers that compare positions mean nothing.
   bool cross = false;
+  // Whether anything says which tokens are separators.
+  bool separators = true;
   std::optional<Attribution> attribution{};
 };
 
@@ -43,7 +45,12 @@ struct HeadStats {
 Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
                                      const OperationFlags& flags);
 
-// The largest first; heads without the number last.
-void sort_by(const std::string& name, std::vector<HeadLine>& lines);
+// By a statistic, or a column of the attribution: the largest first; heads
+// without the number last.
+void sort_by(const std::string& name, HeadStats& stats);
+
+// What the attribution says of the head of a line; null without one.
+const HeadAttribution* attribution_of(const HeadStats& stats,
+                                      const HeadLine& line);
 
 }  // namespace headwise::cli

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string_view>
 
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/version.h"
@@ -29,19 +31,6 @@ std::vector<Statistic> shown_statistics(const HeadStats& stats) {
     }
   }
   return shown;
-}
-
-// What the attribution says of the head of a line; null without one.
-const HeadAttribution* attribution_of(const HeadStats& stats,
-                                      const HeadLine& line) {
-  if (!stats.attribution) {
-    return nullptr;
-  }
-  const auto found = std::ranges::find_if(
-      stats.attribution->heads, [&](const HeadAttribution& head) {
-        return head.layer == line.layer && head.head == line.head;
-      });
-  return found == stats.attribution->heads.end() ? nullptr : &*found;
 }
 
 // The names of the numbers that an attribution adds to each head.
@@ -111,19 +100,6 @@ void add_heads(const HeadStats& stats, Json& json) {
   json["pruned"] = pruned_json(stats.pruned);
 }
 
-// In quotes, and after a ' where a spreadsheet would take it for a formula.
-std::string csv_text(const std::string& text) {
-  std::string field = "\"";
-  if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) !=
-                           std::string_view::npos) {
-    field += '\'';
-  }
-  for (const char c : text) {
-    field += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return field + "\"";
-}
-
 std::string target_text(const std::string& name, const GradientOf& target,
                         const ViewedText& seen) {
   if (target.label) {
@@ -143,18 +119,66 @@ std::string target_text(const std::string& name, const GradientOf& target,
              name, target.value);
 }
 
-// Below the names of added_columns().
-std::string added_numbers(const HeadStats& stats, const HeadLine& line) {
+// ---- The table. ----
+
+// "   0.1234", below a name of at most that width.
+std::string cell(double number, std::size_t width, int digits = 4) {
+  return std::isnan(number) ? fmt::format(" {:>{}}", "-", width)
+                            : fmt::format(" {:>{}.{}f}", number, width, digits);
+}
+
+std::size_t width_of(std::string_view name) {
+  return std::max<std::size_t>(9, name.size());
+}
+
+// "layer  head      name ..." and what numbers_of() says of each head.
+template <class NumbersOf>
+std::string head_table(const HeadStats& stats,
+                       const std::vector<std::string>& names,
+                       const NumbersOf& numbers_of) {
+  const std::string layer = say({"layer", "레이어"});
+  std::string text = fmt::format("{} {:>5}", layer, say({"head", "헤드"}));
+  for (const std::string& name : names) {
+    text += fmt::format(" {:>{}}", name, width_of(name));
+  }
+  text += '\n';
+  for (const HeadLine& line : stats.lines) {
+    text +=
+        fmt::format("{:>{}} {:>5}", line.layer, columns_of(layer), line.head) +
+        numbers_of(line) + '\n';
+  }
+  return text;
+}
+
+// Those of an attribution that adds many have a table of their own.
+bool in_one_table(const HeadStats& stats) {
+  return added_columns(stats).size() <= 1;
+}
+
+std::string added_numbers(const HeadStats& stats, const HeadLine& line,
+                          const std::vector<std::string>& names) {
   std::string text;
   const HeadAttribution* added = attribution_of(stats, line);
   for (std::size_t n = 0; added != nullptr && n < added->numbers.size(); ++n) {
-    const std::size_t width =
-        std::max<std::size_t>(9, stats.attribution->columns[n].size());
-    text += std::isnan(added->numbers[n])
-                ? fmt::format(" {:>{}}", "-", width)
-                : fmt::format(" {:>{}.4f}", added->numbers[n], width);
+    text += cell(added->numbers[n], width_of(names[n]),
+                 names[n] == name_of(Statistic::distance) ? 2 : 4);
   }
   return text;
+}
+
+// The numbers of the norms, whose title says what their names begin with.
+std::string norms_table(const HeadStats& stats) {
+  constexpr std::string_view kPrefix = "norm_";
+  std::vector<std::string> names = added_columns(stats);
+  for (std::string& name : names) {
+    name.erase(0, name.starts_with(kPrefix) ? kPrefix.size() : 0);
+  }
+  return say({"\nvalue-weighted norms: their mean sum, and the statistics of "
+              "their shares\n\n",
+              "\n값 가중 노름: 합의 평균과 비중의 통계\n\n"}) +
+         head_table(stats, names, [&](const HeadLine& line) {
+           return added_numbers(stats, line, names);
+         });
 }
 
 }  // namespace
@@ -184,31 +208,33 @@ Json pruned_json(const std::vector<PrunedLayer>& layers) {
 }
 
 std::string stats_table(const HeadStats& stats) {
-  const std::string layer_word = say({"layer", "레이어"});
-  const std::size_t width = columns_of(layer_word);
-  std::string text = fmt::format("{} {:>5}", layer_word, say({"head", "헤드"}));
   const std::vector<Statistic> shown = shown_statistics(stats);
+  std::vector<std::string> names;
   for (const Statistic statistic : shown) {
-    text += fmt::format(" {:>9}", name_of(statistic));
+    names.emplace_back(name_of(statistic));
   }
-  for (const std::string& name : added_columns(stats)) {
-    text += fmt::format(" {:>9}", name);
-  }
-  text += '\n';
+  const std::vector<std::string> added =
+      in_one_table(stats) ? added_columns(stats) : std::vector<std::string>();
+  names.insert(names.end(), added.begin(), added.end());
   std::int64_t without_key = 0;
   std::int64_t queries = 0;
-  for (const HeadLine& line : stats.lines) {
-    text += fmt::format("{:>{}} {:>5}", line.layer, width, line.head);
-    for (const Statistic statistic : shown) {
-      const double mean = line.mean[index_of(statistic)];
-      const int digits = statistic == Statistic::distance ? 2 : 4;
-      text += std::isnan(mean) ? fmt::format(" {:>9}", "-")
-                               : fmt::format(" {:>9.{}f}", mean, digits);
-    }
-    text += added_numbers(stats, line);
-    text += '\n';
+  std::string text = head_table(stats, names, [&](const HeadLine& line) {
     without_key = std::max(without_key, line.without_key);
     queries = std::max(queries, line.queries + line.without_key);
+    std::string numbers;
+    for (const Statistic statistic : shown) {
+      const bool known = statistic != Statistic::separator || stats.separators;
+      numbers += cell(known ? line.mean[index_of(statistic)]
+                            : std::numeric_limits<double>::quiet_NaN(),
+                      width_of(name_of(statistic)),
+                      statistic == Statistic::distance ? 2 : 4);
+    }
+    return added.empty() ? numbers
+                         : numbers + added_numbers(stats, line, added);
+  });
+  if (!stats.separators) {
+    text += say({"separator: --separators names the separators\n",
+                 "separator: --separators로 구분자를 지정합니다\n"});
   }
   if (without_key != 0) {
     text += say({"{} of {} queries see no key in some head and are left out of "
@@ -217,14 +243,16 @@ std::string stats_table(const HeadStats& stats) {
                  "헤드의 평균에서 뺐습니다\n"},
                 without_key, queries);
   }
-  return text + pruned_text(stats.pruned);
+  text += pruned_text(stats.pruned);
+  return in_one_table(stats) ? text : text + norms_table(stats);
 }
 
 std::string stats_csv(const ViewedText& seen, const HeadStats& stats) {
   if (!stats.attribution || stats.attribution->tokens.empty()) {
     return stats_csv(stats);
   }
-  std::string text = fmt::format("token,text,{}\n", stats.attribution->name);
+  std::string text =
+      fmt::format("position,token,{}\n", stats.attribution->name);
   for (std::size_t t = 0; t < seen.query_labels.size(); ++t) {
     text += fmt::format("{},{}{}\n", t, csv_text(shown(seen.query_labels[t])),
                         csv_field(stats.attribution->tokens[t]));

@@ -6,6 +6,7 @@
 #include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/json.h"
+#include "shell/quantity_text.h"
 #include "shell/result_number.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
@@ -16,40 +17,36 @@
 namespace headwise::cli {
 namespace {
 
-// "0.1234 +-0.012"; one text has no interval.
+// "0.123 ±0.012"; one text has no interval.
+constexpr std::size_t kCell = 12;
 std::string cell(const MeanInterval& of, int digits) {
   if (std::isnan(of.mean)) {
-    return fmt::format(" {:>14}", "-");
+    return fmt::format(" {:>{}}", "-", kCell);
   }
   const std::string half =
-      std::isnan(of.low)
-          ? std::string()
-          : fmt::format(" +-{:.{}f}", of.high - of.mean, digits - 1);
-  return fmt::format(" {:>14}",
-                     fmt::format("{:.{}f}{}", of.mean, digits, half));
+      std::isnan(of.low) ? std::string()
+                         : fmt::format(" ±{:.{}f}", of.high - of.mean, digits);
+  return fmt::format(" {:>{}}", fmt::format("{:.{}f}{}", of.mean, digits, half),
+                     kCell);
 }
 
 }  // namespace
 
 std::string text_stats_table(const TextStats& stats) {
   std::string text =
-      say({"{}: {} texts, {} tokens of {}\n",
-           "{3}: {0}의 텍스트 {1}개, 토큰 "
-           "{2}개\n"},
-          shown(stats.texts), stats.count, stats.tokens, shown(stats.model));
+      say({"{0}: {1} text{4}, {2} token{5} of {3}\n",
+           "{3}: {0}의 텍스트 {1}개, 토큰 {2}개\n"},
+          shown(stats.texts), stats.count, stats.tokens, shown(stats.model),
+          plural(stats.count), plural(stats.tokens));
   text += empty_lines_text(stats.empty_lines);
-  if (stats.cut != 0) {
-    text += say({"{} texts had more than {} tokens; the rest was cut off\n",
-                 "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
-                stats.cut, stats.max_tokens);
-  }
-  text += say({"means over texts, +- half of the 95% confidence interval\n\n",
-               "텍스트에 대한 평균, +- 95% 신뢰 구간의 절반\n\n"});
+  text += cut_texts_text(stats.cut, stats.max_tokens);
+  text += say({"means over texts, ± half of the 95% confidence interval\n\n",
+               "텍스트에 대한 평균, ± 95% 신뢰 구간의 절반\n\n"});
   const std::string layer = say({"layer", "레이어"});
   const std::string head = say({"head", "헤드"});
   text += fmt::format("{} {}", layer, head);
   for (const std::string& name : statistic_names()) {
-    text += fmt::format(" {:>14}", name);
+    text += fmt::format(" {:>{}}", name, kCell);
   }
   text += '\n';
   for (const AveragedHead& line : stats.heads) {
@@ -57,7 +54,7 @@ std::string text_stats_table(const TextStats& stats) {
                         line.head, columns_of(head));
     for (std::size_t k = 0; k < kStatistics; ++k) {
       const bool tokens = static_cast<Statistic>(k) == Statistic::distance;
-      text += cell(line.means[k], tokens ? 2 : 4);
+      text += cell(line.means[k], tokens ? 2 : 3);
     }
     text += '\n';
   }

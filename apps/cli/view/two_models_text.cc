@@ -8,6 +8,7 @@
 #include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/json.h"
+#include "shell/quantity_text.h"
 #include "shell/result_number.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
@@ -44,10 +45,10 @@ std::string number_or_dash(double number, int digits, std::size_t width) {
 // With a star where the interval leaves out 0.
 std::string difference_text(const MeanInterval& difference, int digits) {
   if (difference.count == 0) {
-    return fmt::format(" {:>9} ", "-");
+    return fmt::format(" {:>8} ", "-");
   }
   const bool sure = difference.low > 0 || difference.high < 0;
-  return fmt::format(" {:>+9.{}f}{}", difference.mean, digits,
+  return fmt::format(" {:>8}{}", signed_text(difference.mean, digits),
                      sure ? "*" : " ");
 }
 
@@ -59,8 +60,8 @@ std::string head_line(const ComparedHead& head, bool matched) {
   std::string line = fmt::format("{:>6} {:>6}", name_of(head.pair.a),
                                  other ? name_of(*other) : "-") +
                      number_or_dash(similarity.mean, 4, 10) +
-                     number_or_dash(similarity.low, 4, 7) +
-                     number_or_dash(similarity.high, 4, 7);
+                     number_or_dash(similarity.low, 4, 6) +
+                     number_or_dash(similarity.high, 4, 6);
   for (std::size_t k = 0; k < kStatistics; ++k) {
     const bool tokens = static_cast<Statistic>(k) == Statistic::distance;
     line += difference_text(head.pair.difference[k], tokens ? 2 : 4);
@@ -74,22 +75,20 @@ std::string head_line(const ComparedHead& head, bool matched) {
 // What was compared.
 std::string comparison_head(const TwoModels& models) {
   std::string text =
-      say({"{} minus {}: {} texts\n", "{} − {}: 텍스트 {}개\n"},
-          shown(models.model), shown(models.against), models.texts);
+      say({"{0} minus {1}: {2} text{3}\n", "{0} − {1}: 텍스트 {2}개\n"},
+          shown(models.model), shown(models.against), models.texts,
+          plural(models.texts));
   text += empty_lines_text(models.empty);
-  if (models.cut != 0) {
-    text += say({"{} texts had more than {} tokens; the rest was cut off\n",
-                 "텍스트 {}개는 토큰이 {}개를 넘어 나머지를 잘라 냈습니다\n"},
-                models.cut, models.max_tokens);
-  }
+  text += cut_texts_text(models.cut, models.max_tokens);
   if (models.first_different) {
-    text += say({"The models divide {} texts into different tokens, first in "
-                 "line {}: these count in the statistics, not in the "
-                 "similarity\n",
-                 "두 모델이 서로 다른 토큰으로 나누는 텍스트가 {}개 있으며 "
-                 "첫째는 {}번째 줄입니다. 이 텍스트들은 통계에만 쓰고 "
-                 "유사도에는 쓰지 않습니다\n"},
-                models.texts - models.same_tokens, *models.first_different);
+    const std::size_t different = models.texts - models.same_tokens;
+    text += say(
+        {"The models divide {0} text{2} into different tokens (first: line "
+         "{1}). Only the statistics count such texts, not the similarity.\n",
+         "두 모델이 서로 다른 토큰으로 나누는 텍스트가 {0}개 있습니다"
+         "(첫째: {1}번째 줄). 이런 텍스트는 통계에만 쓰고 유사도에는 "
+         "쓰지 않습니다.\n"},
+        different, *models.first_different, plural(different));
   }
   return text + "\n";
 }
@@ -168,11 +167,11 @@ std::string against_text(const TwoModels& models) {
   text +=
       right(models.matched ? say({"with", "상대"}) : say({"match", "짝"}), 7);
   text += right(say({"similarity", "유사도"}), 11);
-  text += right(say({"low", "하한"}), 8);
-  text += right(say({"high", "상한"}), 8);
+  text += right(say({"low", "하한"}), 7);
+  text += right(say({"high", "상한"}), 7);
   for (std::size_t k = 0; k < kStatistics; ++k) {
     text +=
-        right(headwise::name_of(static_cast<Statistic>(k)), k == 0 ? 10 : 11);
+        right(headwise::name_of(static_cast<Statistic>(k)), k == 0 ? 9 : 10);
   }
   text += '\n';
   for (const ComparedHead& head : models.heads) {

@@ -15,7 +15,8 @@ namespace {
 void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
   sentence.add_text(
       "--model", flags.model, "DIR",
-      "a BERT-family model folder: config.json, vocab.txt, model.safetensors");
+      "a model folder, BERT-family or causal: config.json, vocab.txt, "
+      "model.safetensors");
   sentence
       .add_option("TEXT", flags.text, "what the model reads; -: standard input")
       .type_name("TEXT|-");
@@ -29,7 +30,7 @@ void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
                     "only these layers, such as 0,2-4 (default: all)");
   sentence.add_number(
       "--max-tokens", flags.max_tokens,
-      "maximum tokens; longer texts are cut (default: the limit "
+      "maximum tokens per text; longer texts are cut (default: the limit "
       "set in the model folder; at most: the model's positions)");
 }
 

@@ -11,6 +11,7 @@
 
 #include "operation/option_errors.h"
 #include "shell/output.h"
+#include "shell/quantity_text.h"
 #include "shell/say.h"
 
 namespace headwise::cli {
@@ -199,14 +200,15 @@ std::string cut_text(const ViewedText& text) {
   if (text.cut_tokens == 0) {
     return "";
   }
-  return say({"{} tokens were cut off at the limit of {} ({}){}",
+  return say({"{0} token{4} cut off at the limit of {1} ({2}){3}",
               "최대 토큰 수 {1}개({2})를 넘는 토큰 {0}개를 잘라 냈습니다{3}"},
              text.cut_tokens, text.max_tokens, one_line(text.max_tokens_from),
              text.max_tokens == text.most_tokens
                  ? ""
                  : say({"; --max-tokens {} takes more",
                         ". --max-tokens를 {}까지 늘릴 수 있습니다"},
-                       text.most_tokens));
+                       text.most_tokens),
+             text.cut_tokens == 1 ? " was" : "s were");
 }
 
 std::string uneven_text(const ViewedText& text) {
