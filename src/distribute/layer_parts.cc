@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "distribute/feature_shares.h"
 #include "distribute/head_shards.h"
 #include "headwise/distribute/shard_plan.h"
@@ -91,21 +92,6 @@ LayerRanges ranges_of(const MultiHeadAttention& layer,
 // A range of heads as features.
 PartRange times(const PartRange& heads, std::size_t size) {
   return {heads.first * size, heads.count * size};
-}
-
-template <std::size_t Rank>
-Result<Tensor<float, Rank>> copy_of(TensorView<const float, Rank> view) {
-  auto copy = Tensor<float, Rank>::create_unset(view.extents());
-  HEADWISE_TRY(copy);
-  for (std::size_t n = 0; n < copy->size(); ++n) {
-    if constexpr (Rank == 1) {
-      (*copy)(n) = view(n);
-    } else {
-      (*copy)(n / view.extent(1), n % view.extent(1)) =
-          view(n / view.extent(1), n % view.extent(1));
-    }
-  }
-  return copy;
 }
 
 // The output features `rows`.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/replaced_heads.h"
@@ -210,17 +211,9 @@ class BatchRun {
       if (entry == pass.entries.end()) {
         return ok();
       }
-      const TensorView<const float, 2> rows(
-          hidden.data(), {hidden.extent(1), hidden.extent(2)},
-          {hidden.stride(1), hidden.stride(2)});
-      auto copy = Tensor<float, 2>::create_unset(rows.extents());
+      auto copy = copy_of(hidden);
       HEADWISE_TRY(copy);
-      for (std::size_t row = 0; row < rows.extent(0); ++row) {
-        for (std::size_t e = 0; e < rows.extent(1); ++e) {
-          (*copy)(row, e) = rows(row, e);
-        }
-      }
-      entry->second = *std::move(copy);
+      entry->second = std::move(*copy).without_batch();
       return ok();
     };
     options.hooks.edit = [&](std::size_t layer, const HeadContext& context) {

@@ -2,23 +2,13 @@
 
 #include <utility>
 
+#include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/steps/mask.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
-
-Result<Tensor<float, 3>> copy_of(TensorView<const float, 3> hidden) {
-  auto copy = Tensor<float, 3>::create_unset(hidden.extents());
-  HEADWISE_TRY(copy);
-  for (std::size_t t = 0; t < hidden.extent(1); ++t) {
-    for (std::size_t e = 0; e < hidden.extent(2); ++e) {
-      (*copy)(0, t, e) = hidden(0, t, e);
-    }
-  }
-  return copy;
-}
 
 Status show(std::size_t number, const MultiHeadAttention& attention,
             const Tensor<float, 3>& input, TensorView<const float, 4> d_context,

@@ -1,15 +1,16 @@
 #include "headwise/heads/model_comparison.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <mutex>
 #include <string>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "heads/batches.h"
+#include "heads/numbered_heads.h"
 #include "heads/text_heads.h"
 #include "headwise/heads/map_overlap.h"
+#include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -26,16 +27,6 @@ struct OfText {
   bool cut = false;
   std::optional<Tensor<double, 2>> overlaps{};  // of the same tokens
 };
-
-std::vector<HeadId> heads_of(const TextModel& model) {
-  std::vector<HeadId> heads;
-  for (std::size_t layer = 0; layer < model.shape().num_layers; ++layer) {
-    for (const std::size_t head : model.heads_in(layer)) {
-      heads.push_back({layer, head});
-    }
-  }
-  return heads;
-}
 
 Result<std::size_t> token_limit(const TextModel& a, const TextModel& b,
                                 std::optional<std::size_t> wanted) {
@@ -54,7 +45,7 @@ Result<std::size_t> token_limit(const TextModel& a, const TextModel& b,
 // A head of NaN would be compared with nothing and counted nowhere.
 Status check_numbers(const TextModel& model, std::string_view name,
                      const TextHeads& on) {
-  const std::vector<HeadId> heads = heads_of(model);
+  const NumberedHeads heads(model, {});
   for (std::size_t h = 0; h < heads.size() && !on.ids.empty(); ++h) {
     if (std::isnan(
             on.statistics[h * kStatistics + index_of(Statistic::entropy)])) {
@@ -77,7 +68,7 @@ bool same_tokens(const TextModel& a, const TextHeads& on_a, const TextModel& b,
 
 Result<OfText> compare(const TextModel& a, const TextModel& b,
                        std::string_view text, std::size_t max_tokens,
-                       const Executor& executor) try {
+                       const Executor& executor) {
   auto on_a = text_heads(a, text, max_tokens, executor);
   HEADWISE_TRY(on_a);
   auto on_b = text_heads(b, text, max_tokens, executor);
@@ -97,8 +88,6 @@ Result<OfText> compare(const TextModel& a, const TextModel& b,
     found.overlaps = *std::move(overlaps);
   }
   return found;
-} catch (...) {
-  return caught_out_of_memory();
 }
 
 // Welford's update of the mean and of the squared deviations.
@@ -116,56 +105,38 @@ class ModelComparison::Texts {
  public:
   Texts(const TextModel& a, const TextModel& b,
         std::span<const std::string_view> texts,
-        const ModelComparisonOptions& options, std::size_t max_tokens,
-        const Executor& alone)
+        const ModelComparisonOptions& options, std::size_t max_tokens)
       : a_(a),
         b_(b),
         texts_(texts),
-        options_(options),
         executor_(options.executor ? *options.executor
                                    : Executor::default_executor()),
-        alone_(alone),
+        progress_(options.progress, texts.size()),
         max_tokens_(max_tokens) {}
 
   Status add_to(ModelComparison& to) {
     for (std::size_t first = 0; first < texts_.size(); first += kGroup) {
       const std::size_t count = std::min(kGroup, texts_.size() - first);
-      std::vector<Result<OfText>> found = compare_group(first, count);
+      std::vector<OfText> found(count);
+      const Status done =
+          run_batches(count, executor_,
+                      [&](std::size_t n, const Executor& of_text) -> Status {
+                        auto compared = compare(a_, b_, texts_[first + n],
+                                                max_tokens_, of_text);
+                        HEADWISE_TRY(compared);
+                        found[n] = *std::move(compared);
+                        progress_.add(1);
+                        return ok();
+                      });
+      HEADWISE_TRY(done);
       for (std::size_t n = 0; n < count; ++n) {
-        HEADWISE_TRY(found[n]);
-        add(*found[n], first + n, to);
+        add(found[n], first + n, to);
       }
     }
     return ok();
   }
 
  private:
-  std::vector<Result<OfText>> compare_group(std::size_t first,
-                                            std::size_t count) {
-    std::vector<Result<OfText>> found;
-    for (std::size_t n = 0; n < count; ++n) {
-      found.emplace_back(OfText());
-    }
-    const std::size_t workers = std::min(count, executor_.threads());
-    std::atomic<std::size_t> next = 0;
-    executor_.run_workers(workers, [&](std::size_t) {
-      for (std::size_t n = next++; n < count; n = next++) {
-        found[n] = compare(a_, b_, texts_[first + n], max_tokens_,
-                           workers == 1 ? executor_ : alone_);
-        report();
-      }
-    });
-    return found;
-  }
-
-  void report() {
-    const std::scoped_lock lock(mutex_);
-    ++done_;
-    if (options_.progress) {
-      options_.progress(done_, texts_.size());
-    }
-  }
-
   static void add(const OfText& found, std::size_t text, ModelComparison& to) {
     std::ranges::copy(found.statistics_a, to.a_.statistics.data() +
                                               text * found.statistics_a.size());
@@ -188,12 +159,9 @@ class ModelComparison::Texts {
   const TextModel& a_;
   const TextModel& b_;
   std::span<const std::string_view> texts_;
-  const ModelComparisonOptions& options_;
   const Executor& executor_;
-  const Executor& alone_;
+  SharedProgress progress_;
   std::size_t max_tokens_;
-  std::mutex mutex_;
-  std::size_t done_ = 0;
 };
 
 Result<ModelComparison> ModelComparison::of(
@@ -202,12 +170,10 @@ Result<ModelComparison> ModelComparison::of(
     const ModelComparisonOptions& options) try {
   const auto limit = token_limit(a, b, options.max_tokens);
   HEADWISE_TRY(limit);
-  const auto alone = Executor::with_threads(1);
-  HEADWISE_TRY(alone);
   ModelComparison made;
   made.texts_ = texts.size();
   for (auto [model, to] : {std::pair(&a, &made.a_), std::pair(&b, &made.b_)}) {
-    to->heads = heads_of(*model);
+    to->heads = NumberedHeads(*model, {}).all();
     auto statistics =
         Tensor<float, 3>::create({texts.size(), to->heads.size(), kStatistics});
     HEADWISE_TRY(statistics);
@@ -219,7 +185,7 @@ Result<ModelComparison> ModelComparison::of(
     HEADWISE_TRY(zeros);
     *sums = *std::move(zeros);
   }
-  HEADWISE_TRY(Texts(a, b, texts, options, *limit, *alone).add_to(made));
+  HEADWISE_TRY(Texts(a, b, texts, options, *limit).add_to(made));
   if (made.same_tokens_ != 0) {
     made.matches_ = match_heads(made.similarity_, made.a_.heads, made.b_.heads);
   } else {

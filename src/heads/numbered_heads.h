@@ -8,13 +8,9 @@
 #include <vector>
 
 #include "headwise/models/text_model.h"
+#include "headwise/module/head_id.h"
 
 namespace headwise::inline HEADWISE_ABI {
-
-struct NumberedHead {
-  std::size_t layer;
-  std::size_t head;  // its number before pruning
-};
 
 class NumberedHeads {
  public:
@@ -32,12 +28,13 @@ class NumberedHeads {
   }
 
   std::size_t size() const { return heads_.size(); }
-  NumberedHead operator[](std::size_t n) const { return heads_[n]; }
+  const HeadId& operator[](std::size_t n) const { return heads_[n]; }
+  const std::vector<HeadId>& all() const { return heads_; }
   // The number in the list of the first head of a layer.
   std::size_t first_of(std::size_t layer) const { return first_[layer]; }
 
  private:
-  std::vector<NumberedHead> heads_;
+  std::vector<HeadId> heads_;
   std::vector<std::size_t> first_;  // by layer
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/token_partners.h"
@@ -24,18 +25,12 @@ const Executor& executor_of(const PatchOptions& options) {
 // The contexts of one text, by layer: (tokens, heads, v_head_dim).
 using Contexts = std::vector<Tensor<float, 3>>;
 
-Status keep(TensorView<const float, 4> context, Tensor<float, 3>& into) {
-  const auto [B, L, H, D] = context.extents();
-  auto copy = Tensor<float, 3>::create_unset({L, H, D});
+// A copy of a batch of one, without the batch.
+template <std::size_t Rank>
+Status keep(TensorView<const float, Rank> view, Tensor<float, Rank - 1>& into) {
+  auto copy = copy_of(view);
   HEADWISE_TRY(copy);
-  for (std::size_t l = 0; l < L; ++l) {
-    for (std::size_t h = 0; h < H; ++h) {
-      for (std::size_t d = 0; d < D; ++d) {
-        (*copy)(l, h, d) = context(0, l, h, d);
-      }
-    }
-  }
-  into = *std::move(copy);
+  into = std::move(*copy).without_batch();
   return ok();
 }
 
@@ -89,17 +84,7 @@ Result<TextPass> pass_of(const HookedModel& model,
   const RaggedTokens ids = {text};
   const BeforeLayer before_each = [&](std::size_t layer,
                                       TensorView<const float, 3> hidden) {
-    auto copy = Tensor<float, 2>::create({hidden.extent(1), hidden.extent(2)});
-    if (!copy) {
-      return Status(copy.error());
-    }
-    for (std::size_t l = 0; l < hidden.extent(1); ++l) {
-      for (std::size_t e = 0; e < hidden.extent(2); ++e) {
-        (*copy)(l, e) = hidden(0, l, e);
-      }
-    }
-    pass.entries[layer] = *std::move(copy);
-    return ok();
+    return keep(hidden, pass.entries[layer]);
   };
   const auto hidden = model.hidden(ids, {.before_each = before_each,
                                          .hooks = keeping(pass.contexts),

@@ -3,54 +3,11 @@
 #include <limits>
 #include <utility>
 
-#include "headwise/attention/statistics.h"
-#include "headwise/heads/special_tokens.h"
-#include "headwise/steps/mask.h"
+#include "heads/numbered_heads.h"
+#include "heads/pooled_heads.h"
+#include "headwise/heads/text_layers.h"
 
 namespace headwise::inline HEADWISE_ABI {
-namespace {
-
-Result<Tensor<bool, 2>> separators_in(const TextModel& model,
-                                      const std::vector<TokenId>& ids) {
-  auto separators = Tensor<bool, 2>::create({1, ids.size()});
-  for (std::size_t t = 0; separators && t < ids.size(); ++t) {
-    (*separators)(0, t) = is_separator(model.token(ids[t]));
-  }
-  return separators;
-}
-
-// Statistics of queries and keys, without values.
-Result<PooledStatistics> pooled_of(const ProjectedHeads& heads,
-                                   std::size_t tokens, bool causal_mask,
-                                   TensorView<const bool, 2> separators,
-                                   const Executor& executor) {
-  const auto query = heads.query(0, tokens);
-  const auto key = heads.key(0, tokens);
-  Extents<4> no_value = key.extents();
-  Extents<4> no_output = query.extents();
-  no_value[3] = 0;
-  no_output[3] = 0;
-  AttentionOptions options;
-  options.mask = causal_mask ? causal() : Mask();
-  options.executor = &executor;
-  auto done = attention_statistics(
-      query, key, TensorView<const float, 4>(nullptr, no_value),
-      {.output = TensorView<float, 4>(nullptr, no_output)}, options,
-      {.statistics = {.rows = true, .separators = separators}});
-  HEADWISE_TRY(done);
-  return std::move(done->pooled);
-}
-
-std::size_t count_heads(const TextModel& model) {
-  std::size_t heads = 0;
-  for (std::size_t layer = 0; layer < model.shape().num_layers; ++layer) {
-    heads += model.heads_in(layer).size();
-  }
-  return heads;
-}
-
-}  // namespace
-
 std::vector<ComparedLayer> TextHeads::compared() const {
   std::vector<ComparedLayer> all;
   for (const ProjectedHeads& layer : layers) {
@@ -65,7 +22,7 @@ Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
   HEADWISE_TRY(encoded);
   TextHeads found{.ids = std::move(encoded->ids), .cut = encoded->cut};
   if (found.ids.empty()) {
-    found.statistics.assign(count_heads(model) * kStatistics,
+    found.statistics.assign(NumberedHeads(model, {}).size() * kStatistics,
                             std::numeric_limits<float>::quiet_NaN());
     return found;
   }
@@ -78,8 +35,10 @@ Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
     }
     auto heads = ProjectedHeads::of(model.attention(layer), hidden, executor);
     HEADWISE_TRY(heads);
-    const auto pooled = pooled_of(*heads, found.ids.size(),
-                                  model.shape().causal, *separators, executor);
+    const std::size_t tokens = found.ids.size();
+    const auto pooled = pooled_statistics(
+        heads->query(0, tokens), heads->key(0, tokens),
+        as_batch_of_one(*separators), model.shape().causal, executor);
     HEADWISE_TRY(pooled);
     const auto means = pooled->means.elements();
     found.statistics.insert(found.statistics.end(), means.begin(), means.end());

@@ -1,47 +1,35 @@
 #include "headwise/heads/text_layers.h"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"
+#include "heads/batches.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/heads/special_tokens.h"
+#include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// The most tokens of the texts that go through the layers together: their
-// hidden states then stay in the caches.
-constexpr std::size_t kMostTokens = 512;
-
-// Texts that go through the layers together.
+// The texts of a batch that have tokens. They go through the layers together.
 struct Part {
   RaggedTokens ids{};
   std::vector<std::size_t> texts{};    // their numbers
   std::vector<std::size_t> lengths{};  // their tokens
-  std::size_t tokens = 0;
 };
 
-std::vector<Part> parts_of(const RaggedTokens& texts) {
-  std::vector<Part> parts;
-  for (std::size_t n = 0; n < texts.size(); ++n) {
-    const std::size_t count = texts[n].size();
-    if (count == 0) {
-      continue;
+Part part_of(const RaggedTokens& texts, const Batch& batch) {
+  Part part;
+  for (std::size_t n = batch.begin; n < batch.end; ++n) {
+    if (!texts[n].empty()) {
+      part.ids.push_back(texts[n]);
+      part.texts.push_back(n);
+      part.lengths.push_back(texts[n].size());
     }
-    if (parts.empty() || parts.back().tokens + count > kMostTokens) {
-      parts.emplace_back();
-    }
-    Part& part = parts.back();
-    part.ids.push_back(texts[n]);
-    part.texts.push_back(n);
-    part.lengths.push_back(count);
-    part.tokens += count;
   }
-  return parts;
+  return part;
 }
 
 std::size_t layers_until(const TextModel& model,
@@ -91,38 +79,19 @@ Status visit_text_layers(const TextModel& model, const RaggedTokens& texts,
                          const TextsPass& pass, SeeTextLayer see) try {
   const Executor& executor =
       pass.executor == nullptr ? Executor::default_executor() : *pass.executor;
-  const auto alone = Executor::with_threads(1);
-  HEADWISE_TRY(alone);
-  const std::vector<Part> parts = parts_of(texts);
-  std::size_t total = 0;
-  for (const Part& part : parts) {
-    total += part.texts.size();
-  }
-  std::vector<Status> said(parts.size(), ok());
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::size_t finished = 0;
-  const auto take_parts = [&](const Executor& own) {
-    for (std::size_t n = next++; n < parts.size(); n = next++) {
-      said[n] = catching_out_of_memory(
-          [&] { return run_part(model, parts[n], pass, own, see); });
-      const std::scoped_lock lock(mutex);
-      finished += parts[n].texts.size();
-      if (pass.progress) {
-        pass.progress(finished, total);
-      }
-    }
-  };
-  if (parts.size() == 1) {  // all threads in one text
-    take_parts(executor);
-  } else {
-    executor.run_workers(std::min(executor.threads(), parts.size()),
-                         [&](std::size_t) { take_parts(*alone); });
-  }
-  for (const Status& status : said) {
-    HEADWISE_TRY(status);
-  }
-  return ok();
+  const std::vector<Batch> batches = batches_of(texts);
+  SharedProgress progress(
+      pass.progress, static_cast<std::size_t>(std::ranges::count_if(
+                         texts, [](const auto& ids) { return !ids.empty(); })));
+  return run_batches(batches.size(), executor,
+                     [&](std::size_t n, const Executor& own) -> Status {
+                       const Part part = part_of(texts, batches[n]);
+                       if (!part.ids.empty()) {
+                         HEADWISE_TRY(run_part(model, part, pass, own, see));
+                       }
+                       progress.add(part.ids.size());
+                       return ok();
+                     });
 } catch (...) {
   return caught_out_of_memory();
 }

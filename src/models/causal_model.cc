@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/utf8.h"
 #include "headwise/steps/head_gates.h"
@@ -59,18 +60,10 @@ Result<Tensor<float, 3>> entering(const CausalParams& params,
   if (!from) {
     return embedded(params, *rows);
   }
-  auto x = Tensor<float, 3>::create_unset(
-      {1, rows->tokens.extent(1), params.config.hidden_size});
-  HEADWISE_TRY(x);
-  HEADWISE_TRY(check_shape(kOperation, "from.hidden", from->hidden.extents(),
-                           "(rows, hidden_size)",
-                           Extents<2>{x->extent(1), x->extent(2)}));
-  for (std::size_t row = 0; row < x->extent(1); ++row) {
-    for (std::size_t e = 0; e < x->extent(2); ++e) {
-      (*x)(0, row, e) = from->hidden(row, e);
-    }
-  }
-  return x;
+  HEADWISE_TRY(check_shape(
+      kOperation, "from.hidden", from->hidden.extents(), "(rows, hidden_size)",
+      Extents<2>{rows->tokens.extent(1), params.config.hidden_size}));
+  return copy_of(as_batch_of_one(from->hidden));
 }
 
 // x before layer `last`.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "models/bert_names.h"
 
@@ -60,14 +61,6 @@ Result<Tensor<float, 2>> scatter_columns(TensorView<const float, 2> pruned,
     }
   }
   return whole;
-}
-
-Result<Tensor<float, 1>> copy_of(TensorView<const float, 1> bias) {
-  auto copy = Tensor<float, 1>::create({bias.extent(0)});
-  for (std::size_t n = 0; copy && n < bias.extent(0); ++n) {
-    (*copy)(n) = bias(n);
-  }
-  return copy;
 }
 
 class FullSizeLayer {

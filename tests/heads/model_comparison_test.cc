@@ -305,7 +305,7 @@ TEST(ModelComparisonTest, CountsTexts) {
         counts.push_back(done);
         EXPECT_EQ(total, kTexts.size());
       }}));
-  EXPECT_EQ(counts, (std::vector<std::size_t>{1, 2, 3, 4}));
+  EXPECT_EQ(counts, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
 }
 
 }  // namespace

@@ -1,0 +1,117 @@
+// Attention weights a few queries at a time, by either way.
+#include "heads/weight_tiles.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "heads/naive_weights.h"
+#include "heads/weight_rows.h"
+#include "headwise/run/executor.h"
+
+namespace headwise {
+namespace {
+
+using testing::ElementsAre;
+using testing_support::Heads;
+using testing_support::naive_weights;
+using testing_support::random_heads;
+
+constexpr std::size_t kLength = 101;  // two tiles and a short one
+
+class WeightTilesTest : public testing::TestWithParam<bool> {
+ protected:
+  // Of all tiles; `first` is the first query of one.
+  void add(std::size_t first, TensorView<const float, 4> weights) {
+    firsts_.push_back(first);
+    for (std::size_t h = 0; h < weights.extent(1); ++h) {
+      for (std::size_t i = 0; i < weights.extent(2); ++i) {
+        for (std::size_t j = 0; j < weights.extent(3); ++j) {
+          farthest_ = std::max(
+              farthest_, std::abs(static_cast<double>(weights(0, h, i, j)) -
+                                  expected_(h, first + i, j)));
+          ++compared_;
+        }
+      }
+    }
+  }
+  void expect_all() const {
+    EXPECT_THAT(firsts_, ElementsAre(0, 48, 96));
+    EXPECT_EQ(compared_, expected_.size());
+    EXPECT_LT(farthest_, 1e-5);
+  }
+
+  // Four query heads read two heads of keys.
+  Heads heads_ = random_heads(kLength, 4, 2, 8, 300);
+  Executor executor_ = Executor::with_threads(2).value();
+
+ private:
+  Tensor<double, 3> expected_ = naive_weights(heads_, GetParam());
+  std::vector<std::size_t> firsts_;
+  std::size_t compared_ = 0;
+  double farthest_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Masks, WeightTilesTest, testing::Bool(),
+                         [](const auto& causal) {
+                           return causal.param ? "Causal" : "Full";
+                         });
+
+TEST_P(WeightTilesTest, EveryQueryIsVisitedOnce) {
+  EXPECT_TRUE(
+      visit_weights(heads_.query, heads_.key, GetParam(), executor_,
+                    [&](std::size_t first, TensorView<const float, 4> weights) {
+                      add(first, weights);
+                    }));
+  expect_all();
+}
+
+TEST_P(WeightTilesTest, SomeQueriesHaveTheBitsOfAll) {
+  const auto all = weights_of_queries(heads_.query, heads_.key, GetParam(), 0,
+                                      kLength, executor_)
+                       .value();
+  // In memory that held other numbers.
+  auto memory =
+      weights_of_queries(heads_.query, heads_.key, false, 0, 70, executor_)
+          .value();
+  const float* const place = memory.data();
+  const auto some = weights_of_queries(heads_.query, heads_.key, GetParam(), 48,
+                                       53, executor_, std::move(memory))
+                        .value();
+  EXPECT_EQ(some.data(), place);
+  for (std::size_t h = 0; h < 4; ++h) {
+    EXPECT_TRUE(std::equal(&some(0, h, 0, 0), &some(0, h, 0, 0) + 53 * kLength,
+                           &all(0, h, 48, 0)));
+  }
+}
+
+TEST_P(WeightTilesTest, RowsOfACallHaveItsMask) {
+  EXPECT_TRUE(for_weight_rows(
+      heads_.query, heads_.key,
+      {.mask = GetParam() ? causal() : Mask(), .executor = &executor_}, {},
+      [&](std::size_t first, TensorView<const float, 4> weights) {
+        add(first, weights);
+        return ok();
+      }));
+  expect_all();
+}
+
+TEST_P(WeightTilesTest, AnErrorEndsTheWalkOverRows) {
+  int calls = 0;
+  const Status done =
+      for_weight_rows(heads_.query, heads_.key, {}, {},
+                      [&](std::size_t, TensorView<const float, 4>) {
+                        ++calls;
+                        return Status(value_error("see", "x", "1", "0"));
+                      });
+  EXPECT_FALSE(done);
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace headwise
