@@ -1,10 +1,19 @@
 // Value-weighted norms next to the forward pass of a layer of MiniLM's size:
 //   norms_bench LENGTH ROUNDS
 //
-// A layer has 12 heads of 32 features and an inner layer of 1536. In each round
-// it runs `forward`, the attention and the feed-forward part; `key_norms`, a
-// norm per head and key; and `norms`, these and the statistics of each head's
-// shares. Prints one line of JSON with the median of each, in seconds.
+// A layer has 12 heads of 32 features and an inner layer of 1536. Each round
+// runs, one after the other,
+//
+//   forward     attention with its projections, and the feed-forward part
+//   attention   of the heads alone
+//   key_norms   a norm per head and key
+//   with_norms  these, and attention with the statistics of its shares: what a
+//               forward pass with norms has in place of `attention`
+//   alone       the norms and the statistics without attention
+//
+// Prints a line of JSON with the seconds of every round, and shares of the
+// medians: `share` is what norms add to `forward`, (with_norms - attention) /
+// forward; `share_of_attention` what they add to `attention`.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -13,6 +22,7 @@
 #include <functional>
 #include <vector>
 
+#include "headwise/attention/forward.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/heads/value_norms.h"
@@ -51,42 +61,81 @@ struct Layer {
   }
 };
 
-double median_seconds(std::size_t rounds, const std::function<void()>& work) {
-  std::vector<double> seconds;
-  for (std::size_t n = 0; n < rounds; ++n) {
+// The seconds of each round.
+struct Measured {
+  const char* name;
+  std::function<void()> work;
+  std::vector<double> seconds{};
+
+  void run() {
     const auto begin = std::chrono::steady_clock::now();
     work();
-    seconds.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-            .count());
+    const std::chrono::duration<double> time =
+        std::chrono::steady_clock::now() - begin;
+    seconds.push_back(time.count());
   }
-  std::ranges::sort(seconds);
-  return seconds[rounds / 2];
-}
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::ranges::sort(sorted);
+    return sorted[sorted.size() / 2];
+  }
+  void print() const {
+    std::printf("\"%s\": [", name);
+    for (std::size_t n = 0; n < seconds.size(); ++n) {
+      std::printf("%s%.4f", n == 0 ? "" : ", ", seconds[n]);
+    }
+    std::printf("], ");
+  }
+};
 
 void run(std::size_t length, std::size_t rounds) {
   const Executor& executor = Executor::default_executor();
   const Layer layer;
   auto x = Tensor<float, 3>::create({1, length, kHidden}).value();
   RandomStream(Seed{2}, 1).fill_normal(x.elements());
-  const double forward = median_seconds(rounds, [&] { layer.forward(x); });
   const auto values =
       layer.attention.params()->w_v->forward(x, "x", executor).value();
   const TensorView<const float, 4> value(values.data(),
                                          {1, length, kHeads, kHidden / kHeads});
-  const double key_norms = median_seconds(
-      rounds, [&] { value_norms(layer.attention, value).value(); });
   const auto heads = ProjectedHeads::of(layer.attention, x, executor).value();
-  const double norms = median_seconds(rounds, [&] {
-    const auto of_keys = value_norms(layer.attention, value).value();
-    norm_statistics(heads.query(0, length), heads.key(0, length), of_keys, {},
-                    {.statistics = {.rows = true}})
-        .value();
-  });
+  const AttentionInputsOf<float> inputs = {heads.query(0, length),
+                                           heads.key(0, length), value};
+  auto output = Tensor<float, 4>::create(value.extents()).value();
+  Measured forward = {"forward", [&] { layer.forward(x); }};
+  Measured alone_attention = {
+      "attention", [&] {
+        static_cast<void>(attention(inputs.query, inputs.key, inputs.value,
+                                    {.output = output.view()}));
+      }};
+  Measured key_norms = {"key_norms",
+                        [&] { value_norms(layer.attention, value).value(); }};
+  Measured with_norms = {
+      "with_norms", [&] {
+        const auto norms = value_norms(layer.attention, value).value();
+        attention_with_norms(inputs, norms, {.output = output.view()}).value();
+      }};
+  Measured alone = {
+      "alone", [&] {
+        const auto norms = value_norms(layer.attention, value).value();
+        norm_statistics(inputs.query, inputs.key, norms, {}, {}).value();
+      }};
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (Measured* const one :
+         {&forward, &alone_attention, &key_norms, &with_norms, &alone}) {
+      one->run();
+    }
+  }
+  std::printf("{\"length\": %zu, ", length);
+  for (const Measured* const one :
+       {&forward, &alone_attention, &key_norms, &with_norms, &alone}) {
+    one->print();
+  }
+  const double added = with_norms.median() - alone_attention.median();
   std::printf(
-      "{\"length\": %zu, \"forward\": %.4f, \"key_norms\": %.4f, \"norms\": "
-      "%.4f, \"share\": %.3f}\n",
-      length, forward, key_norms, norms, norms / forward);
+      "\"share\": %.3f, \"share_of_attention\": %.3f, \"share_of_key_norms\": "
+      "%.3f, \"share_alone\": %.3f}\n",
+      added / forward.median(), added / alone_attention.median(),
+      key_norms.median() / forward.median(), alone.median() / forward.median());
 }
 
 }  // namespace

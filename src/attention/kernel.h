@@ -10,12 +10,16 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+struct KeyShares;
+
 // A call that was checked and has a query.
 struct KernelCall {
   const AttentionSpec& spec;
   const Schedule& schedule;
   const CallInputs& inputs;
   const CallOutputs& outputs;
+  // Of statistics_kernel: also computed, unless null.
+  const KeyShares* shares = nullptr;
 };
 
 // Bytes that a kernel computes in; the largest std::size_t if they overflow.
@@ -24,7 +28,8 @@ std::size_t forward_workspace_bytes(const AttentionSpec& spec,
 std::size_t few_rows_workspace_bytes(const AttentionSpec& spec,
                                      const Schedule& schedule);
 std::size_t statistics_workspace_bytes(const AttentionSpec& spec,
-                                       const Schedule& schedule);
+                                       const Schedule& schedule,
+                                       const KeyShares* shares = nullptr);
 
 // `workspace` has that many bytes, on a 64-byte boundary. Allocates nothing.
 void forward_kernel(const KernelCall& call, std::byte* workspace);

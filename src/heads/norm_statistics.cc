@@ -1,73 +1,30 @@
 #include "headwise/heads/norm_statistics.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
-#include <string_view>
 #include <utility>
 
-#include "base/check.h"
-#include "base/logarithm.h"
+#include "attention/statistics/weighted_shares.h"
 #include "base/out_of_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "norm_statistics";
-constexpr float kLeastNorm = 0x1p-60f;
-
-Status check_options(TensorView<const float, 4> query,
-                     TensorView<const float, 4> key,
-                     TensorView<const float, 3> norms,
-                     const AttentionOptions& options,
-                     const OperationOptions& operation_options) {
-  if (options.bias.given()) {
-    return value_error(kOperation, "bias", "given", "none");
-  }
-  const AddedKeys& added = operation_options.added_keys;
-  const std::string_view without_norms =
-      options.sinks.data() != nullptr                     ? "sinks"
-      : added.bias_k.data() != nullptr || added.zero_attn ? "added_keys"
-      : options.offsets.ragged()                          ? "offsets"
-                                                          : "";
-  if (!without_norms.empty()) {
-    return value_error(kOperation, without_norms, "given", "none",
-                       ErrorCode::unsupported);
-  }
-  const auto [B, Lkv, Hkv, D] = key.extents();
-  const std::size_t H = query.extent(2);
-  HEADWISE_TRY(check_shape(kOperation, "key", key.extents(), "(B, Lkv, H, D)",
-                           Extents<4>{B, Lkv, H, D}));
-  return check_shape(kOperation, "norms", norms.extents(), "(B, H, Lkv)",
-                     Extents<3>{B, H, Lkv});
+Result<NormStatistics> statistics_of(
+    std::string_view operation, const AttentionInputsOf<float>& inputs,
+    TensorView<const float, 3> norms, const AttentionOutputs& outputs,
+    const AttentionOptions& options,
+    const OperationOptions& operation_options) {
+  return catching_out_of_memory([&]() -> Result<NormStatistics> {
+    auto done = internal::attention_with_shares(
+        operation, inputs, norms, outputs, options, operation_options);
+    HEADWISE_TRY(done);
+    return NormStatistics{std::move(done->sums), std::move(done->shares)};
+  });
 }
 
-// ln norms, and 1 / norms as values: each row then gives 1 / sums, since
-// sum_j (w norms / sums) (1 / norms) = sum_j w / sums.
-struct Weighing {
-  Tensor<float, 3> bias;   // (B, H, Lkv)
-  Tensor<float, 4> value;  // (B, Lkv, H, 1)
-};
-
-Result<Weighing> weigh_by(TensorView<const float, 3> norms) {
-  const auto [B, H, Lkv] = norms.extents();
-  auto bias = Tensor<float, 3>::create_unset({B, H, Lkv});
-  auto value = Tensor<float, 4>::create_unset({B, Lkv, H, 1});
-  HEADWISE_TRY(bias);
-  HEADWISE_TRY(value);
-  for (std::size_t b = 0; b < B; ++b) {
-    for (std::size_t h = 0; h < H; ++h) {
-      for (std::size_t j = 0; j < Lkv; ++j) {
-        const float norm = std::max(norms(b, h, j), kLeastNorm);  // keeps NaN
-        (*bias)(b, h, j) =
-            std::isfinite(norm)
-                ? static_cast<float>(natural_log(static_cast<double>(norm)))
-                : norm;
-        (*value)(b, j, h, 0) = 1 / norm;
-      }
-    }
-  }
-  return Weighing{*std::move(bias), *std::move(value)};
+TensorView<float, 4> without_features(Extents<4> extents) {
+  extents[3] = 0;
+  return {nullptr, extents};
 }
 
 }  // namespace
@@ -76,25 +33,21 @@ Result<NormStatistics> norm_statistics(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 3> norms, const AttentionOptions& options,
     const OperationOptions& operation_options) {
-  return catching_out_of_memory([&]() -> Result<NormStatistics> {
-    HEADWISE_TRY(check_options(query, key, norms, options, operation_options));
-    const auto weighing = weigh_by(norms);
-    HEADWISE_TRY(weighing);
-    const auto [B, Lq, H, D] = query.extents();
-    auto sums = Tensor<float, 4>::create_unset({B, Lq, H, 1});
-    HEADWISE_TRY(sums);
-    AttentionOptions of_shares = options;
-    of_shares.bias = dense<3>(weighing->bias, {Axis::B, Axis::H, Axis::Lkv});
-    auto shares = attention_statistics(query, key, weighing->value,
-                                       {.output = sums->view()}, of_shares,
-                                       operation_options);
-    HEADWISE_TRY(shares);
-    for (float& sum : sums->elements()) {
-      sum = sum == 0 ? 0 : 1 / sum;  // 0: no key
-    }
-    return NormStatistics{std::move(*sums).template with_extents<3>({B, Lq, H}),
-                          *std::move(shares)};
-  });
+  AttentionOptions no_outputs = options;
+  no_outputs.attn_weights = AttnWeights::none;
+  no_outputs.scores = ScoresStage::none;
+  return statistics_of("norm_statistics",
+                       {query, key, without_features(key.extents())}, norms,
+                       {.output = without_features(query.extents())},
+                       no_outputs, operation_options);
+}
+
+Result<NormStatistics> attention_with_norms(
+    const AttentionInputsOf<float>& inputs, TensorView<const float, 3> norms,
+    const AttentionOutputs& outputs, const AttentionOptions& options,
+    const OperationOptions& operation_options) {
+  return statistics_of("attention_with_norms", inputs, norms, outputs, options,
+                       operation_options);
 }
 
 std::vector<double> mean_sums(const NormStatistics& statistics,

@@ -125,8 +125,8 @@ constexpr std::size_t columns_at_once(bool rows) {
 template <bool kSelect, bool kRows>
 HWY_INLINE void weigh_any(const float* p, const Values& values,
                           const MaskWord* allowed, std::size_t count,
-                          std::size_t Dv8, std::size_t queries,
-                          const Fold& fold, float* context) {
+                          std::size_t Dv, std::size_t queries, const Fold& fold,
+                          float* context) {
   with_vectors(queries, [&](auto vectors) HWY_ATTR {
     using Tile = decltype(vectors);
     constexpr std::size_t kVectorsHere = Tile::kLanesHere / kLanes;
@@ -138,17 +138,25 @@ HWY_INLINE void weigh_any(const float* p, const Values& values,
     constexpr std::size_t kMost = columns_at_once<Tile>(kRows);
     alignas(64) float block[kMost * Tile::kLanesHere];
     std::size_t c = 0;
-    for (; kMost != kStep && c + kMost <= Dv8; c += kMost) {
+    for (; kMost != kStep && c + kMost <= Dv; c += kMost) {
       chains<Tile, kMost, kSelect>(p, values.data + c, values.step, 1, count,
                                    allowed, block);
       join(fold, folds, kMost, block, context + c * Tile::kLanesHere);
     }
-    for (; c < Dv8; c += kStep) {
-      const float* panel =
-          values.data + c / kValuePanel * values.panel + c % kValuePanel;
-      chains<Tile, kStep, kSelect>(p, panel, values.step, 1, count, allowed,
+    const auto panel = [&](std::size_t column) {
+      return values.data + column / kValuePanel * values.panel +
+             column % kValuePanel;
+    };
+    // A last column alone costs less than a step of unused ones.
+    for (; c + 1 < Dv; c += kStep) {
+      chains<Tile, kStep, kSelect>(p, panel(c), values.step, 1, count, allowed,
                                    block);
       join(fold, folds, kStep, block, context + c * Tile::kLanesHere);
+    }
+    if (c < Dv) {
+      chains<Tile, 1, kSelect>(p, panel(c), values.step, 1, count, allowed,
+                               block);
+      join(fold, folds, 1, block, context + c * Tile::kLanesHere);
     }
   });
 }
@@ -158,16 +166,16 @@ Values in_panels(const float* values, std::size_t rows) {
 }
 
 void weigh(const float* p, const float* values, std::size_t rows,
-           std::size_t count, std::size_t Dv8, std::size_t queries,
+           std::size_t count, std::size_t Dv, std::size_t queries,
            const Fold& fold, float* context) {
-  weigh_any<false, false>(p, in_panels(values, rows), nullptr, count, Dv8,
+  weigh_any<false, false>(p, in_panels(values, rows), nullptr, count, Dv,
                           queries, fold, context);
 }
 
 void weigh_allowed(const float* p, const float* values, std::size_t rows,
-                   const MaskWord* allowed, std::size_t count, std::size_t Dv8,
+                   const MaskWord* allowed, std::size_t count, std::size_t Dv,
                    std::size_t queries, const Fold& fold, float* context) {
-  weigh_any<true, false>(p, in_panels(values, rows), allowed, count, Dv8,
+  weigh_any<true, false>(p, in_panels(values, rows), allowed, count, Dv,
                          queries, fold, context);
 }
 

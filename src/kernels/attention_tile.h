@@ -8,7 +8,8 @@
 //   q_t       (D, lanes)     the queries, times scale * log2 e
 //   scores    (keys, lanes)  in the log2 domain, then p = exp2(s - max)
 //   max, sum  (lanes)        of a block of keys
-//   context   (Dv8, lanes)   the weighted values; Dv8 is value_columns(Dv)
+//   context   (Dv8, lanes)   the weighted values; Dv8 is value_columns(Dv), and
+//                            columns from Dv on do not matter
 //
 // tile_layout.h converts the caller's rows to these forms and back. Everything
 // is 64-byte aligned. Nothing is checked or allocated.
@@ -76,14 +77,15 @@ struct AttentionTile {
   // in panels (rows, 8), of which the first `count` rows are read. A block
   // whose sum is 0 changes nothing.
   void (*weigh)(const float* p, const float* values, std::size_t rows,
-                std::size_t count, std::size_t Dv8, std::size_t queries,
+                std::size_t count, std::size_t Dv, std::size_t queries,
                 const Fold& fold, float* context);
   // The same, but a value is read only where the mask's bit is 1.
   void (*weigh_allowed)(const float* p, const float* values, std::size_t rows,
                         const MaskWord* allowed, std::size_t count,
-                        std::size_t Dv8, std::size_t queries, const Fold& fold,
+                        std::size_t Dv, std::size_t queries, const Fold& fold,
                         float* context);
-  // The same for values that are rows, `stride` apart: Dv is a multiple of 8.
+  // The same for values that are rows, `stride` apart: Dv is a multiple of 8,
+  // or 1.
   // `allowed` null: every value is read.
   void (*weigh_rows)(const float* p, const float* values, std::size_t stride,
                      const MaskWord* allowed, std::size_t count, std::size_t Dv,

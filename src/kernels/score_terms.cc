@@ -131,6 +131,18 @@ void add_bias(const BiasTile& bias, std::size_t lanes,
       });
 }
 
+void add_key_bias(const float* HWY_RESTRICT bias, std::size_t keys,
+                  std::size_t lanes, const float* scores, float* to) {
+  const Lane d;
+  const Vector log2e = hn::Set(d, 0x1.715476p+0f);
+  for (std::size_t k = 0; k < keys; ++k) {
+    const Vector added = hn::Set(d, bias[k]);
+    for (std::size_t n = k * lanes; n < (k + 1) * lanes; n += kLanes) {
+      hn::Store(hn::MulAdd(added, log2e, hn::Load(d, scores + n)), d, to + n);
+    }
+  }
+}
+
 void add_diagonals(const float* HWY_RESTRICT diagonals, std::size_t keys,
                    std::size_t lanes, float* HWY_RESTRICT scores) {
   const Lane d;
@@ -241,8 +253,9 @@ void clear_minus_inf(const BiasTile& bias, MaskWord* HWY_RESTRICT allowed) {
 
 const ScoreTerms* terms() {
   static constexpr ScoreTerms kTerms = {
-      softcap,   softcap_with_slope, add_bias,        add_diagonals,
-      add_alibi, sum_diagonals,      count_minus_inf, clear_minus_inf};
+      softcap,       softcap_with_slope, add_bias,
+      add_key_bias,  add_diagonals,      add_alibi,
+      sum_diagonals, count_minus_inf,    clear_minus_inf};
   return &kTerms;
 }
 

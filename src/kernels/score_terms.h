@@ -40,6 +40,9 @@ struct ScoreTerms {
   // scores = fma(bias, log2 e, scores); `lanes` is the number of queries,
   // rounded up to whole vectors.
   void (*add_bias)(const BiasTile& bias, std::size_t lanes, float* scores);
+  // to = fma(the bias of their key, log2 e, scores); may be in place.
+  void (*add_key_bias)(const float* bias, std::size_t keys, std::size_t lanes,
+                       const float* scores, float* to);
   // scores = fma(the bias of their diagonal, log2 e, scores); `diagonals` has
   // keys + lanes - 1 of them.
   void (*add_diagonals)(const float* diagonals, std::size_t keys,

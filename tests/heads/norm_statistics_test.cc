@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "attention/attention_call.h"
 #include "attention/naive_statistics.h"
 #include "heads/plain_heads.h"
 #include "headwise/heads/value_norms.h"
@@ -13,17 +15,27 @@
 namespace headwise {
 namespace {
 
+using testing_support::attend;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::groups_of;
+using testing_support::Inputs;
 using testing_support::IsError;
 using testing_support::NaiveStatistics;
 using testing_support::NaiveStatisticsOf;
+using testing_support::OptionsCase;
 using testing_support::Outputs;
+using testing_support::outputs_for;
 using testing_support::plain_batch;
 using testing_support::plain_head_value;
 using testing_support::plain_norm;
 using testing_support::PlainBatch;
 using testing_support::PlainMatrix;
+using testing_support::random_inputs;
+using testing_support::reference;
 using testing_support::same_bits;
 using testing_support::uniform;
+using testing_support::widened;
 
 struct Case {
   MultiHeadAttention layer;
@@ -140,20 +152,195 @@ TEST(NormStatisticsBitsTest, CountTheQueriesThatAreAskedFor) {
   EXPECT_TRUE(std::isnan(mean_sums(done, none)[0]));
 }
 
-TEST(NormStatisticsBitsTest, RefuseWhatHasNoNorms) {
+// The shares are the softmax with ln |f| as a bias, and the weights of values
+// 1 / |f| by it are 1 / sums.
+TEST_P(NormStatisticsTest, HaveTheBitsOfABiasOfLogarithms) {
+  const Case c = small_case(GetParam());
+  const auto [B, L, H, D] = c.heads.query.extents();
+  auto logarithms = testing_support::clone(c.norms);
+  auto reciprocals = Tensor<float, 4>::create({B, L, H, 1}).value();
+  for (std::size_t n = 0; n < B * H * L; ++n) {
+    const float norm = c.norms.data()[n];
+    logarithms.data()[n] =
+        static_cast<float>(std::log(static_cast<double>(norm)));
+    reciprocals(n / (H * L), n % L, n / L % H, 0) = 1 / norm;
+  }
+  auto output = Tensor<float, 4>::create({B, L, H, 1}).value();
+  AttentionOptions options = c.heads.options();
+  options.bias = dense<3>(logarithms, {Axis::B, Axis::H, Axis::Lkv});
+  const auto expected =
+      attention_statistics(c.heads.query, c.heads.key, reciprocals,
+                           {.output = output.view()}, options,
+                           {.statistics = {.rows = true, .top_keys = 3}})
+          .value();
+  const auto done =
+      norm_statistics(c.heads.query, c.heads.key, c.norms, c.heads.options(),
+                      {.statistics = {.top_keys = 3}})
+          .value();
+  EXPECT_TRUE(same_bits(done.shares.rows, expected.rows));
+  EXPECT_TRUE(same_bits(done.shares.pooled.means, expected.pooled.means));
+  EXPECT_TRUE(same_bits(done.shares.top_weights, expected.top_weights));
+  for (std::size_t n = 0; n < output.size(); ++n) {
+    const float mean = output.data()[n];
+    ASSERT_EQ(done.sums.data()[n], mean == 0 ? 0 : 1 / mean);
+  }
+}
+
+// ---- Everything that attention() takes. ----
+
+struct EveryCall {
+  EveryCall(const AttentionShape& of, HeadGroups kv_groups)
+      : shape(of),
+        groups(std::move(kv_groups)),
+        in(random_inputs(shape, 300)),
+        norms(uniform<3>({shape.B, shape.Hq, shape.Lkv}, 310, 0.1, 3)),
+        masks(shape, true) {}
+
+  std::vector<OptionsCase> cases() const {
+    std::vector<OptionsCase> all;
+    for (OptionsCase& c : every_options(masks)) {
+      if (c.options.attn_weights != AttnWeights::mean) {
+        c.operation_options.kv_groups = groups;
+        all.push_back(std::move(c));
+      }
+    }
+    return all;
+  }
+
+  AttentionShape shape;
+  HeadGroups groups;
+  Inputs<float> in;
+  Tensor<float, 3> norms;
+  EveryMask masks;
+};
+
+std::vector<EveryCall> every_call() {
+  std::vector<EveryCall> calls;
+  calls.emplace_back(testing_support::kSmall, HeadGroups());
+  calls.emplace_back(
+      AttentionShape{
+          .B = 1, .Hq = 5, .Hkv = 2, .Lq = 50, .Lkv = 140, .D = 8, .Dv = 9},
+      groups_of({4, 1}));
+  return calls;
+}
+
+// Weights before dropout, (B, Hq, Lq, Lkv + added keys).
+Tensor<double, 4> weights_of(const Inputs<float>& in, AttentionOptions options,
+                             const OperationOptions& operation_options) {
+  options.attn_weights = AttnWeights::per_head;
+  options.scores = ScoresStage::none;
+  options.empty_rows = EmptyRow::zero;
+  return reference(widened(in), options, operation_options).attn_weights;
+}
+
+double entropy_of(const std::vector<double>& shares) {
+  double sum = 0;
+  for (const double share : shares) {
+    sum -= share == 0 ? 0 : share * std::log(share);
+  }
+  return sum;
+}
+
+TEST(EveryNormStatisticsTest, AreThoseOfWeightsTimesNorms) {
+  for (const EveryCall& call : every_call()) {
+    const auto [B, H, L] = call.norms.extents();
+    for (const OptionsCase& c : call.cases()) {
+      const auto weights = weights_of(call.in, c.options, c.operation_options);
+      const auto done = norm_statistics(call.in.query, call.in.key, call.norms,
+                                        c.options, c.operation_options)
+                            .value();
+      for (std::size_t row = 0; row < B * H * call.shape.Lq; ++row) {
+        const std::size_t b = row / (H * call.shape.Lq);
+        const std::size_t h = row / call.shape.Lq % H;
+        const std::size_t i = row % call.shape.Lq;
+        std::vector<double> shares(L);
+        double sum = 0;
+        for (std::size_t j = 0; j < L; ++j) {
+          shares[j] =
+              weights(b, h, i, j) * static_cast<double>(call.norms(b, h, j));
+          sum += shares[j];
+        }
+        ASSERT_NEAR(done.sums(b, i, h), sum, 1e-5) << c.name;
+        for (double& share : shares) {
+          share /= sum;
+        }
+        if (sum == 0) {
+          ASSERT_TRUE(std::isnan(done.shares.row(b, h, i, Statistic::entropy)));
+          continue;
+        }
+        ASSERT_NEAR(done.shares.row(b, h, i, Statistic::entropy),
+                    entropy_of(shares), 1e-5)
+            << c.name;
+        ASSERT_NEAR(done.shares.row(b, h, i, Statistic::largest),
+                    std::ranges::max(shares), 1e-5)
+            << c.name;
+      }
+    }
+  }
+}
+
+TEST(AttentionWithNormsTest, HasTheBitsOfBothCalls) {
+  for (const EveryCall& call : every_call()) {
+    for (const OptionsCase& c : call.cases()) {
+      const Outputs<float> expected =
+          attend(call.in, c.options, c.operation_options);
+      Outputs<float> out = outputs_for(call.in, c.options, c.operation_options);
+      const auto done =
+          attention_with_norms({call.in.query, call.in.key, call.in.value},
+                               call.norms, out.views(), c.options,
+                               c.operation_options)
+              .value();
+      EXPECT_TRUE(same_bits(out, expected)) << c.name;
+      const auto alone = norm_statistics(call.in.query, call.in.key, call.norms,
+                                         c.options, c.operation_options)
+                             .value();
+      EXPECT_TRUE(same_bits(done.sums, alone.sums)) << c.name;
+      EXPECT_TRUE(same_bits(done.shares.rows, alone.shares.rows)) << c.name;
+    }
+  }
+}
+
+TEST(NormStatisticsBitsTest, OfARaggedBatchAreThoseOfItsSequences) {
+  const std::vector<std::int64_t> offsets = {0, 60, 60, 190, 200};
+  const auto query = uniform<4>({1, 200, 4, 8}, 1, -2, 2);
+  const auto key = uniform<4>({1, 200, 2, 8}, 2, -2, 2);
+  const auto norms = uniform<3>({1, 4, 200}, 3, 0.1, 3);
+  const auto all = norm_statistics(query, key, norms,
+                                   {.mask = causal(), .offsets = offsets}, {})
+                       .value();
+  ASSERT_EQ(all.sums.extents(), (Extents<3>{1, 200, 4}));
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+    const auto first = static_cast<std::size_t>(offsets[s]);
+    const std::size_t L = static_cast<std::size_t>(offsets[s + 1]) - first;
+    const auto rows = [&](const Tensor<float, 4>& of) {
+      return TensorView<const float, 4>(of.data() + first * of.extent(2) * 8,
+                                        {1, L, of.extent(2), 8});
+    };
+    const TensorView<const float, 3> its_norms(norms.data() + first, {1, 4, L},
+                                               {800, 200, 1});
+    const auto one = norm_statistics(rows(query), rows(key), its_norms,
+                                     {.mask = causal()}, {})
+                         .value();
+    for (std::size_t i = 0; i < L; ++i) {
+      for (std::size_t h = 0; h < 4; ++h) {
+        ASSERT_EQ(all.sums(0, first + i, h), one.sums(0, i, h));
+        ASSERT_EQ(all.shares.row(0, h, first + i, Statistic::entropy),
+                  one.shares.row(0, h, i, Statistic::entropy));
+      }
+    }
+  }
+}
+
+TEST(NormStatisticsBitsTest, RefuseWhatDoesNotFit) {
   const Case c = small_case();
-  const auto with = [&](const AttentionOptions& options,
-                        const OperationOptions& operation = {}) {
-    return norm_statistics(c.heads.query, c.heads.key, c.norms, options,
-                           operation);
+  const auto with = [&](const StatisticsOptions& statistics) {
+    return norm_statistics(c.heads.query, c.heads.key, c.norms, {},
+                           {.statistics = statistics});
   };
-  const auto sinks = uniform<1>({3}, 1);
-  const auto bias = uniform<2>({150, 150}, 1);
-  EXPECT_THAT(with({.bias = dense<2>(bias, {Axis::Lq, Axis::Lkv})}),
-              IsError(ErrorCode::invalid_argument, "bias"));
-  EXPECT_THAT(with({.sinks = sinks}), IsError(ErrorCode::unsupported, "sinks"));
-  EXPECT_THAT(with({}, {.added_keys = {.zero_attn = true}}),
-              IsError(ErrorCode::unsupported, "added_keys"));
+  EXPECT_THAT(with({.columns = true}),
+              IsError(ErrorCode::unsupported, "statistics.columns"));
+  EXPECT_THAT(with({.map = true}),
+              IsError(ErrorCode::unsupported, "statistics.map"));
   const auto other = uniform<3>({3, 3, 149}, 1);
   EXPECT_THAT(norm_statistics(c.heads.query, c.heads.key, other, {}, {}),
               IsError(ErrorCode::shape_mismatch, "norms"));

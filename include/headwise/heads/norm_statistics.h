@@ -5,13 +5,16 @@
 //   share[h,i,j]   = w[h,i,j] norms[h,j] / sums[i,h]
 //
 //   w       attention weights
-//   norms   (B, H, Lkv)   in   |f|: heads/value_norms.h
-//   sums    (B, Lq, H)    out  0 for a query without a key
+//   norms   (B, Hq, Lkv)  in   |f|: heads/value_norms.h
+//   sums    (B, Lq, Hq)   out  0 for a query without a key
 //
 // The shares are the softmax of the scores plus ln norms[h,j], so all
 // statistics of attention/statistics.h are computed of them in one pass
 // that keeps no matrix of all pairs. A norm below 2^-60 counts as 2^-60. Added
-// keys have no norm, and the statistics have no place for them.
+// keys and sinks have no norm and no share; sums hold what they leave to the
+// keys.
+//
+// In a ragged batch, norms are (1, Hq, key rows) and sums (1, query rows, Hq).
 //
 // Source: Kobayashi et al. 2020, arXiv:2004.10102, section 3: w |f|.
 //
@@ -26,6 +29,7 @@
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/statistics.h"
+#include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
@@ -39,13 +43,20 @@ struct NormStatistics {
   AttentionStatistics shares;
 };
 
-// Errors: those of attention_statistics(); shape_mismatch for norms that do not
-// fit, and for grouped heads; invalid_argument for options.bias; unsupported
-// for a ragged batch, sinks and added keys.
+// operation_options.statistics are those of the shares; their rows are always
+// there. Errors: those of attention_statistics(); shape_mismatch for norms that
+// do not fit; unsupported for columns and maps of the shares.
 Result<NormStatistics> norm_statistics(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 3> norms, const AttentionOptions& options,
     const OperationOptions& operation_options);
+
+// attention() and norm_statistics() in one pass, with the bits of both: the
+// scores are computed once. Errors: those of both.
+Result<NormStatistics> attention_with_norms(
+    const AttentionInputsOf<float>& inputs, TensorView<const float, 3> norms,
+    const AttentionOutputs& outputs, const AttentionOptions& options = {},
+    const OperationOptions& operation_options = {});
 
 // The mean of the sums of each head over the queries that have a key; NaN where
 // none has. With query_lengths, queries beyond them are left out.

@@ -69,6 +69,9 @@ void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
   for (TileStatistics& statistics : statistics_) {
     statistics.begin(range.b, range.first, range.count, lanes_);
   }
+  if (shares_ != nullptr) {
+    shares_->begin(range_, lanes_);
+  }
 }
 
 void QueryTile::resume(const AttentionState& state) {
@@ -136,6 +139,13 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
   }
   score_block(head, block, kind);
   float* p = scores_->p(block);
+  if (shares_ != nullptr) {
+    shares_->take(tile, p,
+                  kind == TileKind::partial ? scores_->allowed() : nullptr);
+    if (shares_->alone()) {
+      return;
+    }
+  }
   float* const max = scores_->max(block);
   const kernels::Fold fold{max, scores_->sum(), state_, first_};
   if (statistics_.empty()) {
@@ -148,13 +158,13 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
   if (spec_.dropout.active()) {
     drop(tile, p);
   }
-  const std::size_t Dv8 = kernels::value_columns(spec_.shape.Dv);
+  const std::size_t Dv = spec_.shape.Dv;
   if (kind == TileKind::partial && head.not_finite(block)) {
     loops_.weigh_allowed(p, head.values(block), head.count(block),
-                         scores_->allowed(), tile.keys, Dv8, range_.count, fold,
+                         scores_->allowed(), tile.keys, Dv, range_.count, fold,
                          context_);
   } else {
-    loops_.weigh(p, head.values(block), head.count(block), tile.keys, Dv8,
+    loops_.weigh(p, head.values(block), head.count(block), tile.keys, Dv,
                  range_.count, fold, context_);
   }
   loops_.fold(lanes_, fold);
@@ -176,8 +186,8 @@ void QueryTile::take_one(const float* p, const float* values, std::size_t keys,
   for (TileStatistics& statistics : statistics_) {
     statistics.take_outcome(fold);
   }
-  loops_.weigh(p, values, keys, keys, kernels::value_columns(spec_.shape.Dv),
-               range_.count, fold, context_);
+  loops_.weigh(p, values, keys, keys, spec_.shape.Dv, range_.count, fold,
+               context_);
   loops_.fold(lanes_, fold);
   first_ = false;
 }
@@ -216,6 +226,9 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
   for (TileStatistics& statistics : statistics_) {
     statistics.end_keys(state_);
   }
+  if (shares_ != nullptr) {
+    shares_->end_keys(state_);
+  }
   take_added();
   take_sink();
   if (spec_.shape.Dv != 0) {
@@ -239,6 +252,9 @@ void QueryTile::finish(const CallInputs& inputs, const CallOutputs& outputs,
   }
   for (const TileStatistics& statistics : statistics_) {
     statistics.finish(range_.h, state_, outputs.statistics);
+  }
+  if (shares_ != nullptr) {
+    shares_->finish(state_);
   }
   finish_empty_rows(inputs.value, outputs.output);
 }
@@ -384,6 +400,9 @@ void QueryTile::store_added_weights(bool dropped,
 }
 
 void QueryTile::add_to(const PackedHead& head, const RowsTogether& together) {
+  if (statistics_.empty()) {
+    return;
+  }
   const TileStatistics& statistics = statistics_.front();
   const StatisticsOptions& wanted = spec_.statistics.wanted();
   if (wanted.map) {

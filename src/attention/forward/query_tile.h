@@ -10,6 +10,7 @@
 #include "attention/forward/block_scores.h"
 #include "attention/forward/packed_head.h"
 #include "attention/forward/query_range.h"
+#include "attention/forward/share_tile.h"
 #include "attention/forward/tile_scores.h"
 #include "attention/forward/tile_statistics.h"
 #include "headwise/attention/spec.h"
@@ -23,6 +24,9 @@ namespace headwise::inline HEADWISE_ABI {
 class QueryTile {
  public:
   QueryTile(const AttentionSpec& spec, const BlockScores* scores, Arena& arena);
+
+  // From now on `shares` sees the scores, too. The call has all keys.
+  void show_scores_to(ShareTile& shares) { shares_ = &shares; }
 
   void begin(const QueryRange& range, const CallInputs& inputs);
   // Then, unless the call has the first keys: goes on from a state.
@@ -93,9 +97,10 @@ class QueryTile {
   std::size_t visible_end_ = 0;
   bool first_ = true;                     // no block was taken yet
   std::span<TileStatistics> statistics_;  // one, where some are asked for
-  float* q_t_;                            // (D, lanes)
-  float* context_;                        // (Dv8, lanes)
-  kernels::RowState state_;               // (lanes) each
+  ShareTile* shares_ = nullptr;
+  float* q_t_;               // (D, lanes)
+  float* context_;           // (Dv8, lanes)
+  kernels::RowState state_;  // (lanes) each
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -30,17 +30,28 @@ std::size_t heads_at_once(const AttentionSpec& spec, const Schedule& schedule) {
 }
 
 struct Worker {
-  Worker(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+  Worker(const AttentionSpec& spec, const Schedule& schedule,
+         const KeyShares* of_keys, Arena& arena)
       : scores(make_array<BlockScores>(arena, 1, spec)),
         tiles(make_array<QueryTile>(arena, schedule.tiles_at_once, spec,
-                                    scores.data())) {}
+                                    scores.data())),
+        shares(of_keys == nullptr
+                   ? std::span<ShareTile>()
+                   : make_array<ShareTile>(arena, schedule.tiles_at_once,
+                                           of_keys)) {
+    for (std::size_t n = 0; n < shares.size(); ++n) {
+      tiles[n].show_scores_to(shares[n]);
+    }
+  }
 
   std::span<BlockScores> scores;
   std::span<QueryTile> tiles;
+  std::span<ShareTile> shares;  // none, or one per tile
 };
 
 struct Memory {
-  Memory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+  Memory(const AttentionSpec& spec, const Schedule& schedule,
+         const KeyShares* shares, Arena& arena)
       : heads(make_array<PackedHead>(arena, heads_at_once(spec, schedule),
                                      spec.shape)),
         chunks(make_array<RowsTogether>(arena,
@@ -48,7 +59,8 @@ struct Memory {
                                             spec.shape.largest_group() *
                                             kChunks,
                                         spec)),
-        workers(make_array<Worker>(arena, schedule.workers, spec, schedule)) {}
+        workers(make_array<Worker>(arena, schedule.workers, spec, schedule,
+                                   shares)) {}
 
   std::span<PackedHead> heads;
   std::span<RowsTogether> chunks;  // (heads, largest group, kChunks)
@@ -133,13 +145,14 @@ class Call {
 }  // namespace
 
 std::size_t statistics_workspace_bytes(const AttentionSpec& spec,
-                                       const Schedule& schedule) {
-  return bytes_taken<Memory>(spec, schedule);
+                                       const Schedule& schedule,
+                                       const KeyShares* shares) {
+  return bytes_taken<Memory>(spec, schedule, shares);
 }
 
 void statistics_kernel(const KernelCall& call, std::byte* workspace) {
   Arena arena(workspace);
-  const Memory memory(call.spec, call.schedule, arena);
+  const Memory memory(call.spec, call.schedule, call.shares, arena);
   Call(call, memory).run();
 }
 

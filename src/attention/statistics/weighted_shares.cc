@@ -1,0 +1,133 @@
+#include "attention/statistics/weighted_shares.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "attention/check_call.h"
+#include "attention/check_parts.h"
+#include "attention/forward/share_tile.h"
+#include "attention/kernel.h"
+#include "attention/ragged_weights.h"
+#include "base/check.h"
+#include "base/logarithm.h"
+#include "headwise/kernels/targets.h"
+#include "headwise/run/workspace.h"
+
+namespace headwise::internal::inline HEADWISE_ABI {
+namespace {
+
+constexpr float kLeast = 0x1p-60f;
+
+// Of the numbers: the logarithms and the reciprocals.
+struct Weighing {
+  Tensor<float, 3> logarithms;
+  Tensor<float, 3> reciprocals;
+};
+
+Result<Weighing> weighing_by(TensorView<const float, 3> numbers,
+                             const Executor& executor) {
+  auto logarithms = Tensor<float, 3>::create_unset(numbers.extents());
+  auto reciprocals = Tensor<float, 3>::create_unset(numbers.extents());
+  HEADWISE_TRY(logarithms);
+  HEADWISE_TRY(reciprocals);
+  const auto [B, H, Lkv] = numbers.extents();
+  const auto weigh = [&, heads = H, keys = Lkv](std::size_t n) {
+    for (std::size_t j = 0; j < keys; ++j) {
+      const std::size_t b = n / heads;
+      const std::size_t h = n % heads;
+      const float number = std::max(numbers(b, h, j), kLeast);  // keeps NaN
+      (*logarithms)(b, h, j) =
+          std::isfinite(number)
+              ? static_cast<float>(natural_log(static_cast<double>(number)))
+              : number;
+      (*reciprocals)(b, h, j) = 1 / number;
+    }
+  };
+  executor.parallel_for(B * H, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t n = begin; n < end; ++n) {
+      weigh(n);
+    }
+  });
+  return Weighing{*std::move(logarithms), *std::move(reciprocals)};
+}
+
+Status check_options(std::string_view operation,
+                     const AttentionOptions& options,
+                     const OperationOptions& operation_options) {
+  const StatisticsOptions& asked = operation_options.statistics;
+  const std::string_view given = asked.columns ? "statistics.columns"
+                                 : asked.map   ? "statistics.map"
+                                 : options.offsets.batched_queries() ? "offsets"
+                                                                     : "";
+  return given.empty() ? ok()
+                       : value_error(operation, given, "given", "none",
+                                     ErrorCode::unsupported);
+}
+
+// With other outcomes, the sums need the keys' share of the attention weights.
+bool nothing_else(const AttentionSpec& spec, const AttentionOutputs& outputs) {
+  return spec.shape.Dv == 0 && spec.attn_weights == AttnWeights::none &&
+         spec.scores == ScoresStage::none && outputs.lse.data() == nullptr &&
+         outputs.softmax_rows.data() == nullptr && !spec.sinks.given() &&
+         spec.added_keys.count() == 0;
+}
+
+void run(const AttentionSpec& spec, const CallInputs& inputs,
+         const CallOutputs& outputs, const KeyShares& shares,
+         const Schedule& schedule, Workspace& workspace) {
+  statistics_kernel({spec, schedule, inputs, outputs, &shares},
+                    workspace.data());
+  fill_beyond_sequences<float>(spec, outputs);
+}
+
+}  // namespace
+
+Result<WeightedShares> attention_with_shares(
+    std::string_view operation, const AttentionInputsOf<float>& inputs,
+    TensorView<const float, 3> numbers, const AttentionOutputs& outputs,
+    const AttentionOptions& options,
+    const OperationOptions& operation_options) {
+  HEADWISE_TRY(check_target());
+  HEADWISE_TRY(check_all_queries(operation, operation_options));
+  HEADWISE_TRY(check_options(operation, options, operation_options));
+  const auto shape = attention_shape(
+      inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
+  HEADWISE_TRY(shape);
+  OperationOptions of_shares = operation_options;
+  of_shares.statistics.rows = true;
+  const auto share_spec =
+      AttentionSpec::create(*shape, options, of_shares, operation);
+  HEADWISE_TRY(share_spec);
+  AttentionSpec spec = *share_spec;
+  spec.statistics = {};
+  HEADWISE_TRY(check_forward(spec, inputs, outputs));
+  const Extents<3> of_keys = {inputs.key.extent(0), inputs.query.extent(2),
+                              inputs.key.extent(1)};
+  HEADWISE_TRY(check_shape(operation, "norms", numbers.extents(),
+                           "(B, Hq, Lkv)", of_keys));
+  const auto weighing = weighing_by(numbers, *spec.executor);
+  HEADWISE_TRY(weighing);
+  auto sums = Tensor<float, 3>::create(
+      {inputs.query.extent(0), inputs.query.extent(1), inputs.query.extent(2)});
+  auto statistics = AttentionStatistics::create(*share_spec);
+  HEADWISE_TRY(sums);
+  HEADWISE_TRY(statistics);
+  if (spec.shape.B != 0 && spec.shape.Lq != 0) {
+    const KeyShares shares = {
+        *share_spec, weighing->logarithms, weighing->reciprocals,
+        *sums,       statistics->views(),  nothing_else(spec, outputs)};
+    const Schedule schedule = schedule_of(*share_spec);
+    auto workspace =
+        Workspace::create(statistics_workspace_bytes(spec, schedule, &shares));
+    HEADWISE_TRY(workspace);
+    run(spec, CallInputs(inputs), CallOutputs(outputs), shares, schedule,
+        *workspace);
+  }
+  auto pooled = pool_statistics(statistics->rows, *share_spec);
+  HEADWISE_TRY(pooled);
+  statistics->pooled = *std::move(pooled);
+  return WeightedShares{*std::move(sums), *std::move(statistics)};
+}
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
