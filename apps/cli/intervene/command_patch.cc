@@ -29,9 +29,9 @@ constexpr CommandHelp kHelp = {
     .name = "patch",
     .description = "copy heads from a corrupted text into a clean one",
     .examples =
-        R"(  headwise patch --model topics --clean "The film was good." \
+        R"(  headwise patch --model reviews --clean "The film was good." \
       --corrupted "The film was bad."
-  headwise patch --model topics --clean "A good film." \
+  headwise patch --model reviews --clean "A good film." \
       --corrupted "A bad film." --label positive --compare
   headwise patch --model all-MiniLM-L6-v2 --clean "The cat sat." \
       --corrupted "The dog sat." --approximate --json)",

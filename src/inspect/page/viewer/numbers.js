@@ -2,7 +2,7 @@
 {
   const MINUS = '\u2212';
   const MOST_DECIMALS = 20;
-  const signed = text => text.replace('-', MINUS);
+  const signed = text => text.replaceAll('-', MINUS);  // also in an exponent
 
   // Up to three significant digits: 0.132, 2.41, 318, 1.2e-5.
   function text(value) {

@@ -53,10 +53,11 @@ class Numbers(PageCase):
         shown = page.evaluate(
             "() => [[0.13184, 0.0004], [0.13184, 0.0014], [0.13184, 0.001], [1, 0.0033], "
             "[0.00002, 0.00004], [1.234e-7, 5e-10], [-0.02718, 0.0006], [0, 3.8e-6], "
-            "[0.5, 0], [0.5, undefined], [NaN, 1]].map(([value, error]) => "
+            "[-1.6e-5, 0], [0.5, 0], [0.5, undefined], [NaN, 1]].map(([value, error]) => "
             "headwise.numbers.known(value, error))")
         self.assertEqual(shown, ["0.1318", "0.132", "0.132", "1.000", "2e\u22125",
-                                 "1.234e\u22127", "\u22120.0272", "0", "0.500", "0.500",
+                                 "1.234e\u22127", "\u22120.0272", "0",
+                                 "\u22121.6e\u22125", "0.500", "0.500",
                                  "NaN"])
         self.assertEqual(page.evaluate(
             "() => [0.0004, 0.00041, 0.0014, 0.001, 3.8e-6].map(headwise.numbers.bound)"),
