@@ -256,7 +256,7 @@ class PatchTest(CliTest):
                 "--approximate", "--compare")
         refused("--json and --csv cannot be used together", "--json", "--csv")
         refused("has no classifier", "--label", "good", code=BAD_INPUT)
-        refused("--clean: is not UTF-8", clean=b"\xff", code=BAD_INPUT)
+        refused("--clean: TEXT is not UTF-8", clean=b"\xff", code=BAD_INPUT)
         refused("--max-tokens is 1", "--max-tokens", "1")
         refused("nowhere", model="nowhere", code=BAD_INPUT)
         # Alike once they are cut.

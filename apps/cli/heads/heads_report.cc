@@ -21,24 +21,25 @@ namespace {
 std::string words_of(HeadPattern pattern) {
   switch (pattern) {
     case HeadPattern::previous:
-      return say({"attention on the previous token", "바로 앞 토큰의 어텐션"});
+      return say(
+          {"attention on the previous token", "바로 앞 토큰에 대한 어텐션"});
     case HeadPattern::next:
-      return say({"attention on the next token", "바로 뒤 토큰의 어텐션"});
+      return say({"attention on the next token", "바로 뒤 토큰에 대한 어텐션"});
     case HeadPattern::self:
-      return say({"attention on the token itself", "자기 토큰의 어텐션"});
+      return say({"attention on the token itself", "자기 자신에 대한 어텐션"});
     case HeadPattern::first:
-      return say({"attention on the first token", "첫 토큰의 어텐션"});
+      return say({"attention on the first token", "첫 토큰에 대한 어텐션"});
     case HeadPattern::separator:
-      return say({"attention on separators", "구분 토큰의 어텐션"});
+      return say({"attention on separators", "구분 토큰에 대한 어텐션"});
     case HeadPattern::duplicate:
       return say({"attention on other occurrences of the token",
-                  "같은 토큰이 나온 다른 위치의 어텐션"});
+                  "같은 토큰이 나온 다른 위치에 대한 어텐션"});
     case HeadPattern::positional:
       return say({"attention that depends on the distance alone",
-                  "거리로만 정해지는 어텐션"});
+                  "거리에만 달려 있는 어텐션"});
     case HeadPattern::induction:
       return say({"attention on the token after an earlier occurrence",
-                  "같은 토큰이 앞에서 나온 위치의 다음 토큰의 어텐션"});
+                  "앞에 나온 같은 토큰의 다음 토큰에 대한 어텐션"});
   }
   return {};
 }
@@ -91,7 +92,7 @@ std::string notes_of(const HeadsReport& report) {
 
 std::string heads_table(const HeadsReport& report) {
   constexpr std::size_t kMost = 10;
-  std::string text = say({"{}: {}, over {}\n\n", "{0}: {2}에서 본 {1}\n\n"},
+  std::string text = say({"{}: {}, over {}\n\n", "{0}: {1}, {2}\n\n"},
                          shown(report.flags.model), words_of(report.pattern),
                          described(report.flags, report.texts));
   const std::string layer = say({"layer", "레이어"});

@@ -38,7 +38,7 @@ std::string described(const HeadsFlags& flags, const SearchedTexts& texts) {
                shown(name_of_text(flags.texts)), plural(texts.ids.size()));
   }
   return say({"{} texts of random tokens, each repeated once (seed {})",
-              "무작위 토큰을 두 번 반복한 텍스트 {}개(시드 {})"},
+              "무작위 토큰을 한 번씩 반복한 텍스트 {}개(시드 {})"},
              texts.ids.size(), flags.seed.value_or(0));
 }
 

@@ -89,11 +89,11 @@ std::vector<std::string> cells(const AblatedRow& row, bool pairs) {
 std::string replacement_text(Replacement replacement) {
   switch (replacement) {
     case Replacement::zero:
-      return say({"zero", "0으로 바꿈"});
+      return say({"zero", "0"});
     case Replacement::mean:
-      return say({"mean over the data", "데이터의 평균으로 바꿈"});
+      return say({"mean over the data", "데이터 전체의 평균"});
     case Replacement::uniform:
-      return say({"uniform attention", "균등한 어텐션으로 바꿈"});
+      return say({"uniform attention", "균등 어텐션"});
   }
   return {};
 }
@@ -114,13 +114,13 @@ std::string head_of(const AblationReport& report) {
                 100 * on_repeats->mean);
   }
   text += '\n' + cut_texts_text(report.cut, report.max_tokens);
-  text += say({"replaced by: {}\n", "바꾼 값: {}\n"},
+  text += say({"replaced by: {}\n", "헤드를 대신하는 값: {}\n"},
               replacement_text(report.replacement));
   text += report.predicts
               ? say({"Effects are ablated minus whole; 95% confidence interval "
                      "in brackets.\n\n",
-                     "효과는 제거했을 때에서 모든 헤드가 있을 때를 뺀 "
-                     "값입니다. 괄호 안은 95% 신뢰 구간입니다.\n\n"})
+                     "효과는 헤드를 제거했을 때의 값에서 모든 헤드가 있을 때의 "
+                     "값을 뺀 것입니다. 괄호 안은 95% 신뢰 구간입니다.\n\n"})
               : say({"Distances that embeddings move, divided by their "
                      "lengths; 95% confidence interval in brackets.\n\n",
                      "임베딩이 움직인 거리를 임베딩의 길이로 나눈 값입니다. "

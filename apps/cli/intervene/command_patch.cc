@@ -11,6 +11,8 @@
 
 #include "headwise/heads/hooked_model.h"
 #include "headwise/heads/patching.h"
+#include "headwise/interop/file_subject.h"
+#include "headwise/models/utf8.h"
 #include "hooked_input.h"
 #include "patch_report.h"
 #include "shell/add_command.h"
@@ -90,11 +92,13 @@ Result<std::vector<TokenId>> ids_of(std::string_view option,
                                     PatchedText& shown) {
   auto bytes = text == "-" ? read_text(option, text) : text;
   HEADWISE_TRY(bytes);
+  HEADWISE_TRY(check_utf8(
+      FileSubject{std::string(option),
+                  text == "-" ? std::string(kStandardInput) : "TEXT"},
+      *bytes));
   auto tokens = model.encode(*bytes, max_tokens);
   if (!tokens) {
-    ErrorDetails details = tokens.error().details();
-    details.argument.clear();
-    return error_of_option(option, {tokens.error().code(), std::move(details)});
+    return error_of_option(option, tokens.error());
   }
   if (tokens->ids.empty()) {
     return option_error(option, "has no tokens", "at least 1");

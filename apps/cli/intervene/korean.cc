@@ -27,7 +27,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "토큰\n다음에 다시 나온 토큰)만의 정확도도 잽니다. 출력 "
      "투영 전에 헤드의 출력을\n다음으로 바꿉니다:\n  zero     0. 헤드 게이트가 "
      "0일 때와 같음\n  mean     FILE의 모든 토큰에 대한 평균\n  uniform  "
-     "밸류의 평균: 볼 수 있는 모든 토큰에 똑같이 주목\n쌍의 상호작용은 쌍의 "
+     "밸류의 평균: 볼 수 있는 모든 토큰에 고르게 주목\n쌍의 상호작용은 쌍의 "
      "효과에서 두 헤드 각각의 효과를 뺀 값입니다. 효과는\n예제별로 짝지어 "
      "계산하며, 구간은 스튜던트 t 구간입니다."},
     {"The effect of a head is what changes in the clean text when the head "
@@ -39,13 +39,14 @@ constexpr auto kTexts = std::to_array<Translation>({
      "text. --approximate takes all effects from one gradient\n(attribution "
      "patching); it is fast, and exact only where the model is "
      "linear.\n--compare shows both.",
-     "헤드의 효과는 그 헤드의 컨텍스트를 바뀐 텍스트의 것으로 바꿨을 때 "
-     "원래\n텍스트에서 달라지는 정도입니다. 모든 토큰에서 바꾸고, 두 텍스트의 "
-     "토큰 수가\n같고 64개 이하면 한 위치씩도 바꿉니다. 분류기가 있는 모델은 "
-     "--label의 로그\n오즈로, 인과 모델은 다음 토큰의 로그 오즈로, 나머지는 "
-     "임베딩이 바뀐 텍스트의\n임베딩 쪽으로 얼마나 움직이는지로 잽니다. "
-     "--approximate는 모든 효과를\n그래디언트 하나로 근사합니다. 빠르지만 "
-     "모델이 선형인 곳에서만 정확합니다.\n--compare는 둘 다 보여 줍니다."},
+     "헤드의 효과는 그 헤드의 컨텍스트를 변형 텍스트에서 가져올 때 원본 "
+     "텍스트의\n출력이 달라지는 정도입니다. 모든 토큰에서 한꺼번에 바꾸고, 두 "
+     "텍스트의 토큰 수가\n같고 64개 이하면 한 위치씩도 바꿉니다(activation "
+     "patching). 분류기가 있는 모델은\n--label의 로그 오즈로, 인과 모델은 다음 "
+     "토큰의 로그 오즈로, 나머지는 임베딩이\n변형 텍스트의 임베딩 쪽으로 "
+     "얼마나 움직이는지로 잽니다. --approximate는 모든\n효과를 그래디언트 "
+     "하나로 근사합니다(attribution patching). 빠르지만 모델이 "
+     "선형인\n곳에서만 정확합니다. --compare는 둘 다 보여 줍니다."},
     {"a model folder: BERT-family or causal, pruned or not",
      "모델 폴더: BERT 계열 또는 인과 모델. 이미 가지치기한 모델도 됩니다"},
     {"ablate each head by itself", "헤드를 하나씩 제거합니다"},
@@ -58,8 +59,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"approximate all effects by one gradient",
      "모든 효과를 그래디언트 하나로 근사합니다"},
     {"copy heads from a corrupted text into a clean one",
-     "바뀐 텍스트의 헤드를 원래 텍스트에 넣습니다"},
-    {"do not patch single positions", "위치별로는 바꾸지 않습니다"},
+     "변형 텍스트의 헤드를 원본 텍스트로 옮겨 봅니다"},
+    {"do not patch single positions", "한 위치씩 바꾸는 실행을 생략합니다"},
     {"label of the classifier, or next token of a causal model (default: the "
      "one predicted for --clean)",
      "분류기의 레이블, 또는 인과 모델의 다음 토큰(기본값: --clean에 대해 "
@@ -77,9 +78,9 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"show exact and approximate effects",
      "정확한 효과와 근사한 효과를 함께 보여 줍니다"},
     {"the text that is run with a patched head; -: standard input",
-     "헤드를 바꿔서 실행할 텍스트. -: 표준 입력"},
+     "헤드를 바꿔서 실행할 원본 텍스트. -: 표준 입력"},
     {"the text that the context of the head comes from",
-     "헤드의 컨텍스트를 가져올 텍스트"},
+     "헤드의 컨텍스트를 가져올 변형 텍스트"},
     {"what replaces a head (default: zero); see below",
      "헤드를 무엇으로 바꿀지(기본값 zero). 아래 설명 참고"},
 });

@@ -86,21 +86,21 @@ std::string measure_text(const PatchReport& report) {
   const PatchEffects& effects = report.effects();
   return report.label
              ? say({"log odds of {}: clean {:.3f}, corrupted {:.3f}\n",
-                    "{}의 로그 오즈: 원래 텍스트 {:.3f}, 바뀐 텍스트 {:.3f}\n"},
+                    "{}의 로그 오즈: 원본 텍스트 {:.3f}, 변형 텍스트 {:.3f}\n"},
                    label_text(*report.label), effects.clean, effects.corrupted)
              : say({"effect: how far the embedding moves towards that of the "
                     "corrupted text (1 = all the way)\n",
-                    "효과: 임베딩이 바뀐 텍스트의 임베딩 쪽으로 움직인 "
+                    "효과: 임베딩이 변형 텍스트의 임베딩 쪽으로 움직인 "
                     "정도(1 = 끝까지)\n"});
 }
 
 std::string head_text(const PatchReport& report) {
   std::string text =
       say({"{}: each head gets its context from the corrupted text\n",
-           "{}: 각 헤드의 컨텍스트를 바뀐 텍스트의 것으로 바꿉니다\n"},
+           "{}: 각 헤드의 컨텍스트를 변형 텍스트에서 가져옵니다\n"},
           shown(report.model));
-  text += say({"clean:", "원래 텍스트:"}) + tokens_text(report.clean);
-  text += say({"corrupted:", "바뀐 텍스트:"}) + tokens_text(report.corrupted);
+  text += say({"clean:", "원본 텍스트:"}) + tokens_text(report.clean);
+  text += say({"corrupted:", "변형 텍스트:"}) + tokens_text(report.corrupted);
   text += measure_text(report);
   if (report.clean.tokens.size() != report.corrupted.tokens.size()) {
     text += say({"The texts have {} and {} tokens, so single positions are "

@@ -70,7 +70,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has the label {}", "{s}의 레이블이 {0}입니다"},
     {"has the label {} in every line", "{s}의 모든 줄에서 레이블이 {0}입니다"},
     {"has the output of the clean text",
-     "{s}의 출력이 원래 텍스트의 출력과 같습니다"},
+     "{s}의 출력이 원본 텍스트의 출력과 같습니다"},
     {"has the seed {}", "{s}의 시드가 {0}입니다"},
     {"has the tokens of --clean", "{s}의 토큰이 --clean과 같습니다"},
     {"has {} layers", "{s}의 레이어가 {0}개입니다"},

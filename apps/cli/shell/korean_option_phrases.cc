@@ -150,8 +150,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "헤드 하나에서는 {0} 이하여야 합니다. 모든 헤드의 그림은 칸으로 나누어 "
      "보여 줍니다."},
     {"at most {} in all", "모두 {0} 이하"},
-    {"at most {} tokens, but the text has {}",
-     "토큰이 {0}개 이하인 텍스트(이 텍스트는 {1}개)"},
+    {"at most {} with --attribution flow", "--attribution flow에서는 {0} 이하"},
     {"at most {} with --batch {}", "--batch {1}에서는 {0} 이하"},
     {"at most {} with --cache, one for each key",
      "--cache를 쓰면 키마다 하나씩 {0}개 이하"},
@@ -419,7 +418,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} takes --mask or --causal, not both",
      "{0}에서는 --mask와 --causal을 함께 쓸 수 없습니다"},
     {"{} to {}, the positions of {}", "{0}에서 {2}의 위치 수 {1} 사이"},
-    {"{} values: {}", "값 {0}개: {1}"},
+    {"{} values: {}", "값 {0}개({1})"},
     {"{} with --cache: the last query is at the last key",
      "--cache를 쓰면 {0:이어야/여야} 합니다. 마지막 쿼리가 마지막 키의 위치에 "
      "있습니다."},

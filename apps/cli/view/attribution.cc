@@ -1,5 +1,7 @@
 #include "attribution.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "headwise/heads/rollout.h"
 #include "key_norms.h"
 #include "operation/option_errors.h"
+#include "shell/outcome.h"
 #include "statistic_names.h"
 
 namespace headwise::cli {
@@ -123,9 +126,9 @@ Result<Attribution> flow_of(const AttributionFlags& flags,
   HEADWISE_TRY(token);
   const std::size_t L = heads.text().query_labels.size();
   if (L > kMostFlowTokens) {
-    return bad_option("--attribution", flags.name,
-                      "at most " + std::to_string(kMostFlowTokens) +
-                          " tokens, but the text has " + std::to_string(L));
+    return option_error(
+        "TEXT", fmt::format("has {} tokens", L),
+        fmt::format("at most {} with --attribution flow", kMostFlowTokens));
   }
   AttentionOptions options = heads.options();
   options.attn_weights = AttnWeights::mean;

@@ -175,7 +175,7 @@ std::string norms_table(const HeadStats& stats) {
   }
   return say({"\nvalue-weighted norms: their mean sum, and the statistics of "
               "their shares\n\n",
-              "\n값 가중 노름: 합의 평균과 비중의 통계\n\n"}) +
+              "\n밸류 가중 노름: 합의 평균과 비율의 통계\n\n"}) +
          head_table(stats, names, [&](const HeadLine& line) {
            return added_numbers(stats, line, names);
          });
