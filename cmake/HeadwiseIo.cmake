@@ -210,6 +210,7 @@ target_sources(headwise_io
     src/inspect/pictures/loss_curve_svg.cc
     src/inspect/page/view_block.cc
     src/inspect/page/view_error.cc
+    src/inspect/page/view_gradient.cc
     src/inspect/page/view_head.cc
     src/inspect/page/view_mask.cc
     src/inspect/page/view_layer.cc
@@ -220,6 +221,7 @@ target_sources(headwise_io
     src/inspect/page/page_changes.cc
     src/inspect/page/page_documents.cc
     src/inspect/page/page_json.cc
+    src/inspect/page/through_layers.cc
     src/inspect/page/view_page.cc
     src/interop/array.cc
     src/interop/file_subject.cc

@@ -112,7 +112,7 @@ TEST(ViewHeadsTest, ThePageHasEveryLayer) {
                                 .key_labels = heads.text().key_labels})
                   .value();
   ASSERT_TRUE(heads.visit(false, [&](const ViewedLayer& layer) {
-    return add_to_page(page, layer, heads.options());
+    return add_to_page(page, layer, heads.options(), {});
   }));
   const std::string html = page.html().value();
   EXPECT_THAT(html, HasSubstr("{\"number\":2,\"heads\":[{\"number\":0,"

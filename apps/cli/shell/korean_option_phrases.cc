@@ -20,6 +20,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "--all은 줄에 열을 더합니다. --json에는 모든 확률이 이미 있습니다"},
     {"--attribution needs --model and a single text",
      "--attribution에는 --model과 텍스트 하나가 필요합니다"},
+    {"--attribution needs --out PAGE.html or --open",
+     "--attribution에는 --out PAGE.html이나 --open이 필요합니다"},
     {"--bias-k and --bias-v are for tensors with heads; with --params the "
      "layer's are bias_k and bias_v",
      "--bias-k와 --bias-v는 헤드가 있는 텐서에 씁니다. --params를 쓰면 "
@@ -151,6 +153,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "보여 줍니다."},
     {"at most {} in all", "모두 {0} 이하"},
     {"at most {} with --attribution flow", "--attribution flow에서는 {0} 이하"},
+    {"at most {} with --attribution rollout",
+     "--attribution rollout에서는 {0} 이하"},
     {"at most {} with --batch {}", "--batch {1}에서는 {0} 이하"},
     {"at most {} with --cache, one for each key",
      "--cache를 쓰면 키마다 하나씩 {0}개 이하"},
@@ -283,6 +287,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"one of the labels {}", "레이블 {0} 중 하나"},
     {"one of them to be a file", "둘 중 하나는 파일이어야 합니다."},
     {"one of them to be a text", "둘 중 하나는 텍스트여야 합니다."},
+    {"one or more of gradient, integrated, integrated-by-layer, rollout and "
+     "flow, separated by commas",
+     "gradient, integrated, integrated-by-layer, rollout, flow 가운데 하나 "
+     "이상을 쉼표로 이은 것"},
     {"one outside", "폴더 밖의 파일"},
     {"one sentence per line", "한 줄에 문장 하나"},
     {"one text per line", "한 줄에 텍스트 하나"},

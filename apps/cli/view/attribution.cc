@@ -1,20 +1,15 @@
 #include "attribution.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "gradient_target.h"
-#include "headwise/attention/forward.h"
 #include "headwise/heads/attention_flow.h"
 #include "headwise/heads/integrated_gates.h"
 #include "headwise/heads/norm_statistics.h"
-#include "headwise/heads/rollout.h"
 #include "key_norms.h"
-#include "operation/option_errors.h"
-#include "shell/outcome.h"
 #include "statistic_names.h"
+#include "through_layers.h"
 
 namespace headwise::cli {
 namespace {
@@ -70,49 +65,14 @@ Result<Attribution> norms_of(const ViewedHeads& heads) {
 
 // ---- Through all layers. ----
 
-Result<Tensor<float, 4>> copy_of(TensorView<const float, 4> view) {
-  auto copy = Tensor<float, 4>::create_unset(view.extents());
-  HEADWISE_TRY(copy);
-  const auto [B, L, H, D] = view.extents();
-  for (std::size_t b = 0; b < B; ++b) {
-    for (std::size_t l = 0; l < L; ++l) {
-      for (std::size_t h = 0; h < H; ++h) {
-        for (std::size_t d = 0; d < D; ++d) {
-          (*copy)(b, l, h, d) = view(b, l, h, d);
-        }
-      }
-    }
-  }
-  return copy;
-}
-
 Result<Attribution> rollout_of(const AttributionFlags& flags,
                                const ViewedHeads& heads) {
   const auto token = output_token(flags, heads.text());
   HEADWISE_TRY(token);
-  const std::size_t L = heads.text().query_labels.size();
-  std::vector<std::pair<Tensor<float, 4>, Tensor<float, 4>>> kept;
-  const auto keep = [&](const ViewedLayer& layer) -> Status {
-    if (layer.heads.none()) {  // passes everything on
-      return ok();
-    }
-    auto query = copy_of(layer.query);
-    auto key = copy_of(layer.key);
-    HEADWISE_TRY(query);
-    HEADWISE_TRY(key);
-    kept.emplace_back(*std::move(query), *std::move(key));
-    return ok();
-  };
-  HEADWISE_TRY(heads.visit(false, keep));
-  std::vector<ComparedHeads> layers;
-  for (const auto& [query, key] : kept) {
-    layers.push_back({query, key});
-  }
-  auto row = Tensor<float, 3>::create({1, 1, L});
+  auto row = Tensor<float, 3>::create({1, 1, heads.text().query_labels.size()});
   HEADWISE_TRY(row);
   (*row)(0, 0, *token) = 1;
-  auto shares =
-      layers.empty() ? std::move(row) : rollout(layers, *row, heads.options());
+  const auto shares = cli::rollout_of(heads, *row);
   HEADWISE_TRY(shares);
   Attribution attribution;
   attribution.output_token = *token;
@@ -124,32 +84,10 @@ Result<Attribution> flow_of(const AttributionFlags& flags,
                             const ViewedHeads& heads) {
   const auto token = output_token(flags, heads.text());
   HEADWISE_TRY(token);
-  const std::size_t L = heads.text().query_labels.size();
-  if (L > kMostFlowTokens) {
-    return option_error(
-        "TEXT", fmt::format("has {} tokens", L),
-        fmt::format("at most {} with --attribution flow", kMostFlowTokens));
-  }
-  AttentionOptions options = heads.options();
-  options.attn_weights = AttnWeights::mean;
-  auto weights = Tensor<float, 3>::create({heads.layers().size(), L, L});
+  HEADWISE_TRY(check_flow_tokens(heads));
+  const auto weights = mean_weights_of(heads);
   HEADWISE_TRY(weights);
-  std::size_t n = 0;  // a layer without heads keeps weights of 0
-  const auto weigh = [&](const ViewedLayer& layer) -> Status {
-    const std::size_t at = n++;
-    if (layer.heads.none()) {
-      return ok();
-    }
-    auto unused = Tensor<float, 4>::create_unset(layer.query.extents());
-    HEADWISE_TRY(unused);
-    return attention(layer.query, layer.key, layer.key,
-                     {.output = *unused,
-                      .attn_weights = TensorView<float, 4>(
-                          &(*weights)(at, 0, 0), {1, 1, L, L})},
-                     options);
-  };
-  HEADWISE_TRY(heads.visit(false, weigh));
-  const auto flow = attention_flow(*weights, *token, *options.executor);
+  const auto flow = attention_flow(*weights, *token, *heads.options().executor);
   HEADWISE_TRY(flow);
   Attribution attribution;
   attribution.output_token = *token;

@@ -9,7 +9,6 @@
 #include "shell/args.h"
 
 namespace headwise::cli {
-namespace {
 
 bool of_gradients(const std::string& name) {
   return name == "gradient" || name == "integrated" ||
@@ -18,6 +17,8 @@ bool of_gradients(const std::string& name) {
 bool through_layers(const std::string& name) {
   return name == "rollout" || name == "flow";
 }
+
+namespace {
 
 constexpr std::array<std::string_view, 4> kColumns = {
     "norm", "gradient", "integrated", "integrated-by-layer"};
@@ -41,6 +42,10 @@ void add_attribution_options(const Arguments& command,
                   "also print a measure of heads or tokens: norms, gradient, "
                   "integrated, integrated-by-layer, rollout or flow")
       .type_name("NAME");
+  add_target_options(attribution, flags);
+}
+
+void add_target_options(const Arguments& attribution, AttributionFlags& flags) {
   attribution.add_text(
       "--target", flags.target, "LABEL|TOKEN",
       "take gradients of the logit of this label, or of this next token in a "

@@ -27,6 +27,12 @@ struct AttributionFlags {
   bool given() const { return !name.empty(); }
 };
 
+// Whether a measure is of gradients; whether it goes through all layers.
+bool of_gradients(const std::string& name);
+bool through_layers(const std::string& name);
+
+// --target and --output-token, for every command that has --attribution.
+void add_target_options(const Arguments& attribution, AttributionFlags& flags);
 void add_attribution_options(const Arguments& command, AttributionFlags& flags);
 
 // The numbers of heads that heads can be sorted by, by name.

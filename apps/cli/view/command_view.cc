@@ -43,6 +43,7 @@ constexpr CommandHelp kHelp = {
   headwise view --model all-MiniLM-L6-v2 "Heads matter." --head 0.3 --svg h.svg
   headwise view --model all-MiniLM-L6-v2 --texts lines.txt --out page.html
   headwise view --model all-MiniLM-L6-v2 "The cat sat." --ablate 3.1 --open
+  headwise view --model topics "They won." --attribution gradient --out page.html
   headwise view --model tuned --against base --texts lines.txt --out page.html
   headwise view --model bert-base-uncased --pair "It rains." "Run." --open
   headwise view --onnx layer.onnx --data test_data_set_0 --out page.html
@@ -190,7 +191,12 @@ Result<std::vector<ViewedChange>> changes_of(const ViewFlags& flags,
 
 Result<std::string> make_page(const ViewFlags& flags,
                               const ManyHeads& documents) {
-  auto page = ViewPage::create(settings_of(flags, *documents.front()));
+  const auto attribution =
+      PageAttribution::compute(flags.attribution, *documents.front());
+  HEADWISE_TRY(attribution);
+  ViewPageSettings settings = settings_of(flags, *documents.front());
+  attribution->add_to(settings);
+  auto page = ViewPage::create(std::move(settings));
   HEADWISE_TRY(page);
   const std::size_t layers =
       documents.size() * documents.front()->layers().size();
@@ -209,7 +215,7 @@ Result<std::string> make_page(const ViewFlags& flags,
       HEADWISE_TRY(page->next(settings_of(flags, heads)));
     }
     const auto see = [&](const ViewedLayer& layer) -> Status {
-      Status s = add_to_page(*page, layer, heads.options());
+      Status s = add_to_page(*page, layer, heads.options(), *attribution);
       ++done;
       show();
       return s;
@@ -350,6 +356,8 @@ Outcome show_page(const ViewFlags& flags, const std::string& path,
 Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   HEADWISE_TRY(check_against_flags(flags.seen));
+  HEADWISE_TRY(
+      check_page_attribution(flags.seen, flags.page(), flags.attribution));
   HEADWISE_TRY(files_of(flags).check());
   const auto documents = read_viewed_documents(flags.seen);
   HEADWISE_TRY(documents);
@@ -435,6 +443,7 @@ void add_options(const Arguments& command, ViewFlags& flags) {
       .add_text("--ablate", flags.seen.ablate, "LIST",
                 "show each text also without these heads, such as 3.1,4.5");
   add_against_options(command, flags.seen);
+  add_page_attribution_options(command, flags.attribution);
   add_token_options(command.under("Tensors"), flags.seen);
   add_output_options(command.under("Output"), flags);
 }

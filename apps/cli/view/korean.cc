@@ -63,6 +63,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "integrated-by-layer, rollout or flow",
      "헤드나 토큰의 척도도 보여 줍니다: norms, gradient, integrated, "
      "integrated-by-layer, rollout, flow"},
+    {"also show these on the page: gradient, integrated, integrated-by-layer, "
+     "rollout, flow, such as gradient,rollout",
+     "페이지에서 다음 척도도 보여 줍니다: gradient, integrated, "
+     "integrated-by-layer, rollout, flow (예: gradient,rollout)"},
     {"another model folder: what its heads do differently",
      "다른 모델 폴더: 헤드가 하는 일의 차이를 보여 줍니다"},
     {"computed by any program: .npy (B, H, Lq, Lkv), (H, Lq, Lkv) or (N, B, H, "

@@ -4,12 +4,14 @@
 
 #include <string>
 
+#include "page_attribution.h"
 #include "viewed_flags.h"
 
 namespace headwise::cli {
 
 struct ViewFlags {
   ViewedFlags seen;
+  PageAttributionFlags attribution;
   std::string title;
   std::string out;
   std::string svg;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "headwise/inspect/position_statistics.h"
-#include "key_norms.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 
@@ -139,17 +138,14 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
 }
 
 Status add_to_page(ViewPage& page, const ViewedLayer& layer,
-                   const AttentionOptions& options) {
+                   const AttentionOptions& options,
+                   const PageAttribution& attribution) {
   if (layer.heads.none()) {
     return page.add_pruned(layer.number, layer.heads.num_heads());
   }
   headwise::ViewedLayer given = given_of(layer);
-  if (layer.attention == nullptr || layer.key.extent(1) > kMostMapLength) {
-    return page.add(given);
-  }
-  const auto norms = key_norms_of(layer, *options.executor);
-  HEADWISE_TRY(norms);
-  given.key_norms = *norms;
+  const auto more = attribution.add_to(layer, options, given);
+  HEADWISE_TRY(more);
   return page.add(given);
 }
 

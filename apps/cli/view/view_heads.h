@@ -10,6 +10,7 @@
 #include "headwise/base/tensor.h"
 #include "headwise/inspect/layer_heads.h"
 #include "headwise/inspect/view_page.h"
+#include "page_attribution.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -44,6 +45,7 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
 
 // Errors: ViewPage's.
 Status add_to_page(ViewPage& page, const ViewedLayer& layer,
-                   const AttentionOptions& options);
+                   const AttentionOptions& options,
+                   const PageAttribution& attribution);
 
 }  // namespace headwise::cli

@@ -50,6 +50,24 @@ namespace headwise::inline HEADWISE_ABI {
 inline constexpr std::size_t kMostMapLength = 1024;
 inline constexpr std::size_t kMostPageBytes = std::size_t{512} << 20;
 
+// What the gradients that a page shows are of, and its value: the logit of a
+// label, the logit of a token that comes after `output_token` or, without
+// either, the length of the embedding.
+struct ViewedTarget {
+  std::optional<std::string> label{};
+  std::optional<std::string> token{};
+  std::size_t output_token = 0;
+  double value = 0;
+};
+
+// How much of each input token is in each output token, through all layers:
+// (L, L), a row per output token. Either may be left out.
+struct ViewedThroughLayers {
+  TensorView<const float, 2> rollout{};  // heads/rollout.h
+  TensorView<const float, 2> flow{};     // heads/attention_flow.h
+  std::size_t output_token = 0;          // that the page shows first
+};
+
 struct ViewPageSettings {
   std::string title;
   std::string command;  // that makes this page
@@ -79,7 +97,24 @@ struct ViewPageSettings {
   AttentionOptions attention{};
   OperationOptions operation{};
   std::size_t sequence = 0;  // of the batch
+  std::optional<ViewedTarget> target{};
+  ViewedThroughLayers through{};
   std::size_t most_bytes = kMostPageBytes;
+};
+
+// Gradient times attention of a layer, as heads/gradient_attention.h has it. If
+// all layers with heads have it, the page can show the product of each pair,
+// which it computes from d_context and value.
+struct ViewedGradient {
+  TensorView<const float, 4> d_context{};  // (B, Lq, Hq, Dv)
+  TensorView<const float, 4> value{};      // (B, Lkv, Hq, Dv)
+  TensorView<const float, 3> columns{};    // (B, Hq, Lkv)
+  TensorView<const double, 2> totals{};    // (B, Hq)
+  // (B, Hq, map_size(Lq), map_size(Lkv)); only needed if there are more than
+  // 16384 pairs.
+  TensorView<const float, 4> map{};
+
+  bool given() const { return d_context.data() != nullptr; }
 };
 
 struct ViewedLayer {
@@ -98,9 +133,18 @@ struct ViewedLayer {
   TensorView<const float, 4> attn_weights{};
   // (B, Hq, Lkv), the norms of what the heads make of each key
   // (heads/value_norms.h). If all layers with heads have them, the page can
-  // show attention weights times norms; only where it holds the attention
-  // weights.
+  // show attention weights times norms.
   TensorView<const float, 3> key_norms{};
+  // (B, Hq, map_size(Lq), map_size(Lkv)): with more than kMostMapLength queries
+  // or keys, the mean over a cell's pairs of attention weight times norm.
+  // Without it such a page has no norms.
+  TensorView<const float, 4> norm_map{};
+  ViewedGradient gradient{};
+  // Integrated gates (heads/integrated_gates.h) of all layers and layer by
+  // layer, (Hq) each, or empty. The page has the statistic if all layers with
+  // heads have it.
+  std::span<const double> integrated{};
+  std::span<const double> integrated_by_layer{};
 
   bool has_weights() const { return attn_weights.data() != nullptr; }
 };
@@ -124,7 +168,8 @@ struct ViewedChange {
 
 class ViewPage {
  public:
-  // Errors: out_of_memory.
+  // Errors: out_of_memory; shape_mismatch and bad_data for what goes through
+  // all layers.
   static Result<ViewPage> create(ViewPageSettings settings);
   ViewPage(const ViewPage&) = delete;
   ViewPage& operator=(const ViewPage&) = delete;
@@ -142,7 +187,8 @@ class ViewPage {
   // Starts another document of the page: another text or model, or a variant of
   // one. Layers are then added to it. The title, the command, the language and
   // most_bytes of the page are those of the first document. An error leaves the
-  // page unchanged. Errors: those of html() for the document so far.
+  // page unchanged. Errors: those of html() for the document so far, and of
+  // create().
   Status next(ViewPageSettings settings);
   // What differs between two models: the page then lists the heads by how much
   // they changed. Its documents are texts in both, in turn: document 2n in one

@@ -17,10 +17,11 @@ std::size_t EncodedLayer::bytes() const {
   std::size_t bytes = element_bytes();
   for (const EncodedHead& head : heads) {
     bytes += head.rows.size();
-    for (const auto* block :
-         {&head.columns, &head.top, &head.small, &head.map, &head.norms}) {
+    for (const auto* block : {&head.columns, &head.top, &head.small, &head.map,
+                              &head.norms, &head.norm_small}) {
       bytes += *block ? (*block)->size() : 0;
     }
+    bytes += head.gradient ? head.gradient->bytes() : 0;
   }
   return bytes;
 }

@@ -153,6 +153,15 @@ Json pooled_json(const EncodedHead& head) {
   if (head.norms) {
     json["norm"] = head.mean_norm;
   }
+  if (head.gradient) {
+    json["gradient"] = head.gradient->total;
+  }
+  if (head.integrated) {
+    json["integrated"] = *head.integrated;
+  }
+  if (head.integrated_by_layer) {
+    json["integrated-by-layer"] = *head.integrated_by_layer;
+  }
   return json;
 }
 

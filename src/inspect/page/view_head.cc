@@ -106,29 +106,27 @@ std::string encode_small(const ViewedHead& head) {
   return encoded_block(codes);
 }
 
-std::string encode_row(TensorView<const float, 1> row) {
-  std::vector<float> numbers;
-  for (std::size_t i = 0; i < row.extent(0); ++i) {
-    numbers.push_back(row(i));
+// Without attention weights, from what each key receives.
+double sum_of_norms(const ViewedHead& head) {
+  double sum = 0;
+  for (std::size_t j = 0; j < head.key_norms.extent(0); ++j) {
+    double received = 0;
+    if (head.attn_weights.data() == nullptr) {
+      received = static_cast<double>(head.columns(j));
+    }
+    for (std::size_t i = 0; i < head.attn_weights.extent(0); ++i) {
+      received += static_cast<double>(head.attn_weights(i, j));
+    }
+    sum += received * static_cast<double>(head.key_norms(j));
   }
-  return encoded_block(numbers);
+  return sum;
 }
 
-std::optional<double> mean_norm_of(const ViewedHead& head) {
-  double sum = 0;
-  std::size_t counted = 0;
-  for (std::size_t i = 0; i < head.rows.extent(0); ++i) {
-    if (!has_key(head.rows, i)) {
-      continue;
-    }
-    ++counted;
-    for (std::size_t j = 0; j < head.key_norms.extent(0); ++j) {
-      sum += static_cast<double>(head.attn_weights(i, j)) *
-             static_cast<double>(head.key_norms(j));
-    }
-  }
-  return counted == 0 ? std::nullopt
-                      : std::optional(sum / static_cast<double>(counted));
+std::optional<double> mean_norm_of(const ViewedHead& head,
+                                   std::size_t counted) {
+  return counted == 0
+             ? std::nullopt
+             : std::optional(sum_of_norms(head) / static_cast<double>(counted));
 }
 
 // What a page that has no exact attention weights cannot compute.
@@ -191,6 +189,25 @@ PooledRows pool_rows(TensorView<const float, 2> rows) {
   return pooled;
 }
 
+std::string encode_row(TensorView<const float, 1> row) {
+  std::vector<float> numbers;
+  for (std::size_t i = 0; i < row.extent(0); ++i) {
+    numbers.push_back(row(i));
+  }
+  return encoded_block(numbers);
+}
+
+std::string encode_rows_of(TensorView<const float, 2> rows) {
+  std::vector<float> numbers;
+  numbers.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.extent(0); ++i) {
+    for (std::size_t j = 0; j < rows.extent(1); ++j) {
+      numbers.push_back(rows(i, j));
+    }
+  }
+  return encoded_block(numbers);
+}
+
 std::string encode_halves(TensorView<const float, 2> rows) {
   std::vector<std::uint16_t> halves;
   halves.reserve(rows.size());
@@ -218,8 +235,17 @@ EncodedHead encode_head(const ViewedHead& head) {
   }
   if (head.key_norms.data() != nullptr) {
     encoded.norms = encode_row(head.key_norms);
-    encoded.mean_norm = mean_norm_of(head);
+    encoded.mean_norm =
+        mean_norm_of(head, head.rows.extent(0) - encoded.pooled.empty_rows);
+    if (head.norm_map.data() != nullptr) {
+      encoded.norm_small = encode_rows_of(head.norm_map);
+    }
   }
+  if (head.gradient) {
+    encoded.gradient = encode_gradient(*head.gradient);
+  }
+  encoded.integrated = head.integrated;
+  encoded.integrated_by_layer = head.integrated_by_layer;
   return encoded;
 }
 

@@ -14,6 +14,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/layer_heads.h"
 #include "headwise/inspect/weights_statistics.h"
+#include "inspect/page/view_gradient.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -42,9 +43,13 @@ struct ViewedHead {
   TensorView<const float, 2> top_weights{};      // (Lq, n)
   TensorView<const float, 1> columns{};          // (Lkv): sums
   TensorView<const float, 1> key_norms{};        // (Lkv), if there are any
-  std::size_t h = 0;                             // its number in the tensors
-  const BoundT5Bias* t5_bias = nullptr;          // null: none
-  std::optional<float> slope{};                  // of ALiBi
+  TensorView<const float, 2> norm_map{};         // without attn_weights
+  std::optional<HeadGradient> gradient{};
+  std::optional<double> integrated{};
+  std::optional<double> integrated_by_layer{};
+  std::size_t h = 0;                     // its number in the tensors
+  const BoundT5Bias* t5_bias = nullptr;  // null: none
+  std::optional<float> slope{};          // of ALiBi
   double scale = 1;
   std::optional<double> softcap{};
   std::int64_t query_start = 0;
@@ -73,7 +78,11 @@ struct EncodedHead {
   std::optional<std::string> lse{};
   std::optional<std::string> norms{};
   PooledRows pooled{};
-  std::optional<UnevenRows> uneven{};  // with weights_only
+  std::optional<UnevenRows> uneven{};       // with weights_only
+  std::optional<std::string> norm_small{};  // without a map
+  std::optional<EncodedGradient> gradient{};
+  std::optional<double> integrated{};
+  std::optional<double> integrated_by_layer{};
   // With norms: the mean over the queries that have a key of the sum of weight
   // times norm; empty without such a query.
   std::optional<double> mean_norm{};
@@ -84,6 +93,9 @@ struct EncodedHead {
 
 // Throws std::bad_alloc.
 EncodedHead encode_head(const ViewedHead& head);
+
+std::string encode_row(TensorView<const float, 1> row);
+std::string encode_rows_of(TensorView<const float, 2> rows);
 
 // The rows in binary16. Throws std::bad_alloc.
 std::string encode_halves(TensorView<const float, 2> rows);

@@ -148,11 +148,14 @@ Result<ShownLayer> ShownLayer::of(const ViewedLayer& layer,
           : create(layer.query, layer.key, options, operation_options, sequence,
                    elements);
   HEADWISE_TRY(shown);
-  HEADWISE_TRY(shown->take_norms(layer.key_norms));
+  HEADWISE_TRY(shown->take_norms(layer));
+  HEADWISE_TRY(shown->take_gradient(layer.gradient));
+  HEADWISE_TRY(shown->take_integrated(layer));
   return shown;
 }
 
-Status ShownLayer::take_norms(TensorView<const float, 3> key_norms) {
+Status ShownLayer::take_norms(const ViewedLayer& layer) {
+  const TensorView<const float, 3> key_norms = layer.key_norms;
   if (key_norms.data() == nullptr) {
     return ok();
   }
@@ -174,7 +177,48 @@ Status ShownLayer::take_norms(TensorView<const float, 3> key_norms) {
       }
     }
   }
+  if (!maps_ && layer.norm_map.data() != nullptr) {
+    HEADWISE_TRY(check_shape(
+        kViewPage, "norm_map", layer.norm_map.extents(),
+        "(B, Hq, rows, columns)",
+        {{sizes.B, sizes.Hq, map_size(queries()), map_size(keys())}}));
+    norm_map_ = layer.norm_map;
+  }
   key_norms_ = key_norms;
+  return ok();
+}
+
+Status ShownLayer::take_gradient(const ViewedGradient& gradient) {
+  if (!gradient.given()) {
+    return ok();
+  }
+  HEADWISE_TRY(check_gradient(gradient, spec_.shape, {queries(), keys()}));
+  const SequencePlace place = spec_.shape.sequence(sequence_);
+  constexpr float kAnyFinite = std::numeric_limits<float>::max();
+  HEADWISE_TRY(check_elements("d_context",
+                              sequence_of(gradient.d_context, place.batch,
+                                          place.first_query, queries()),
+                              {place.batch, place.first_query}, kAnyFinite));
+  HEADWISE_TRY(check_elements(
+      "value",
+      sequence_of(gradient.value, place.batch, place.first_key, keys()),
+      {place.batch, place.first_key}, kAnyFinite));
+  gradient_ = gradient;
+  return ok();
+}
+
+Status ShownLayer::take_integrated(const ViewedLayer& layer) {
+  const std::pair<std::string_view, std::span<const double>> given[] = {
+      {"integrated", layer.integrated},
+      {"integrated_by_layer", layer.integrated_by_layer}};
+  for (const auto& [name, numbers] : given) {
+    if (!numbers.empty()) {
+      HEADWISE_TRY(check_shape(kViewPage, name, {{numbers.size()}}, "(Hq)",
+                               {{spec_.shape.Hq}}));
+    }
+  }
+  integrated_ = layer.integrated;
+  integrated_by_layer_ = layer.integrated_by_layer;
   return ok();
 }
 
@@ -293,6 +337,31 @@ ViewedHead ShownLayer::head(std::size_t h) const {
   if (has_norms()) {
     head.key_norms =
         row_of(key_norms_, place.batch, h, place.first_key, keys());
+    if (norm_map_.data() != nullptr) {
+      head.norm_map = rows_of<float>(norm_map_, sequence_, h, 0, cells);
+    }
+  }
+  if (has_gradient()) {
+    head.gradient = HeadGradient{
+        .d_context = head_of(sequence_of(gradient_.d_context, place.batch,
+                                         place.first_query, queries()),
+                             h),
+        .value = head_of(
+            sequence_of(gradient_.value, place.batch, place.first_key, keys()),
+            h),
+        .columns =
+            row_of(gradient_.columns, place.batch, h, place.first_key, keys()),
+        .total = gradient_.totals(place.batch, h)};
+    if (queries() * keys() > kPairsPooledByPage) {
+      head.gradient->map =
+          rows_of<float>(gradient_.map, sequence_, h, 0, cells);
+    }
+  }
+  if (has_integrated()) {
+    head.integrated = integrated_[h];
+  }
+  if (has_integrated_by_layer()) {
+    head.integrated_by_layer = integrated_by_layer_[h];
   }
   head.h = h;
   if (spec_.t5_bias.given()) {

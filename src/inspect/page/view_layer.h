@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string_view>
 
 #include "headwise/attention/spec.h"
@@ -49,7 +50,13 @@ class ShownLayer {
   // Whether only the attention weights are known.
   bool weights_only() const { return weights_only_; }
   // Whether the page can show what its keys add to the output.
-  bool has_norms() const { return maps_ && key_norms_.data() != nullptr; }
+  bool has_norms() const {
+    return key_norms_.data() != nullptr &&
+           (maps_ || norm_map_.data() != nullptr);
+  }
+  bool has_gradient() const { return gradient_.given(); }
+  bool has_integrated() const { return !integrated_.empty(); }
+  bool has_integrated_by_layer() const { return !integrated_by_layer_.empty(); }
 
   ViewedHead head(std::size_t h) const;
   TensorView<const float, 2> key(std::size_t kv_head) const;
@@ -60,7 +67,9 @@ class ShownLayer {
                                        AttentionOptions options,
                                        OperationOptions operation_options,
                                        std::size_t sequence);
-  Status take_norms(TensorView<const float, 3> key_norms);
+  Status take_norms(const ViewedLayer& layer);
+  Status take_gradient(const ViewedGradient& gradient);
+  Status take_integrated(const ViewedLayer& layer);
   Status compute(TensorView<const float, 4> query,
                  TensorView<const float, 4> key, AttentionOptions options,
                  OperationOptions operation_options);
@@ -79,7 +88,11 @@ class ShownLayer {
   Tensor<float, 4> computed_weights_;
   TensorView<const float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), with maps
   TensorView<const float, 3> key_norms_;     // (B, Hq, Lkv)
-  Tensor<bool, 2> has_weight_;               // weights_only: the mask
+  TensorView<const float, 4> norm_map_;      // (B, Hq, rows, columns)
+  ViewedGradient gradient_;
+  std::span<const double> integrated_;  // (Hq), or empty
+  std::span<const double> integrated_by_layer_;
+  Tensor<bool, 2> has_weight_;  // weights_only: the mask
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -10,6 +10,7 @@
 #include "inspect/page/page_changes.h"
 #include "inspect/page/page_documents.h"
 #include "inspect/page/page_json.h"
+#include "inspect/page/through_layers.h"
 #include "inspect/page/view_block.h"
 #include "inspect/page/view_html.h"
 #include "inspect/page/view_mask.h"
@@ -49,7 +50,12 @@ struct ViewPage::Parts {
   std::vector<Json> trace{};
   double error = 0;
   bool maps = true;
-  bool norms = true;  // all heads so far have norms
+  // What all heads so far have.
+  bool norms = true;
+  bool gradient = true;
+  bool integrated = true;
+  bool integrated_by_layer = true;
+  Json through{};  // what goes through all layers; or null
   std::vector<EncodedMask> known_masks{};
   Extents<3> sizes{};  // Lq, Lkv, D of the first layer that has heads
   // Of all documents.
@@ -64,7 +70,10 @@ struct ViewPage::Parts {
     double error;
   };
 
+  void add_through(EncodedThroughLayers encoded);
   Status check_complete() const;
+  // Adds to the JSON what heads have besides their attention weights.
+  void add_measures(Json& json) const;
   // Of this document, which is complete.
   Json json() const;
   Status check_sizes(const ShownLayer& layer) const;
@@ -104,11 +113,7 @@ Json ViewPage::Parts::json() const {
   Json json = page_json(settings);
   json.update(sizes_of_all.is_null() ? sizes_json(settings) : sizes_of_all);
   json["coding"] = {{"kind", maps ? "maps" : "tiles"}, {"error", error}};
-  json["measures"] = Json::array();
-  if (norms && !sizes_of_all.is_null()) {
-    json["measures"].push_back("norm");
-    json["statistics"].push_back({{"name", "norm"}, {"unit", ""}});
-  }
+  add_measures(json);
   json["masks"] = masks;
   json["layers"] = layers;
   json["trace"] = trace;
@@ -116,6 +121,47 @@ Json ViewPage::Parts::json() const {
     json["token_types"] = settings.token_types;
   }
   return json;
+}
+
+void ViewPage::Parts::add_measures(Json& json) const {
+  json["measures"] = Json::array();
+  const bool any = !sizes_of_all.is_null();
+  const auto add = [&](bool have, std::string_view name, bool of_pairs) {
+    if (!any || !have) {
+      return;
+    }
+    json["statistics"].push_back({{"name", name}, {"unit", ""}});
+    if (of_pairs) {
+      json["measures"].push_back(name);
+    }
+  };
+  add(norms, "norm", true);
+  add(gradient, "gradient", true);
+  add(integrated, "integrated", false);
+  add(integrated_by_layer, "integrated-by-layer", false);
+  if (settings.target) {
+    json["target"] = {{"label", settings.target->label},
+                      {"token", settings.target->token},
+                      {"output_token", settings.target->output_token},
+                      {"value", settings.target->value}};
+  }
+  if (!through.is_null()) {
+    json["through"] = through;
+  }
+}
+
+void ViewPage::Parts::add_through(EncodedThroughLayers encoded) {
+  if (!encoded.any()) {
+    return;
+  }
+  through = {
+      {"token", encoded.output_token}, {"rollout", nullptr}, {"flow", nullptr}};
+  if (encoded.rollout) {
+    through["rollout"] = add_block(*std::move(encoded.rollout));
+  }
+  if (encoded.flow) {
+    through["flow"] = add_block(*std::move(encoded.flow));
+  }
 }
 
 Status ViewPage::Parts::check_sizes(const ShownLayer& layer) const {
@@ -217,6 +263,17 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
       {"key", place.key ? Json(*place.key) : Json(nullptr)},
       {"lse", add_optional(head.lse)},
       {"norms", add_optional(head.norms)}};
+  if (head.norm_small) {
+    json["norm_small"] = add_block(*std::move(head.norm_small));
+  }
+  if (head.gradient) {
+    json["gradient"] = {
+        {"scale", head.gradient->scale},
+        {"query", add_block(std::move(head.gradient->query))},
+        {"key", add_block(std::move(head.gradient->key))},
+        {"columns", add_block(std::move(head.gradient->columns))},
+        {"small", add_optional(head.gradient->small)}};
+  }
   if (head.uneven) {
     json["uneven_rows"] = head.uneven->uneven;
     json["farthest_sum"] = head.uneven->sum;
@@ -281,7 +338,10 @@ void ViewPage::Parts::add_parts(const ViewedLayer& given,
 Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
   return catching_out_of_memory([&]() -> Result<ViewPage> {
     auto parts = std::make_unique<Parts>();
+    auto through = encode_through_layers(settings);
+    HEADWISE_TRY(through);
     parts->settings = std::move(settings);
+    parts->add_through(*std::move(through));
     return ViewPage(std::move(parts));
   });
 }
@@ -306,6 +366,10 @@ Status ViewPage::add(const ViewedLayer& layer) {
     Json sizes = sizes_json(*shown);
     parts.add_layer(layer, *shown, std::move(encoded));
     parts.norms = parts.norms && shown->has_norms();
+    parts.gradient = parts.gradient && shown->has_gradient();
+    parts.integrated = parts.integrated && shown->has_integrated();
+    parts.integrated_by_layer =
+        parts.integrated_by_layer && shown->has_integrated_by_layer();
     if (parts.sizes_of_all.is_null()) {
       parts.sizes_of_all = std::move(sizes);
       parts.sizes = {shown->queries(), shown->keys(), shown->head_dim()};
@@ -333,9 +397,11 @@ Status ViewPage::next(ViewPageSettings settings) {
     HEADWISE_TRY(now.check_complete());
     auto fresh = std::make_unique<Parts>();
     settings.most_bytes = now.settings.most_bytes;
+    auto through = encode_through_layers(settings);
+    HEADWISE_TRY(through);
     const Json json = now.json();
     std::string block = encoded_text(json.dump());
-    now.blocks.reserve(now.blocks.size() + 1);
+    now.blocks.reserve(now.blocks.size() + 3);
     now.earlier.add(json, now.settings.variant, now.blocks.size());
     now.add_block(std::move(block));
     fresh->settings = std::move(settings);
@@ -343,6 +409,7 @@ Status ViewPage::next(ViewPageSettings settings) {
     fresh->bytes = now.bytes;
     fresh->earlier = std::move(now.earlier);
     fresh->changes = std::move(now.changes);
+    fresh->add_through(*std::move(through));
     parts_ = std::move(fresh);
     return ok();
   });

@@ -442,12 +442,134 @@ TEST(ViewPageTest, NormsThatDoNotFitAreRefused) {
   }
 }
 
-TEST(ViewPageTest, APageThatComputesTheAttentionWeightsHasNoNorms) {
+// Gradient times attention of two heads.
+struct Gradients {
+  Tensor<float, 4> d_context;
+  Tensor<float, 4> value;
+  Tensor<float, 3> columns;
+  Tensor<double, 2> totals;
+  Tensor<float, 4> map;
+
+  Gradients(std::size_t Lq, std::size_t Lkv)
+      : d_context(Tensor<float, 4>::create({1, Lq, 2, 3}).value()),
+        value(Tensor<float, 4>::create({1, Lkv, 2, 3}).value()),
+        columns(Tensor<float, 3>::create({1, 2, Lkv}).value()),
+        totals(Tensor<double, 2>::create({1, 2}).value()),
+        map(Tensor<float, 4>::create({1, 2, map_size(Lq), map_size(Lkv)})
+                .value()) {
+    RandomStream(Seed{6}, 0).fill_uniform(d_context.elements(), -1, 1);
+    RandomStream(Seed{7}, 0).fill_uniform(value.elements(), -1, 1);
+    totals(0, 1) = 0.625;
+  }
+
+  ViewedGradient view() const {
+    return {d_context, value, columns, totals, map};
+  }
+};
+
+Result<std::string> page_of_layers(const Heads& heads,
+                                   const std::vector<ViewedLayer>& layers) {
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  for (const ViewedLayer& layer : layers) {
+    if (const Status s = page.add(layer); !s) {
+      return s.error();
+    }
+  }
+  return page.html();
+}
+
+TEST(ViewPageTest, GradientsAreAMeasureIfAllLayersHaveThem) {
+  const Heads heads(1, 5, 7);
+  const Gradients gradients(5, 7);
+  const std::vector<double> gates = {0.5, -0.25};
+  ViewedLayer with = heads.layer();
+  with.gradient = gradients.view();
+  with.integrated = gates;
+  const std::string page = page_of_layers(heads, {with, with}).value();
+  EXPECT_THAT(page, HasSubstr("\"measures\":[\"gradient\"]"));
+  EXPECT_THAT(page, HasSubstr("\"gradient\":0.625"));
+  EXPECT_THAT(page, HasSubstr("\"integrated\":-0.25"));
+  EXPECT_THAT(page, Not(HasSubstr("integrated-by-layer\",\"unit")));
+  const std::string some =
+      page_of_layers(heads, {with, heads.layer(1)}).value();
+  EXPECT_THAT(some, HasSubstr("\"measures\":[]"));
+  EXPECT_THAT(some, Not(HasSubstr("integrated\",\"unit")));
+}
+
+TEST(ViewPageTest, GradientsThatDoNotFitAreRefused) {
+  const Heads heads(1, 5, 7);
+  const Gradients fitting(5, 7);
+  const Gradients other(5, 6);
+  const auto refused = [&](const ViewedGradient& gradient) {
+    ViewedLayer layer = heads.layer();
+    layer.gradient = gradient;
+    return page_of_layers(heads, {layer}).error().details().argument;
+  };
+  for (const auto& [argument, change] : std::vector<
+           std::pair<std::string, void (*)(ViewedGradient&, const Gradients&)>>{
+           {"value", [](auto&g, const auto&o) { g.value = o.value; }},
+           {"columns", [](auto&g, const auto&o) { g.columns = o.columns; }},
+           {"totals", [](auto&g, const auto&) { g.totals = {}; }}}) {
+    ViewedGradient gradient = fitting.view();
+    change(gradient, other);
+    EXPECT_EQ(refused(gradient), argument);
+  }
+  Gradients bad(5, 7);
+  bad.d_context(0, 4, 1, 2) = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(refused(bad.view()), "d_context[0, 4, 1, 2]");
+  Gradients sums(5, 7);
+  sums.columns(0, 1, 6) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refused(sums.view()), "columns[0, 1, 6]");
+  // Many pairs need a map.
+  const Heads long_one(1, 129, 129);
+  const Gradients many(129, 129);
+  ViewedLayer layer = long_one.layer();
+  layer.gradient = many.view();
+  EXPECT_TRUE(page_of_layers(long_one, {layer}));
+  layer.gradient.map = {};
+  EXPECT_EQ(page_of_layers(long_one, {layer}).error().details().argument,
+            "map");
+}
+
+TEST(ViewPageTest, WhatGoesThroughAllLayersFitsTheTokens) {
+  const Heads heads(1, 5, 5);
+  auto rollout = Tensor<float, 2>::create({5, 5}).value();
+  const auto other = Tensor<float, 2>::create({5, 4}).value();
+  const auto page_with_shares = [&](TensorView<const float, 2> flow,
+                                    std::size_t token) -> Result<std::string> {
+    ViewPageSettings settings = heads.settings();
+    settings.through = {rollout, flow, token};
+    auto page = ViewPage::create(std::move(settings));
+    if (!page) {
+      return page.error();
+    }
+    EXPECT_TRUE(page->add(heads.layer()));
+    return page->html();
+  };
+  EXPECT_THAT(page_with_shares({}, 4).value(), HasSubstr("\"flow\":null"));
+  EXPECT_EQ(page_with_shares(other, 4).error().details().argument, "flow");
+  EXPECT_EQ(page_with_shares({}, 5).error().details().argument, "output_token");
+  rollout(2, 3) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(page_with_shares({}, 4).error().details().argument,
+            "rollout[2, 3]");
+}
+
+TEST(ViewPageTest, WithManyTokensNormsNeedTheirMap) {
   const Heads heads(1, 2, kMostMapLength + 1);
   const auto norms =
       Tensor<float, 3>::create({1, 2, kMostMapLength + 1}).value();
   EXPECT_THAT(page_with(heads, 0, {&norms}).value(),
               HasSubstr("\"measures\":[]"));
+  const auto map = Tensor<float, 4>::create({1, 2, 2, 64}).value();
+  ViewedLayer layer = heads.layer();
+  layer.key_norms = norms;
+  layer.norm_map = map;
+  EXPECT_THAT(page_of_layers(heads, {layer}).value(),
+              HasSubstr("\"measures\":[\"norm\"]"));
+  const auto other = Tensor<float, 4>::create({1, 2, 2, 63}).value();
+  layer.norm_map = other;
+  EXPECT_EQ(page_of_layers(heads, {layer}).error().details().argument,
+            "norm_map");
 }
 
 TEST(ViewPageTest, APageOfLayersWithoutHeadsHasTheSizesOfItsLabels) {

@@ -61,7 +61,7 @@
     };
     return t('cell.pooled', ...range(pair.query, small.rows, page.num_queries),
         ...range(pair.key, small.columns, page.num_keys),
-        t('pool.' + headwise.state.get().pool)) + ' ';
+        t('pool.' + headwise.measure.pool())) + ' ';
   }
 
   // The tokens of a pair in another document, where they are others.
@@ -94,8 +94,8 @@
         return;
       }
       const inside = matrices[0].cellOf(pair);
-      // Norms come with their errors, which need the norm of the key.
-      if (!headwise.measure.isNorm() || !inside) show(pair, drawn(pair, matrices));
+      // Other measures come with their errors, which need more than the weight.
+      if (headwise.measure.plain() || !inside) show(pair, drawn(pair, matrices));
       if (matrices[0].window.pooled || !inside) return;
       const found = await known(pair, heads);
       if (mine === asked) show(pair, found);
@@ -109,10 +109,11 @@
     const {t, tokens} = headwise;
     const pairs = await headwise.top.list(head, query);
     if (pairs.length === 0) return make('p', {}, t('cell.empty'));
-    const full = headwise.measure.isNorm() ? pairs[0][1] || 1 : 1;  // of a bar
+    const full = headwise.measure.plain() ? 1 : Math.abs(pairs[0][1]) || 1;  // of a bar
     return make('ol', {class: 'top'}, pairs.map(([key, weight, error]) => {
-      const bar = make('span', {class: 'bar', 'aria-hidden': 'true'});
-      bar.style.setProperty('width', Math.max(1, weight / full * 100) + '%');
+      const bar = make('span', {class: weight < 0 ? 'bar bar-minus' : 'bar',
+                                'aria-hidden': 'true'});
+      bar.style.setProperty('width', Math.max(1, Math.abs(weight) / full * 100) + '%');
       return make('li', {}, make('span', {class: 'top-key'}, key + ' ',
           tokens.node(head.page.key_tokens[key])),
           make('span', {class: 'bar-box'}, bar),

@@ -123,7 +123,7 @@
     ['Enter', 'keys.pin'], ['[ ]', 'keys.layer'], ['h l', 'keys.head'],
     ['+ \u2212', 'keys.zoom'], ['/', 'keys.search'], ['g', 'keys.grid'],
     ['x', 'keys.scatter'], ...(headwise.changes.any ? [['m', 'keys.changes']] : []),
-    ['s', 'keys.trace'],
+    ['r', 'keys.through'], ['s', 'keys.trace'],
     ['n p', 'keys.document'], ['d', 'keys.texts'], ['t', 'keys.table'],
     ['c', 'keys.compare'], ['v', 'keys.measure'], ['e', 'keys.export'], ['?', 'keys.help'], ['Esc', 'keys.escape']];
 
@@ -136,7 +136,8 @@
         make('h3', {}, t('help.keys')),
         make('table', {}, make('caption', {class: 'hidden'}, t('help.keys')),
             make('tbody', {}, KEYS.filter(([, what]) =>
-              (documents.several || !OF_SEVERAL.has(what)) && (what !== 'keys.measure' ||
+              (documents.several || !OF_SEVERAL.has(what)) && (what !== 'keys.through' ||
+                headwise.through.names(page).length > 0) && (what !== 'keys.measure' ||
                 headwise.measure.common(state.documents()).length > 1)).map(([keys, what]) => make('tr', {},
                 make('th', {scope: 'row'}, keys.split(' ').map(
                     key => [make('kbd', {}, key), ' '])),

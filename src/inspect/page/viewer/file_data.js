@@ -31,10 +31,11 @@
     const {page} = head;
     const window = headwise.zoom.current(page);
     if (window.pooled) {
-      const small = await weights.small(head, headwise.state.get().pool);
+      const small = await weights.small(head, headwise.measure.pool());
       const name = (count, all) => Array.from({length: count}, (_, n) =>
           Math.ceil(n * all / count) + '..' + (Math.ceil((n + 1) * all / count) - 1));
-      return {values: small.values, errors: small.values.map(headwise.exact.codingError),
+      return {values: small.values, errors: small.values.map(
+                  headwise.measure.plain() ? headwise.exact.codingError : () => 0),
               queries: name(small.rows, page.num_queries),
               keys: name(small.columns, page.num_keys)};
     }
@@ -77,7 +78,7 @@
       });
     });
     return {header: ['head', 'query', 'query_token', 'key', 'key_token',
-      headwise.measure.isNorm() ? 'norm' : 'weight'], rows,
+      headwise.measure.plain() ? 'weight' : headwise.state.get().measure], rows,
             error: Math.max(...found.map(largestError))};
   }
 
@@ -112,6 +113,7 @@
     if (state.get().view === 'texts') return headwise.texts.data();
     if (state.get().view === 'scatter') return headwise.scatter.data();
     if (state.get().view === 'changes') return headwise.changes.data();
+    if (state.get().view === 'through') return headwise.through.data();
     const [head, other] = [state.head(), state.compared()];
     return other ? twoHeads(head, other) : oneHead(head);
   }
@@ -129,7 +131,7 @@
                    command: file.command, view};
     if (view === 'head') {
       Object.assign(about, {layer, head, compare: compare || null, measure, error,
-        part: part || null, special_hidden: hide, 
+        part: part || null, special_hidden: hide,
         renormalised: hide && renormalise && measure === 'attention'});
     }
     const rounded = value => typeof value === 'number' ? Number(exact(value)) : value;

@@ -25,12 +25,12 @@
   }
 
   async function drawThumbnail(canvas, head) {
-    const small = await headwise.weights.thumbnail(head, headwise.state.get().pool);
+    const small = await headwise.weights.thumbnail(head, headwise.measure.pool());
     const longer = Math.max(small.rows, small.columns);
     const cell = Math.max(1, Math.floor(SIDE / longer));
     const stretched = count => Math.max(cell * count, SIDE / 4);
     headwise.paint.paint(canvas, small, stretched(small.columns), stretched(small.rows),
-        {limit: headwise.paint.limitOf(small) || 1});
+        {limit: headwise.paint.limitOf(small) || 1, diverging: headwise.measure.signed()});
   }
 
   // Thumbnails are drawn when they come near the window: canvas -> the function that draws.

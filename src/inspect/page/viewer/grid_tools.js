@@ -44,7 +44,7 @@
 
   // Attention weights of long inputs are small: colours may end at the largest.
   headwise.fitToggle = () => {
-    if (headwise.measure.isNorm()) return null;
+    if (!headwise.measure.plain()) return null;
     const {fit} = headwise.state.get();
     return toggle({id: 'fit', title: headwise.t('fit.about')}, fit, headwise.t('fit.label'),
         () => headwise.state.set({fit: !fit}));
@@ -54,7 +54,7 @@
   headwise.poolChoice = pool => {
     const {t, page} = headwise;
     const [{small}] = headwise.heads.kept.concat({small: null});
-    if (!small || (small.rows === page.num_queries && small.columns === page.num_keys)) {
+    if (headwise.measure.meanOnly() || !small || (small.rows === page.num_queries && small.columns === page.num_keys)) {
       return null;  // every picture shows every cell
     }
     return make('span', {class: 'field'}, make('label', {for: 'pool'}, t('pool.label')),

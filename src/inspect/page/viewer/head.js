@@ -35,7 +35,7 @@
       caption: title && title + ': ' + nameOf(head),
       label: headwise.measure.word('matrix.label', head.layer, head.number),
       cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
-      small: () => headwise.weights.small(head, headwise.state.get().pool),
+      small: () => headwise.weights.small(head, headwise.measure.pool()),
     });
   }
 
@@ -43,7 +43,7 @@
     const {weights, t} = headwise;
     return new headwise.Matrix({
       scale, page: a.page, id: 'cells-difference', title: 'A \u2212 B',
-      caption: t('compare.caption', nameOf(a), nameOf(b)), room: width, diverging: true,
+      caption: t('compare.caption', nameOf(a), nameOf(b)), room: width, difference: true,
       mask: headwise.mask.of(a), label: t('matrix.difference'),
       cells: async (queries, keys) => {
         const both = await Promise.all([a, b].map(
@@ -52,7 +52,7 @@
       },
       small: async () => {
         const both = await Promise.all([a, b].map(
-            head => weights.small(head, headwise.state.get().pool)));
+            head => weights.small(head, headwise.measure.pool())));
         return {...both[0], values: weights.difference(both[0].values, both[1].values)};
       },
     });
@@ -75,11 +75,11 @@
     const {small} = state.head() || headwise.heads.kept[0];
     if (window.pooled) {
       parts.push(t('zoom.pooled', Math.ceil(page.num_queries / small.rows),
-          Math.ceil(page.num_keys / small.columns), t('pool.' + state.get().pool)));
+          Math.ceil(page.num_keys / small.columns), t('pool.' + headwise.measure.pool())));
       if (state.get().hide) parts.push(t('zoom.pooled_special'));
     } else if (place.x.pooled > 1 || place.y.pooled > 1) {
       parts.push(headwise.measure.word('zoom.pixel', place.y.pooled, place.x.pooled,
-          t('pool.' + state.get().pool)));
+          t('pool.' + headwise.measure.pool())));
     }
     if (matrix.tooSmall()) parts.push(t('zoom.enter'));
     return make('p', {class: 'note'}, parts.join(' '));
@@ -171,7 +171,7 @@
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
           Number.isFinite(head.sink) ?
             t('head.sink', headwise.numbers.text(head.sink)) + ' ' : null,
-          head.error > 0 && !headwise.measure.isNorm() && t('head.error', headwise.numbers.bound(head.error))),
+          head.error > 0 && headwise.measure.plain() && t('head.error', headwise.numbers.bound(head.error))),
       statistics(head, other)];
   }
 

@@ -86,7 +86,7 @@
     return make('span', {class: 'field'},
         toggle({id: 'hide'}, hide, t('special.hide', special),
             () => state.set({hide: !hide})),
-        hide && !headwise.measure.isNorm() && toggle({id: 'renormalise', title: t('special.about')}, renormalise,
+        hide && headwise.measure.plain() && toggle({id: 'renormalise', title: t('special.about')}, renormalise,
             t('special.renormalise'), () => state.set({renormalise: !renormalise})));
   }
 

@@ -13,6 +13,8 @@
     s: () => headwise.state.set({view: 'trace'}),
     x: () => headwise.state.set({view: 'scatter'}),
     m: () => headwise.changes.any && headwise.state.set({view: 'changes'}),
+    r: () => headwise.through.names(headwise.page).length > 0 &&
+        headwise.state.set({view: 'through'}),
     p: () => anotherDocument(-1), n: () => anotherDocument(1),
     d: () => headwise.documents.several && headwise.state.set({view: 'texts'}),
     t: () => headwise.state.set({table: !headwise.state.get().table}),
@@ -54,7 +56,9 @@
   // Back one step: the pin, then the head.
   function escape() {
     const {state, pick} = headwise;
-    if (pick.pin()) {
+    if (state.get().view === 'through' && state.get().input !== null) {
+      state.set({input: null});
+    } else if (pick.pin()) {
       pick.forget();
       pick.fix(null);
     } else {

@@ -14,7 +14,8 @@
   function tickText(value, limit) {
     if (limit === 1 || value === 0) return plain(value);
     if (limit !== null) return headwise.numbers.text(value * limit);
-    return value === 1 ? headwise.t('legend.largest') : plain(100 * value) + '%';
+    return Math.abs(value) !== 1 ? plain(100 * value) + '%' :
+      (value < 0 ? '\u2212' : '') + headwise.t('legend.largest');
   }
 
   // [[share of the scale's length, words]], by the square root of the attention weight.
@@ -66,10 +67,16 @@
     limit === 1 ? '' : headwise.measure.word(limit === null ? 'legend.own' : 'legend.fit')]
       .filter(Boolean).join(' ');
 
+  // The scale of what is shown: [words before it, whether it is diverging, limit, words after].
+  function row(limit) {
+    const {word, signed} = headwise.measure;
+    return [word('legend.weight'), signed(), limit, note(limit)];
+  }
+
   function weights(heads, limit) {
-    return make('p', {class: 'legend'},
-        make('span', {}, headwise.measure.word('legend.weight')), scale(false, limit),
-        keys(heads), make('span', {class: 'quiet'}, note(limit)));
+    const [before, diverging, end, after] = row(limit);
+    return make('p', {class: 'legend'}, make('span', {}, before), scale(diverging, end),
+        keys(heads), make('span', {class: 'quiet'}, after));
   }
 
   function difference(a, b, limit) {
@@ -80,5 +87,5 @@
         limit !== 1 && make('span', {class: 'quiet'}, headwise.measure.word('legend.fit')));
   }
 
-  headwise.legend = {weights, difference, ticks, patterns, note, WIDTH};
+  headwise.legend = {weights, difference, ticks, patterns, row, scale, WIDTH};
 }

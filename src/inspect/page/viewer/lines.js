@@ -1,6 +1,7 @@
 // Queries on the left, keys on the right, and a line for each large attention weight.
 {
   const {make, makeSvg} = headwise.dom;
+  const {isPattern} = headwise.mask;
   const MOST = 32;     // tokens per side
   const STEP = 20;     // pixels from token to token
   const LEFT = 130;    // where lines begin
@@ -11,6 +12,10 @@
                        // largest
   const LETTERS = 14;  // of a token
   const FOLLOWS_AFTER = 60;  // ms that the pointer rests
+
+  // Without its sign; masked pairs have none.
+  const sizeOf = value => isPattern(value) ? -1 : Math.abs(value);
+  const isLine = (value, least) => sizeOf(value) > 0 && sizeOf(value) >= least;
 
   // At most MOST positions of the window, around the current one.
   function around(axis, first, count, index) {
@@ -24,7 +29,7 @@
     const total = new Map();
     for (const query of queries) {
       for (const [key, weight] of top.of(query)) {
-        if (!hidden.has(key)) total.set(key, (total.get(key) || 0) + weight);
+        if (!hidden.has(key)) total.set(key, (total.get(key) || 0) + Math.abs(weight));
       }
     }
     const best = [...total].sort((a, b) => b[1] - a[1]).slice(0, MOST);
@@ -47,10 +52,11 @@
     for (const query of queries) {
       rows.push(await headwise.weights.line(head, Int32Array.of(query), keys));
     }
-    const most = Math.max(0, ...rows.map(row => Math.max(...row)));
-    const relative = most < FAINT || headwise.measure.isNorm();
+    const most = Math.max(0, ...rows.map(row => row.reduce((found, value) =>
+      isPattern(value) ? found : Math.max(found, Math.abs(value)), 0)));
+    const relative = most < FAINT || !headwise.measure.plain();
     return {queries, keys, rows, least: relative ? most / 5 : LEAST,
-            thickest: headwise.measure.isNorm() ? most || 1 : Math.max(most, FAINT)};
+            thickest: headwise.measure.plain() ? Math.max(most, FAINT) : most || 1};
   }
 
   class Lines {
@@ -92,8 +98,8 @@
       let best = null;
       let most = -Infinity;
       queries.forEach((query, r) => keys.forEach((key, c) => {
-        if ((side === 'query' ? query : key) === index && rows[r][c] > most) {
-          most = rows[r][c];
+        if ((side === 'query' ? query : key) === index && sizeOf(rows[r][c]) > most) {
+          most = sizeOf(rows[r][c]);
           best = {query, key};
         }
       }));
@@ -107,14 +113,14 @@
       this.paths = [];
       const lines = makeSvg('g', {class: 'line-set', fill: 'none'});
       queries.forEach((query, r) => keys.forEach((key, c) => {
-        const weight = rows[r][c];
-        if (!(weight > 0 && weight >= least)) return;
+        const weight = Math.abs(rows[r][c]);
+        if (!isLine(rows[r][c], least)) return;
         const middle = (LEFT + RIGHT) / 2;
         const path = makeSvg('path', {
           d: `M${LEFT} ${y(r)} C${middle} ${y(r)} ${middle} ${y(c)} ${RIGHT} ${y(c)}`,
           'stroke-width': (0.6 + 4 * weight / thickest).toFixed(2),
           'stroke-opacity': (0.15 + 0.85 * weight / thickest).toFixed(2),
-          class: 'line',
+          class: rows[r][c] < 0 ? 'line line-minus' : 'line',
         });
         this.paths.push({path, query, key});
         lines.append(path);
@@ -156,5 +162,5 @@
   }
 
   headwise.Lines = Lines;
-  headwise.lines = {data};
+  headwise.lines = {data, isLine};
 }

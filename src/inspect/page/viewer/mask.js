@@ -1,10 +1,10 @@
 // Which keys a query may attend to: a range of keys for each query and, if the range has
 // holes, a bit for each key. Masked cells are drawn as a pattern, so their value is a
-// number that no attention weight has.
+// number that nothing shown has.
 {
-  const MASKED = -8;    // the query may not attend to this key
-  const EMPTY = -12;    // the query has no key
-  const PENDING = -16;  // not computed yet
+  const MASKED = -(2 ** 125);   // the query may not attend to this key
+  const EMPTY = -(2 ** 126);    // the query has no key
+  const PENDING = -(2 ** 127);  // not computed yet
   const masks = new WeakMap();  // page -> Map of its masks, by number
 
   class Mask {
@@ -155,5 +155,5 @@
         headwise.tokens.visible(name);
   }
 
-  headwise.mask = {of, nameOf, MASKED, EMPTY, PENDING, isPattern: value => value <= -4};
+  headwise.mask = {of, nameOf, MASKED, EMPTY, PENDING, isPattern: value => value <= MASKED};
 }

@@ -92,7 +92,7 @@
 
   class Matrix {
     // options: page (its document), id, title, caption (of its figure), label, room (pixels),
-    // diverging, cells(queries, keys, partly), small(), mask (a Promise), corner (its
+    // difference, cells(queries, keys, partly), small(), mask (a Promise), corner (its
     // contents), scale (a Scale).
     constructor(options) {
       this.options = options;
@@ -136,7 +136,7 @@
         this.raw = values;
         const grid = {rows: window.rows, columns: window.columns, values};
         this.draw(headwise.paint.pool(grid, place.y.pooled, place.x.pooled,
-            headwise.state.get().pool));
+            headwise.measure.pool()));
         headwise.pick.tell();
       };
       show(await options.cells(queries, keys, show));
@@ -162,7 +162,8 @@
 
     // What the colours mean here.
     look() {
-      return {diverging: this.options.diverging, limit: this.options.scale.limit || 1};
+      return {diverging: this.options.difference || headwise.measure.signed(),
+              limit: this.options.scale.limit || 1};
     }
 
     paint() {

@@ -19,9 +19,10 @@
       ['top', window.row, queries, height], ['height', window.rows, queries, height]]) {
       frame.style.setProperty(name, part / all * length + 'px');
     }
-    headwise.weights.small(head, headwise.state.get().pool).then(small =>
+    headwise.weights.small(head, headwise.measure.pool()).then(small =>
         headwise.paint.paint(canvas, small, width, height,
-            {limit: headwise.paint.limitOf(small) || 1}));
+            {limit: headwise.paint.limitOf(small) || 1,
+             diverging: headwise.measure.signed()}));
     const node = make('div', {
       class: 'minimap', role: 'img', 'aria-label': headwise.t('zoom.minimap'),
       title: headwise.t('zoom.minimap_about'),

@@ -1,6 +1,7 @@
 // Values to pixels: colours by the palette, patterns where there is no value.
 {
   const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
+  const SMALL = 0.1;  // numbers that two decimals do not tell apart
 
   // Pools each `up` x `across` cells into one, by the maximum or the mean.
   function pool(grid, up, across, how) {
@@ -111,8 +112,9 @@
     }
     context.stroke();
     const palette = headwise.palette.get(diverging);
-    const least = headwise.measure.isNorm() ? limit : 1;  // of which smaller ones are faint
-    const roomy = cellWidth >= 30 && cellHeight >= 18;
+    const least = headwise.measure.plain() ? 1 : limit;  // of which smaller ones are faint
+    // Signs say more than ".00".
+    const roomy = cellWidth >= 30 && cellHeight >= 18 && !(diverging && limit < SMALL);
     if (!roomy && !diverging) return;
     context.font = '11px ui-sans-serif, system-ui, sans-serif';
     context.textAlign = 'center';

@@ -24,12 +24,12 @@
 
   // Cells as rectangles if there are few, otherwise as an image.
   function cells(matrix, x, y) {
-    const {grid, place, canvas, options} = matrix;
+    const {grid, place, canvas} = matrix;
     const [width, height] = [place.x.length, place.y.length];
     if (grid.rows * grid.columns > MOST_RECTANGLES) {
       return makeSvg('image', {x, y, width, height, href: canvas.toDataURL('image/png')});
     }
-    const palette = headwise.palette.get(options.diverging);
+    const palette = headwise.palette.get(matrix.look().diverging);
     const group = makeSvg('g', {'shape-rendering': 'crispEdges'});
     grid.values.forEach((value, n) => {
       const fill = value === EMPTY ? 'url(#empty)' : isPattern(value) ? 'url(#masked)' :
@@ -73,7 +73,8 @@
     copy.setAttribute('x', x);
     copy.setAttribute('y', y);
     for (const path of copy.querySelectorAll('path')) {
-      path.setAttribute('stroke', colour('--accent'));
+      path.setAttribute('stroke',
+          colour(path.classList.contains('line-minus') ? '--minus' : '--accent'));
     }
     for (const words of copy.querySelectorAll('text')) {
       words.setAttribute('fill', colour('--ink'));
@@ -114,8 +115,7 @@
 
   // -> {parts, height}: the scales, one below another, the patterns that `heads` have, and
   // what rows and columns are.
-  async function legend(y, scales, heads) {
-    const {t} = headwise;
+  async function legend(y, scales, heads, sentence = headwise.t('axis.sentence')) {
     const kinds = await headwise.legend.patterns(heads);
     const parts = scales.map((one, n) => scale(y + n * SCALE, ...one));
     let height = scales.length * SCALE;
@@ -123,7 +123,7 @@
       parts.push(patternKeys(y + height, kinds));
       height += 20;
     }
-    parts.push(text(16, y + height + 12, t('axis.sentence')));
+    parts.push(text(16, y + height + 12, sentence));
     return {parts, height: height + 24};
   }
 
@@ -138,9 +138,9 @@
   // What a matrix's colours mean, as scale() takes it.
   function scaleOf(matrix) {
     const {legend, t} = headwise;
-    const {diverging, limit} = matrix.look();
-    return diverging ? [t('legend.more', 'B'), true, limit, t('legend.more', 'A')] :
-      [headwise.measure.word('legend.weight'), false, limit, legend.note(limit)];
+    const {limit} = matrix.look();
+    return matrix.options.difference ?
+      [t('legend.more', 'B'), true, limit, t('legend.more', 'A')] : legend.row(limit);
   }
 
   async function headPicture() {
@@ -189,8 +189,7 @@
     }
     const limit = headwise.measure.fitted() ? null : 1;
     const bottom = 56 + (last + 1) * 116;
-    const found = await legend(bottom, [[headwise.measure.word('legend.weight'), false, limit,
-      headwise.legend.note(limit)]], heads.filter(head => !head.pruned));
+    const found = await legend(bottom, [headwise.legend.row(limit)], heads.filter(head => !head.pruned));
     return page(Math.max(32 + wide * 100, LEGEND_WIDTH), bottom + found.height, visibleTitle(),
         [parts, found.parts]);
   }
@@ -210,8 +209,7 @@
     }
     const limit = headwise.measure.fitted() ? null : 1;
     const bottom = 56 + Math.ceil(list.length / wide) * 116;
-    const found = await legend(bottom, [[headwise.measure.word('legend.weight'), false, limit,
-      headwise.legend.note(limit)]], []);
+    const found = await legend(bottom, [headwise.legend.row(limit)], []);
     return page(LEGEND_WIDTH, bottom + found.height,
         visibleTitle() + ' \u00b7 ' + t('texts.title', head.layer, head.number),
         [parts, found.parts]);
@@ -225,6 +223,15 @@
     svg.setAttribute('y', 40);
     return page(width + 32, height + 72, visibleTitle() + ' \u00b7 ' + t('scatter.title'),
         [svg, text(16, height + 60, t('scatter.about'))]);
+  }
+
+  async function throughPicture() {
+    const {parts, height, title, scale: shares} = await headwise.through.picture(
+        LEGEND_WIDTH - 32);
+    const moved = makeSvg('g', {transform: 'translate(16 62)'}, parts);
+    const found = await legend(height + 76, [shares], [], '');
+    return page(LEGEND_WIDTH, height + 76 + found.height, visibleTitle(),
+        [text(16, 46, title), moved, found.parts]);
   }
 
   async function thumbnail(head, x, y, name) {
@@ -250,9 +257,9 @@
 
   async function svg() {
     const {view, table} = headwise.state.get();
-    if (view === 'head' && table || view === 'changes') return null;  // a table
+    if (['head', 'through'].includes(view) && table || view === 'changes') return null;  // a table
     const pictures = {grid: gridPicture, scatter: scatterPicture, head: headPicture,
-                      texts: textsPicture, trace: tracePicture};
+                      texts: textsPicture, through: throughPicture, trace: tracePicture};
     const made = await pictures[view]();
     return new XMLSerializer().serializeToString(made);
   }

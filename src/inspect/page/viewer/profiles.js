@@ -2,22 +2,24 @@
 // mean that each key receives.
 {
   const {make} = headwise.dom;
+  const {isPattern} = headwise.mask;
   const DEPTH = 48;  // pixels
 
   const colour = name =>
       getComputedStyle(document.documentElement).getPropertyValue(name);
 
-  // The values pooled to `length` pixels by the maximum.
+  // The values pooled to `length` pixels, by the largest without sign.
   function binned(values, length) {
     const bins = new Float32Array(Math.min(values.length, length));
     values.forEach((value, n) => {
       const bin = Math.floor(n * bins.length / values.length);
-      if (value > bins[bin]) bins[bin] = value;
+      if (!isPattern(value) && Math.abs(value) > Math.abs(bins[bin])) bins[bin] = value;
     });
     return bins;
   }
 
-  // Bars have the scale of the matrix's colours: up to 1, or up to the largest.
+  // Bars have the scale of the matrix's colours: up to 1, or up to the largest. Numbers with a
+  // sign begin in the middle, and the sums of keys have their own scale.
   class Profile {
     // along: 'row' (bars for keys, below the matrix) or 'column' (to its right).
     constructor(matrix, head, along) {
@@ -39,9 +41,10 @@
     }
 
     async loadMeans() {
-      const means = await headwise.statistics.means(this.head);
+      const means = await headwise.statistics.ofKeys(this.head);
       const {window} = this.matrix;
       const keys = headwise.axes.keys().slice(window.column, window.columns);
+      this.largest = means.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
       this.means = binned(Float32Array.from(keys, key => means[key]), this.length);
       this.follow();
     }
@@ -82,14 +85,19 @@
     async show() {
       const pair = headwise.pick.active();
       const values = pair && await this.values(pair);
+      const {word} = headwise.measure;
+      const sum = headwise.numbers.text(this.largest);
       this.caption.textContent = values ?
-          headwise.t('profile.' + this.along, this.flat ? pair.query : pair.key) :
-          this.flat ? headwise.measure.word('profile.row_none') : '';
+          this.flat ? word('profile.row', pair.query, sum) : headwise.t('profile.column', pair.key) :
+          this.flat ? word('profile.row_none', sum) : '';
       this.draw(values);
     }
 
     draw(values) {
-      this.height = (DEPTH - 2) / (this.matrix.options.scale.limit || 1);
+      const signed = headwise.measure.signed();
+      this.base = signed ? DEPTH / 2 : 1;
+      this.room = (signed ? DEPTH / 2 : DEPTH) - 2;
+      this.height = this.room / (this.matrix.options.scale.limit || 1);
       const ratio = Math.min(3, window.devicePixelRatio || 1);
       const [width, height] = this.flat ? [this.length, DEPTH] : [DEPTH, this.length];
       this.canvas.width = Math.round(width * ratio);
@@ -98,17 +106,23 @@
       context.scale(ratio, ratio);
       if (!this.flat) context.transform(0, 1, 1, 0, 0, 0);  // bars grow to the right
       context.fillStyle = colour('--rule');
-      context.fillRect(0, 0, this.length, 1);
+      context.fillRect(0, this.base - 1, this.length, 1);
       if (values) this.bars(context, binned(values, this.length));
       if (this.means) this.meanLine(context);
     }
 
+    // Bars below the matrix hang from it, but numbers with a sign rise if they are positive.
+    up() { return headwise.measure.signed() && this.flat ? -1 : 1; }
+
     bars(context, bins) {
       const step = this.length / bins.length;
       const gap = step >= 6 ? 1 : 0;
-      context.fillStyle = colour('--accent');
-      bins.forEach((value, n) => context.fillRect(
-          n * step + gap, 1, Math.max(1, step - 2 * gap), value * this.height));
+      const up = this.up();
+      bins.forEach((value, n) => {
+        context.fillStyle = colour(value < 0 ? '--minus' : '--accent');
+        context.fillRect(n * step + gap, this.base, Math.max(1, step - 2 * gap),
+            up * value * this.height);
+      });
     }
 
     meanLine(context) {
@@ -117,9 +131,11 @@
       context.setLineDash([3, 2]);
       context.lineWidth = 1;
       context.beginPath();
+      const height = headwise.measure.signed() ?
+          this.up() * this.room / (this.largest || 1) : this.height;
       this.means.forEach((value, n) => {
-        context.lineTo(n * step, 1 + value * this.height);
-        context.lineTo((n + 1) * step, 1 + value * this.height);
+        context.lineTo(n * step, this.base + value * height);
+        context.lineTo((n + 1) * step, this.base + value * height);
       });
       context.stroke();
     }

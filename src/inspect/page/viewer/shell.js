@@ -15,6 +15,7 @@
     const views = ['grid', ...(headwise.heads.kept.length > 0 ? ['scatter', 'head'] : []),
       ...(headwise.changes.any && headwise.heads.kept.length > 0 ? ['changes'] : []),
       ...(headwise.documents.several && headwise.heads.kept.length > 0 ? ['texts'] : []),
+      ...(headwise.through.names(page).length > 0 ? ['through'] : []),
       ...(page.trace.length > 0 ? ['trace'] : [])];
     return make('nav', {'aria-label': t('shell.views')}, views.map(view => make('button', {
       type: 'button', id: 'view-' + view, 'aria-current': view === now ? 'page' : null,
@@ -84,7 +85,8 @@
   function view() {
     const {state} = headwise;
     const views = {grid: headwise.grid.view, scatter: headwise.scatter.view,
-                   changes: headwise.changes.view, head: headwise.headView,
+                   changes: headwise.changes.view, through: headwise.through.view,
+                   head: headwise.headView,
                    texts: headwise.texts.view, trace: headwise.trace.view};
     return views[state.get().view]();
   }

@@ -2,7 +2,7 @@
 // '#'. Numbers of layers, heads and tokens are those of the page, from 0.
 {
   const DEFAULTS = {
-    view: 'grid',      // grid, scatter, changes, head, texts, trace
+    view: 'grid',      // grid, scatter, changes, through, head, texts, trace
     document: 0,       // its number in the file
     layer: null, head: null,
     query: null, key: null,          // the pinned pair
@@ -14,20 +14,22 @@
     // colours up to the largest shown, not up to 1
     fit: headwise.documents.list.some(one => one.num_keys > 256),
     hide: false, renormalise: true,  // special tokens
-    measure: 'attention',            // what is shown: attention, norm
+    measure: 'attention',            // what is shown: attention, norm, gradient
+    through: '', output: null, input: null,  // rollout or flow; tokens, the latter pinned
     part: '',          // of a pair of sentences: AB shows attention from A to B
     table: false,
     palette: 'viridis', theme: '', lang: '',
     shortcuts: true,
   };
   const CHOICES = {
-    view: ['grid', 'scatter', 'changes', 'head', 'texts', 'trace'], pool: ['max', 'mean'],
-    measure: ['attention', 'norm'],
+    view: ['grid', 'scatter', 'changes', 'through', 'head', 'texts', 'trace'], pool: ['max', 'mean'],
+    measure: ['attention', 'norm', 'gradient'],
     part: ['', ...headwise.parts.WAYS], palette: ['viridis', 'cividis', 'ink'], theme: ['', 'light', 'dark'],
     lang: ['', ...Object.keys(headwise.wordTables)],
   };
   const NUMBERS = new Set(
-      ['document', 'layer', 'head', 'query', 'key', 'size', 'row', 'column']);
+      ['document', 'layer', 'head', 'query', 'key', 'size', 'row', 'column', 'output',
+        'input']);
   const WRITE_AFTER = 200;  // ms; browsers refuse an address that changes too often
   let state = {...DEFAULTS};
   let wished = null;  // the next state, while its documents are opened
@@ -92,9 +94,14 @@
       result.head = heads.kept.length ? heads.kept[0].number : null;
       if (result.view === 'head' && wanted.layer !== null) result.view = 'grid';
     }
-    if (result.layer === null && result.view !== 'trace') result.view = 'grid';
+    if (result.layer === null && !['trace', 'through'].includes(result.view)) result.view = 'grid';
     if (result.view === 'texts' && !headwise.documents.several) result.view = 'grid';
     if (result.view === 'changes' && !headwise.changes.any) result.view = 'grid';
+    const through = headwise.through.names(page);
+    if (result.view === 'through' && through.length === 0) result.view = 'grid';
+    if (!through.includes(result.through)) result.through = '';
+    result.output = inside(result.output, page.num_queries);
+    result.input = inside(result.input, page.num_keys);
     result.query = inside(result.query, page.num_queries);
     result.key = inside(result.key, page.num_keys);
     if (result.query === null || result.key === null) result.query = result.key = null;

@@ -1,6 +1,7 @@
-// A query's statistics and the mean that each key receives: as the page holds them or, if
+// A query's statistics and what each key receives: as the page holds them or, if
 // it holds the head's attention weights, computed from those.
 {
+  const OF_HEADS = ['integrated', 'integrated-by-layer'];
   const largest = row => row.reduce((best, weight, key) => weight > row[best] ? key : best, 0);
 
   // The keys whose attention weights a statistic adds up; `place` is the query's position
@@ -26,29 +27,45 @@
     return [sum(values), sum(errors)];
   }
 
+  // The sum of gradient times attention.
+  async function ofGradients({values, errors}, head, query) {
+    const of = await headwise.gradient.known(head);
+    let [sum, off] = [0, 0];
+    values.forEach((weight, key) => {
+      const [by, error] = of(query, key);
+      sum += weight * by;
+      off += errors[key] * (Math.abs(by) + error) + weight * error;
+    });
+    return [sum, off];
+  }
+
+  async function computed(name, head, query) {
+    const row = await headwise.weights.row(head, query);
+    if (name === 'norm') return ofNorms(row, await headwise.blocks.floats(head.norms));
+    if (name === 'gradient') return ofGradients(row, head, query);
+    return ofRow(name, row, query + head.page.query_start, head.page);
+  }
+
+  // The statistics that a query has: others belong to whole heads.
+  const namesOf = page => page.statistics.map(({name}) => name)
+      .filter(name => !OF_HEADS.includes(name));
+
   // -> [[name, number, error]]; numbers that the page holds have no error; NaN for a query
   // with no key.
   async function ofQuery(head, query) {
-    const {blocks, weights} = headwise;
     const {page} = head;
-    const carried = await blocks.floats(head.rows);
+    const carried = await headwise.blocks.floats(head.rows);
     const at = n => carried[n * page.num_queries + query];
-    const row = head.map === null ? null : await weights.row(head, query);
-    return Promise.all(page.statistics.map(async ({name}) => {
+    return Promise.all(namesOf(page).map(async name => {
       const n = page.row_statistics.indexOf(name);
       if (n >= 0) return [name, at(n)];
       if (Number.isNaN(at(0))) return [name, NaN];
-      return [name, ...(name === 'norm' ? ofNorms(row, await blocks.floats(head.norms)) :
-        ofRow(name, row, query + page.query_start, page))];
+      return [name, ...await computed(name, head, query)];
     }));
   }
 
-  // The mean over the queries of what is shown for each key.
-  async function means(head) {
-    const found = await meanWeights(head);
-    const norms = await headwise.measure.factors(head);
-    return norms === null ? found : found.map((mean, key) => mean * norms[key]);
-  }
+  // What each key gets from all queries.
+  const ofKeys = head => headwise.measure.keys(head, () => meanWeights(head));
 
   // The mean attention weight that each key receives.
   async function meanWeights(head) {
@@ -63,5 +80,5 @@
     return sums.map(sum => sum / counted);
   }
 
-  headwise.statistics = {ofQuery, means};
+  headwise.statistics = {namesOf, ofQuery, ofKeys};
 }

@@ -98,13 +98,13 @@
   async function fillOne(node, head, shown) {
     const {t, page, statistics, numbers} = headwise;
     const [weights, means, rows] = await Promise.all([
-      headwise.weights.known(head, shown.queries, shown.keys), statistics.means(head),
+      headwise.weights.known(head, shown.queries, shown.keys), statistics.ofKeys(head),
       Promise.all(Array.from(shown.queries, query => statistics.ofQuery(head, query)))]);
     headwise.dom.put(node,
         weightTable(headwise.measure.word('tables.weights', head.layer, head.number), shown, weights,
-            [t('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
+            [headwise.measure.word('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
         table(t('tables.rows', head.layer, head.number),
-            [t('axis.query'), ...page.statistics.map(({name}) => t('statistic.' + name))],
+            [t('axis.query'), ...statistics.namesOf(page).map(name => t('statistic.' + name))],
             Array.from(shown.queries, (query, r) => [named(query, page.query_tokens),
               ...rows[r].map(([, value, error]) =>
                 Number.isNaN(value) ? t('cell.empty') : numbers.known(value, error))])));
@@ -116,7 +116,7 @@
     const {queries, keys, rows, least} = await headwise.lines.data(head);
     const found = [];
     for (let r = 0; r < queries.length; ++r) {
-      const near = keys.filter((_, c) => rows[r][c] > 0 && rows[r][c] >= least);
+      const near = keys.filter((_, c) => headwise.lines.isLine(rows[r][c], least));
       if (near.length === 0) continue;
       const {values, errors} = await headwise.weights.known(head, queries.slice(r, r + 1), near);
       near.forEach((key, c) => found.push([queries[r], key, numbers.known(values[c], errors[c])]));

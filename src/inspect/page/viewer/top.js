@@ -18,45 +18,56 @@
     };
   }
 
-  // By the attention weights of the map, or by these times the factors of their keys.
-  async function fromMap(head, factors) {
+  // The largest of these keys by their numbers without sign, the largest first, the lowest key
+  // among equals.
+  function largest(keys, number, count) {
+    const best = [];
+    for (const key of keys) {
+      const size = Math.abs(number(key));
+      let at = best.length;
+      while (at > 0 && Math.abs(number(best[at - 1])) < size) --at;
+      if (at < count) best.splice(at, 0, key);
+      if (best.length > count) best.pop();
+    }
+    return best.map(key => [key, number(key)]);
+  }
+
+  // By the attention weights of the map, or by these times a factor.
+  async function fromMap(head, factor) {
     const {num_keys: width} = head.page;
     const map = await headwise.blocks.bytes(head.map);
     return query => {
       const row = map.subarray(query * width, (query + 1) * width);
-      const shown = key => decode[row[key]] * (factors === null ? 1 : factors[key]);
-      const best = [];  // keys, the largest first, the lowest key among equals
-      for (let key = 0; key < width; ++key) {
-        if (row[key] === 0) continue;
-        let at = best.length;
-        while (at > 0 && shown(best[at - 1]) < shown(key)) --at;
-        if (at < head.top.count) best.splice(at, 0, key);
-        if (best.length > head.top.count) best.pop();
-      }
-      return best.map(key => [key, shown(key)]);
+      const shown = Float32Array.from(row, (byte, key) =>
+        byte === 0 || factor === null ? decode[byte] : decode[byte] * factor(query, key));
+      return largest([...row.keys()].filter(key => row[key] !== 0), key => shown[key],
+          head.top.count);
     };
   }
 
   const of = async head =>
       ({of: await (head.top.block === null ? fromMap(head, null) : carried(head))});
 
-  // The same by what the page shows.
+  // The same by what the page shows; of a page without maps, for the keys of the largest
+  // attention weights.
   async function shown(head) {
-    const factors = await headwise.measure.factors(head);
-    return factors === null ? of(head) : {of: await fromMap(head, factors)};
+    const factor = await headwise.measure.factor(head);
+    if (factor === null) return of(head);
+    if (head.map !== null) return {of: await fromMap(head, factor)};
+    const known = await carried(head);
+    return {of: query => known(query).map(([key, weight]) => [key, weight * factor(query, key)])};
   }
 
   // Those of one query: [[key, what is shown, error]], as exactly as the page knows them.
   async function list(head, query) {
-    if (head.top.block !== null && !headwise.measure.isNorm()) {
+    if (head.top.block !== null && headwise.measure.plain()) {
       return (await carried(head))(query).map(([key, weight]) => [key, weight, 0]);
     }
     const {values, errors} = await headwise.weights.row(head, query);
-    const keys = Array.from(values.keys()).filter(key => values[key] > 0);
-    await headwise.measure.apply(head, Array.from(values.keys()), values, errors);
-    return keys
-        .sort((a, b) => values[b] - values[a] || a - b).slice(0, head.top.count)
-        .map(key => [key, values[key], errors[key]]);
+    const all = Array.from(values.keys());
+    await headwise.measure.apply(head, [query], all, values, errors);
+    return largest(all.filter(key => values[key] !== 0), key => values[key], head.top.count)
+        .map(([key, value]) => [key, value, errors[key]]);
   }
 
   headwise.top = {of, shown, list};

@@ -42,7 +42,7 @@
     const mask = await headwise.mask.of(head);
     mask.clear(values, queries, keys);
     await renormalise(head, values, queries, keys.length);
-    await headwise.measure.apply(head, keys, values);
+    await headwise.measure.apply(head, queries, keys, values);
     return values;
   }
 
@@ -84,7 +84,7 @@
     const mask = await headwise.mask.of(head);
     mask.clear(found.values, queries, keys);
     await renormalise(head, found.values, queries, keys.length, found.errors);
-    await headwise.measure.apply(head, keys, found.values, found.errors);
+    await headwise.measure.apply(head, queries, keys, found.values, found.errors);
     return found;
   }
 
@@ -124,7 +124,7 @@
   // divided by the sum of what is left.
   async function renormalise(head, values, queries, width, errors) {
     const state = headwise.state.get();
-    if (!state.hide || !state.renormalise || headwise.measure.isNorm() ||
+    if (!state.hide || !state.renormalise || !headwise.measure.plain() ||
         head.page.key_special.length === 0) return;
     if (!shares.has(head)) shares.set(head, specialShares(head));
     const special = await shares.get(head);
@@ -163,14 +163,15 @@
     const {num_queries: queries, num_keys: keys} = head.page;
     const {rows, columns} = head.small;
     const map = await headwise.blocks.bytes(head.map);
-    const norms = await headwise.measure.factors(head);
+    const factor = await headwise.measure.factor(head);
     const values = new Float32Array(rows * columns);
     const counts = new Uint32Array(rows * columns);
     for (let i = 0; i < queries; ++i) {
       const row = Math.floor(i * rows / queries) * columns;
       for (let j = 0; j < keys; ++j) {
         const cell = row + Math.floor(j * columns / keys);
-        const weight = decode[map[i * keys + j]] * (norms === null ? 1 : norms[j]);
+        const byte = map[i * keys + j];
+        const weight = byte === 0 || factor === null ? decode[byte] : decode[byte] * factor(i, j);
         values[cell] = pool === 'mean' ? values[cell] + weight : Math.max(values[cell], weight);
         ++counts[cell];
       }
@@ -181,8 +182,10 @@
   // The pooled map: {rows, columns, values}; masked cells are marked.
   async function small(head, pool) {
     const {rows, columns, block} = head.small;
-    const values = block === null || headwise.measure.isNorm() ?
-        await pooledMap(head, pool) : await carriedSmall(head.small, pool);
+    const {measure} = headwise;
+    const carried = measure.plain() ? block !== null && carriedSmall(head.small, pool) :
+        measure.small(head);
+    const values = Float32Array.from(await (carried || pooledMap(head, pool)));
     const marks = await pooledMask(head);
     for (let n = 0; n < values.length; ++n) if (marks[n] < 0) values[n] = marks[n];
     return {rows, columns, values};
@@ -216,7 +219,7 @@
   function difference(a, b) {
     return Float32Array.from(a, (value, n) => value === PENDING || b[n] === PENDING ?
         PENDING : value === EMPTY && b[n] === EMPTY ? EMPTY :
-        value <= -4 || b[n] <= -4 ? MASKED : value - b[n]);
+        isPattern(value) || isPattern(b[n]) ? MASKED : value - b[n]);
   }
 
   headwise.weights = {codedRow, cells, line, known, knownDifference, row, small, thumbnail,

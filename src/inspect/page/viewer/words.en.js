@@ -10,6 +10,8 @@ headwise.wordTables.en = {
   'axis.darker': 'Darker colour means more attention.',
   'axis.brighter_norm': 'Brighter colour means that the key adds more to the output.',
   'axis.darker_norm': 'Darker colour means that the key adds more to the output.',
+  'axis.brighter_gradient': 'Blue raises F, orange lowers it.',
+  'axis.darker_gradient': 'Blue raises F, orange lowers it.',
   'axis.sentence': 'Row = query (attends). Column = key (attended to).',
   'axis.corner': 'query \\ key',
   'axis.query': 'query',
@@ -22,6 +24,7 @@ headwise.wordTables.en = {
   'shell.texts': 'All texts',
   'shell.scatter': 'Scatter',
   'shell.changes': 'Changes',
+  'shell.through': 'Through layers',
   'shell.settings': 'Settings',
   'shell.table': 'Show as tables',
   'shell.palette': 'Colours',
@@ -81,6 +84,25 @@ headwise.wordTables.en = {
   'changes.match': 'match',
   'changes.similarity': 'similarity',
 
+  'through.title': 'Through all layers',
+  'through.tools': 'Measure and output token',
+  'through.rollout': 'rollout',
+  'through.flow': 'flow',
+  'through.about_rollout':
+    'How much of each input token reaches the output token through all layers, if attention and ' +
+        'the residual connection pass it on in equal parts. The numbers add up to 1 (Abnar & ' +
+        'Zuidema 2020).',
+  'through.about_flow':
+    'How much of each input token can at most reach the output token through all layers, if ' +
+        'attention weights are the capacities of pipes. Each number is computed alone, so they ' +
+        'do not add up to 1 (Abnar & Zuidema 2020).',
+  'through.output': 'Output token',
+  'through.input': 'Input token',
+  'through.of': 'output token {0} {1}',
+  'through.none': 'Point at an input token, or choose it to pin its number.',
+  'through.sentence': 'output {0} {1}, input {2} {3}: {4}',
+  'through.colours': 'Colours end at the largest number shown and follow its square root.',
+
   'pool.label': 'Pool cells by',
   'pool.max': 'maximum',
   'pool.mean': 'mean',
@@ -91,10 +113,18 @@ headwise.wordTables.en = {
   'measure.label': 'Show',
   'measure.attention': 'attention weights',
   'measure.norm': 'value-weighted norms',
-  'measure.about':
+  'measure.gradient': 'gradient \u00d7 attention',
+  'measure.about_norm':
     'Shown: attention weight \u00d7 |f|, how much each key adds to the output of the head. f is ' +
         'the key\'s value times the output projection (Kobayashi et al. 2020). The statistics ' +
         'are those of the attention weights, except the norm.',
+  'measure.about_gradient':
+    'Shown: attention weight \u00d7 dF/dw, how much F moves, to first order, if a query reads a ' +
+        'key more. Pooled cells are means. The statistics are those of the attention weights, ' +
+        'except gradient and integrated.',
+  'gradient.label': 'F is the logit of the label',
+  'gradient.token': 'F is the logit of the token that follows position {0}:',
+  'gradient.length': 'F is the length of the embedding, {0}.',
 
   'head.name': 'Layer {0}, head {1}',
   'head.short': 'layer {0} head {1}',
@@ -133,6 +163,7 @@ headwise.wordTables.en = {
   'zoom.pooled': 'One cell pools {0} \u00d7 {1} attention weights ({2}).',
   'zoom.pixel': 'One pixel pools {0} \u00d7 {1} attention weights ({2}).',
   'zoom.pixel_norm': 'One pixel pools {0} \u00d7 {1} norms ({2}).',
+  'zoom.pixel_gradient': 'One pixel pools {0} \u00d7 {1} products ({2}).',
   'zoom.pooled_special': 'Pooled cells still include the special tokens.',
   'zoom.enter': 'Click or press Enter to zoom in.',
   'zoom.minimap': 'Whole matrix',
@@ -140,19 +171,27 @@ headwise.wordTables.en = {
 
   'matrix.role': 'matrix of attention weights',
   'matrix.role_norm': 'matrix of value-weighted norms',
+  'matrix.role_gradient': 'matrix of gradient times attention',
   'matrix.label': 'Attention weights of layer {0}, head {1}',
   'matrix.label_norm': 'Value-weighted norms of layer {0}, head {1}',
+  'matrix.label_gradient': 'Gradient times attention of layer {0}, head {1}',
   'matrix.difference': 'Difference of the two heads, A minus B',
   'matrix.help': 'Arrow keys move between cells, Enter pins a cell, plus and minus zoom.',
   'label.empty': 'no key',
   'label.padding': 'no query may attend to it',
   'profile.row': 'Query {0} over the keys. Dashed: mean over all queries.',
+  'profile.row_norm': 'Query {0} over the keys. Dashed: mean over all queries.',
+  'profile.row_gradient':
+    'Query {0} over the keys. Dashed: sum over all queries, on its own scale up to \u00b1{1}.',
   'profile.row_none': 'Dashed: mean attention that each key receives.',
   'profile.row_none_norm': 'Dashed: mean norm of each key.',
+  'profile.row_none_gradient': 'Dashed: sum over all queries for each key, up to \u00b1{0}.',
   'profile.column': 'key {0}',
   'lines.label': 'Lines from queries to keys',
   'lines.about': 'One line per attention weight of at least {0}. Thicker means more.',
   'lines.about_norm': 'One line per norm of at least {0}. Thicker means more.',
+  'lines.about_gradient':
+    'One line per product of at least {0}, blue if it raises F, orange if it lowers F.',
 
   'cell.none': 'Point at a cell, or press the arrow keys.',
   'cell.sentence': 'query {0} {1}, key {2} {3}: {4}',
@@ -165,14 +204,18 @@ headwise.wordTables.en = {
 
   'legend.weight': 'attention weight',
   'legend.weight_norm': 'weight \u00d7 |f|',
+  'legend.weight_gradient': 'weight \u00d7 dF/dw',
   'legend.masked': 'masked',
   'legend.empty': 'query with no key',
   'legend.root': 'Colour follows the square root of the weight.',
   'legend.root_norm': 'Colour follows the square root of the norm.',
+  'legend.root_gradient': 'Colour follows the square root of the product.',
   'legend.fit': 'Colours end at the largest weight shown.',
   'legend.fit_norm': 'Colours end at the largest norm shown.',
+  'legend.fit_gradient': 'Colours end at the largest product shown.',
   'legend.own': 'Each head has its own scale, up to its largest weight.',
   'legend.own_norm': 'Each head has its own scale, up to its largest norm.',
+  'legend.own_gradient': 'Each head has its own scale, up to its largest product.',
   'legend.largest': 'largest',
   'legend.more': '{0} larger',
 
@@ -244,10 +287,14 @@ headwise.wordTables.en = {
   'tables.kv_head': 'kv head',
   'tables.weights': 'Attention weights, layer {0}, head {1}',
   'tables.weights_norm': 'Value-weighted norms, layer {0}, head {1}',
+  'tables.weights_gradient': 'Gradient times attention, layer {0}, head {1}',
   'tables.rows': 'Statistics per query, layer {0}, head {1}',
   'tables.lines': 'Pairs with an attention weight of at least {0}',
   'tables.lines_norm': 'Pairs with a norm of at least {0}',
+  'tables.lines_gradient': 'Pairs with a product of at least {0}',
   'tables.mean': 'mean over all queries',
+  'tables.mean_norm': 'mean over all queries',
+  'tables.mean_gradient': 'sum over all queries',
   'tables.rows_before': 'Previous queries',
   'tables.rows_after': 'Next queries',
   'tables.columns_before': 'Previous keys',
@@ -260,6 +307,7 @@ headwise.wordTables.en = {
   'export.digits':
     'Each number ends with its first uncertain digit, so rows may not sum to exactly 1.',
   'export.digits_norm': 'Each number ends with its first uncertain digit.',
+  'export.digits_gradient': 'Each number ends with its first uncertain digit.',
   'export.saved': 'Saved {0}.',
   'export.no_picture': 'Tables cannot be saved as a picture. Turn off "{0}" or use CSV or JSON.',
   'search.open': 'Find token',
@@ -284,11 +332,12 @@ headwise.wordTables.en = {
   'keys.trace': 'steps',
   'keys.scatter': 'heads by two statistics',
   'keys.changes': 'heads by how much they changed',
+  'keys.through': 'through all layers',
   'keys.document': 'next text, previous text',
   'keys.texts': 'this head in all texts',
   'keys.table': 'tables instead of pictures',
   'keys.compare': 'choose a head to compare with',
-  'keys.measure': 'attention weights or value-weighted norms',
+  'keys.measure': 'attention weights, value-weighted norms or gradients',
   'keys.export': 'export',
   'keys.help': 'help',
   'keys.escape': 'unpin, back to all heads',
@@ -316,6 +365,9 @@ headwise.wordTables.en = {
   'statistic.self': 'self',
   'statistic.next': 'next',
   'statistic.norm': 'norm',
+  'statistic.gradient': 'gradient',
+  'statistic.integrated': 'integrated',
+  'statistic.integrated-by-layer': 'integrated by layer',
   'statistic.separator': 'separator',
   'about.entropy':
     'How widely a query spreads its attention, in nats: 0 for one key, ln n for n equal keys.',
@@ -327,5 +379,12 @@ headwise.wordTables.en = {
   'about.next': 'Attention to the token just after the query.',
   'about.norm':
     'Upper bound on what the head adds to the output: attention weight \u00d7 |f|, summed over the keys.',
+  'about.gradient':
+    'How much F moves, to first order, if the head counts more: gradient \u00d7 attention, summed ' +
+        'over all pairs; of a query, over its keys.',
+  'about.integrated':
+    'What the head adds to F while all heads of the model go from absent to present together.',
+  'about.integrated-by-layer':
+    'What the head adds to F while the heads of its layer go from absent to present together.',
   'about.separator': 'Attention to the separator tokens, such as [SEP].',
 };

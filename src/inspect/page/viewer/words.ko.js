@@ -9,6 +9,8 @@ headwise.wordTables.ko = {
   'axis.darker': '색이 어두울수록 어텐션이 큽니다.',
   'axis.brighter_norm': '색이 밝을수록 키가 출력에 더 많이 더해집니다.',
   'axis.darker_norm': '색이 어두울수록 키가 출력에 더 많이 더해집니다.',
+  'axis.brighter_gradient': '파란색은 F를 높이고 주황색은 낮춥니다.',
+  'axis.darker_gradient': '파란색은 F를 높이고 주황색은 낮춥니다.',
   'axis.sentence': '행 = 쿼리(주목하는 토큰). 열 = 키(주목받는 토큰).',
   'axis.corner': '쿼리 \\ 키',
   'axis.query': '쿼리',
@@ -21,6 +23,7 @@ headwise.wordTables.ko = {
   'shell.texts': '모든 텍스트',
   'shell.scatter': '산점도',
   'shell.changes': '변화',
+  'shell.through': '레이어 전체',
   'shell.settings': '설정',
   'shell.table': '표로 보기',
   'shell.palette': '색상표',
@@ -78,6 +81,24 @@ headwise.wordTables.ko = {
   'changes.match': '짝',
   'changes.similarity': '유사도',
 
+  'through.title': '모든 레이어를 거친 기여',
+  'through.tools': '척도와 출력 토큰',
+  'through.rollout': '롤아웃',
+  'through.flow': '플로',
+  'through.about_rollout':
+    '어텐션과 잔차 연결이 같은 몫을 전달한다고 볼 때, 각 입력 토큰이 모든 레이어를 거쳐 출력 ' +
+        '토큰에 얼마나 도달하는지 나타냅니다. 수를 모두 더하면 1입니다(Abnar & Zuidema 2020).',
+  'through.about_flow':
+    '어텐션 가중치를 관의 용량으로 볼 때, 각 입력 토큰이 모든 레이어를 거쳐 출력 토큰에 최대 ' +
+        '얼마나 도달할 수 있는지 나타냅니다. 입력 토큰마다 따로 계산하므로 더해도 1이 되지 ' +
+        '않습니다(Abnar & Zuidema 2020).',
+  'through.output': '출력 토큰',
+  'through.input': '입력 토큰',
+  'through.of': '출력 토큰 {0} {1}',
+  'through.none': '입력 토큰을 가리키십시오. 선택하면 그 수를 고정합니다.',
+  'through.sentence': '출력 {0} {1}, 입력 {2} {3}: {4}',
+  'through.colours': '색 범위의 끝은 표시된 가장 큰 수이며 색은 제곱근에 비례합니다.',
+
   'pool.label': '풀링 방법',
   'pool.max': '최댓값',
   'pool.mean': '평균',
@@ -88,9 +109,16 @@ headwise.wordTables.ko = {
   'measure.label': '표시',
   'measure.attention': '어텐션 가중치',
   'measure.norm': '값 가중 노름',
-  'measure.about':
+  'measure.gradient': '그래디언트 \u00d7 어텐션',
+  'measure.about_norm':
     '어텐션 가중치 \u00d7 |f|로, 각 키가 헤드의 출력에 얼마나 더해지는지 보여 줍니다. f는 키의 값에 ' +
         '출력 투영을 곱한 것입니다(Kobayashi et al. 2020). 노름을 뺀 통계는 어텐션 가중치의 통계입니다.',
+  'measure.about_gradient':
+    '표시: 어텐션 가중치 \u00d7 dF/dw. 쿼리가 키를 더 많이 읽을 때 F가 일차 근사로 얼마나 변하는지 ' +
+        '나타냅니다. 풀링된 셀은 평균입니다. 통계는 그래디언트와 적분 그래디언트를 빼면 어텐션 가중치의 통계입니다.',
+  'gradient.label': 'F는 다음 레이블의 로짓입니다:',
+  'gradient.token': 'F는 {0}번 위치 다음에 오는 토큰의 로짓입니다:',
+  'gradient.length': 'F는 임베딩의 길이로, {0}입니다.',
 
   'head.name': '레이어 {0} 헤드 {1}',
   'head.short': '레이어 {0} 헤드 {1}',
@@ -129,6 +157,7 @@ headwise.wordTables.ko = {
   'zoom.pooled': '한 칸은 어텐션 가중치 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
   'zoom.pixel': '한 픽셀은 어텐션 가중치 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
   'zoom.pixel_norm': '한 픽셀은 노름 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
+  'zoom.pixel_gradient': '한 픽셀은 곱 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
   'zoom.pooled_special': '풀링한 칸에는 특수 토큰이 포함됩니다.',
   'zoom.enter': '클릭하거나 Enter를 누르면 확대합니다.',
   'zoom.minimap': '전체 행렬',
@@ -136,19 +165,27 @@ headwise.wordTables.ko = {
 
   'matrix.role': '어텐션 가중치 행렬',
   'matrix.role_norm': '값 가중 노름 행렬',
+  'matrix.role_gradient': '그래디언트와 어텐션의 곱 행렬',
   'matrix.label': '레이어 {0} 헤드 {1}의 어텐션 가중치',
   'matrix.label_norm': '레이어 {0} 헤드 {1}의 값 가중 노름',
+  'matrix.label_gradient': '레이어 {0} 헤드 {1}의 그래디언트 \u00d7 어텐션',
   'matrix.difference': '두 헤드의 차이, A \u2212 B',
   'matrix.help': '화살표 키로 칸을 이동하고, Enter로 고정하고, +와 -로 확대하거나 축소합니다.',
   'label.empty': '키 없음',
   'label.padding': '주목할 수 있는 쿼리 없음',
   'profile.row': '쿼리 {0}의 키별 가중치. 점선: 모든 쿼리의 평균.',
+  'profile.row_norm': '쿼리 {0}의 키별 노름. 점선: 모든 쿼리의 평균.',
+  'profile.row_gradient':
+    '쿼리 {0}의 키별 곱. 점선: 모든 쿼리의 합(축 범위 \u00b1{1}).',
   'profile.row_none': '점선: 각 키가 받는 어텐션의 평균.',
   'profile.row_none_norm': '점선: 각 키의 노름 평균.',
+  'profile.row_none_gradient': '점선: 키마다 모든 쿼리의 합(축 범위 \u00b1{0}).',
   'profile.column': '키 {0}',
   'lines.label': '쿼리와 키를 잇는 선',
   'lines.about': '가중치가 {0} 이상인 쌍마다 선을 하나 그립니다. 굵을수록 가중치가 큽니다.',
   'lines.about_norm': '노름이 {0} 이상인 쌍마다 선을 하나 그립니다. 굵을수록 노름이 큽니다.',
+  'lines.about_gradient':
+    '크기가 {0} 이상인 곱마다 선을 하나 그립니다. 파란색은 F를 높이고 주황색은 낮춥니다.',
 
   'cell.none': '칸을 가리키거나 화살표 키를 누르세요.',
   'cell.sentence': '쿼리 {0} {1}, 키 {2} {3}: {4}',
@@ -161,14 +198,18 @@ headwise.wordTables.ko = {
 
   'legend.weight': '어텐션 가중치',
   'legend.weight_norm': '가중치 \u00d7 |f|',
+  'legend.weight_gradient': '가중치 \u00d7 dF/dw',
   'legend.masked': '마스킹됨',
   'legend.empty': '키가 없는 쿼리',
   'legend.root': '색은 가중치의 제곱근에 비례합니다.',
   'legend.root_norm': '색은 노름의 제곱근에 비례합니다.',
+  'legend.root_gradient': '색은 곱의 제곱근에 비례합니다.',
   'legend.fit': '색 범위의 끝은 표시된 가장 큰 가중치입니다.',
   'legend.fit_norm': '색 범위의 끝은 표시된 가장 큰 노름입니다.',
+  'legend.fit_gradient': '색 범위의 끝은 표시된 가장 큰 곱입니다.',
   'legend.own': '헤드마다 가장 큰 가중치까지를 색 범위로 씁니다.',
   'legend.own_norm': '헤드마다 가장 큰 노름까지를 색 범위로 씁니다.',
+  'legend.own_gradient': '헤드마다 가장 큰 곱까지를 색 범위로 씁니다.',
   'legend.largest': '최댓값',
   'legend.more': '{0} 쪽이 더 큼',
 
@@ -238,10 +279,14 @@ headwise.wordTables.ko = {
   'tables.kv_head': 'kv 헤드',
   'tables.weights': '레이어 {0} 헤드 {1}의 어텐션 가중치',
   'tables.weights_norm': '레이어 {0} 헤드 {1}의 값 가중 노름',
+  'tables.weights_gradient': '레이어 {0} 헤드 {1}의 그래디언트 \u00d7 어텐션',
   'tables.rows': '레이어 {0} 헤드 {1}의 쿼리별 통계',
   'tables.lines': '어텐션 가중치가 {0} 이상인 쌍',
   'tables.lines_norm': '노름이 {0} 이상인 쌍',
+  'tables.lines_gradient': '곱의 크기가 {0} 이상인 쌍',
   'tables.mean': '모든 쿼리의 평균',
+  'tables.mean_norm': '모든 쿼리의 평균',
+  'tables.mean_gradient': '모든 쿼리의 합',
   'tables.rows_before': '이전 쿼리',
   'tables.rows_after': '다음 쿼리',
   'tables.columns_before': '이전 키',
@@ -254,6 +299,7 @@ headwise.wordTables.ko = {
   'export.digits':
     '각 숫자는 처음으로 불확실한 자리까지 적으므로, 행의 합이 정확히 1이 아닐 수 있습니다.',
   'export.digits_norm': '각 수는 처음으로 불확실한 자리에서 끝납니다.',
+  'export.digits_gradient': '각 수는 처음으로 불확실한 자리에서 끝납니다.',
   'export.saved': '저장했습니다: {0}',
   'export.no_picture':
     '표는 그림으로 저장할 수 없습니다. "{0}" 설정을 끄거나 CSV, JSON으로 저장하세요.',
@@ -280,11 +326,12 @@ headwise.wordTables.ko = {
   'keys.trace': '단계',
   'keys.scatter': '두 통계로 본 헤드',
   'keys.changes': '변화가 큰 순서로 본 헤드',
+  'keys.through': '모든 레이어를 거친 기여',
   'keys.document': '다음 텍스트, 이전 텍스트',
   'keys.texts': '이 헤드를 모든 텍스트에서 보기',
   'keys.table': '그림 대신 표',
   'keys.compare': '비교할 헤드 고르기',
-  'keys.measure': '어텐션 가중치 또는 값 가중 노름',
+  'keys.measure': '어텐션 가중치, 값 가중 노름 또는 그래디언트',
   'keys.export': '내보내기',
   'keys.help': '도움말',
   'keys.escape': '고정 해제, 모든 헤드로 돌아가기',
@@ -314,6 +361,9 @@ headwise.wordTables.ko = {
   'statistic.self': '자기 자신',
   'statistic.next': '다음 토큰',
   'statistic.norm': '노름',
+  'statistic.gradient': '그래디언트',
+  'statistic.integrated': '적분 그래디언트',
+  'statistic.integrated-by-layer': '레이어별 적분 그래디언트',
   'statistic.separator': '구분자',
   'about.entropy':
     '쿼리의 어텐션이 퍼진 정도입니다(nat). 키 하나에 집중하면 0, 키 n개에 고르게 퍼지면 ' +
@@ -326,5 +376,12 @@ headwise.wordTables.ko = {
   'about.next': '쿼리 바로 뒤의 토큰이 받는 어텐션입니다.',
   'about.norm':
     '헤드가 출력에 더하는 양의 상한입니다. 어텐션 가중치 \u00d7 |f|를 모든 키에 대해 더한 값입니다.',
+  'about.gradient':
+    '헤드의 비중이 커질 때 F가 일차 근사로 얼마나 변하는지: 그래디언트 \u00d7 어텐션을 모든 쌍에 대해 ' +
+        '더한 값입니다. 쿼리의 값은 그 쿼리의 모든 키에 대해 더합니다.',
+  'about.integrated':
+    '모델의 모든 헤드가 없는 상태에서 있는 상태로 함께 바뀌는 동안 이 헤드가 F에 더하는 값입니다.',
+  'about.integrated-by-layer':
+    '한 레이어의 헤드가 없는 상태에서 있는 상태로 함께 바뀌는 동안 이 헤드가 F에 더하는 값입니다.',
   'about.separator': '[SEP] 같은 구분자 토큰이 받는 어텐션입니다.',
 };

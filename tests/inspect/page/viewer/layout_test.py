@@ -165,9 +165,9 @@ class Access(PageCase):
                        if not path.name.startswith("words"))
         used = set(re.findall(r"\bt\('([a-z_]+\.[a-z_]+)'[,)]", text)) | set(
             re.findall(r"'((?:keys|trace)\.[a-z_]+)'", text))
-        # Each of these has a second text, for norms.
+        # Each of these has two more texts, for norms and gradients.
         twice = re.findall(r"\bword\('([a-z_.]+)'[,)]", text)
-        used |= {key + end for key in twice for end in ("", "_norm")}
+        used |= {key + end for key in twice for end in ("", "_norm", "_gradient")}
         self.assertEqual(sorted(used - set(table)), [])
         prefixes = set(re.findall(r"t\('([a-z_]+\.[a-z_]*)' \+", text))
         unused = [key for key in table if key not in used and f"'{key}'" not in text

@@ -25,6 +25,7 @@ STATISTICS = ["entropy", "distance", "largest", "first", "previous", "self",
               "next", "separator"]
 # They compare the positions of queries and keys.
 OF_POSITIONS = ["distance", "previous", "self", "next"]
+OF_HEADS = ["integrated", "integrated-by-layer"]  # numbers that queries do not have
 TOP = 8
 UNEVEN = 0.005  # how far from 1 a row's sum may be
 CHUNK = 512  # rows of attention weights that stand in memory at once
@@ -210,13 +211,65 @@ def describe_head(head, spec, mask, blocks, shared):
             shared[name] = blocks.add(half_key.astype("<f2"))
         entry["key"] = shared[name]
         entry["lse"] = blocks.add(lse.astype("<f4"))
-    norms = head.get("norms") if codes is not None else None
+    norms = head.get("norms")
     entry["norms"] = None if norms is None else blocks.add(norms.astype("<f4"))
     if norms is not None:
-        w, _, _ = weights(query, key, head, slice(None), spec, mask)
-        sums = w @ norms.astype(np.float64)
-        entry["pooled"]["norm"] = float(sums[full].mean()) if full.any() else None
+        entry["pooled"]["norm"] = (float(received @ norms.astype(np.float64) / full.sum())
+                                   if full.any() else None)
+        if codes is None:
+            entry["norm_small"] = blocks.add(
+                pooled_products(head, spec, mask, norm_products(head)).astype("<f4"))
+    describe_gradient(head, spec, mask, blocks, entry)
+    for name in OF_HEADS:
+        if head.get(name) is not None:
+            entry["pooled"][name] = head[name]
     return entry
+
+
+def norm_products(head):
+    norms = head["norms"].astype(np.float64)
+    return lambda w, rows: w * norms
+
+
+def gradient_products(head):
+    d_context, value = (head[name].astype(np.float64) for name in ("d_context", "value"))
+    return lambda w, rows: w * (d_context[rows] @ value.T)
+
+
+def products(head, spec, mask, of):
+    """Of all pairs, in rows of CHUNK queries: [rows, products]."""
+    for start in range(0, spec["num_queries"], CHUNK):
+        rows = slice(start, min(start + CHUNK, spec["num_queries"]))
+        w, _, _ = weights(head["query"].astype(np.float32), head["key"].astype(np.float32),
+                          head, rows, spec, mask)
+        yield rows, of(w, rows)
+
+
+def pooled_products(head, spec, mask, of):
+    """Means over the cells of a map."""
+    lq, lk = spec["num_queries"], spec["num_keys"]
+    small = tuple(np.zeros((min(64, lq), min(64, lk))) for _ in range(3))
+    for rows, numbers in products(head, spec, mask, of):
+        pool_rows(numbers, rows, min(64, lk), small, spec)
+    return small[1] / small[2]
+
+
+def describe_gradient(head, spec, mask, blocks, entry):
+    if head.get("d_context") is None:
+        return
+    of = gradient_products(head)
+    columns = sum(numbers.sum(axis=0) for _, numbers in products(head, spec, mask, of))
+    parts = [head[name].astype(np.float64) for name in ("d_context", "value")]
+    largest = [np.abs(part).max() for part in parts]
+    halves = [(part / most).astype(np.float32).astype("<f2")
+              for part, most in zip(parts, largest)]
+    many = spec["num_queries"] * spec["num_keys"] > POOLED_BY_PAGE
+    entry["gradient"] = {
+        "scale": float(np.prod(largest)), "query": blocks.add(halves[0]),
+        "key": blocks.add(halves[1]), "columns": blocks.add(columns.astype("<f4")),
+        "small": blocks.add(pooled_products(head, spec, mask, of).astype("<f4"))
+                 if many else None}
+    entry["pooled"]["gradient"] = float(columns.sum())
 
 
 # ---- The page. ----
@@ -285,10 +338,17 @@ def describe(spec, layers, masks, blocks):
          if not head["pruned"]), default=0.0)}
     page["layers"] = described
     kept = [head for layer in described for head in layer["heads"] if not head["pruned"]]
-    page["measures"] = ["norm"] if kept and all(
-        head["norms"] is not None for head in kept) else []
-    if page["measures"]:
-        page["statistics"].append({"name": "norm", "unit": ""})
+    page["measures"] = [name for name in ("norm", "gradient") if kept and all(
+        name in head["pooled"] for head in kept)]
+    page["statistics"] += [
+        {"name": name, "unit": ""} for name in ("norm", "gradient", *OF_HEADS)
+        if kept and all(name in head["pooled"] for head in kept)]
+    if spec.get("through"):
+        page["through"] = {"token": spec["through"]["token"], **{
+            name: None if spec["through"].get(name) is None else
+            blocks.add(spec["through"][name].astype("<f4")) for name in ("rollout", "flow")}}
+    if spec.get("target"):
+        page["target"] = spec["target"]
     page["trace"] = spec.get("trace", [])
     page["kind"] = spec.get("kind", "self")
     if spec.get("token_types"):

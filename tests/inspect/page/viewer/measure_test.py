@@ -50,7 +50,7 @@ class Measure(PageCase):
         bound = 0.0041 * cases["norms_of_some"].documents[2].heads[1, 2]["norms"].max()
         self.assertLess(np.abs(found.reshape(64, 64) - largest).max(), bound)
         means = self.numbers(
-            page, "return [...await headwise.statistics.means(headwise.state.head())]")
+            page, "return [...await headwise.statistics.ofKeys(headwise.state.head())]")
         self.assertLess(np.abs(means - expected.mean(axis=0)).max(), 0.005)
 
     def test_top_keys_and_lines(self):

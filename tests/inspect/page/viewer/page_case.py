@@ -174,6 +174,9 @@ class PageCase(unittest.TestCase):
             "() => headwise.state.get().view !== 'head' || "
             "!headwise.state.get().table || headwise.state.head().pruned || "
             "document.querySelector('.twins table')")
+        page.wait_for_function(
+            "() => headwise.state.get().view !== 'through' || "
+            "document.querySelector('.through .token-line, .through table')")
 
     def keys(self, page, *names):
         for name in names:

@@ -236,3 +236,56 @@ def norms_of_some(folder):
         spec, layers, _ = documents[n]
         normed(layers, spec["num_keys"], n)
     return Several(folder, "norms_of_some", documents)
+
+
+HOSTILE_LABEL = "</script><b>\u202elabel"
+
+
+def with_gradients(layers, lq, lk, dim, seed):
+    """Gives all heads gradients and values, small and of either sign, and numbers of
+    their own."""
+    random = np.random.default_rng(seed)
+    for layer in layers:
+        for head in layer["heads"]:
+            head["d_context"] = np.float32(random.normal(0, 1e-3, (lq, dim)))
+            head["value"] = np.float32(random.normal(0, 2, (lk, dim)))
+            head["integrated"] = float(random.normal())
+            head["integrated-by-layer"] = float(random.normal())
+    return layers
+
+
+def gradients(folder):
+    """Causal, one pruned head; the label is hostile."""
+    spec = make_page.invented_spec(21, 21, 8, title="Gradients", text="The cat sat.",
+                                   target={"label": HOSTILE_LABEL, "token": None,
+                                           "output_token": 0, "value": 1.5})
+    layers = with_gradients(
+        normed(layers_of(21, 21, 8, 2, 4, 2, spec), 21, 5), 21, 21, 6, 6)
+    layers[1]["heads"][2]["pruned"] = True
+    return Case(folder, "gradients", spec, layers, [make_page.causal_mask(21, 21)])
+
+
+def long_attribution(folder):
+    """Norms and gradients of a text whose attention weights the page computes."""
+    spec = make_page.invented_spec(2304, 2304, 8, title="Long attribution",
+                                   kind_of_coding="tiles",
+                                   target={"label": None, "token": None,
+                                           "output_token": 0, "value": 5.25})
+    layers = layers_of(2304, 2304, 8, 1, 2, 1, spec)
+    with_gradients(normed(layers, 2304, 7), 2304, 2304, 4, 8)
+    return Case(folder, "long_attribution", spec, layers,
+                [make_page.causal_mask(2304, 2304)])
+
+
+def through(folder):
+    """Rollout and flow of hostile tokens; output token 2 is shown first."""
+    size = len(HOSTILE)
+    spec = make_page.invented_spec(size, size, 8, title="Through",
+                                   query_tokens=HOSTILE, key_tokens=HOSTILE)
+    random = np.random.default_rng(9)
+    rollout = random.dirichlet(np.full(size, 0.5), size)
+    spec["through"] = {"token": 2, "rollout": rollout, "flow": np.sqrt(rollout)}
+    case = Case(folder, "through", spec, layers_of(size, size, 8, 1, 2, 2, spec),
+                [make_page.full_mask(size, size)])
+    case.shares = {name: np.float32(spec["through"][name]) for name in ("rollout", "flow")}
+    return case

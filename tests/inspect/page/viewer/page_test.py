@@ -21,6 +21,8 @@ from texts_test import Texts  # noqa: E402, F401
 from scatter_test import Scatter  # noqa: E402, F401
 from pair_test import Pair  # noqa: E402, F401
 from measure_test import Measure  # noqa: E402, F401
+from gradient_test import Gradient  # noqa: E402, F401
+from through_test import Through  # noqa: E402, F401
 from changes_test import Changes  # noqa: E402, F401
 
 if __name__ == "__main__":

@@ -1,0 +1,218 @@
+#include "page_attribution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "copy_of.h"
+#include "gradient_target.h"
+#include "headwise/heads/attention_flow.h"
+#include "headwise/heads/integrated_gates.h"
+#include "key_norms.h"
+#include "through_layers.h"
+
+namespace headwise::cli {
+namespace {
+
+// More pairs than the page pools itself.
+constexpr std::size_t kPooledByPage = 4 * kMostMapCells * kMostMapCells;
+
+// Of the layers that have heads, by their numbers.
+Result<std::vector<PageAttribution::Gradient>> gradients_of(
+    const GradientTarget& target, const Executor& executor) {
+  std::vector<PageAttribution::Gradient> found;
+  const auto see = [&](const GradientLayer& layer) -> Status {
+    auto d_context = copy_of(layer.d_context);
+    auto value = copy_of(layer.heads.value);
+    auto sums = gradient_attention(layer.heads, layer.d_context, layer.options);
+    HEADWISE_TRY(d_context);
+    HEADWISE_TRY(value);
+    HEADWISE_TRY(sums);
+    Tensor<float, 4> map;
+    if (layer.d_context.extent(1) * value->extent(1) > kPooledByPage) {
+      auto made =
+          gradient_attention_map(layer.heads, layer.d_context, layer.options);
+      HEADWISE_TRY(made);
+      map = *std::move(made);
+    }
+    found.resize(std::max(found.size(), layer.number + 1));
+    found[layer.number] = {*std::move(d_context), *std::move(value),
+                           *std::move(sums), std::move(map)};
+    return ok();
+  };
+  HEADWISE_TRY(target.target().visit_gradients(target.ids(), see, executor));
+  return found;
+}
+
+Result<Tensor<float, 3>> identity(std::size_t size) {
+  auto rows = Tensor<float, 3>::create({1, size, size});
+  HEADWISE_TRY(rows);
+  for (std::size_t i = 0; i < size; ++i) {
+    (*rows)(0, i, i) = 1;
+  }
+  return rows;
+}
+
+// Weight times norm is gradient times attention of a value of one feature, the
+// norm, whose gradient is 1.
+Result<Tensor<float, 4>> norm_map_of(const ViewedLayer& layer,
+                                     TensorView<const float, 3> norms,
+                                     const AttentionOptions& options) {
+  const auto [B, Lq, Hq, D] = layer.query.extents();
+  const std::size_t L = layer.key.extent(1);
+  const std::size_t group = Hq / layer.key.extent(2);
+  auto key = Tensor<float, 4>::create_unset({B, L, Hq, D});
+  auto value = Tensor<float, 4>::create_unset({B, L, Hq, 1});
+  auto one = Tensor<float, 4>::create_unset({B, Lq, Hq, 1});
+  HEADWISE_TRY(key);
+  HEADWISE_TRY(value);
+  HEADWISE_TRY(one);
+  std::ranges::fill(one->elements(), 1.0F);
+  for (std::size_t j = 0; j < L; ++j) {
+    for (std::size_t h = 0; h < Hq; ++h) {
+      (*value)(0, j, h, 0) = norms(0, h, j);
+      for (std::size_t d = 0; d < D; ++d) {
+        (*key)(0, j, h, d) = layer.key(0, j, h / group, d);
+      }
+    }
+  }
+  return gradient_attention_map({layer.query, *key, *value}, *one, options);
+}
+
+}  // namespace
+
+Result<PageAttribution> PageAttribution::compute(
+    const PageAttributionFlags& flags, const ViewedHeads& heads) {
+  PageAttribution made;
+  if (!flags.of_gradients().empty()) {
+    HEADWISE_TRY(made.take_gradients(flags, heads));
+  }
+  if (flags.has("rollout") || flags.has("flow")) {
+    const auto token = output_token(flags.common, heads.text());
+    HEADWISE_TRY(token);
+    made.output_token_ = *token;
+  }
+  if (flags.has("flow")) {
+    HEADWISE_TRY(check_flow_tokens(heads));
+    HEADWISE_TRY(made.take_flow(heads));
+  }
+  if (flags.has("rollout")) {
+    HEADWISE_TRY(made.take_rollout(heads));
+  }
+  return made;
+}
+
+Status PageAttribution::take_gradients(const PageAttributionFlags& flags,
+                                       const ViewedHeads& heads) {
+  AttributionFlags named = flags.common;
+  named.name = flags.of_gradients();
+  if (!heads.text().causal && (flags.has("rollout") || flags.has("flow"))) {
+    named.output_token.reset();  // that of rollout and flow
+  }
+  const auto target = GradientTarget::read(named, heads);
+  HEADWISE_TRY(target);
+  const Executor& executor = *heads.options().executor;
+  const GradientOf& of = target->of();
+  target_ = ViewedTarget{of.label, of.token, of.output_token, of.value};
+  if (flags.has("gradient")) {
+    auto found = gradients_of(*target, executor);
+    HEADWISE_TRY(found);
+    gradients_ = *std::move(found);
+  }
+  const std::pair<const char*, GatePath> paths[] = {
+      {"integrated", GatePath::all_layers},
+      {"integrated-by-layer", GatePath::each_layer}};
+  for (const auto& [name, path] : paths) {
+    if (!flags.has(name)) {
+      continue;
+    }
+    auto parts = integrated_gates(
+        target->target().gated(target->ids(), executor), 0, {.path = path});
+    HEADWISE_TRY(parts);
+    (path == GatePath::all_layers ? integrated_ : integrated_by_layer_) =
+        *std::move(parts);
+  }
+  return ok();
+}
+
+Status PageAttribution::take_rollout(const ViewedHeads& heads) {
+  const std::size_t tokens = heads.text().query_labels.size();
+  if (tokens > kMostMapLength) {
+    return option_error(
+        "TEXT", fmt::format("has {} tokens", tokens),
+        fmt::format("at most {} with --attribution rollout", kMostMapLength));
+  }
+  const auto rows = identity(tokens);
+  HEADWISE_TRY(rows);
+  auto shares = rollout_of(heads, *rows);
+  HEADWISE_TRY(shares);
+  rollout_ = *std::move(shares);
+  return ok();
+}
+
+Status PageAttribution::take_flow(const ViewedHeads& heads) {
+  const std::size_t tokens = heads.text().query_labels.size();
+  const auto weights = mean_weights_of(heads);
+  HEADWISE_TRY(weights);
+  auto all = Tensor<float, 2>::create_unset({tokens, tokens});
+  HEADWISE_TRY(all);
+  for (std::size_t i = 0; i < tokens; ++i) {
+    const auto flow = attention_flow(*weights, i, *heads.options().executor);
+    HEADWISE_TRY(flow);
+    for (std::size_t j = 0; j < tokens; ++j) {
+      (*all)(i, j) = static_cast<float>((*flow)(j));
+    }
+  }
+  flow_ = *std::move(all);
+  return ok();
+}
+
+void PageAttribution::add_to(ViewPageSettings& settings) const {
+  settings.target = target_;
+  settings.through.output_token = output_token_;
+  if (rollout_.size() != 0) {
+    settings.through.rollout = {rollout_.data(),
+                                {rollout_.extent(1), rollout_.extent(2)}};
+  }
+  if (flow_.size() != 0) {
+    settings.through.flow = flow_;
+  }
+}
+
+Result<LayerAttribution> PageAttribution::add_to(
+    const ViewedLayer& seen, const AttentionOptions& options,
+    headwise::ViewedLayer& given) const {
+  LayerAttribution layer;
+  if (seen.attention == nullptr) {
+    return layer;
+  }
+  auto norms = key_norms_of(seen, *options.executor);
+  HEADWISE_TRY(norms);
+  layer.norms = *std::move(norms);
+  given.key_norms = layer.norms;
+  if (seen.key.extent(1) > kMostMapLength) {
+    auto map = norm_map_of(seen, layer.norms, options);
+    HEADWISE_TRY(map);
+    layer.norm_map = *std::move(map);
+    given.norm_map = layer.norm_map;
+  }
+  const auto numbers = [&](const std::vector<std::vector<double>>& parts) {
+    return parts.empty() ? std::span<const double>() : parts[seen.number];
+  };
+  given.integrated = numbers(integrated_);
+  given.integrated_by_layer = numbers(integrated_by_layer_);
+  if (!gradients_.empty()) {
+    const Gradient& gradient = gradients_[seen.number];
+    given.gradient = {.d_context = gradient.d_context,
+                      .value = gradient.value,
+                      .columns = gradient.sums.columns,
+                      .totals = gradient.sums.totals};
+    if (gradient.map.size() != 0) {
+      given.gradient.map = gradient.map;
+    }
+  }
+  return layer;
+}
+
+}  // namespace headwise::cli

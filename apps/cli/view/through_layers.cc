@@ -1,0 +1,82 @@
+#include "through_layers.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "copy_of.h"
+#include "headwise/attention/forward.h"
+#include "headwise/heads/attention_flow.h"
+#include "headwise/heads/rollout.h"
+#include "shell/outcome.h"
+
+namespace headwise::cli {
+
+Status check_flow_tokens(const ViewedHeads& heads) {
+  const std::size_t tokens = heads.text().query_labels.size();
+  if (tokens > kMostFlowTokens) {
+    return option_error(
+        "TEXT", fmt::format("has {} tokens", tokens),
+        fmt::format("at most {} with --attribution flow", kMostFlowTokens));
+  }
+  return ok();
+}
+
+Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
+                                    TensorView<const float, 3> rows) {
+  std::vector<std::pair<Tensor<float, 4>, Tensor<float, 4>>> kept;
+  const auto keep = [&](const ViewedLayer& layer) -> Status {
+    if (layer.heads.none()) {  // passes everything on
+      return ok();
+    }
+    auto query = copy_of(layer.query);
+    auto key = copy_of(layer.key);
+    HEADWISE_TRY(query);
+    HEADWISE_TRY(key);
+    kept.emplace_back(*std::move(query), *std::move(key));
+    return ok();
+  };
+  HEADWISE_TRY(heads.visit(false, keep));
+  std::vector<ComparedHeads> layers;
+  for (const auto& [query, key] : kept) {
+    layers.push_back({query, key});
+  }
+  if (!layers.empty()) {
+    return rollout(layers, rows, heads.options());
+  }
+  auto copy = Tensor<float, 3>::create_unset(rows.extents());
+  HEADWISE_TRY(copy);
+  for (std::size_t i = 0; i < rows.extent(1); ++i) {
+    for (std::size_t j = 0; j < rows.extent(2); ++j) {
+      (*copy)(0, i, j) = rows(0, i, j);
+    }
+  }
+  return copy;
+}
+
+Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
+  const std::size_t L = heads.text().query_labels.size();
+  AttentionOptions options = heads.options();
+  options.attn_weights = AttnWeights::mean;
+  auto weights = Tensor<float, 3>::create({heads.layers().size(), L, L});
+  HEADWISE_TRY(weights);
+  std::size_t n = 0;
+  const auto weigh = [&](const ViewedLayer& layer) -> Status {
+    const std::size_t at = n++;
+    if (layer.heads.none()) {
+      return ok();
+    }
+    auto unused = Tensor<float, 4>::create_unset(layer.query.extents());
+    HEADWISE_TRY(unused);
+    return attention(layer.query, layer.key, layer.key,
+                     {.output = *unused,
+                      .attn_weights = TensorView<float, 4>(
+                          &(*weights)(at, 0, 0), {1, 1, L, L})},
+                     options);
+  };
+  HEADWISE_TRY(heads.visit(false, weigh));
+  return weights;
+}
+
+}  // namespace headwise::cli
