@@ -144,7 +144,12 @@ class HelpText : public CLI::Formatter {
   // A positional with a type is listed by its type: "TEXT|-".
   std::string name_in_list(const CLI::Option* option,
                            bool is_positional) const {
-    const std::string opts = make_option_opts(option);
+    std::string opts = make_option_opts(option);
+    // The type of an option with several values lists them: "A B".
+    if (option->get_expected_min() > 1) {
+      const std::string times = fmt::format(" x {}", option->get_expected());
+      opts.erase(opts.find(times), times.size());
+    }
     return is_positional && !option->get_type_name().empty()
                ? opts.substr(1)
                : make_option_name(option, is_positional) + opts;

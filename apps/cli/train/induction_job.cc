@@ -81,18 +81,24 @@ std::string lines_of(const CausalModel& model, const RaggedTokens& texts) {
 std::string report_text(const TaskFlags& flags, const InductionRun& run,
                         double seconds, double accuracy,
                         const std::string& first_text) {
+  const std::string find = fmt::format(
+      "headwise heads --find induction --model {}", shell_word(flags.out));
   const std::string view =
       fmt::format("headwise view --model {} --open {}", shell_word(flags.out),
                   shell_word(first_text));
-  return say({"{}: 8 to 16 different words, then the same words again.\n\n"
+  return say({"{}: texts of 8 to 16 different words, each text followed by "
+              "itself.\n\n"
               "After {} steps ({:.1f} s), on texts not trained on:\n"
               "  accuracy on the repeated words  {:.3f}\n\n"
-              "To see the heads of one of them:\n  {}\n",
-              "{}: 서로 다른 단어 8~16개, 그리고 같은 단어들을 한 번 더.\n\n"
+              "To find the induction head, and to see the heads of a text:\n"
+              "  {}\n  {}\n",
+              "{}: 서로 다른 단어 8~16개를 늘어놓고 한 번 더 되풀이한 "
+              "텍스트.\n\n"
               "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 텍스트에서:\n"
               "  되풀이된 단어의 정확도  {:.3f}\n\n"
-              "그중 하나에서 헤드를 보려면:\n  {}\n"},
-             kInductionTask, run.steps(), seconds, accuracy, view);
+              "인덕션 헤드를 찾고, 텍스트 하나에서 헤드를 보려면:\n"
+              "  {}\n  {}\n"},
+             kInductionTask, run.steps(), seconds, accuracy, find, view);
 }
 
 }  // namespace
