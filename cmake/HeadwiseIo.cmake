@@ -80,6 +80,7 @@ target_sources(headwise_io
     include/headwise/models/sentence_encoder.h
     include/headwise/models/text_model.h
     include/headwise/models/causal_model.h
+    include/headwise/models/heads_left.h
     include/headwise/models/label_probe.h
     include/headwise/models/write_model.h
     include/headwise/models/model_digest.h
@@ -289,6 +290,7 @@ target_sources(headwise_io
     src/models/bert_text.cc
     src/models/wordpiece.cc
     src/models/bert_names.cc
+    src/models/heads_left.cc
     src/models/kept_heads.cc
     src/models/bert_params.cc
     src/models/bert_update.cc

@@ -86,6 +86,7 @@
 #include "headwise/interop/token_text.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/models/causal_model.h"
+#include "headwise/models/heads_left.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/model_digest.h"
 #include "headwise/models/model_folder.h"

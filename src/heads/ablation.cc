@@ -12,6 +12,7 @@
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/replaced_heads.h"
+#include "headwise/models/heads_left.h"
 #include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -30,31 +31,8 @@ struct Branch {
   std::map<LayerHeads, std::unique_ptr<Branch>> longer{};  // in later layers
 };
 
-class HeadPlaces {
- public:
-  explicit HeadPlaces(std::vector<std::vector<std::size_t>> heads)
-      : heads_(std::move(heads)) {}
-
-  Result<std::size_t> place_of(const HeadId& id) const {
-    if (id.layer < heads_.size()) {
-      const auto& layer = heads_[id.layer];
-      const auto found = std::ranges::find(layer, id.head);
-      if (found != layer.end()) {
-        return static_cast<std::size_t>(found - layer.begin());
-      }
-    }
-    return value_error(kOperation, "heads",
-                       std::to_string(id.layer) + "." + std::to_string(id.head),
-                       "a head that the model has", ErrorCode::out_of_range);
-  }
-
- private:
-  std::vector<std::vector<std::size_t>> heads_;
-};
-
 // Its heads by layer.
-Result<std::vector<LayerHeads>> by_layer(const HeadPlaces& places,
-                                         HeadSet set) {
+Result<std::vector<LayerHeads>> by_layer(const HeadsLeft& left, HeadSet set) {
   if (set.empty()) {
     return value_error(kOperation, "heads", "empty", "at least 1 head");
   }
@@ -67,7 +45,7 @@ Result<std::vector<LayerHeads>> by_layer(const HeadPlaces& places,
   }
   std::vector<LayerHeads> layers;
   for (const HeadId& id : set) {
-    const auto place = places.place_of(id);
+    const auto place = place_of_head(kOperation, "heads", id, left);
     HEADWISE_TRY(place);
     if (layers.empty() || layers.back().first != id.layer) {
       layers.push_back({id.layer, {}});
@@ -82,10 +60,10 @@ Result<std::vector<LayerHeads>> by_layer(const HeadPlaces& places,
 Result<Branch> tree_of(const HookedModel& model,
                        const std::vector<HeadSet>& sets,
                        std::vector<std::size_t>& first_of) {
-  const HeadPlaces places(model.heads());
+  const HeadsLeft left = model.heads();
   Branch root;
   for (std::size_t n = 0; n < sets.size(); ++n) {
-    const auto layers = by_layer(places, sets[n]);
+    const auto layers = by_layer(left, sets[n]);
     HEADWISE_TRY(layers);
     Branch* branch = &root;
     for (const LayerHeads& heads : *layers) {

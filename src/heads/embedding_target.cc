@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/models/heads_left.h"
 #include "models/pooling.h"
 #include "run/float_environment.h"
 
@@ -97,12 +98,7 @@ bool EmbeddingTarget::normalizes() const {
 }
 
 std::vector<std::vector<std::size_t>> EmbeddingTarget::heads() const {
-  const BertEncoder& encoder = encoder_->encoder();
-  std::vector<std::vector<std::size_t>> heads;
-  for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
-    heads.push_back(heads_in(encoder.config(), n));
-  }
-  return heads;
+  return heads_left(encoder_->encoder().config());
 }
 
 const MultiHeadAttention& EmbeddingTarget::attention(std::size_t layer) const {

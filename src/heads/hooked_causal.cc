@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/heads/hooked_model.h"
+#include "headwise/models/heads_left.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -52,11 +53,7 @@ class HookedCausal final : public HookedModel {
   explicit HookedCausal(const CausalModel& model) : model_(model) {}
 
   std::vector<std::vector<std::size_t>> heads() const override {
-    std::vector<std::vector<std::size_t>> heads;
-    for (std::size_t n = 0; n < model_.shape().num_layers; ++n) {
-      heads.push_back(model_.heads_in(n));
-    }
-    return heads;
+    return heads_left(model_);
   }
 
   bool causal() const override { return true; }

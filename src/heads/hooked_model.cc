@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/models/heads_left.h"
 #include "models/pooling.h"
 #include "run/float_environment.h"
 
@@ -28,12 +29,7 @@ class HookedSentences final : public HookedModel {
       : encoder_(encoder), probe_(probe) {}
 
   std::vector<std::vector<std::size_t>> heads() const override {
-    const BertEncoder& encoder = encoder_.encoder();
-    std::vector<std::vector<std::size_t>> heads;
-    for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
-      heads.push_back(heads_in(encoder.config(), n));
-    }
-    return heads;
+    return heads_left(encoder_.encoder().config());
   }
 
   bool causal() const override { return false; }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/models/heads_left.h"
 #include "headwise/models/label_probe.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -65,11 +66,7 @@ Result<TokenTarget> TokenTarget::create(const CausalModel& model,
 }
 
 std::vector<std::vector<std::size_t>> TokenTarget::heads() const {
-  std::vector<std::vector<std::size_t>> heads;
-  for (std::size_t n = 0; n < model_->shape().num_layers; ++n) {
-    heads.push_back(model_->heads_in(n));
-  }
-  return heads;
+  return heads_left(*model_);
 }
 
 const MultiHeadAttention& TokenTarget::attention(std::size_t layer) const {

@@ -7,6 +7,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/file_subject.h"
+#include "headwise/models/heads_left.h"
 #include "headwise/models/model_digest.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
@@ -265,11 +266,9 @@ Status check_importance(const ImportanceFile& file, const std::string& path,
                    file.model_sha256.substr(0, kDigits) + "..",
                digest->substr(0, kDigits) + "..");
   }
-  std::vector<std::vector<std::size_t>> heads;
-  for (std::size_t n = 0; n < encoder.encoder().layers().size(); ++n) {
-    heads.push_back(heads_in(encoder.encoder().config(), n));
-  }
-  return file.heads == heads ? ok() : bad("its layers have other heads");
+  return file.heads == heads_left(encoder.encoder().config())
+             ? ok()
+             : bad("its layers have other heads");
 } catch (...) {
   return caught_out_of_memory();
 }

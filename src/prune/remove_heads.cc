@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/models/heads_left.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -269,36 +270,26 @@ Status add_norms(const MultiHeadAttention& layer, const Kept& kept,
 
 // A model as far as its heads can be removed.
 struct Layers {
-  std::size_t count = 0;
+  HeadsLeft heads;
   std::function<const MultiHeadAttention&(std::size_t)> attention;
-  std::function<std::vector<std::size_t>(std::size_t)> heads;
 };
 
 // The positions of the heads with these numbers among those that a layer has.
 Result<std::vector<std::size_t>> places_of(
     const Layers& layers, std::size_t layer,
     const std::vector<std::size_t>& numbers) {
-  if (layer >= layers.count) {
-    return value_error(kOperation, "layer", std::to_string(layer),
-                       "below " + std::to_string(layers.count),
-                       ErrorCode::out_of_range);
-  }
-  const std::vector<std::size_t> kept = layers.heads(layer);
   std::vector<std::size_t> places;
   for (const std::size_t number : numbers) {
-    const std::string id = std::to_string(layer) + "." + std::to_string(number);
-    const auto found = std::ranges::find(kept, number);
-    if (found == kept.end()) {
-      return value_error(kOperation, "head", id,
-                         "one of the " + std::to_string(kept.size()) +
-                             " heads that layer " + std::to_string(layer) +
-                             " has",
-                         ErrorCode::out_of_range);
-    }
+    const auto place =
+        place_of_head(kOperation, "heads", {layer, number}, layers.heads);
+    HEADWISE_TRY(place);
     if (std::ranges::count(numbers, number) != 1) {
-      return value_error(kOperation, "head", id + " twice", "each head once");
+      return argument_error(kOperation, "heads",
+                            "has " + std::to_string(layer) + "." +
+                                std::to_string(number) + " twice",
+                            "each head once");
     }
-    places.push_back(static_cast<std::size_t>(found - kept.begin()));
+    places.push_back(*place);
   }
   return places;
 }
@@ -317,7 +308,7 @@ Result<std::vector<KeptAttention>> without(const Layers& layers,
     HEADWISE_TRY(places);
     auto left = remove_heads(layers.attention(n), *places, constant);
     HEADWISE_TRY(left);
-    std::vector<std::size_t> kept = layers.heads(n);
+    std::vector<std::size_t> kept = layers.heads[n];
     for (const std::size_t number : numbers) {
       std::erase(kept, number);
     }
@@ -386,13 +377,12 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
 Status remove_heads(BertEncoder& encoder, std::span<const HeadId> heads,
                     ConstantPart constant) {
   return catching_out_of_memory([&]() -> Status {
-    auto changes = without(
-        {.count = encoder.layers().size(),
-         .attention = [&](std::size_t n) -> const MultiHeadAttention& {
-           return encoder.layers()[n].attention;
-         },
-         .heads = [&](std::size_t n) { return heads_in(encoder.config(), n); }},
-        heads, constant);
+    auto changes =
+        without({.heads = heads_left(encoder.config()),
+                 .attention = [&](std::size_t n) -> const MultiHeadAttention& {
+                   return encoder.layers()[n].attention;
+                 }},
+                heads, constant);
     HEADWISE_TRY(changes);
     return encoder.replace_attention(*changes);
   });
@@ -402,11 +392,10 @@ Status remove_heads(CausalModel& model, std::span<const HeadId> heads,
                     ConstantPart constant) {
   return catching_out_of_memory([&]() -> Status {
     auto changes =
-        without({.count = model.config().num_layers,
+        without({.heads = heads_left(model),
                  .attention = [&](std::size_t n) -> const MultiHeadAttention& {
                    return model.attention(n);
-                 },
-                 .heads = [&](std::size_t n) { return model.heads_in(n); }},
+                 }},
                 heads, constant);
     HEADWISE_TRY(changes);
     return model.replace_attention(*changes);

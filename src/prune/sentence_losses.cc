@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/logarithm.h"
 #include "base/out_of_memory.h"
+#include "headwise/models/heads_left.h"
 #include "headwise/module/loss.h"
 #include "models/pooling.h"
 #include "run/float_environment.h"
@@ -143,13 +144,8 @@ auto model_function(Work work) {
 }
 
 GatedModel model_of(const Sentences& sentences) {
-  const BertEncoder& encoder = sentences.encoder.encoder();
-  std::vector<std::vector<std::size_t>> heads;
-  for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
-    heads.push_back(heads_in(encoder.config(), n));
-  }
   return {
-      .heads = std::move(heads),
+      .heads = heads_left(sentences.encoder.encoder().config()),
       .examples = sentences.ids.size(),
       .means = model_function(
           [sentences](std::size_t begin, std::size_t end, HeadGateSpan gates) {

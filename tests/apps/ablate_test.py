@@ -157,8 +157,8 @@ class AblateTest(CliTest):
         _, rows = self.effects("--each", model="pruned")
         self.assertEqual(list(rows), [str([order[3]])])
         gone = ".".join(map(str, order[0]))
-        self.fail_with(USAGE, f"--heads is {gone}, expected a head that the "
-                       "model has", "ablate", "--model", "pruned", "--data",
+        self.fail_with(USAGE, f"--heads has {gone}, expected one of the heads "
+                       "of layer 1: 1", "ablate", "--model", "pruned", "--data",
                        "data.tsv", "--heads", gone)
         self.succeed("prune", "--model", "model", "--scores", "s.json",
                      "--remove", "4", "--out", "none")
@@ -244,9 +244,9 @@ class AblateTest(CliTest):
             refused(f"--heads is {heads}, expected LAYER.HEAD",
                     f"--heads={heads}")
         refused("--heads has 1.0 twice", "--heads", "1.0,0.1,1.0")
-        refused("--heads is 2.0, expected a head that the model has", "--heads",
+        refused("--heads has 2.0, expected a head from 0.0 to 1.1", "--heads",
                 "0.0,2.0")
-        refused("--heads is 1.2, expected a head", "--heads", "1.2", "--each")
+        refused("--heads has 1.2, expected one of the heads of layer 1: 0", "--heads", "1.2", "--each")
         refused("--heads has 1 head, expected at least 2", "--heads", "1.0",
                 "--pairs")
         refused("--replace is none", "--each", "--replace", "none")

@@ -3,7 +3,7 @@ import json
 
 import cli_case
 import tiny_model
-from cli_case import BAD_INPUT, USAGE, CliTest
+from cli_case import USAGE, CliTest
 
 
 class PruneHeadsTest(CliTest):
@@ -36,7 +36,8 @@ class PruneHeadsTest(CliTest):
                                        "cat sun cat sun"))["heads"]
         self.assertEqual([(head["layer"], head["head"]) for head in left],
                          [(0, 0), (0, 1), (0, 3), (1, 1), (1, 2), (1, 3)])
-        self.fail_with(BAD_INPUT, "1.0", "prune", "--model", "out", "--heads",
+        self.fail_with(USAGE, "--heads has 1.0, expected one of the heads of "
+                       "layer 1: 1-3", "prune", "--model", "out", "--heads",
                        "1.0", "--out", "again")
 
     def test_what_does_not_go_together_is_refused(self):
@@ -53,7 +54,8 @@ class PruneHeadsTest(CliTest):
                 (("--heads", "x"), "--heads is x, expected LAYER.HEAD")):
             with self.subTest(arguments=arguments):
                 self.fail_with(USAGE, message, *call, *arguments)
-        self.fail_with(BAD_INPUT, "--heads: layer is 9", *call, "--heads", "9.0")
+        self.fail_with(USAGE, "--heads has 9.0, expected a head from 0.0 to 1.3",
+                       *call, "--heads", "9.0")
         self.assertFalse((self.folder / "out").exists())
 
 

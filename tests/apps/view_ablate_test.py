@@ -72,7 +72,7 @@ class Ablate(TextsTest):
                 "0.1", "--json")
         refused("--ablate makes a page", *text, "--ablate", "0.1", "--out",
                 "p.html", "--svg", "p.svg")
-        refused("--ablate is 2.0, expected a head that the model has", *text,
+        refused("--ablate has 2.0, expected a head from 0.0 to 1.1", *text,
                 "--ablate", "0.1,2.0", "--out", "p.html")
         refused("--ablate is 0, expected LAYER.HEAD", *text, "--ablate", "0",
                 "--out", "p.html")

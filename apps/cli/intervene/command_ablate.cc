@@ -81,13 +81,16 @@ Outcome check_flags(const AblateFlags& flags) {
 
 Result<std::vector<HeadId>> chosen_heads(const AblateFlags& flags,
                                          const HookedModel& model) {
+  const HeadsLeft left = model.heads();
   if (!flags.heads.empty()) {
-    return parse_head_list("--heads", flags.heads);
+    auto heads = parse_head_list("--heads", flags.heads);
+    HEADWISE_TRY(heads);
+    HEADWISE_TRY(check_heads("--heads", *heads, left));
+    return heads;
   }
   std::vector<HeadId> all;
-  const auto heads = model.heads();
-  for (std::size_t layer = 0; layer < heads.size(); ++layer) {
-    for (const std::size_t head : heads[layer]) {
+  for (std::size_t layer = 0; layer < left.size(); ++layer) {
+    for (const std::size_t head : left[layer]) {
       all.push_back({layer, head});
     }
   }
@@ -213,10 +216,6 @@ Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
                    .progress = bar.progress(),
                    .executor = &executor});
   }();
-  if (!scores && scores.error().details().argument == "heads") {
-    const ErrorDetails& details = scores.error().details();
-    return option_error("--heads", details.given, details.expected);
-  }
   if (!scores && scores.error().details().argument == "ids") {
     const ErrorDetails& details = scores.error().details();
     return option_error("--data", details.given, details.expected);

@@ -91,6 +91,7 @@ Outcome prune_causal(const PruneFlags& flags, const Executor& executor,
   HEADWISE_TRY(heads);
   auto model = CausalModel::read(flags.model);
   HEADWISE_TRY(model);
+  HEADWISE_TRY(check_heads("--heads", *heads, heads_left(*model)));
   const auto texts = texts_of(flags, *model);
   HEADWISE_TRY(texts);
   const auto before = measured(*model, *texts, executor);

@@ -37,12 +37,14 @@ Result<ImportanceFile> chosen_heads(const PruneFlags& flags,
                                     const BertEncoder& encoder) {
   const auto chosen = parse_head_list("--heads", flags.heads);
   HEADWISE_TRY(chosen);
+  const HeadsLeft left = heads_left(encoder.config());
+  HEADWISE_TRY(check_heads("--heads", *chosen, left));
   ImportanceFile file;
   file.method = "--heads";
   auto& order = file.importance.order;
   order = *chosen;
-  for (std::size_t n = 0; n < encoder.layers().size(); ++n) {
-    for (const std::size_t head : heads_in(encoder.config(), n)) {
+  for (std::size_t n = 0; n < left.size(); ++n) {
+    for (const std::size_t head : left[n]) {
       if (std::ranges::find(*chosen, HeadId{n, head}) == chosen->end()) {
         order.push_back({n, head});
       }

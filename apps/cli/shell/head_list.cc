@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <optional>
 
 #include "outcome.h"
@@ -51,6 +50,24 @@ Result<std::vector<HeadId>> parse_head_list(std::string_view option,
     begin = end + 1;
   }
   return heads;
+}
+
+Result<std::size_t> place_of_head(std::string_view option, const HeadId& head,
+                                  const HeadsLeft& left) {
+  auto place = headwise::place_of_head("", option, head, left);
+  if (!place) {
+    const ErrorDetails& details = place.error().details();
+    return option_error(option, details.given, details.expected);
+  }
+  return place;
+}
+
+Status check_heads(std::string_view option, const std::vector<HeadId>& heads,
+                   const HeadsLeft& left) {
+  for (const HeadId& head : heads) {
+    HEADWISE_TRY(place_of_head(option, head, left));
+  }
+  return ok();
 }
 
 std::string heads_text(const std::vector<HeadId>& heads) {

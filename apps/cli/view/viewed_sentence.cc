@@ -150,16 +150,11 @@ Status ViewedSentence::ablate(const std::vector<HeadId>& heads) {
     std::ranges::fill(gates->elements(), 1.0f);
     gates_.push_back(*std::move(gates));
   }
-  for (const auto& [layer, head] : heads) {
-    const std::vector<std::size_t> there = layer < gates_.size()
-                                               ? model().heads_in(layer)
-                                               : std::vector<std::size_t>();
-    const auto found = std::ranges::find(there, head);
-    if (found == there.end()) {
-      return option_error("--ablate", fmt::format("is {}.{}", layer, head),
-                          "a head that the model has");
-    }
-    gates_[layer](static_cast<std::size_t>(found - there.begin())) = 0;
+  const HeadsLeft left = heads_left(model());
+  for (const HeadId& head : heads) {
+    const auto place = place_of_head("--ablate", head, left);
+    HEADWISE_TRY(place);
+    gates_[head.layer](*place) = 0;
   }
   text_.variant = say({"without {}", "{} 없이"}, heads_text(heads));
   return ok();

@@ -1,0 +1,96 @@
+#include "headwise/models/heads_left.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+#include "base/out_of_memory.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+using Numbers = std::vector<std::size_t>;
+
+std::string text_of(std::size_t layer, std::size_t head) {
+  return std::to_string(layer) + "." + std::to_string(head);
+}
+
+// "0-3, 5, 6"
+std::string numbers_text(const Numbers& numbers) {
+  std::string text;
+  for (std::size_t n = 0; n < numbers.size();) {
+    std::size_t last = n;
+    while (last + 1 < numbers.size() &&
+           numbers[last + 1] == numbers[last] + 1) {
+      ++last;
+    }
+    if (last < n + 2) {  // two numbers are no range
+      last = n;
+    }
+    text += (n == 0 ? "" : ", ") + std::to_string(numbers[n]);
+    text += last == n ? "" : "-" + std::to_string(numbers[last]);
+    n = last + 1;
+  }
+  return text;
+}
+
+std::string what_there_is(std::size_t layer, const HeadsLeft& left) {
+  const auto has_heads = [](const Numbers& heads) { return !heads.empty(); };
+  const auto first = std::ranges::find_if(left, has_heads);
+  if (first == left.end()) {
+    return "a model that has heads";
+  }
+  if (layer >= left.size()) {
+    std::size_t last = left.size() - 1;
+    while (left[last].empty()) {
+      --last;
+    }
+    return "a head from " +
+           text_of(static_cast<std::size_t>(first - left.begin()),
+                   first->front()) +
+           " to " + text_of(last, left[last].back());
+  }
+  if (left[layer].empty()) {
+    return "a head of another layer: layer " + std::to_string(layer) +
+           " has none left";
+  }
+  return "one of the heads of layer " + std::to_string(layer) + ": " +
+         numbers_text(left[layer]);
+}
+
+}  // namespace
+
+HeadsLeft heads_left(const BertConfig& config) {
+  HeadsLeft left;
+  for (std::size_t n = 0; n < config.num_layers; ++n) {
+    left.push_back(heads_in(config, n));
+  }
+  return left;
+}
+
+HeadsLeft heads_left(const TextModel& model) {
+  HeadsLeft left;
+  for (std::size_t n = 0; n < model.shape().num_layers; ++n) {
+    left.push_back(model.heads_in(n));
+  }
+  return left;
+}
+
+Result<std::size_t> place_of_head(std::string_view operation,
+                                  std::string_view argument, const HeadId& head,
+                                  const HeadsLeft& left) {
+  return catching_out_of_memory([&]() -> Result<std::size_t> {
+    if (head.layer < left.size()) {
+      const Numbers& numbers = left[head.layer];
+      const auto found = std::ranges::lower_bound(numbers, head.head);
+      if (found != numbers.end() && *found == head.head) {
+        return static_cast<std::size_t>(found - numbers.begin());
+      }
+    }
+    return argument_error(
+        operation, argument, "has " + text_of(head.layer, head.head),
+        what_there_is(head.layer, left), ErrorCode::out_of_range);
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
