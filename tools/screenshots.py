@@ -27,7 +27,8 @@ PAGES = {
     "paragraphs": ["--model", NAME, PARAGRAPHS],
     "sentences": ["--model", NAME, "--texts", "sentences.txt"],
     "pair": ["--model", NAME, "--pair", *PAIR],
-    "ablated": ["--model", NAME, PAIR[0] + " " + PAIR[1], "--ablate", "0.2"],
+    "ablated": ["--model", NAME, " ".join(PAIR), "--ablate", "0.2"],
+    "attributed": ["--model", NAME, " ".join(PAIR), "--attribution", "gradient,rollout"],
     "models": ["--model", "smaller", "--against", NAME, "--texts", "sentences.txt"],
 }
 # file: (the page, what is looked at, width, height, colours)
@@ -47,6 +48,9 @@ SHOTS = {
     "changes": ("models", "#view=changes", 1120, 560, "light"),
     "norms": ("paragraphs", "#view=head&layer=1&head=11&size=64&measure=norm",
               1280, 860, "light"),
+    "gradient": ("attributed", "#view=head&layer=5&head=11&measure=gradient",
+                 1280, 860, "light"),
+    "rollout": ("attributed", "#view=through&output=0", 1120, 560, "light"),
     "narrow-texts": ("sentences", "#view=texts&layer=3&head=1", 420, 800, "light"),
 }
 DRAWN = ("() => document.querySelector('#view-title') && "

@@ -73,7 +73,7 @@ headwise.wordTables.ko = {
   'changes.title': '변화가 큰 순서로 본 헤드',
   'changes.tools': '순서',
   'changes.descending': '변화가 큰 순서',
-  'changes.models': '{0} − {1}: 텍스트에 대한 평균입니다.',
+  'changes.models': '{0} − {1}: 모든 텍스트의 평균입니다.',
   'changes.about':
     '유사도는 두 어텐션 맵이 겹치는 정도로, 같으면 1입니다. 대괄호는 95% 신뢰 구간입니다. ' +
     '* = 차이의 95% 신뢰 구간에 0이 들어 있지 않습니다. 헤드를 고르면 두 맵을 비교합니다.',
@@ -86,7 +86,7 @@ headwise.wordTables.ko = {
   'through.rollout': '롤아웃',
   'through.flow': '플로',
   'through.about_rollout':
-    '어텐션과 잔차 연결이 같은 몫을 전달한다고 볼 때, 각 입력 토큰이 모든 레이어를 거쳐 출력 ' +
+    '어텐션과 잔차 연결이 같은 비중으로 전달한다고 볼 때, 각 입력 토큰이 모든 레이어를 거쳐 출력 ' +
         '토큰에 얼마나 도달하는지 나타냅니다. 수를 모두 더하면 1입니다(Abnar & Zuidema 2020).',
   'through.about_flow':
     '어텐션 가중치를 관의 용량으로 볼 때, 각 입력 토큰이 모든 레이어를 거쳐 출력 토큰에 최대 ' +
@@ -95,7 +95,7 @@ headwise.wordTables.ko = {
   'through.output': '출력 토큰',
   'through.input': '입력 토큰',
   'through.of': '출력 토큰 {0} {1}',
-  'through.none': '입력 토큰을 가리키십시오. 선택하면 그 수를 고정합니다.',
+  'through.none': '입력 토큰을 가리키거나, 선택해서 그 수를 고정하세요.',
   'through.sentence': '출력 {0} {1}, 입력 {2} {3}: {4}',
   'through.colours': '색 범위의 끝은 표시된 가장 큰 수이며 색은 제곱근에 비례합니다.',
 
@@ -108,14 +108,14 @@ headwise.wordTables.ko = {
 
   'measure.label': '표시',
   'measure.attention': '어텐션 가중치',
-  'measure.norm': '값 가중 노름',
+  'measure.norm': '밸류 가중 노름',
   'measure.gradient': '그래디언트 \u00d7 어텐션',
   'measure.about_norm':
-    '어텐션 가중치 \u00d7 |f|로, 각 키가 헤드의 출력에 얼마나 더해지는지 보여 줍니다. f는 키의 값에 ' +
-        '출력 투영을 곱한 것입니다(Kobayashi et al. 2020). 노름을 뺀 통계는 어텐션 가중치의 통계입니다.',
+    '어텐션 가중치 \u00d7 |f|로, 각 키가 헤드의 출력에 얼마나 더해지는지 보여 줍니다. f는 키의 밸류에 ' +
+        '출력 투영을 곱한 것입니다(Kobayashi et al. 2020). 노름 외의 통계는 어텐션 가중치에서 구합니다.',
   'measure.about_gradient':
     '표시: 어텐션 가중치 \u00d7 dF/dw. 쿼리가 키를 더 많이 읽을 때 F가 일차 근사로 얼마나 변하는지 ' +
-        '나타냅니다. 풀링된 셀은 평균입니다. 통계는 그래디언트와 적분 그래디언트를 빼면 어텐션 가중치의 통계입니다.',
+        '나타냅니다. 풀링한 칸은 평균입니다. 그래디언트와 적분 그래디언트 외의 통계는 어텐션 가중치에서 구합니다.',
   'gradient.label': 'F는 다음 레이블의 로짓입니다:',
   'gradient.token': 'F는 {0}번 위치 다음에 오는 토큰의 로짓입니다:',
   'gradient.length': 'F는 임베딩의 길이로, {0}입니다.',
@@ -164,10 +164,10 @@ headwise.wordTables.ko = {
   'zoom.minimap_about': '전체 행렬에서 현재 창의 위치입니다. 클릭하면 옮깁니다.',
 
   'matrix.role': '어텐션 가중치 행렬',
-  'matrix.role_norm': '값 가중 노름 행렬',
+  'matrix.role_norm': '밸류 가중 노름 행렬',
   'matrix.role_gradient': '그래디언트와 어텐션의 곱 행렬',
   'matrix.label': '레이어 {0} 헤드 {1}의 어텐션 가중치',
-  'matrix.label_norm': '레이어 {0} 헤드 {1}의 값 가중 노름',
+  'matrix.label_norm': '레이어 {0} 헤드 {1}의 밸류 가중 노름',
   'matrix.label_gradient': '레이어 {0} 헤드 {1}의 그래디언트 \u00d7 어텐션',
   'matrix.difference': '두 헤드의 차이, A \u2212 B',
   'matrix.help': '화살표 키로 칸을 이동하고, Enter로 고정하고, +와 -로 확대하거나 축소합니다.',
@@ -278,7 +278,7 @@ headwise.wordTables.ko = {
   'tables.head': '헤드',
   'tables.kv_head': 'kv 헤드',
   'tables.weights': '레이어 {0} 헤드 {1}의 어텐션 가중치',
-  'tables.weights_norm': '레이어 {0} 헤드 {1}의 값 가중 노름',
+  'tables.weights_norm': '레이어 {0} 헤드 {1}의 밸류 가중 노름',
   'tables.weights_gradient': '레이어 {0} 헤드 {1}의 그래디언트 \u00d7 어텐션',
   'tables.rows': '레이어 {0} 헤드 {1}의 쿼리별 통계',
   'tables.lines': '어텐션 가중치가 {0} 이상인 쌍',
@@ -331,7 +331,7 @@ headwise.wordTables.ko = {
   'keys.texts': '이 헤드를 모든 텍스트에서 보기',
   'keys.table': '그림 대신 표',
   'keys.compare': '비교할 헤드 고르기',
-  'keys.measure': '어텐션 가중치, 값 가중 노름 또는 그래디언트',
+  'keys.measure': '어텐션 가중치, 밸류 가중 노름 또는 그래디언트',
   'keys.export': '내보내기',
   'keys.help': '도움말',
   'keys.escape': '고정 해제, 모든 헤드로 돌아가기',
