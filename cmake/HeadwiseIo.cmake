@@ -340,6 +340,7 @@ target_sources(headwise_io
     src/heads/head_values.cc
     src/heads/value_norms.cc
     src/heads/norm_statistics.cc
+    src/heads/one_sequence.cc
     src/heads/weight_rows.cc
     src/heads/layer_norms.cc
     src/heads/rollout.cc

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "heads/one_sequence.h"
 #include "heads/pair_sums.h"
 #include "heads/weight_rows.h"
 #include "headwise/attention/backward.h"
@@ -17,27 +18,68 @@ namespace {
 
 constexpr std::string_view kOperation = "gradient_attention";
 
-Status check_call(const AttentionInputsOf<float>& heads,
-                  const Extents<4>& d_context, const AttentionOptions& options,
-                  const OperationOptions& operation_options) {
+// Every query head has its own keys and values.
+struct OwnHeads {
+  AttentionShape shape;  // of the call as it was given
+  AttentionInputsOf<float> heads;
+  OperationOptions operation_options;
+  // Copies of those that several query heads read; else empty.
+  Tensor<float, 4> key{};
+  Tensor<float, 4> value{};
+};
+
+// head g of each query head's group, (B, L, Hq, D).
+Result<Tensor<float, 4>> repeated(TensorView<const float, 4> heads,
+                                  const AttentionShape& shape) {
+  const auto [B, L, Hkv, D] = heads.extents();
+  auto all = Tensor<float, 4>::create_unset({B, L, shape.Hq, D});
+  HEADWISE_TRY(all);
+  for (std::size_t h = 0; h < shape.Hq; ++h) {
+    const std::size_t g = shape.kv_head(h);
+    for (std::size_t b = 0; b < B; ++b) {
+      for (std::size_t l = 0; l < L; ++l) {
+        for (std::size_t d = 0; d < D; ++d) {
+          (*all)(b, l, h, d) = heads(b, l, g, d);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// Checks the call, too.
+Result<OwnHeads> own_heads(const AttentionInputsOf<float>& heads,
+                           const Extents<4>& d_context,
+                           const AttentionOptions& options,
+                           const OperationOptions& operation_options) {
   const AddedKeys& added = operation_options.added_keys;
-  const std::string_view given =
-      options.offsets.ragged()                            ? "offsets"
-      : added.bias_k.data() != nullptr || added.zero_attn ? "added_keys"
-                                                          : "";
-  if (!given.empty()) {
-    return value_error(kOperation, given, "given", "none",
+  if (added.bias_k.data() != nullptr || added.zero_attn) {
+    return value_error(kOperation, "added_keys", "given", "none",
                        ErrorCode::unsupported);
   }
-  const auto [B, Lq, H, D] = heads.query.extents();
-  const std::size_t Lkv = heads.key.extent(1);
-  const std::size_t Dv = heads.value.extent(3);
-  HEADWISE_TRY(check_shape(kOperation, "key", heads.key.extents(),
-                           "(B, Lkv, H, D)", Extents<4>{B, Lkv, H, D}));
-  HEADWISE_TRY(check_shape(kOperation, "value", heads.value.extents(),
-                           "(B, Lkv, H, Dv)", Extents<4>{B, Lkv, H, Dv}));
-  return check_shape(kOperation, "d_context", d_context, "(B, Lq, H, Dv)",
-                     Extents<4>{B, Lq, H, Dv});
+  const auto tensors = attention_shape(
+      heads.query.extents(), heads.key.extents(), heads.value.extents());
+  HEADWISE_TRY(tensors);
+  const auto spec =
+      AttentionSpec::create(*tensors, options, operation_options, kOperation);
+  HEADWISE_TRY(spec);
+  const auto [B, Lq, Hq, D] = heads.query.extents();
+  HEADWISE_TRY(check_shape(kOperation, "d_context", d_context,
+                           "(B, Lq, Hq, Dv)",
+                           Extents<4>{B, Lq, Hq, tensors->Dv}));
+  OwnHeads own{spec->shape, heads, operation_options};
+  if (spec->shape.Hkv != Hq) {
+    auto key = repeated(heads.key, spec->shape);
+    auto value = repeated(heads.value, spec->shape);
+    HEADWISE_TRY(key);
+    HEADWISE_TRY(value);
+    own.key = *std::move(key);
+    own.value = *std::move(value);
+    own.heads.key = own.key;
+    own.heads.value = own.value;
+    own.operation_options.kv_groups = {};
+  }
+  return own;
 }
 
 double dot(TensorView<const float, 4> x, TensorView<const float, 4> y,
@@ -77,6 +119,80 @@ Result<Tensor<float, 4>> d_values(const AttentionInputsOf<float>& heads,
   return d_value;
 }
 
+// Of a batch that is not ragged, of heads of their own.
+Result<GradientAttention> sums_of_batch(
+    const AttentionInputsOf<float>& heads, TensorView<const float, 4> d_context,
+    const AttentionOptions& options,
+    const OperationOptions& operation_options) {
+  const auto d_value = d_values(heads, d_context, options, operation_options);
+  HEADWISE_TRY(d_value);
+  const auto [B, Lkv, H, Dv] = heads.value.extents();
+  auto columns = Tensor<float, 3>::create({B, H, Lkv});
+  auto totals = Tensor<double, 2>::create({B, H});
+  HEADWISE_TRY(columns);
+  HEADWISE_TRY(totals);
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t h = 0; h < H; ++h) {
+      for (std::size_t j = 0; j < Lkv; ++j) {
+        const bool reached = dot(*d_value, *d_value, b, j, j, h) != 0;
+        const double sum = reached ? dot(heads.value, *d_value, b, j, j, h) : 0;
+        (*columns)(b, h, j) = static_cast<float>(sum);
+        (*totals)(b, h) += sum;
+      }
+    }
+  }
+  return GradientAttention{*std::move(columns), *std::move(totals)};
+}
+
+// The map of one batch, into the first cells of `map` from sequence `first` on.
+Status map_of_batch(const AttentionInputsOf<float>& heads,
+                    TensorView<const float, 4> d_context,
+                    const AttentionOptions& options,
+                    const OperationOptions& operation_options,
+                    std::size_t first_sequence, Tensor<float, 4>& map) {
+  const auto [B, Lq, H, Dv] = d_context.extents();
+  const std::size_t Lkv = heads.key.extent(1);
+  if (Lq == 0 || Lkv == 0) {
+    return ok();
+  }
+  std::vector<PairSums> sums(B * H, PairSums(Lq, Lkv));
+  const Executor& executor =
+      options.executor ? *options.executor : Executor::default_executor();
+  HEADWISE_TRY(for_weight_rows(
+      heads.query, heads.key, options, operation_options,
+      [&, num_heads = H](std::size_t first,
+                         TensorView<const float, 4> weights) {
+        executor.parallel_for(
+            sums.size(), 1, [&](std::size_t begin, std::size_t end) {
+              std::vector<double> row(weights.extent(3));
+              for (std::size_t n = begin; n < end; ++n) {
+                const std::size_t b = n / num_heads;
+                const std::size_t h = n % num_heads;
+                for (std::size_t i = 0; i < weights.extent(2); ++i) {
+                  for (std::size_t j = 0; j < row.size(); ++j) {
+                    const auto weight =
+                        static_cast<double>(weights(b, h, i, j));
+                    row[j] = weight == 0 ? 0
+                                         : weight * dot(d_context, heads.value,
+                                                        b, first + i, j, h);
+                  }
+                  sums[n].add(first + i, row);
+                }
+              }
+            });
+        return ok();
+      }));
+  std::vector<float> cells(map_size(Lq) * map_size(Lkv));
+  for (std::size_t n = 0; n < sums.size(); ++n) {
+    sums[n].map_means(cells.data());
+    for (std::size_t cell = 0; cell < cells.size(); ++cell) {
+      map(first_sequence + n / H, n % H, cell / map_size(Lkv),
+          cell % map_size(Lkv)) = cells[cell];
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 Result<GradientAttention> gradient_attention(
@@ -84,26 +200,34 @@ Result<GradientAttention> gradient_attention(
     const AttentionOptions& options,
     const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<GradientAttention> {
-    HEADWISE_TRY(
-        check_call(heads, d_context.extents(), options, operation_options));
-    const auto d_value = d_values(heads, d_context, options, operation_options);
-    HEADWISE_TRY(d_value);
-    const auto [B, Lkv, H, Dv] = heads.value.extents();
-    auto columns = Tensor<float, 3>::create({B, H, Lkv});
-    auto totals = Tensor<double, 2>::create({B, H});
+    const auto own =
+        own_heads(heads, d_context.extents(), options, operation_options);
+    HEADWISE_TRY(own);
+    if (!options.offsets.ragged()) {
+      return sums_of_batch(own->heads, d_context, options,
+                           own->operation_options);
+    }
+    const std::size_t H = heads.query.extent(2);
+    auto columns = Tensor<float, 3>::create({1, H, heads.key.extent(1)});
+    auto totals =
+        Tensor<double, 2>::create({options.offsets.query.extent(0) - 1, H});
     HEADWISE_TRY(columns);
     HEADWISE_TRY(totals);
-    for (std::size_t b = 0; b < B; ++b) {
+    const auto take = [&](const OneSequence& one) -> Status {
+      const auto sums = sums_of_batch(
+          one.heads, rows_of(d_context, one.place.first_query, one.place.Lq),
+          one.options, one.operation_options);
+      HEADWISE_TRY(sums);
       for (std::size_t h = 0; h < H; ++h) {
-        for (std::size_t j = 0; j < Lkv; ++j) {
-          const bool reached = dot(*d_value, *d_value, b, j, j, h) != 0;
-          const double sum =
-              reached ? dot(heads.value, *d_value, b, j, j, h) : 0;
-          (*columns)(b, h, j) = static_cast<float>(sum);
-          (*totals)(b, h) += sum;
+        for (std::size_t j = 0; j < one.place.Lkv; ++j) {
+          (*columns)(0, h, one.place.first_key + j) = sums->columns(0, h, j);
         }
+        (*totals)(one.number, h) = sums->totals(0, h);
       }
-    }
+      return ok();
+    };
+    HEADWISE_TRY(for_each_sequence(kOperation, own->heads, options,
+                                   own->operation_options, take));
     return GradientAttention{*std::move(columns), *std::move(totals)};
   });
 }
@@ -113,44 +237,26 @@ Result<Tensor<float, 4>> gradient_attention_map(
     const AttentionOptions& options,
     const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 4>> {
-    HEADWISE_TRY(
-        check_call(heads, d_context.extents(), options, operation_options));
-    const auto [B, Lq, H, Dv] = d_context.extents();
-    const std::size_t Lkv = heads.key.extent(1);
-    const std::size_t cells = map_size(Lq) * map_size(Lkv);
-    std::vector<PairSums> sums(B * H, PairSums(Lq, Lkv));
-    const Executor& executor =
-        options.executor ? *options.executor : Executor::default_executor();
-    HEADWISE_TRY(for_weight_rows(
-        heads.query, heads.key, options, operation_options,
-        [&, num_heads = H](std::size_t first,
-                           TensorView<const float, 4> weights) {
-          executor.parallel_for(
-              sums.size(), 1, [&](std::size_t begin, std::size_t end) {
-                std::vector<double> row(weights.extent(3));
-                for (std::size_t n = begin; n < end; ++n) {
-                  const std::size_t b = n / num_heads;
-                  const std::size_t h = n % num_heads;
-                  for (std::size_t i = 0; i < weights.extent(2); ++i) {
-                    for (std::size_t j = 0; j < row.size(); ++j) {
-                      const auto weight =
-                          static_cast<double>(weights(b, h, i, j));
-                      row[j] = weight == 0
-                                   ? 0
-                                   : weight * dot(d_context, heads.value, b,
-                                                  first + i, j, h);
-                    }
-                    sums[n].add(first + i, row);
-                  }
-                }
-              });
-          return ok();
-        }));
-    auto map = Tensor<float, 4>::create({B, H, map_size(Lq), map_size(Lkv)});
+    const auto own =
+        own_heads(heads, d_context.extents(), options, operation_options);
+    HEADWISE_TRY(own);
+    auto map = Tensor<float, 4>::create({own->shape.B, own->shape.Hq,
+                                         map_size(own->shape.Lq),
+                                         map_size(own->shape.Lkv)});
     HEADWISE_TRY(map);
-    for (std::size_t n = 0; n < sums.size(); ++n) {
-      sums[n].map_means(map->data() + n * cells);
+    if (!options.offsets.ragged()) {
+      HEADWISE_TRY(map_of_batch(own->heads, d_context, options,
+                                own->operation_options, 0, *map));
+      return map;
     }
+    HEADWISE_TRY(for_each_sequence(
+        kOperation, own->heads, options, own->operation_options,
+        [&](const OneSequence& one) {
+          return map_of_batch(
+              one.heads,
+              rows_of(d_context, one.place.first_query, one.place.Lq),
+              one.options, one.operation_options, one.number, *map);
+        }));
     return map;
   });
 }

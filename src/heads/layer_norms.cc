@@ -10,8 +10,10 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "heads/head_values.h"
+#include "heads/one_sequence.h"
 #include "heads/pair_sums.h"
 #include "heads/weight_rows.h"
+#include "module/layer_call.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -118,16 +120,19 @@ class NormSums {
         sums_(query[0], PairSums(Lq_, Lkv)),
         queries_(query[0]) {}
 
-  // weights (B, H, rows, Lkv) of the queries from `first` on.
+  // weights (B, H, rows, Lkv + added keys) of the queries from `first` on.
   void add(std::size_t first, TensorView<const float, 4> weights) {
-    const auto [B, H, rows, Lkv] = weights.extents();
-    std::vector<double> norms(rows * Lkv);
-    const auto norms_of = [&, keys = Lkv](std::size_t i) {
-      return std::span(norms).subspan(i * keys, keys);
+    const auto [B, H, rows, columns] = weights.extents();
+    if (Lkv_ == 0) {
+      return;
+    }
+    std::vector<double> norms(rows * Lkv_);
+    const auto norms_of = [&](std::size_t i) {
+      return std::span(norms).subspan(i * Lkv_, Lkv_);
     };
     for (std::size_t b = 0; b < B; ++b) {
-      const auto of_head = [&, b, heads = H, keys = Lkv](std::size_t i) {
-        return TensorView<const float, 2>(&weights(b, 0, i, 0), {heads, keys},
+      const auto of_head = [&, b, heads = H](std::size_t i) {
+        return TensorView<const float, 2>(&weights(b, 0, i, 0), {heads, Lkv_},
                                           {weights.stride(1), 1});
       };
       executor_.parallel_for(rows, 1, [&](std::size_t begin, std::size_t end) {
@@ -165,34 +170,81 @@ class NormSums {
   std::vector<std::size_t> queries_;  // of each that have a key
 };
 
+// Of a batch that is not ragged.
+Result<LayerNorms> norms_of_batch(const HeadValues& values,
+                                  const AttentionInputsOf<float>& heads,
+                                  const AttentionOptions& options,
+                                  const OperationOptions& operation_options) {
+  const Executor& executor =
+      options.executor ? *options.executor : Executor::default_executor();
+  const auto products = Products::create(values, heads.value, executor);
+  HEADWISE_TRY(products);
+  NormSums sums(*products, heads.query.extents(), heads.key.extent(1),
+                executor);
+  HEADWISE_TRY(for_weight_rows(
+      heads.query, heads.key, options, operation_options,
+      [&](std::size_t first, TensorView<const float, 4> weights) {
+        sums.add(first, weights);
+        return ok();
+      }));
+  return sums.means();
+}
+
+// Each sequence alone; columns have the layout of the keys.
+Result<LayerNorms> norms_of_ragged(const HeadValues& values,
+                                   const AttentionInputsOf<float>& heads,
+                                   const AttentionOptions& options,
+                                   const OperationOptions& operation_options) {
+  const auto longest = [](TensorView<const std::int64_t, 1> offsets) {
+    std::int64_t most = 0;
+    for (std::size_t b = 0; b + 1 < offsets.extent(0); ++b) {
+      most = std::max(most, offsets(b + 1) - offsets(b));
+    }
+    return static_cast<std::size_t>(most);
+  };
+  std::vector<LayerNorms> parts;
+  auto columns = Tensor<float, 2>::create({1, heads.key.extent(1)});
+  HEADWISE_TRY(columns);
+  const auto take = [&](const OneSequence& one) -> Status {
+    auto norms =
+        norms_of_batch(values, one.heads, one.options, one.operation_options);
+    HEADWISE_TRY(norms);
+    std::ranges::copy(norms->columns.elements(),
+                      columns->data() + one.place.first_key);
+    parts.push_back(*std::move(norms));
+    return ok();
+  };
+  HEADWISE_TRY(
+      for_each_sequence(kOperation, heads, options, operation_options, take));
+  auto map = Tensor<float, 3>::create({parts.size(),
+                                       map_size(longest(options.offsets.query)),
+                                       map_size(longest(options.offsets.key))});
+  HEADWISE_TRY(map);
+  for (std::size_t b = 0; b < parts.size(); ++b) {
+    const Tensor<float, 3>& own = parts[b].map;
+    for (std::size_t r = 0; r < own.extent(1); ++r) {
+      for (std::size_t c = 0; c < own.extent(2); ++c) {
+        (*map)(b, r, c) = own(0, r, c);
+      }
+    }
+  }
+  return LayerNorms{*std::move(columns), *std::move(map)};
+}
+
 }  // namespace
 
 Result<LayerNorms> layer_norms(const MultiHeadAttention& layer,
                                const AttentionInputsOf<float>& heads,
                                const AttentionOptions& options) {
   return catching_out_of_memory([&]() -> Result<LayerNorms> {
-    if (options.offsets.ragged()) {
-      return value_error(kOperation, "offsets", "given", "none",
-                         ErrorCode::unsupported);
-    }
     const auto values =
         HeadValues::create(kOperation, layer, heads.value.extents());
     HEADWISE_TRY(values);
-    const Executor& executor =
-        options.executor ? *options.executor : Executor::default_executor();
-    const auto products = Products::create(*values, heads.value, executor);
-    HEADWISE_TRY(products);
-    OperationOptions groups;
-    groups.kv_groups = values->groups();
-    NormSums sums(*products, heads.query.extents(), heads.key.extent(1),
-                  executor);
-    HEADWISE_TRY(for_weight_rows(
-        heads.query, heads.key, options, groups,
-        [&](std::size_t first, TensorView<const float, 4> weights) {
-          sums.add(first, weights);
-          return ok();
-        }));
-    return sums.means();
+    const OperationOptions of_layer =
+        operation_options_of(layer.config(), *layer.params(), values->groups());
+    return options.offsets.ragged()
+               ? norms_of_ragged(*values, heads, options, of_layer)
+               : norms_of_batch(*values, heads, options, of_layer);
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "headwise/heads/ablation.h"
 #include "headwise/module/head_hooks.h"
+#include "headwise/steps/head_groups.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -17,6 +18,7 @@ struct ReplacedHeads {
   std::span<const std::int64_t> offsets;  // where the sequences begin, and end
   bool causal;                            // for `uniform`
   std::span<const double> means;          // for `mean`: (heads, v_head_dim)
+  HeadGroups kv_groups{};                 // of the layer
 };
 
 // In a layer of a ragged batch.

@@ -16,18 +16,8 @@ namespace {
 constexpr std::string_view kOperation = "rollout";
 
 Status check_layers(std::span<const ComparedHeads> layers,
-                    const Extents<3>& rows, const AttentionOptions& options,
-                    const OperationOptions& operation_options) {
+                    const Extents<3>& rows) {
   HEADWISE_TRY(check_at_least_one(kOperation, "layers", layers.size()));
-  const AddedKeys& added = operation_options.added_keys;
-  if (added.bias_k.data() != nullptr || added.zero_attn) {
-    return value_error(kOperation, "added_keys", "given", "none",
-                       ErrorCode::unsupported);
-  }
-  if (options.offsets.ragged()) {
-    return value_error(kOperation, "offsets", "given", "none",
-                       ErrorCode::unsupported);
-  }
   for (std::size_t n = 0; n < layers.size(); ++n) {
     const std::string layer = "layers[" + std::to_string(n) + "]";
     const auto check = [&](const char* name, const Extents<4>& given) {
@@ -41,9 +31,27 @@ Status check_layers(std::span<const ComparedHeads> layers,
 }
 
 // A view of this shape whose elements are all `number`.
-TensorView<const float, 4> all_of(const float& number,
-                                  const Extents<4>& extents) {
-  return {&number, extents, Strides<4>{}};
+template <std::size_t Rank>
+TensorView<const float, Rank> all_of(const float& number,
+                                     const Extents<Rank>& extents) {
+  return {&number, extents, Strides<Rank>{}};
+}
+
+constexpr float kOne = 1;
+constexpr float kZero = 0;
+
+// Those of a layer, whose values have this number of features. An added key
+// belongs to no token: its value is 0.
+OperationOptions options_of(const ComparedHeads& layer, std::size_t features,
+                            const OperationOptions& all) {
+  OperationOptions own = all;
+  if (!layer.kv_groups.even()) {
+    own.kv_groups = layer.kv_groups;
+  }
+  if (own.added_keys.bias_k.data() != nullptr) {
+    own.added_keys.bias_v = all_of<2>(kZero, {layer.key.extent(2), features});
+  }
+  return own;
 }
 
 // What one layer needs of its attention weights.
@@ -60,11 +68,10 @@ Result<LayerRows> rows_of(const ComparedHeads& layer,
   auto softmax_rows = Tensor<float, 4>::create_unset({B, Hq, L, 2});
   HEADWISE_TRY(sums);
   HEADWISE_TRY(softmax_rows);
-  constexpr float kOne = 1;
   HEADWISE_TRY(attention(layer.query, layer.key,
-                         all_of(kOne, {B, L, layer.key.extent(2), 1}),
+                         all_of<4>(kOne, {B, L, layer.key.extent(2), 1}),
                          {.output = *sums, .softmax_rows = *softmax_rows},
-                         options, operation_options));
+                         options, options_of(layer, 1, operation_options)));
   return LayerRows{*std::move(sums), *std::move(softmax_rows)};
 }
 
@@ -117,19 +124,18 @@ Status pass_through(const ComparedHeads& layer, const AttentionOptions& options,
   divide_by_sums(of_layer->sums, rows);
   auto passed = Tensor<float, 4>::create_unset({B, L, Hkv, R});
   HEADWISE_TRY(passed);
-  constexpr float kZero = 0;
   const TensorView<const float, 4> d_output(
       rows.data(), {B, L, Hq, R},
       {static_cast<std::ptrdiff_t>(R * L), 1, 0,
        static_cast<std::ptrdiff_t>(L)});
   HEADWISE_TRY(attention_backward({.query = layer.query,
                                    .key = layer.key,
-                                   .value = all_of(kZero, {B, L, Hkv, R}),
-                                   .output = all_of(kZero, {B, L, Hq, R}),
+                                   .value = all_of<4>(kZero, {B, L, Hkv, R}),
+                                   .output = all_of<4>(kZero, {B, L, Hq, R}),
                                    .softmax_rows = of_layer->softmax_rows,
                                    .d_output = d_output},
                                   {.value = *passed}, options,
-                                  operation_options));
+                                  options_of(layer, R, operation_options)));
   add_means(*passed, Hq, rows);
   return ok();
 }
@@ -141,8 +147,7 @@ Result<Tensor<float, 3>> rollout(std::span<const ComparedHeads> layers,
                                  const AttentionOptions& options,
                                  const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 3>> {
-    HEADWISE_TRY(
-        check_layers(layers, rows.extents(), options, operation_options));
+    HEADWISE_TRY(check_layers(layers, rows.extents()));
     auto passed = Tensor<float, 3>::create_unset(rows.extents());
     HEADWISE_TRY(passed);
     const auto [B, R, L] = rows.extents();

@@ -31,10 +31,18 @@ Status for_weight_rows(
   auto shape = attention_shape(query.extents(), key.extents(), of_values);
   HEADWISE_TRY(shape);
   shape->kv_groups = operation_options.kv_groups;
+  const AddedKeys& added = operation_options.added_keys;
+  const std::size_t columns = shape->Lkv +
+                              (added.bias_k.data() != nullptr ? 1U : 0U) +
+                              (added.zero_attn ? 1U : 0U);
   AttentionOptions of_rows = options;
   of_rows.attn_weights = AttnWeights::per_head;
   OperationOptions without_statistics = operation_options;
   without_statistics.statistics = {};
+  if (added.bias_k.data() != nullptr) {
+    without_statistics.added_keys.bias_v = {
+        &kZero, {shape->Hkv, 1}, Strides<2>{}};
+  }
   CallPart part = whole_call(*shape);
   Tensor<float, 4> memory;
   for (std::size_t first = 0; first < shape->Lq; first += kRows) {
@@ -42,8 +50,7 @@ Status for_weight_rows(
     const auto cut = options_of_part(*shape, of_rows, without_statistics, part);
     HEADWISE_TRY(cut);
     auto weights = Tensor<float, 4>::create_unset_in(
-        std::move(memory),
-        {shape->B, shape->Hq, part.queries.count, shape->Lkv});
+        std::move(memory), {shape->B, shape->Hq, part.queries.count, columns});
     HEADWISE_TRY(weights);
     memory = *std::move(weights);
     auto unused = Tensor<float, 4>::create_unset(

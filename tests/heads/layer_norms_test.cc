@@ -2,19 +2,28 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "heads/every_call.h"
 #include "heads/plain_heads.h"
-#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
-using testing_support::IsError;
+using testing_support::count_of;
+using testing_support::every_call;
+using testing_support::EveryCall;
+using testing_support::kOffsets;
+using testing_support::OptionsCase;
 using testing_support::plain_batch;
 using testing_support::plain_head_value;
 using testing_support::plain_norm;
 using testing_support::PlainBatch;
 using testing_support::PlainMatrix;
 using testing_support::same_bits;
+using testing_support::sequence_of;
+using testing_support::uniform;
 
 MultiHeadAttention small_layer() {
   return MultiHeadAttention::create({.embed_dim = 24, .num_heads = 3}, Seed{5})
@@ -98,14 +107,104 @@ TEST(LayerNormsBitsTest, DoNotDependOnPaddingAndThreads) {
   EXPECT_TRUE(same_bits(again.map, all.map));
 }
 
-TEST(LayerNormsBitsTest, RefuseARaggedBatch) {
+// The layer has the call's heads; what only attention() takes is left out.
+TEST(EveryLayerNormsTest, AreThoseOfTheSumOverHeads) {
+  const EveryCall call = std::move(every_call().back());
+  const AttentionShape& shape = call.shape;
+  const auto layer = MultiHeadAttention::create({.embed_dim = 20,
+                                                 .num_heads = shape.Hq,
+                                                 .num_kv_heads = shape.Hkv,
+                                                 .kv_group_sizes = {4, 1},
+                                                 .head_dim = shape.D,
+                                                 .v_head_dim = shape.Dv},
+                                                Seed{5})
+                         .value();
+  const auto w_o = layer.params()->w_o->weight();
+  for (const OptionsCase& c : call.cases_of_weights()) {
+    if (count_of(c.operation_options.added_keys) != 0 ||
+        c.operation_options.score_weight.data() != nullptr) {
+      continue;
+    }
+    const auto weights = call.weights(c);
+    const auto done =
+        layer_norms(layer, {call.in.query, call.in.key, call.in.value},
+                    c.options)
+            .value();
+    for (std::size_t j = 0; j < shape.Lkv; ++j) {
+      double column = 0;
+      double queries = 0;
+      for (std::size_t i = 0; i < shape.Lq; ++i) {
+        std::vector<double> sum(20);
+        double seen = 0;
+        for (std::size_t h = 0; h < shape.Hq; ++h) {
+          for (std::size_t n = 0; n < sum.size() * shape.Dv; ++n) {
+            const std::size_t d = n % shape.Dv;
+            sum[n / shape.Dv] +=
+                weights(0, h, i, j) *
+                static_cast<double>(w_o(n / shape.Dv, h * shape.Dv + d)) *
+                static_cast<double>(call.in.value(0, j, shape.kv_head(h), d));
+          }
+          for (std::size_t k = 0; k < shape.Lkv; ++k) {
+            seen += weights(0, h, i, k);
+          }
+        }
+        column += plain_norm(sum);
+        queries += seen > 0 ? 1 : 0;
+      }
+      ASSERT_NEAR(done.columns(0, j), column / std::max(queries, 1.0), 1e-5)
+          << c.name;
+    }
+  }
+}
+
+// An added key takes its part of the weights and belongs to no token.
+TEST(EveryLayerNormsTest, HaveTheAddedKeysOfTheLayer) {
+  const auto with = [](bool zero_attn) {
+    return MultiHeadAttention::create({.embed_dim = 24,
+                                       .num_heads = 3,
+                                       .add_bias_kv = true,
+                                       .add_zero_attn = zero_attn},
+                                      Seed{5})
+        .value();
+  };
   const auto heads = plain_batch({6}, 6, 3, 8, 8);
-  const std::vector<std::int64_t> offsets = {0, 2, 6};
-  AttentionOptions options;
-  options.offsets = offsets;
-  EXPECT_THAT(layer_norms(small_layer(), {heads.query, heads.key, heads.value},
-                          options),
-              IsError(ErrorCode::unsupported, "offsets"));
+  const AttentionInputsOf<float> inputs = {heads.query, heads.key, heads.value};
+  const auto one = layer_norms(with(false), inputs).value();
+  const auto two = layer_norms(with(true), inputs).value();
+  const auto none = norms_of(heads);
+  for (std::size_t j = 0; j < 6; ++j) {
+    EXPECT_LT(two.columns(0, j), one.columns(0, j));
+    EXPECT_LT(one.columns(0, j), none.columns(0, j));
+  }
+}
+
+TEST(LayerNormsBitsTest, OfARaggedBatchAreThoseOfItsSequences) {
+  const auto query = uniform<4>({1, 200, 3, 8}, 1, -2, 2);
+  const auto key = uniform<4>({1, 200, 3, 8}, 2, -2, 2);
+  const auto value = uniform<4>({1, 200, 3, 8}, 3);
+  const auto layer = small_layer();
+  const auto all = layer_norms(layer, {query, key, value},
+                               {.mask = causal(), .offsets = kOffsets})
+                       .value();
+  ASSERT_EQ(all.map.extents(), (Extents<3>{4, 64, 64}));
+  for (std::size_t s = 0; s + 1 < kOffsets.size(); ++s) {
+    const auto first = static_cast<std::size_t>(kOffsets[s]);
+    const auto one = layer_norms(layer,
+                                 {sequence_of(query, s), sequence_of(key, s),
+                                  sequence_of(value, s)},
+                                 {.mask = causal()})
+                         .value();
+    for (std::size_t j = 0; j < one.columns.extent(1); ++j) {
+      ASSERT_EQ(all.columns(0, first + j), one.columns(0, j));
+    }
+    const std::size_t cells = one.map.extent(2);
+    for (std::size_t cell = 0; cell < 64 * 64; ++cell) {
+      const std::size_t r = cell / 64;
+      const std::size_t k = cell % 64;
+      ASSERT_EQ(all.map(s, r, k),
+                r < cells && k < cells ? one.map(0, r, k) : 0);
+    }
+  }
 }
 
 }  // namespace

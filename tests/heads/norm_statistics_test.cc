@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "attention/attention_call.h"
 #include "attention/naive_statistics.h"
+#include "heads/every_call.h"
 #include "heads/plain_heads.h"
 #include "headwise/heads/value_norms.h"
 #include "support/errors.h"
@@ -16,11 +16,10 @@ namespace headwise {
 namespace {
 
 using testing_support::attend;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::groups_of;
-using testing_support::Inputs;
+using testing_support::every_call;
+using testing_support::EveryCall;
 using testing_support::IsError;
+using testing_support::kOffsets;
 using testing_support::NaiveStatistics;
 using testing_support::NaiveStatisticsOf;
 using testing_support::OptionsCase;
@@ -31,11 +30,9 @@ using testing_support::plain_head_value;
 using testing_support::plain_norm;
 using testing_support::PlainBatch;
 using testing_support::PlainMatrix;
-using testing_support::random_inputs;
-using testing_support::reference;
 using testing_support::same_bits;
+using testing_support::sequence_of;
 using testing_support::uniform;
-using testing_support::widened;
 
 struct Case {
   MultiHeadAttention layer;
@@ -188,49 +185,8 @@ TEST_P(NormStatisticsTest, HaveTheBitsOfABiasOfLogarithms) {
 
 // ---- Everything that attention() takes. ----
 
-struct EveryCall {
-  EveryCall(const AttentionShape& of, HeadGroups kv_groups)
-      : shape(of),
-        groups(std::move(kv_groups)),
-        in(random_inputs(shape, 300)),
-        norms(uniform<3>({shape.B, shape.Hq, shape.Lkv}, 310, 0.1, 3)),
-        masks(shape, true) {}
-
-  std::vector<OptionsCase> cases() const {
-    std::vector<OptionsCase> all;
-    for (OptionsCase& c : every_options(masks)) {
-      if (c.options.attn_weights != AttnWeights::mean) {
-        c.operation_options.kv_groups = groups;
-        all.push_back(std::move(c));
-      }
-    }
-    return all;
-  }
-
-  AttentionShape shape;
-  HeadGroups groups;
-  Inputs<float> in;
-  Tensor<float, 3> norms;
-  EveryMask masks;
-};
-
-std::vector<EveryCall> every_call() {
-  std::vector<EveryCall> calls;
-  calls.emplace_back(testing_support::kSmall, HeadGroups());
-  calls.emplace_back(
-      AttentionShape{
-          .B = 1, .Hq = 5, .Hkv = 2, .Lq = 50, .Lkv = 140, .D = 8, .Dv = 9},
-      groups_of({4, 1}));
-  return calls;
-}
-
-// Weights before dropout, (B, Hq, Lq, Lkv + added keys).
-Tensor<double, 4> weights_of(const Inputs<float>& in, AttentionOptions options,
-                             const OperationOptions& operation_options) {
-  options.attn_weights = AttnWeights::per_head;
-  options.scores = ScoresStage::none;
-  options.empty_rows = EmptyRow::zero;
-  return reference(widened(in), options, operation_options).attn_weights;
+Tensor<float, 3> norms_for(const EveryCall& call) {
+  return uniform<3>({call.shape.B, call.shape.Hq, call.shape.Lkv}, 310, 0.1, 3);
 }
 
 double entropy_of(const std::vector<double>& shares) {
@@ -243,10 +199,11 @@ double entropy_of(const std::vector<double>& shares) {
 
 TEST(EveryNormStatisticsTest, AreThoseOfWeightsTimesNorms) {
   for (const EveryCall& call : every_call()) {
-    const auto [B, H, L] = call.norms.extents();
+    const auto norms = norms_for(call);
+    const auto [B, H, L] = norms.extents();
     for (const OptionsCase& c : call.cases()) {
-      const auto weights = weights_of(call.in, c.options, c.operation_options);
-      const auto done = norm_statistics(call.in.query, call.in.key, call.norms,
+      const auto weights = call.weights(c);
+      const auto done = norm_statistics(call.in.query, call.in.key, norms,
                                         c.options, c.operation_options)
                             .value();
       for (std::size_t row = 0; row < B * H * call.shape.Lq; ++row) {
@@ -256,8 +213,7 @@ TEST(EveryNormStatisticsTest, AreThoseOfWeightsTimesNorms) {
         std::vector<double> shares(L);
         double sum = 0;
         for (std::size_t j = 0; j < L; ++j) {
-          shares[j] =
-              weights(b, h, i, j) * static_cast<double>(call.norms(b, h, j));
+          shares[j] = weights(b, h, i, j) * static_cast<double>(norms(b, h, j));
           sum += shares[j];
         }
         ASSERT_NEAR(done.sums(b, i, h), sum, 1e-5) << c.name;
@@ -281,17 +237,17 @@ TEST(EveryNormStatisticsTest, AreThoseOfWeightsTimesNorms) {
 
 TEST(AttentionWithNormsTest, HasTheBitsOfBothCalls) {
   for (const EveryCall& call : every_call()) {
+    const auto norms = norms_for(call);
     for (const OptionsCase& c : call.cases()) {
       const Outputs<float> expected =
           attend(call.in, c.options, c.operation_options);
       Outputs<float> out = outputs_for(call.in, c.options, c.operation_options);
-      const auto done =
-          attention_with_norms({call.in.query, call.in.key, call.in.value},
-                               call.norms, out.views(), c.options,
-                               c.operation_options)
-              .value();
+      const auto done = attention_with_norms(
+                            {call.in.query, call.in.key, call.in.value}, norms,
+                            out.views(), c.options, c.operation_options)
+                            .value();
       EXPECT_TRUE(same_bits(out, expected)) << c.name;
-      const auto alone = norm_statistics(call.in.query, call.in.key, call.norms,
+      const auto alone = norm_statistics(call.in.query, call.in.key, norms,
                                          c.options, c.operation_options)
                              .value();
       EXPECT_TRUE(same_bits(done.sums, alone.sums)) << c.name;
@@ -301,24 +257,20 @@ TEST(AttentionWithNormsTest, HasTheBitsOfBothCalls) {
 }
 
 TEST(NormStatisticsBitsTest, OfARaggedBatchAreThoseOfItsSequences) {
-  const std::vector<std::int64_t> offsets = {0, 60, 60, 190, 200};
   const auto query = uniform<4>({1, 200, 4, 8}, 1, -2, 2);
   const auto key = uniform<4>({1, 200, 2, 8}, 2, -2, 2);
   const auto norms = uniform<3>({1, 4, 200}, 3, 0.1, 3);
   const auto all = norm_statistics(query, key, norms,
-                                   {.mask = causal(), .offsets = offsets}, {})
+                                   {.mask = causal(), .offsets = kOffsets}, {})
                        .value();
   ASSERT_EQ(all.sums.extents(), (Extents<3>{1, 200, 4}));
-  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-    const auto first = static_cast<std::size_t>(offsets[s]);
-    const std::size_t L = static_cast<std::size_t>(offsets[s + 1]) - first;
-    const auto rows = [&](const Tensor<float, 4>& of) {
-      return TensorView<const float, 4>(of.data() + first * of.extent(2) * 8,
-                                        {1, L, of.extent(2), 8});
-    };
+  for (std::size_t s = 0; s + 1 < kOffsets.size(); ++s) {
+    const auto first = static_cast<std::size_t>(kOffsets[s]);
+    const auto one_query = sequence_of(query, s);
+    const std::size_t L = one_query.extent(1);
     const TensorView<const float, 3> its_norms(norms.data() + first, {1, 4, L},
                                                {800, 200, 1});
-    const auto one = norm_statistics(rows(query), rows(key), its_norms,
+    const auto one = norm_statistics(one_query, sequence_of(key, s), its_norms,
                                      {.mask = causal()}, {})
                          .value();
     for (std::size_t i = 0; i < L; ++i) {

@@ -5,18 +5,24 @@
 #include <cmath>
 #include <limits>
 
+#include "heads/every_call.h"
 #include "heads/plain_heads.h"
 #include "support/errors.h"
 
 namespace headwise {
 namespace {
 
+using testing_support::every_call;
+using testing_support::EveryCall;
 using testing_support::filled;
 using testing_support::IsError;
+using testing_support::kOffsets;
+using testing_support::OptionsCase;
 using testing_support::plain_batch;
 using testing_support::PlainBatch;
 using testing_support::PlainMatrix;
 using testing_support::same_bits;
+using testing_support::sequence_of;
 using testing_support::tensor_of;
 using testing_support::uniform;
 
@@ -146,6 +152,71 @@ TEST(RolloutTest, BitsDoNotDependOnPaddingAndThreads) {
   EXPECT_TRUE(same_bits(run(&one), all));
 }
 
+// Two layers with the same weights, whatever the options.
+TEST(EveryRolloutTest, IsTheProductOfTheMatrices) {
+  for (const EveryCall& call : every_call(/*square=*/true)) {
+    const auto [B, L, Hq, D] = call.in.query.extents();
+    const auto rows = uniform<3>({B, 2, L}, 9, 0, 1);
+    const std::vector<ComparedHeads> layers(
+        2, {call.in.query, call.in.key, call.groups});
+    for (OptionsCase& c : call.cases_of_weights()) {
+      const auto weights = call.weights(c);
+      c.operation_options.kv_groups = {};  // those of the layers
+      const auto done =
+          rollout(layers, rows, c.options, c.operation_options).value();
+      for (std::size_t row = 0; row < B * 2; ++row) {
+        const std::size_t b = row / 2;
+        std::vector<double> passed(L);
+        for (std::size_t i = 0; i < L; ++i) {
+          passed[i] = static_cast<double>(rows(b, row % 2, i));
+        }
+        for (std::size_t layer = 0; layer < 2; ++layer) {
+          std::vector<double> next(L);
+          for (std::size_t i = 0; i < L; ++i) {
+            std::vector<double> mean(L);
+            double sum = 1;
+            for (std::size_t pair = 0; pair < Hq * L; ++pair) {
+              const double weight =
+                  weights(b, pair / L, i, pair % L) / static_cast<double>(Hq);
+              mean[pair % L] += weight;
+              sum += weight;
+            }
+            ++mean[i];
+            for (std::size_t j = 0; j < L; ++j) {
+              next[j] += passed[i] * mean[j] / sum;
+            }
+          }
+          passed = next;
+        }
+        for (std::size_t j = 0; j < L; ++j) {
+          ASSERT_NEAR(done(b, row % 2, j), passed[j], 1e-5) << c.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(RolloutTest, OfARaggedBatchIsThatOfItsSequences) {
+  const auto query = uniform<4>({1, 200, 4, 8}, 1, -2, 2);
+  const auto key = uniform<4>({1, 200, 2, 8}, 2, -2, 2);
+  const auto rows = uniform<3>({1, 2, 200}, 3, 0, 1);
+  const std::vector<ComparedHeads> layers(2, {query, key});
+  const auto all =
+      rollout(layers, rows, {.mask = causal(), .offsets = kOffsets}).value();
+  for (std::size_t s = 0; s + 1 < kOffsets.size(); ++s) {
+    const auto first = static_cast<std::size_t>(kOffsets[s]);
+    const std::vector<ComparedHeads> its_layers(
+        2, {sequence_of(query, s), sequence_of(key, s)});
+    const std::size_t L = its_layers[0].query.extent(1);
+    const TensorView<const float, 3> its_rows(rows.data() + first, {1, 2, L},
+                                              {400, 200, 1});
+    const auto one = rollout(its_layers, its_rows, {.mask = causal()}).value();
+    for (std::size_t j = 0; j < 2 * L; ++j) {
+      ASSERT_EQ(all(0, j / L, first + j % L), one(0, j / L, j % L));
+    }
+  }
+}
+
 TEST(RolloutTest, RefusesLayersThatDoNotFit) {
   const auto heads = plain_batch({6}, 6, 2, 8, 8);
   const std::vector<ComparedHeads> layers = {{heads.query, heads.key}};
@@ -155,8 +226,6 @@ TEST(RolloutTest, RefusesLayersThatDoNotFit) {
               IsError(ErrorCode::invalid_argument, "layers"));
   EXPECT_THAT(rollout(layers, short_rows),
               IsError(ErrorCode::shape_mismatch, "layers[0].query"));
-  EXPECT_THAT(rollout(layers, rows, {}, {.added_keys = {.zero_attn = true}}),
-              IsError(ErrorCode::unsupported, "added_keys"));
 }
 
 }  // namespace

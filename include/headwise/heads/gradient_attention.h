@@ -5,7 +5,7 @@
 //   product[h,i,j]   = w[h,i,j] d_weights[h,i,j]       signed
 //
 //   w          attention weights
-//   value      (B, Lkv, H, Dv)                    in
+//   value      (B, Lkv, Hkv, Dv)                  in
 //   d_context  (B, Lq, H, Dv)                     in   dF by what a head makes
 //                                                      of its values
 //   columns    (B, H, Lkv)                        out  sum_i product
@@ -19,6 +19,10 @@
 // columns[h,j] is value[j,h] . d_value[j,h], so the backward pass of attention
 // gives it: memory grows with the number of tokens, not of pairs. So it does
 // for the map, of which 48 rows are computed at a time.
+//
+// H counts the query heads; those that share keys and values have columns of
+// their own. In a ragged batch d_context is (1, query rows, H, Dv) and columns
+// (1, H, key rows); cells of the map beyond those of a shorter sequence are 0.
 //
 // Bits depend neither on the batch nor on the threads.
 //
@@ -46,8 +50,7 @@ struct GradientAttention {
 };
 
 // The options are those of the layer's call. Errors: those of attention() and
-// attention_backward(); shape_mismatch for grouped heads; unsupported for a
-// ragged batch, and for added keys.
+// attention_backward(); unsupported for added keys.
 Result<GradientAttention> gradient_attention(
     const AttentionInputsOf<float>& heads, TensorView<const float, 4> d_context,
     const AttentionOptions& options = {},

@@ -37,8 +37,9 @@ struct LayerNorms {
 };
 
 // `heads` are those that attention() of the layer compares, `options` those of
-// its call. Errors: those of value_norms() and attention(); unsupported for a
-// ragged batch.
+// its call. In a ragged batch the columns are (1, key rows), and cells beyond
+// those of a shorter sequence are 0. Errors: those of value_norms() and
+// attention().
 Result<LayerNorms> layer_norms(const MultiHeadAttention& layer,
                                const AttentionInputsOf<float>& heads,
                                const AttentionOptions& options = {});

@@ -13,8 +13,8 @@
 //
 // The sum of a row of A is 1 with a plain softmax, so M is half of A and half
 // of the identity. It is 0 for a query without a key, which keeps its own
-// token, and less than 1 with a sink. A layer without heads passes everything
-// on.
+// token, and less than 1 with a sink or added keys, which are no tokens. A
+// layer without heads passes everything on.
 //
 // The rows go through the layers from the last to the first, each time in one
 // pass over queries and keys: memory grows with R L, never with L^2.
@@ -35,6 +35,7 @@
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/steps/head_groups.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -44,12 +45,14 @@ namespace headwise::inline HEADWISE_ABI {
 struct ComparedHeads {
   TensorView<const float, 4> query;  // (B, L, Hq, D); Hq is 0 without heads
   TensorView<const float, 4> key;    // (B, L, Hkv, D)
+  // Of this layer, as pruning may leave them; else those of the options.
+  HeadGroups kv_groups{};
 };
 
 // `layers` from the first to the last; the options are those of every layer.
-// Errors: those of attention(); shape_mismatch for layers and rows of different
-// lengths; invalid_argument for no layer; unsupported for a ragged batch and
-// for added keys.
+// In a ragged batch B is 1 and L counts the tokens of all sequences. Errors:
+// those of attention(); shape_mismatch for layers and rows of different
+// lengths; invalid_argument for no layer.
 Result<Tensor<float, 3>> rollout(
     std::span<const ComparedHeads> layers, TensorView<const float, 3> rows,
     const AttentionOptions& options = {},
