@@ -165,6 +165,22 @@ class AblateTest(CliTest):
         self.fail_with(USAGE, "--model has 0 heads", "ablate", "--model",
                        "none", "--data", "data.tsv", "--each")
 
+    def test_what_cannot_be_measured_is_said(self):
+        tiny_causal.write(self.folder / "causal")
+        tiny_causal.write(self.folder / "large", scale=1e12)
+        self.put_text("w1\nw2\n", "short.txt")
+        self.put_text("w1 w2 w3\n", "long.txt")
+        for model, data, message in (
+                ("causal", "short.txt", "--data has only texts of 1 token, "
+                 "expected at least 2, the second of which is predicted"),
+                ("large", "long.txt", "--model gives outputs that are NaN or "
+                 "infinite, expected finite outputs")):
+            self.fail_with(BAD_INPUT, message, "ablate", "--model", model,
+                           "--data", data, "--each")
+        self.assertIn("1 example of standard input", self.succeed(
+            "ablate", "--model", "causal", "--data", "-", "--each",
+            stdin=b"w1 w2 w1\n"))
+
     def test_a_causal_model_predicts_next_tokens(self):
         tiny_causal.write(self.folder / "causal")
         texts = ["w1 w2 w3 w1 w2 w3", "w5 w6 w5 w6", "w9"]

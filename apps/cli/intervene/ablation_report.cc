@@ -103,7 +103,7 @@ std::string head_of(const AblationReport& report) {
       say({"{0}: {1} example{3} of {2}", "{0}: {2}의 예제 {1}개"},
           shown(report.model), report.whole.loss.count, shown(report.data),
           plural(report.whole.loss.count));
-  if (report.predicts && !std::isnan(report.whole.loss.mean)) {
+  if (report.predicts) {
     text += say({"; with all heads loss {:.4f}, accuracy {:.1f}%",
                  "; 모든 헤드가 있을 때 손실 {:.4f}, 정확도 {:.1f}%"},
                 report.whole.loss.mean, 100 * report.whole.accuracy->mean);

@@ -21,6 +21,7 @@
 #include "shell/output.h"
 #include "shell/progress_bar.h"
 #include "shell/read_labelled.h"
+#include "shell/read_text.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {
@@ -204,6 +205,23 @@ ScoreExamples scores_of(const Subject& subject, const HookedModel& model) {
                                  : label_scores(model, subject.targets);
 }
 
+// Whether an example has a loss or a distance at all.
+Status check_measured(const Subject& subject, const MeanInterval& whole) {
+  if (whole.count != 0) {
+    return ok();
+  }
+  const bool too_short = subject.model.causal() != nullptr &&
+                         std::ranges::all_of(subject.ids, [](const auto& ids) {
+                           return ids.size() == 1;
+                         });
+  return too_short
+             ? option_error("--data", "has only texts of 1 token",
+                            "at least 2, the second of which is predicted",
+                            ErrorCode::bad_data)
+             : option_error("--model", "gives outputs that are NaN or infinite",
+                            "finite outputs", ErrorCode::bad_data);
+}
+
 Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
                                const Executor& executor) {
   const HookedModel& model = subject.model.model();
@@ -221,13 +239,15 @@ Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
     return option_error("--data", details.given, details.expected);
   }
   HEADWISE_TRY(scores);
+  const MeanInterval whole = mean_interval(scores->whole.loss);
+  HEADWISE_TRY(check_measured(subject, whole));
   AblationReport report{.model = flags.model,
-                        .data = flags.data,
+                        .data = name_of_text(flags.data),
                         .replacement = *replacement(flags.replace),
                         .max_tokens = subject.max_tokens,
                         .cut = subject.cut,
                         .predicts = !scores->whole.correct.empty(),
-                        .whole = {mean_interval(scores->whole.loss), {}},
+                        .whole = {whole, {}},
                         .rows = rows_of(flags, *std::move(sets), *scores)};
   if (report.predicts) {
     report.whole.accuracy = mean_interval(scores->whole.correct);
