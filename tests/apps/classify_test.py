@@ -107,7 +107,7 @@ class ClassifyTest(CliTest):
                                stdin=b"so\n" + b"heads " * 100 + b"\n")
             self.assertEqual(done.returncode, 0, done)
             self.assertEqual(done.stderr.decode(),
-                             f"1 of 2 texts were cut to {most} tokens\n")
+                             f"1 of 2 texts cut to {most} tokens\n")
             self.assertEqual(done.stdout.count(b"\n"), 2)
 
     def test_control_characters_stay_in_their_column(self):

@@ -20,6 +20,7 @@
 #include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/quantity_text.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
 #include "shell/say.h"
@@ -114,14 +115,15 @@ std::string summary(const ClassifyFlags& flags, const SentenceEncoder& encoder,
   if (cut != 0) {
     const std::size_t most = encoder.settings().max_tokens;
     text +=
-        say({"{} of {} texts were cut to {} tokens\n",
-             "텍스트 {1}개 중 {0}개를 토큰 {2}개까지만 썼습니다\n"},
-            cut, lines.texts.size(),
+        say({"{} of {} text{} cut to {} tokens\n",
+             "텍스트 {1}개 중 {0}개를 토큰 {3}개까지만 썼습니다\n"},
+            cut, lines.texts.size(), plural(lines.texts.size()),
             flags.max_tokens == 0 ? most : std::min(flags.max_tokens, most));
   }
   if (!flags.out.empty()) {
-    text += say({"{}: labels of {} texts\n", "{}: 텍스트 {}개의 레이블\n"},
-                shown(flags.out), lines.texts.size());
+    text +=
+        say({"{}: labels of {} text{}\n", "{}: 텍스트 {}개의 레이블\n"},
+            shown(flags.out), lines.texts.size(), plural(lines.texts.size()));
   }
   return text;
 }

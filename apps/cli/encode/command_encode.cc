@@ -20,6 +20,7 @@
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/quantity_text.h"
 #include "shell/rank_job.h"
 #include "shell/read_model.h"
 #include "shell/read_text.h"
@@ -85,16 +86,17 @@ std::string cut_text(const CorpusCounts& counts, std::size_t max_tokens) {
 
 std::string saved_text(std::size_t saved) {
   return saved == 0 ? ""
-                    : say({"{} more sentences were encoded by an earlier run\n",
+                    : say({"{} more sentence{} encoded by an earlier run\n",
                            "이전 실행에서 인코딩한 문장 {}개를 더했습니다\n"},
-                          saved);
+                          saved, plural(saved));
 }
 
 std::string summary(const SentenceEncoder& model, const CorpusCounts& counts,
                     std::size_t sentences, const std::string& out) {
-  return say({"{} sentences, {} tokens, in {:.3g} s: {:.4g} sentences/s\n",
-              "문장 {}개, 토큰 {}개, {:.3g}초: 초당 문장 {:.4g}개\n"},
-             counts.encoded, counts.tokens, counts.seconds,
+  return say({"{} sentence{}, {} token{}, in {:.3g} s: {:.4g} sentences/s\n",
+              "문장 {0}개, 토큰 {2}개, {4:.3g}초: 초당 문장 {5:.4g}개\n"},
+             counts.encoded, plural(counts.encoded), counts.tokens,
+             plural(counts.tokens), counts.seconds,
              static_cast<double>(counts.encoded) /
                  std::max(counts.seconds, 1e-9)) +
          saved_text(sentences - counts.encoded) +

@@ -18,6 +18,7 @@
 #include "shell/file_plan.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/quantity_text.h"
 #include "shell/rank_job.h"
 #include "shell/read_labelled.h"
 #include "shell/read_model.h"
@@ -130,10 +131,12 @@ bool uses_loss(const ImportanceFile& file) {
 Status write_svg(const std::string& path, const ImportanceFile& file) {
   HeadScores picture{
       .title = file.method,
-      .subtitle = uses_loss(file)
-                      ? say({"{} loss of {} examples", "예제 {1}개의 {0} 손실"},
-                            loss_name(file), file.examples)
-                      : say({"{} examples", "예제 {}개"}, file.examples),
+      .subtitle =
+          uses_loss(file)
+              ? say({"{} loss of {} example{}", "예제 {1}개의 {0} 손실"},
+                    loss_name(file), file.examples, plural(file.examples))
+              : say({"{} example{}", "예제 {}개"}, file.examples,
+                    plural(file.examples)),
       .language = language()};
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
     auto& layer = picture.scores.emplace_back(file.num_heads, kPrunedHead);
@@ -148,15 +151,16 @@ Status write_svg(const std::string& path, const ImportanceFile& file) {
 std::string measured_text(const ImportanceFile& file) {
   const std::size_t heads = file.importance.order.size();
   return uses_loss(file)
-             ? say({"{} of {} heads, {} loss of {} examples of at most {} "
+             ? say({"{} of {} heads, {} loss of {} example{} of at most {} "
                     "tokens\n",
-                    "헤드 {1}개의 {0}: 예제 {3}개(최대 토큰 {4}개)의 {2} "
+                    "헤드 {1}개의 {0}: 예제 {3}개(최대 토큰 {5}개)의 {2} "
                     "손실\n"},
                    file.method, heads, loss_name(file), file.examples,
-                   file.max_tokens)
-             : say({"{} of {} heads, {} examples of at most {} tokens\n",
-                    "헤드 {1}개의 {0}: 예제 {2}개(최대 토큰 {3}개)\n"},
-                   file.method, heads, file.examples, file.max_tokens);
+                   plural(file.examples), file.max_tokens)
+             : say({"{} of {} heads, {} example{} of at most {} tokens\n",
+                    "헤드 {1}개의 {0}: 예제 {2}개(최대 토큰 {4}개)\n"},
+                   file.method, heads, file.examples, plural(file.examples),
+                   file.max_tokens);
 }
 
 std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {

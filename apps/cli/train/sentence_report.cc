@@ -5,6 +5,7 @@
 
 #include "shell/json.h"
 #include "shell/label_text.h"
+#include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
@@ -56,8 +57,8 @@ std::string cut_text(const SentenceReport& report) {
 std::string measured_text(const SentenceFlags& flags,
                           const SentenceData& data) {
   return data.test
-             ? say({"On the {} texts of {}:\n", "{1}의 텍스트 {0}개에서:\n"},
-                   data.test->texts.size(),
+             ? say({"On the {} text{} of {}:\n", "{2}의 텍스트 {0}개에서:\n"},
+                   data.test->texts.size(), plural(data.test->texts.size()),
                    shown(flags.test == "-"
                              ? say({"standard input", "표준 입력"})
                              : flags.test))
@@ -107,10 +108,10 @@ std::string json_of(const SentenceFlags& flags, const SentenceData& data,
 std::string text_of(const SentenceFlags& flags, const SentenceData& data,
                     const SentenceReport& report) {
   const AccuracyChange change = change_between(report.before, report.after);
-  return say({"{} texts of {} labels ({}){}.\n",
-              "텍스트 {}개, 레이블 {}개({}){}.\n"},
-             data.text.texts.size(), data.labels.size(),
-             labels_text(data.labels), cut_text(report)) +
+  return say({"{} text{} of {} labels ({}){}.\n",
+              "텍스트 {0}개, 레이블 {2}개({3}){4}.\n"},
+             data.text.texts.size(), plural(data.text.texts.size()),
+             data.labels.size(), labels_text(data.labels), cut_text(report)) +
          training_text(flags, report) + "\n" + measured_text(flags, data) +
          say({"  before  accuracy {}: {}\n"
               "  after   accuracy {}\n"
