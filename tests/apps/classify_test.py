@@ -129,7 +129,7 @@ class ClassifyTest(CliTest):
     def test_bad_texts(self):
         call = ("classify", "--model", "model")
         self.fail_with(BAD_INPUT, "standard input is empty, expected one text "
-                       "a line", *call)
+                       "per line", *call)
         self.put_text(b"so\nso \xff\n", "bad.txt")
         self.fail_with(BAD_INPUT, "bad.txt: line 2 is not UTF-8 text: its byte 3 "
                        "(0xff)", *call, "bad.txt")
