@@ -50,7 +50,7 @@ class AgainstTest(TextsTest):
 
     def test_one_text_has_no_intervals(self):
         said = self.view("--against", "other", "heads matter")
-        self.assertIn("page.html: 1 texts in two models", said)
+        self.assertIn("page.html: 1 text in two models", said)
         self.assertEqual(self.page()[0]["changes"][0]["similarity"][1:], [None, None])
 
     def test_options_that_do_not_go_together(self):

@@ -10,6 +10,7 @@
 #include "headwise/heads/attention_flow.h"
 #include "headwise/heads/integrated_gates.h"
 #include "key_norms.h"
+#include "shell/progress_bar.h"
 #include "through_layers.h"
 
 namespace headwise::cli {
@@ -157,11 +158,16 @@ Status PageAttribution::take_flow(const ViewedHeads& heads) {
   HEADWISE_TRY(weights);
   auto all = Tensor<float, 2>::create_unset({tokens, tokens});
   HEADWISE_TRY(all);
+  ProgressBar bar{"flow", "tokens"};
+  const Progress progress = bar.progress();
   for (std::size_t i = 0; i < tokens; ++i) {
     const auto flow = attention_flow(*weights, i, *heads.options().executor);
     HEADWISE_TRY(flow);
     for (std::size_t j = 0; j < tokens; ++j) {
       (*all)(i, j) = static_cast<float>((*flow)(j));
+    }
+    if (progress) {
+      progress(i + 1, tokens);
     }
   }
   flow_ = *std::move(all);

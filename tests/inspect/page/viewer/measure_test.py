@@ -132,6 +132,13 @@ class Measure(PageCase):
             self.assertAlmostEqual(float(one), a[at], delta=0.02)
             self.assertAlmostEqual(float(less), a[at] - b[at], delta=0.04)
 
+    def test_a_large_negative_number_is_no_mask(self):
+        page = self.open("norms", NORMS + "&compare=1.3")
+        found = self.numbers(page, "const {MASKED, isPattern} = headwise.mask; const shown = "
+                             "headwise.weights.difference(Float32Array.of(1, MASKED), "
+                             "Float32Array.of(7, 0)); return [...shown, ...shown.map(isPattern)]")
+        self.assertEqual([found[0], *found[2:]], [-6, 0, 1])
+
     def test_only_where_all_documents_in_view_have_them(self):
         page = self.open("norms_of_some", "#measure=norm")
         measure = lambda: page.evaluate("() => headwise.state.get().measure")  # noqa: E731
