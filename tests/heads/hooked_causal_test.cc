@@ -11,7 +11,7 @@
 #include "headwise/heads/patching.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/train/next_token.h"
-#include "models/small_model.h"
+#include "models/small_causal.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -19,21 +19,9 @@ namespace {
 
 using testing_support::filled;
 using testing_support::same_bits;
+using testing_support::small_causal_model;
 
 const RaggedTokens kTexts = {{5, 6, 8, 5, 6}, {9}, {13, 12, 11, 10, 9, 8, 7}};
-
-CausalModel small_model() {
-  return CausalModel::create(
-             {.vocab_size = 14,
-              .hidden_size = 12,
-              .num_layers = 2,
-              .num_heads = 3,
-              .max_positions = 7},
-             parse_vocabulary(testing_support::kSmallVocabulary, "vocab.txt")
-                 .value(),
-             Seed{3})
-      .value();
-}
 
 // Of the next tokens of a text, from its logits.
 double loss_of(const std::vector<TokenId>& text, const Tensor<float, 2>& logits,
@@ -52,7 +40,7 @@ double loss_of(const std::vector<TokenId>& text, const Tensor<float, 2>& logits,
 }
 
 TEST(HookedCausalTest, OutputsAreTheLogitsAfterEachText) {
-  const CausalModel causal = small_model();
+  const CausalModel causal = small_causal_model();
   const auto model = hooked_causal(causal);
   EXPECT_TRUE(model->causal());
   const auto hidden = model->hidden(kTexts, {}).value();
@@ -64,7 +52,7 @@ TEST(HookedCausalTest, OutputsAreTheLogitsAfterEachText) {
 }
 
 TEST(HookedCausalTest, AblatedHeadsHaveTheLossOfGates) {
-  const CausalModel causal = small_model();
+  const CausalModel causal = small_causal_model();
   const auto model = hooked_causal(causal);
   const auto scores =
       ablate({*model, kTexts, next_token_losses(causal)}, {{{0, 1}, {1, 2}}})
@@ -92,7 +80,7 @@ TEST(HookedCausalTest, AblatedHeadsHaveTheLossOfGates) {
 }
 
 TEST(HookedCausalTest, AccuracyIsTheShareOfNextTokens) {
-  const CausalModel causal = small_model();
+  const CausalModel causal = small_causal_model();
   const auto logits = causal.logits({{5, 6, 8}}).value();
   const auto predicted = [&](std::size_t row) {
     return static_cast<TokenId>(predicted_label(logits.view(), row));
@@ -107,7 +95,7 @@ TEST(HookedCausalTest, AccuracyIsTheShareOfNextTokens) {
 }
 
 TEST(HookedCausalTest, AccuracyOnRepeatsIsThatOfNextTokenScores) {
-  const CausalModel causal = small_model();
+  const CausalModel causal = small_causal_model();
   const RaggedTokens ids = {{5, 6, 8, 5, 6, 8}, {9, 8}, {7, 7, 7, 7}};
   const auto model = hooked_causal(causal);
   const auto scores =
@@ -127,7 +115,7 @@ TEST(HookedCausalTest, AccuracyOnRepeatsIsThatOfNextTokenScores) {
 }
 
 TEST(HookedCausalTest, APatchBeforeADifferenceDoesNothing) {
-  const CausalModel causal = small_model();
+  const CausalModel causal = small_causal_model();
   const auto model = hooked_causal(causal);
   const PatchTask task{*model, {5, 6, 8, 9, 7}, {5, 6, 11, 9, 7}, log_odds(3)};
   const PatchEffects exact = patch_heads(task).value();

@@ -8,7 +8,7 @@
 #include "headwise/heads/integrated_gates.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/causal_reference.h"
-#include "models/small_model.h"
+#include "models/small_causal.h"
 #include "support/errors.h"
 #include "support/tensors.h"
 
@@ -17,23 +17,14 @@ namespace {
 
 using testing_support::CausalReference;
 using testing_support::IsError;
+using testing_support::small_causal_model;
 
 using Rows = CausalReference::Rows;
 
 const std::vector<TokenId> kText = {5, 6, 8, 5, 6, 13, 0};
 
-CausalModel small_model(const std::vector<HeadId>& gone = {}) {
-  CausalModel model =
-      CausalModel::create(
-          {.vocab_size = 14,
-           .hidden_size = 12,
-           .num_layers = 2,
-           .num_heads = 3,
-           .max_positions = 7},
-          parse_vocabulary(testing_support::kSmallVocabulary, "vocab.txt")
-              .value(),
-          Seed{3})
-          .value();
+CausalModel pruned_model(const std::vector<HeadId>& gone) {
+  CausalModel model = small_causal_model();
   EXPECT_TRUE(remove_heads(model, gone, ConstantPart::dropped));
   return model;
 }
@@ -68,8 +59,8 @@ class TokenTargetTest : public testing::TestWithParam<Setting> {
 
   static inline const Rows kOnes = Rows(2, std::vector<double>(3, 1));
 
-  CausalModel model_ = small_model(GetParam().gone);
-  CausalReference reference_{small_model()};  // with all heads
+  CausalModel model_ = pruned_model(GetParam().gone);
+  CausalReference reference_{small_causal_model()};  // with all heads
   TokenTarget target_ =
       TokenTarget::create(model_, kText, GetParam().options).value();
 };
@@ -158,7 +149,7 @@ TEST_P(TokenTargetTest, TheTokenIsThePredictedOneUnlessGiven) {
 
 // Without the reference: from values of the same model, in float32.
 TEST(TokenTargetSlopeTest, GradientIsTheSlopeOfTheValueByAGate) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   const auto target = TokenTarget::create(model, kText, {.token = 7}).value();
   const auto layers = target.gradient_attention_of(kText).value();
   for (const HeadId& id : {HeadId{0, 1}, HeadId{1, 2}}) {
@@ -176,7 +167,7 @@ TEST(TokenTargetSlopeTest, GradientIsTheSlopeOfTheValueByAGate) {
 }
 
 TEST(TokenTargetErrorsTest, NameWhatTheModelOrTheTextLacks) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   const auto with = [&](const TokenTargetOptions& options) {
     return TokenTarget::create(model, {5, 6}, options);
   };

@@ -12,6 +12,7 @@
 
 #include "headwise/models/bert_encoder.h"
 #include "models/bert_reference.h"
+#include "models/context_gradients.h"
 #include "models/small_model.h"
 #include "support/errors.h"
 
@@ -19,6 +20,7 @@ namespace headwise {
 namespace {
 
 using testing_support::BertReference;
+using testing_support::ContextGradients;
 using testing_support::filled;
 using testing_support::HasError;
 using testing_support::Params;
@@ -140,51 +142,16 @@ TEST_P(BertTrainingTest, EveryGateHasTheGradientOfEachSequence) {
   }
 }
 
-// A gate of 1 has the gradient sum context * d_context.
 TEST_P(BertTrainingTest, HooksSeeContextsAndTheirGradients) {
   const BertEncoder encoder = read();
   const auto gates = gates_of({{1, 1, 1}, {1, 1, 1}});
-  std::vector<std::vector<double>> contexts(2);
-  std::vector<std::vector<double>> sums(2, std::vector<double>(3));
-  const auto for_each = [](TensorView<const float, 4> x, const auto& body) {
-    for (std::size_t l = 0; l < kRows; ++l) {
-      for (std::size_t h = 0; h < 3; ++h) {
-        for (std::size_t d = 0; d < 4; ++d) {
-          body(h, static_cast<double>(x(0, l, h, d)));
-        }
-      }
-    }
-  };
-  const ModelHooks hooks{
-      .see =
-          [&](std::size_t layer, TensorView<const float, 4> context) {
-            for_each(context, [&](std::size_t, double value) {
-              contexts[layer].push_back(value);
-            });
-            return ok();
-          },
-      .see_gradient =
-          [&](std::size_t layer, TensorView<const float, 4> d) {
-            std::size_t n = 0;
-            for_each(d, [&](std::size_t h, double value) {
-              sums[layer][h] += value * contexts[layer][n++];
-            });
-            return ok();
-          }};
-  auto saved =
-      encoder.forward_for_backward(kIds, {.head_gates = gates, .hooks = hooks})
-          .value();
-  const BertGradients got =
-      encoder.backward(saved, d_hidden_, BertWanted::gates).value();
-  for (std::size_t n = 0; n < 2; ++n) {
-    for (std::size_t h = 0; h < 3; ++h) {
-      double gradient = 0;
-      for (std::size_t b = 0; b < 3; ++b) {
-        gradient += static_cast<double>(got.head_gates[n](b, h));
-      }
-      EXPECT_NEAR(sums[n][h], gradient, 1e-5);
-    }
-  }
+  ContextGradients seen(2, 3);
+  auto saved = encoder
+                   .forward_for_backward(
+                       kIds, {.head_gates = gates, .hooks = seen.hooks()})
+                   .value();
+  seen.expect_sums_of(
+      encoder.backward(saved, d_hidden_, BertWanted::gates).value().head_gates);
 }
 
 TEST_P(BertTrainingTest, GatesAreThoseOfTheEncoderInDouble) {

@@ -8,7 +8,8 @@
 #include "headwise/module/loss.h"
 #include "headwise/prune/remove_heads.h"
 #include "models/causal_reference.h"
-#include "models/small_model.h"
+#include "models/context_gradients.h"
+#include "models/small_causal.h"
 #include "support/errors.h"
 
 namespace headwise {
@@ -17,22 +18,11 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing_support::CausalReference;
+using testing_support::ContextGradients;
 using testing_support::HasError;
+using testing_support::kSmallCausal;
 using testing_support::same_bits;
-
-constexpr CausalConfig kConfig = {.vocab_size = 14,
-                                  .hidden_size = 12,
-                                  .num_layers = 2,
-                                  .num_heads = 3,
-                                  .max_positions = 7};
-
-Vocabulary vocabulary() {
-  return parse_vocabulary(testing_support::kSmallVocabulary, "vocab.txt")
-      .value();
-}
-CausalModel small_model() {
-  return CausalModel::create(kConfig, vocabulary(), Seed{3}).value();
-}
+using testing_support::small_causal_model;
 
 const RaggedTokens kTexts = {{5, 6, 8, 5, 6}, {9}, {13, 12, 11, 10, 9, 8, 7}};
 const CausalReference::Rows kGates = {{1, 0.5, 0}, {0.25, 1, 2}};
@@ -65,7 +55,7 @@ void expect_near(TensorView<const float, 2> logits,
 }
 
 TEST(CausalModelTest, LogitsAreThoseOfTheReference) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   const CausalReference reference(model);
   const auto plain = model.logits(kTexts).value();
   expect_near(plain, reference, {});
@@ -79,7 +69,7 @@ TEST(CausalModelTest, LogitsAreThoseOfTheReference) {
 }
 
 TEST(CausalModelTest, ATokensBitsDependOnTheTokensBeforeItAlone) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   const auto together = model.logits(kTexts).value();
   const auto alone = model.logits({{13, 12, 11}}).value();
   EXPECT_TRUE(same_bits({&together(6, 0), 3 * 14}, alone.elements()));
@@ -126,7 +116,7 @@ CausalGradients gradients_of(const CausalModel& model,
 }
 
 TEST(CausalModelTest, GradientsOfParametersAreDifferencesOfTheLoss) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   const auto on = gates();
   const CausalGradients by =
       gradients_of(model, on, BertWanted::params_and_gates);
@@ -149,7 +139,7 @@ TEST(CausalModelTest, GradientsOfParametersAreDifferencesOfTheLoss) {
 }
 
 TEST(CausalModelTest, GradientsOfGatesAreGivenPerText) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   const auto on = gates();
   const CausalGradients by = gradients_of(model, on, BertWanted::gates);
   EXPECT_THAT(by.params, IsEmpty());
@@ -173,9 +163,13 @@ TEST(CausalModelTest, GradientsOfGatesAreGivenPerText) {
 
 TEST(CausalModelTest, RefusesWhatNoModelCanHave) {
   const auto refused = [](const auto& change) {
-    CausalConfig config = kConfig;
+    CausalConfig config = kSmallCausal;
     change(config);
-    return CausalModel::create(config, vocabulary(), Seed{3});
+    return CausalModel::create(
+        config,
+        parse_vocabulary(testing_support::kSmallVocabulary, "vocab.txt")
+            .value(),
+        Seed{3});
   };
   const auto about = [](const std::string& argument) {
     return HasError({.code = ErrorCode::invalid_argument,
@@ -194,7 +188,7 @@ TEST(CausalModelTest, RefusesWhatNoModelCanHave) {
 }
 
 TEST(CausalModelTest, ASavedPassIsForOneBackwardPass) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   auto saved = model.forward_for_backward(kTexts).value();
   const auto d = Tensor<float, 2>::create({13, 14}).value();
   EXPECT_THAT(
@@ -210,7 +204,7 @@ TEST(CausalModelTest, ASavedPassIsForOneBackwardPass) {
 }
 
 TEST(CausalModelTest, GradientsByLogitsMayHaveAnyStrides) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   std::vector<float> rows(13 * 14);
   std::vector<float> columns(13 * 14);
   for (std::size_t r = 0; r < 13; ++r) {
@@ -236,7 +230,7 @@ TEST(CausalModelTest, GradientsByLogitsMayHaveAnyStrides) {
 // ---- As a text model. ----
 
 TEST(CausalModelTest, SaysWhatItIs) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   EXPECT_EQ(model.shape().num_layers, 2u);
   EXPECT_EQ(model.shape().num_heads, 3u);
   EXPECT_EQ(model.shape().max_tokens, 7u);
@@ -246,7 +240,7 @@ TEST(CausalModelTest, SaysWhatItIs) {
 }
 
 TEST(CausalModelTest, WordsArePartedByWhiteSpace) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   const auto tokens = model.encode("\twe see\r\n heads  Heads \x0b", 7).value();
   EXPECT_THAT(tokens.ids, ElementsAre(8, 9, 5, 1));
   EXPECT_EQ(tokens.cut, 0u);
@@ -261,7 +255,7 @@ TEST(CausalModelTest, WordsArePartedByWhiteSpace) {
 }
 
 TEST(CausalModelTest, APassShowsTheNormalisedInputsOfTheLayers) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   std::vector<std::size_t> seen;
   const auto look = [&](std::size_t layer, TensorView<const float, 3> input) {
     seen.push_back(layer);
@@ -289,7 +283,7 @@ TEST(CausalModelTest, APassShowsTheNormalisedInputsOfTheLayers) {
 // ---- From a layer on, and with hooks. ----
 
 TEST(CausalModelTest, APassFromALayerGoesOnWhereAnotherStopped) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   std::vector<Tensor<float, 2>> entries;
   const auto whole =
       model
@@ -327,7 +321,7 @@ TEST(CausalModelTest, APassFromALayerGoesOnWhereAnotherStopped) {
 }
 
 TEST(CausalModelTest, AHookThatFillsAHeadWithZeroIsAGateOfZero) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   std::vector<Tensor<float, 1>> off = gates();
   for (auto& layer : off) {
     std::ranges::fill(layer.elements(), 1.0f);
@@ -351,55 +345,24 @@ TEST(CausalModelTest, AHookThatFillsAHeadWithZeroIsAGateOfZero) {
                         .argument = "hooks.edit"}));
 }
 
-// A gate of 1 has the gradient sum context * d_context.
 TEST(CausalModelTest, HooksSeeContextsAndTheirGradients) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   std::vector<Tensor<float, 1>> on = gates();
   for (auto& layer : on) {
     std::ranges::fill(layer.elements(), 1.0f);
   }
-  std::vector<std::vector<double>> contexts(2);
-  std::vector<std::vector<double>> sums(2, std::vector<double>(3));
-  const auto for_each = [](TensorView<const float, 4> x, const auto& body) {
-    for (std::size_t at = 0; at < 13 * 12; ++at) {
-      body(at / 4 % 3, static_cast<double>(x(0, at / 12, at / 4 % 3, at % 4)));
-    }
-  };
-  const ModelHooks hooks{
-      .see =
-          [&](std::size_t layer, TensorView<const float, 4> context) {
-            for_each(context, [&](std::size_t, double value) {
-              contexts[layer].push_back(value);
-            });
-            return ok();
-          },
-      .see_gradient =
-          [&](std::size_t layer, TensorView<const float, 4> d) {
-            std::size_t n = 0;
-            for_each(d, [&](std::size_t h, double value) {
-              sums[layer][h] += value * contexts[layer][n++];
-            });
-            return ok();
-          }};
-  auto saved =
-      model.forward_for_backward(kTexts, {.head_gates = on, .hooks = hooks})
-          .value();
+  ContextGradients seen(2, 3);
+  auto saved = model
+                   .forward_for_backward(
+                       kTexts, {.head_gates = on, .hooks = seen.hooks()})
+                   .value();
   const auto d = testing_support::uniform<2>({13, 14}, 77);
-  const CausalGradients by =
-      model.backward(saved, d, BertWanted::gates).value();
-  for (std::size_t n = 0; n < 2; ++n) {
-    for (std::size_t h = 0; h < 3; ++h) {
-      double gradient = 0;
-      for (std::size_t b = 0; b < 3; ++b) {
-        gradient += static_cast<double>(by.head_gates[n](b, h));
-      }
-      EXPECT_NEAR(sums[n][h], gradient, 1e-5);
-    }
-  }
+  seen.expect_sums_of(
+      model.backward(saved, d, BertWanted::gates).value().head_gates);
 }
 
 TEST(CausalModelTest, RefusesWhatItCannotRun) {
-  const CausalModel model = small_model();
+  const CausalModel model = small_causal_model();
   EXPECT_THAT(model.run({{14}}, {}), HasError({.code = ErrorCode::out_of_range,
                                                .argument = "tokens[0][0]",
                                                .given = {"14"},
@@ -439,21 +402,21 @@ class CausalFolderTest : public testing::Test {
   }
 
   TempFolder folder_;
-  CausalModel model_ = small_model();
+  CausalModel model_ = small_causal_model();
 };
 
 TEST_F(CausalFolderTest, WhatIsWrittenIsRead) {
   const auto read = CausalModel::read(folder_.path()).value();
   EXPECT_TRUE(same_bits(read.logits(kTexts).value().elements(),
                         model_.logits(kTexts).value().elements()));
-  EXPECT_EQ(read.config().layer_norm_eps, kConfig.layer_norm_eps);
+  EXPECT_EQ(read.config().layer_norm_eps, kSmallCausal.layer_norm_eps);
   const auto any = read_text_model(folder_.path()).value();
   EXPECT_TRUE(any->shape().causal);
   EXPECT_EQ(any->token(8), "we");
 }
 
 TEST_F(CausalFolderTest, PrunedHeadsAreLeftOutOfTheFile) {
-  const auto whole = small_model();
+  const auto whole = small_causal_model();
   std::vector<KeptAttention> kept;
   kept.push_back({0,
                   remove_heads(model_.attention(0), std::vector<std::size_t>{1},

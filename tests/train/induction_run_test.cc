@@ -6,29 +6,17 @@
 #include "headwise/train/next_token.h"
 #include "interop/files.h"
 #include "support/errors.h"
+#include "train/run_steps.h"
 
 namespace headwise {
 namespace {
 
 using testing_support::HasError;
+using testing_support::saved_bytes;
+using testing_support::take_steps;
 
 InductionRun new_run(std::uint64_t seed = 3) {
   return InductionRun::create({.seed = Seed{seed}}).value();
-}
-
-void take_steps(InductionRun& run, int count, std::size_t threads = 2) {
-  const Executor executor = Executor::with_threads(threads).value();
-  for (int n = 0; n < count; ++n) {
-    const Status s = run.step(executor);
-    ASSERT_TRUE(s) << s.error().message();
-  }
-}
-
-// All that a run is: parameters, optimiser, losses.
-Bytes bytes_of(const InductionRun& run) {
-  const TempFolder folder;
-  EXPECT_TRUE(run.write_checkpoint_to(folder / "c.npz"));
-  return file_bytes(folder / "c.npz");
 }
 
 TEST(InductionRunTest, TheLossFalls) {
@@ -43,10 +31,10 @@ TEST(InductionRunTest, ThreadsChangeNoBit) {
   InductionRun three = new_run();
   take_steps(one, 3, 1);
   take_steps(three, 3, 3);
-  EXPECT_EQ(bytes_of(one), bytes_of(three));
+  EXPECT_EQ(saved_bytes(one), saved_bytes(three));
   InductionRun other = new_run(4);
   take_steps(other, 3);
-  EXPECT_NE(bytes_of(one), bytes_of(other));
+  EXPECT_NE(saved_bytes(one), saved_bytes(other));
 }
 
 TEST(InductionRunTest, AResumedRunHasTheBitsOfOneThatNeverStopped) {
@@ -64,7 +52,7 @@ TEST(InductionRunTest, AResumedRunHasTheBitsOfOneThatNeverStopped) {
   ASSERT_TRUE(second.resume(checkpoint, path));
   EXPECT_EQ(second.steps(), 2u);
   take_steps(second, 3);
-  EXPECT_EQ(bytes_of(second), bytes_of(whole));
+  EXPECT_EQ(saved_bytes(second), saved_bytes(whole));
   InductionRun other = new_run(4);
   EXPECT_THAT(other.resume(checkpoint, path),
               HasError({.code = ErrorCode::bad_data,

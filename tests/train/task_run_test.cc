@@ -13,12 +13,15 @@
 #include "headwise/module/loss.h"
 #include "interop/files.h"
 #include "support/errors.h"
+#include "train/run_steps.h"
 #include "train/task_model.h"
 
 namespace headwise {
 namespace {
 
 using testing_support::HasError;
+using testing_support::saved_bytes;
+using testing_support::take_steps;
 
 TaskSettings settings_of(Task task, Scoring scoring = Scoring::dot) {
   return {.task = task, .scoring = scoring, .seed = Seed{3}};
@@ -32,21 +35,6 @@ std::vector<TaskSettings> every_task_and_scoring() {
     }
   }
   return all;
-}
-
-void take_steps(TaskRun& run, int count, std::size_t threads = 2) {
-  const Executor executor = Executor::with_threads(threads).value();
-  for (int n = 0; n < count; ++n) {
-    const Status s = run.step(executor);
-    ASSERT_TRUE(s) << s.error().message();
-  }
-}
-
-// All that a run is: parameters, optimiser, losses.
-Bytes bytes_of(const TaskRun& run) {
-  const TempFolder folder;
-  EXPECT_TRUE(run.write_checkpoint_to(folder / "c.npz"));
-  return file_bytes(folder / "c.npz");
 }
 
 // ---- Gradients. ----
@@ -186,7 +174,7 @@ TEST(TaskRunTest, ThreadsChangeNoBit) {
     for (std::size_t threads = 1; threads <= 3; ++threads) {
       auto run = TaskRun::create(settings).value();
       take_steps(run, 6, threads);
-      runs.push_back(bytes_of(run));
+      runs.push_back(saved_bytes(run));
     }
     EXPECT_EQ(runs[0], runs[1]);
     EXPECT_EQ(runs[0], runs[2]);
@@ -208,7 +196,7 @@ TEST(TaskRunTest, ResumedItHasTheBitsOfOneThatNeverStopped) {
     ASSERT_TRUE(s) << s.error().message();
     EXPECT_EQ(second.steps(), 3u);
     take_steps(second, 5);
-    EXPECT_EQ(bytes_of(second), bytes_of(whole));
+    EXPECT_EQ(saved_bytes(second), saved_bytes(whole));
   }
 }
 
