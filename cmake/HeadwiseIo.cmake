@@ -296,6 +296,7 @@ target_sources(headwise_io
     src/models/bert_update.cc
     src/models/bert_encoder.cc
     src/models/bert_training.cc
+    src/models/placed_model.cc
     src/models/pooling.cc
     src/models/sentence_encoder.cc
     src/models/sentence_training.cc

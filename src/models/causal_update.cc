@@ -7,15 +7,31 @@
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/folder.h"
+#include "interop/new_folder.h"
 #include "models/causal_state.h"
 #include "models/kept_heads.h"
 #include "models/model_folder.h"
+#include "models/placed_model.h"
 #include "models/replaced_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "causal_model";
+
+Status write_files(const CausalModel& model, const std::string& folder) {
+  std::string words;
+  for (std::size_t id = 0; id < model.vocabulary().size(); ++id) {
+    words += std::string(model.token(static_cast<TokenId>(id))) + "\n";
+  }
+  HEADWISE_TRY(write_file_atomically(path_in(folder, "vocab.txt"), words));
+  SafetensorsMetadata metadata;
+  write_kept_heads(model.config().kept_heads, metadata);
+  HEADWISE_TRY(write_safetensors(path_in(folder, std::string(kParamsFile)),
+                                 model.params(), metadata));
+  return write_file_atomically(path_in(folder, "config.json"),
+                               causal_config_text(model.config()));
+}
 
 using Change = FunctionRef<Status(std::string_view, std::span<float>)>;
 
@@ -92,19 +108,17 @@ Status CausalModel::replace_attention(std::span<KeptAttention> layers) {
   });
 }
 
-Status CausalModel::write(const std::string& folder) const try {
-  HEADWISE_TRY(make_folder(kOperation, folder));
-  std::string words;
-  for (std::size_t id = 0; id < vocabulary().size(); ++id) {
-    words += std::string(token(static_cast<TokenId>(id))) + "\n";
+Status CausalModel::write(const std::string& folder,
+                          std::span<const std::string> keep) const try {
+  auto fresh = NewFolder::create(kOperation, folder);
+  HEADWISE_TRY(fresh);
+  Status s = write_files(*this, fresh->path());
+  s = s ? keep_files(kOperation, folder, fresh->path(), keep) : s;
+  if (!s) {
+    return fresh->in_place(s.error());
   }
-  HEADWISE_TRY(write_file_atomically(path_in(folder, "vocab.txt"), words));
-  SafetensorsMetadata metadata;
-  write_kept_heads(config().kept_heads, metadata);
-  HEADWISE_TRY(write_safetensors(path_in(folder, std::string(kParamsFile)),
-                                 params(), metadata));
-  return write_file_atomically(path_in(folder, "config.json"),
-                               causal_config_text(config()));
+  const std::string source = fresh->path();  // what it has is a model's
+  return put_in_place(kOperation, *fresh, folder, source, "config.json");
 } catch (...) {
   return caught_out_of_memory();
 }

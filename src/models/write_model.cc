@@ -6,30 +6,22 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/layouts.h"
 #include "headwise/models/model_settings.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/folder.h"
-#include "interop/input_file.h"
 #include "interop/new_folder.h"
 #include "interop/param_file.h"
 #include "models/bert_names.h"
 #include "models/kept_heads.h"
 #include "models/model_folder.h"
+#include "models/placed_model.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "write_model";
-
-Status copy_one(const std::string& from, const std::string& to) {
-  auto file = InputFile::open(kOperation, from);
-  HEADWISE_TRY(file);
-  const auto bytes = file->read_all();
-  return bytes ? write_file_atomically(to, *bytes) : bytes.error();
-}
 
 // The settings of a folder and, down to `depth`, of those in it. Files may be
 // links, folders may not (model_settings.h).
@@ -46,7 +38,7 @@ Status copy_settings(const std::string& source, const std::string& folder,
         HEADWISE_TRY(make_folder(kOperation, folder));
         is_made = true;
       }
-      HEADWISE_TRY(copy_one(from, to));
+      HEADWISE_TRY(copy_file(kOperation, from, to));
     } else if (depth > 0 && check_folder_named_by_file(kOperation, from)) {
       HEADWISE_TRY(copy_settings(from, to, depth - 1));
     }
@@ -60,23 +52,9 @@ Status write_probe(const std::string& source, const std::string& folder,
     return probe->write(folder);
   }
   const std::string name = "/" + std::string(kClassifierFile);
-  return is_regular_file(source + name) ? copy_one(source + name, folder + name)
-                                        : ok();
-}
-
-// Files of the folder that is replaced which the new one has, too.
-Status keep_files(const std::string& from, const std::string& to,
-                  const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    const std::string old = path_in(from, name);
-    const std::string kept = path_in(to, name);
-    if (!is_regular_file(old) || link_file(old, kept)) {
-      continue;
-    }
-    // A file system without hard links.
-    HEADWISE_TRY(copy_one(old, kept));
-  }
-  return ok();
+  return is_regular_file(source + name)
+             ? copy_file(kOperation, source + name, folder + name)
+             : ok();
 }
 
 // What the source calls a parameter: old files say gamma and beta of norms.
@@ -162,21 +140,6 @@ Status check_place(const std::string& source, const std::string& folder,
   return ok();
 }
 
-// Files that are not a model's stay where they are: the folder cannot be
-// replaced then.
-Status put_in_place(NewFolder& fresh, const std::string& source,
-                    const std::string& folder, const std::string& inner) {
-  const auto foreign = first_foreign_file(kOperation, folder, source);
-  HEADWISE_TRY(foreign);
-  if (!*foreign) {
-    return fresh.take_place();
-  }
-  Status s = remove_model_files(kOperation, folder, source);
-  return s ? fresh.move_files(inner.empty() ? "config.json"
-                                            : inner.substr(1) + "/config.json")
-           : s;
-}
-
 Status write(const std::string& source, const std::string& folder,
              const ModelChanges& changes) {
   const auto settings = read_model_settings(source);
@@ -189,11 +152,13 @@ Status write(const std::string& source, const std::string& folder,
   // It is the source, or a folder in it.
   const std::string inner = settings->transformer_folder.substr(source.size());
   Status s = fill(fresh->path(), source, inner, *params, *settings, changes);
-  s = s ? keep_files(folder, fresh->path(), changes.keep) : s;
+  s = s ? keep_files(kOperation, folder, fresh->path(), changes.keep) : s;
   if (!s) {
     return fresh->in_place(s.error());
   }
-  return put_in_place(*fresh, source, folder, inner);
+  return put_in_place(
+      kOperation, *fresh, folder, source,
+      inner.empty() ? "config.json" : inner.substr(1) + "/config.json");
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 """`headwise prune --heads` as a process."""
 import json
+import resource
 
 import cli_case
+import tiny_causal
 import tiny_model
-from cli_case import USAGE, CliTest
+from cli_case import OUT_OF_RESOURCES, USAGE, CliTest
 
 
 class PruneHeadsTest(CliTest):
@@ -39,6 +41,20 @@ class PruneHeadsTest(CliTest):
         self.fail_with(USAGE, "--heads has 1.0, expected one of the heads of "
                        "layer 1: 1-3", "prune", "--model", "out", "--heads",
                        "1.0", "--out", "again")
+
+    def test_a_failure_leaves_the_old_causal_model(self):
+        tiny_causal.write(self.folder / "causal")
+        self.prune("causal", "--heads", "1.0")
+        (self.folder / "out/vocab.txt").write_text("of the old model\n")
+        before = {path.name: path.read_bytes() for path in (self.folder / "out").iterdir()}
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        self.fail_with(OUT_OF_RESOURCES, "cannot write out/model.safetensors: File too large",
+                       "prune", "--model", "causal", "--heads", "1.1", "--out", "out",
+                       preexec_fn=limit)
+        self.assertEqual({path.name: path.read_bytes()
+                          for path in (self.folder / "out").iterdir()}, before)
 
     def test_what_does_not_go_together_is_refused(self):
         self.succeed("train", "--task", "induction", "--steps", "1", "--out",

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "headwise/module/loss.h"
 #include "headwise/prune/remove_heads.h"
@@ -413,6 +416,40 @@ TEST_F(CausalFolderTest, WhatIsWrittenIsRead) {
   const auto any = read_text_model(folder_.path()).value();
   EXPECT_TRUE(any->shape().causal);
   EXPECT_EQ(any->token(8), "we");
+}
+
+// As far as the vocabulary, which is written first, a folder in place of the
+// parameters is no obstacle.
+TEST_F(CausalFolderTest, AFailureLeavesTheOldModel) {
+  put("vocab.txt", "of the old model");
+  std::filesystem::remove(folder_ / "model.safetensors");
+  std::filesystem::create_directory(folder_ / "model.safetensors");
+  EXPECT_THAT(model_.write(folder_.path()),
+              testing_support::IsFileError(ErrorCode::io_error,
+                                           folder_ / "model.safetensors"));
+  EXPECT_EQ(file_bytes(folder_ / "vocab.txt"), bytes_of("of the old model"));
+  EXPECT_EQ(folder_.count(), 3u);
+}
+
+TEST_F(CausalFolderTest, OfTheOldModelOnlyFilesToKeepStay) {
+  put("tokenizer.json", "of the old model");
+  put("checkpoint.npz", "of a run");
+  put("texts.txt", "of a run");
+  const std::vector<std::string> keep = {"checkpoint.npz", "texts.txt", "none"};
+  ASSERT_TRUE(model_.write(folder_.path(), keep));
+  EXPECT_EQ(file_bytes(folder_ / "checkpoint.npz"), bytes_of("of a run"));
+  EXPECT_EQ(file_bytes(folder_ / "texts.txt"), bytes_of("of a run"));
+  EXPECT_EQ(folder_.count(), 5u);
+  EXPECT_TRUE(CausalModel::read(folder_.path()));
+}
+
+TEST_F(CausalFolderTest, FilesThatAreNotAModelsStay) {
+  put("notes.txt", "mine");
+  put("classifier.safetensors", "of the old model");
+  ASSERT_TRUE(model_.write(folder_.path()));
+  EXPECT_EQ(file_bytes(folder_ / "notes.txt"), bytes_of("mine"));
+  EXPECT_EQ(folder_.count(), 4u);
+  EXPECT_TRUE(CausalModel::read(folder_.path()));
 }
 
 TEST_F(CausalFolderTest, PrunedHeadsAreLeftOutOfTheFile) {

@@ -181,9 +181,13 @@ class CausalModel final : public TextModel {
   // error nothing has changed. Errors: shape_mismatch, out_of_range.
   Status replace_attention(std::span<KeptAttention> layers);
 
-  // Writes the folder, which may hold an earlier model, one file after another,
-  // config.json last. Errors: io_error, out_of_memory.
-  Status write(const std::string& folder) const;
+  // Writes the folder next to the one in its place and replaces that in one
+  // step: a failure or a kill leaves the old model or the new one. `keep`:
+  // files of the old folder to keep, such as a run's checkpoint.npz. A folder
+  // that holds other files than a model's keeps them and gets the new ones one
+  // by one, config.json last. Errors: io_error, out_of_memory.
+  Status write(const std::string& folder,
+               std::span<const std::string> keep = {}) const;
 
  private:
   struct State;
