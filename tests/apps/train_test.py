@@ -118,8 +118,13 @@ class TrainTest(CliTest):
         for name in ("checkpoint.npz", "model.safetensors", "texts.txt"):
             self.assertEqual(self.bytes_of(f"whole/{name}"),
                              self.bytes_of(f"run/{name}"))
+        self.train("--steps", "4", "--resume", "half", out="half")
+        self.assertEqual(self.bytes_of("half/checkpoint.npz"),
+                         self.bytes_of("run/checkpoint.npz"))
         self.fail_with(BAD_INPUT, "is of another model", "train", "--task", "recall",
                        "--resume", "half", "--out", "other")
+        self.fail_with(USAGE, "--out is ., expected a folder that is not the current one",
+                       "train", *options, "--force", "--out", ".")
         self.fail_with(USAGE, "--scoring cannot be used with --task", "train",
                        *options, "--scoring", "dot", "--out", "other")
         self.fail_with(USAGE, "--scoring cannot be used with --task", "train",

@@ -2,24 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <array>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "headwise/interop/atomic_file.h"
+#include "headwise/models/write_model.h"
+#include "headwise/run/executor.h"
 #include "headwise/train/induction_run.h"
 #include "headwise/train/next_token.h"
 #include "out_folder.h"
-#include "shell/error_of_option.h"
+#include "shell/file_plan.h"
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
-#include "shell/threads.h"
-#include "take_steps.h"
-#include "task_files.h"
+#include "train_task.h"
 
 namespace headwise::cli {
 namespace {
@@ -33,33 +33,12 @@ std::vector<std::string> result_files() {
           "model.safetensors", std::string(kTextsFile)};
 }
 
-std::size_t steps_of(const TaskFlags& flags) {
-  return flags.steps.value_or(kInductionSteps);
-}
-
 // What is not given stays as in `settings`.
 InductionSettings settings_of(const TaskFlags& flags,
                               InductionSettings settings) {
   settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
   settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
   return settings;
-}
-
-Result<InductionRun> start(const TaskFlags& flags) {
-  if (flags.resume.empty()) {
-    return InductionRun::create(settings_of(flags, {}));
-  }
-  const std::string path = checkpoint_path(flags.resume);
-  const auto checkpoint = read_checkpoint(path);
-  HEADWISE_TRY(checkpoint);
-  auto run = InductionRun::create(
-      settings_of(flags, induction_settings_of(*checkpoint)));
-  HEADWISE_TRY(run);
-  if (Status s = run->resume(*checkpoint, path); !s) {
-    return error_of_argument(s.error());
-  }
-  HEADWISE_TRY(check_steps(steps_of(flags), run->steps(), path));
-  return run;
 }
 
 std::string json_of_step(const InductionRun& run) {
@@ -101,6 +80,30 @@ std::string report_text(const TaskFlags& flags, const InductionRun& run,
              kInductionTask, run.steps(), seconds, accuracy, find, view);
 }
 
+Outcome finish(const TaskFlags& flags, const InductionRun& run, double seconds,
+               const Executor& executor, const Streams& streams) {
+  const auto texts = run.unseen_texts(kTexts);
+  HEADWISE_TRY(texts);
+  const auto scores =
+      next_token_scores(run.model(), *texts, {.executor = &executor});
+  HEADWISE_TRY(scores);
+  const double accuracy = accuracy_on_repeats(*scores);
+  const std::string lines = lines_of(run.model(), *texts);
+  HEADWISE_TRY(written(run.model().write(
+      flags.out,
+      std::array{std::string(kCheckpointFile), std::string(kTextsFile)})));
+  HEADWISE_TRY(written(write_file_atomically(
+      fmt::format("{}/{}", flags.out, kTextsFile), lines)));
+  return print(streams.out,
+               flags.json ? json_text(Json{{"task", kInductionTask},
+                                           {"steps", run.steps()},
+                                           {"seconds", seconds},
+                                           {"loss", run.losses().back()},
+                                           {"accuracy", accuracy}})
+                          : report_text(flags, run, seconds, accuracy,
+                                        lines.substr(0, lines.find('\n'))));
+}
+
 }  // namespace
 
 bool is_induction(const TaskFlags& flags) {
@@ -117,35 +120,21 @@ bool is_induction(const TaskFlags& flags) {
 }
 
 Outcome run_induction(const TaskFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(files_of(flags, result_files()).check());
-  HEADWISE_TRY(check_earlier_result(flags, result_files()));
-  auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  auto run = start(flags);
-  HEADWISE_TRY(run);
-  const auto begin = std::chrono::steady_clock::now();
-  HEADWISE_TRY(take_steps(flags, steps_of(flags), result_files(), *executor,
-                          *run, json_of_step, streams));
-  const std::chrono::duration<double> taken =
-      std::chrono::steady_clock::now() - begin;
-  const auto texts = run->unseen_texts(kTexts);
-  HEADWISE_TRY(texts);
-  const auto scores =
-      next_token_scores(run->model(), *texts, {.executor = &*executor});
-  HEADWISE_TRY(scores);
-  const double accuracy = accuracy_on_repeats(*scores);
-  const std::string lines = lines_of(run->model(), *texts);
-  HEADWISE_TRY(written(run->model().write(flags.out)));
-  HEADWISE_TRY(written(write_file_atomically(
-      fmt::format("{}/{}", flags.out, kTextsFile), lines)));
-  return print(streams.out,
-               flags.json ? json_text(Json{{"task", kInductionTask},
-                                           {"steps", run->steps()},
-                                           {"seconds", taken.count()},
-                                           {"loss", run->losses().back()},
-                                           {"accuracy", accuracy}})
-                          : report_text(flags, *run, taken.count(), accuracy,
-                                        lines.substr(0, lines.find('\n'))));
+  recover_model(flags.out);  // before the files are looked at
+  FilePlan files;
+  files.replaced_folder("--out", flags.out, /*parents=*/false);
+  HEADWISE_TRY(files.check());
+  const TaskKind<InductionRun, InductionSettings> kind{
+      .steps = kInductionSteps,
+      .results = result_files(),
+      .of_checkpoint = induction_settings_of,
+      .of_flags = settings_of,
+      .json_of_step = json_of_step};
+  return train_task(
+      kind, flags, streams,
+      [&](const InductionRun& run, double seconds, const Executor& executor) {
+        return finish(flags, run, seconds, executor, streams);
+      });
 }
 
 }  // namespace headwise::cli

@@ -9,7 +9,6 @@
 
 #include "headwise/interop/atomic_file.h"
 #include "out_folder.h"
-#include "shell/error_of_option.h"
 #include "shell/file_place.h"
 #include "shell/outcome.h"
 #include "shell/terminal_text.h"
@@ -31,37 +30,7 @@ std::string lines_of(const Tensor<TokenId, 2>& tokens) {
   return text;
 }
 
-// What is not given stays as in `settings`.
-TaskSettings settings_of(const TaskFlags& flags, TaskSettings settings) {
-  settings.task = task_named(flags.task).value_or(settings.task);
-  if (!flags.scoring.empty()) {
-    settings.scoring = flags.scoring == name_of(Scoring::additive)
-                           ? Scoring::additive
-                           : Scoring::dot;
-  }
-  settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
-  settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
-  return settings;
-}
-
 }  // namespace
-
-Result<TaskRun> start_run(const TaskFlags& flags) {
-  if (flags.resume.empty()) {
-    return TaskRun::create(settings_of(flags, {}));
-  }
-  const std::string path = checkpoint_path(flags.resume);
-  const auto checkpoint = read_checkpoint(path);
-  HEADWISE_TRY(checkpoint);
-  auto run = TaskRun::create(settings_of(flags, task_settings_of(*checkpoint)));
-  HEADWISE_TRY(run);
-  if (Status s = run->resume(*checkpoint, path); !s) {
-    return error_of_argument(s.error());
-  }
-  HEADWISE_TRY(
-      check_steps(flags.steps.value_or(kTaskSteps), run->steps(), path));
-  return run;
-}
 
 Status check_steps(std::size_t steps, std::uint64_t done,
                    const std::string& path) {

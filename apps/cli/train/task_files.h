@@ -13,10 +13,6 @@
 
 namespace headwise::cli {
 
-// A run as the flags say: a new one, or one that continues that of --resume.
-// Options that were not given are those of the checkpoint.
-Result<TaskRun> start_run(const TaskFlags& flags);
-
 // checkpoint.npz and those of write_results(), in the order in which they are
 // looked for.
 std::vector<std::string> task_result_files();

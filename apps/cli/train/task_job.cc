@@ -3,22 +3,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "headwise/run/executor.h"
 #include "headwise/train/task_run.h"
-#include "out_folder.h"
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/say.h"
-#include "shell/threads.h"
-#include "take_steps.h"
 #include "task_curve.h"
 #include "task_files.h"
 #include "task_words.h"
+#include "train_task.h"
 
 namespace headwise::cli {
 namespace {
@@ -93,30 +91,45 @@ std::string text_of(const TaskRun& run, const Report& report) {
          heads_text(words, report);
 }
 
+// What is not given stays as in `settings`.
+TaskSettings settings_of(const TaskFlags& flags, TaskSettings settings) {
+  settings.task = task_named(flags.task).value_or(settings.task);
+  if (!flags.scoring.empty()) {
+    settings.scoring = flags.scoring == name_of(Scoring::additive)
+                           ? Scoring::additive
+                           : Scoring::dot;
+  }
+  settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
+  settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
+  return settings;
+}
+
+Outcome finish(const TaskFlags& flags, const TaskRun& run, double seconds,
+               const Executor& executor, const Streams& streams) {
+  auto score = run.score(executor);
+  auto uniform = run.uniform_score(executor);
+  HEADWISE_TRY(score);
+  HEADWISE_TRY(uniform);
+  HEADWISE_TRY(written(write_results(run, flags.out)));
+  const Report report{seconds, *std::move(score), *std::move(uniform),
+                      explain_command(run, flags.out)};
+  return print(streams.out,
+               flags.json ? json_of(run, report) : text_of(run, report));
+}
+
 }  // namespace
 
 Outcome run_task(const TaskFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(files_of(flags, task_result_files()).check());
-  HEADWISE_TRY(check_earlier_result(flags, task_result_files()));
-  auto executor = executor_with(flags.threads);
-  HEADWISE_TRY(executor);
-  auto run = start_run(flags);
-  HEADWISE_TRY(run);
-  const auto start = std::chrono::steady_clock::now();
-  HEADWISE_TRY(take_steps(flags, flags.steps.value_or(kTaskSteps),
-                          task_result_files(), *executor, *run, json_of_step,
-                          streams));
-  const std::chrono::duration<double> taken =
-      std::chrono::steady_clock::now() - start;
-  auto score = run->score(*executor);
-  auto uniform = run->uniform_score(*executor);
-  HEADWISE_TRY(score);
-  HEADWISE_TRY(uniform);
-  HEADWISE_TRY(written(write_results(*run, flags.out)));
-  const Report report{taken.count(), *std::move(score), *std::move(uniform),
-                      explain_command(*run, flags.out)};
-  return print(streams.out,
-               flags.json ? json_of(*run, report) : text_of(*run, report));
+  const TaskKind<TaskRun, TaskSettings> kind{.steps = kTaskSteps,
+                                             .results = task_result_files(),
+                                             .of_checkpoint = task_settings_of,
+                                             .of_flags = settings_of,
+                                             .json_of_step = json_of_step};
+  return train_task(
+      kind, flags, streams,
+      [&](const TaskRun& run, double seconds, const Executor& executor) {
+        return finish(flags, run, seconds, executor, streams);
+      });
 }
 
 }  // namespace headwise::cli

@@ -1,0 +1,108 @@
+// Training on a task, whichever: a run begins or continues, takes its steps,
+// saves itself on the way and then says what it has learned.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headwise/base/result.h"
+#include "headwise/interop/checkpoint.h"
+#include "headwise/run/executor.h"
+#include "headwise/run/progress.h"
+#include "out_folder.h"
+#include "shell/command.h"
+#include "shell/error_of_option.h"
+#include "shell/outcome.h"
+#include "shell/output.h"
+#include "shell/progress_bar.h"
+#include "shell/say.h"
+#include "shell/threads.h"
+#include "task_files.h"
+#include "task_flags.h"
+
+namespace headwise::cli {
+
+// What differs between tasks.
+template <class Run, class Settings>
+struct TaskKind {
+  std::size_t steps;  // unless --steps is given
+  // Files of the folder, in the order in which they are looked for.
+  std::vector<std::string> results;
+  Settings (*of_checkpoint)(const Checkpoint& checkpoint);
+  // Options that are not given stay as in `settings`.
+  Settings (*of_flags)(const TaskFlags& flags, Settings settings);
+  // What --json prints at each checkpoint.
+  std::string (*json_of_step)(const Run& run);
+};
+
+// A new run, or one that continues that of --resume.
+template <class Run, class Settings>
+Result<Run> start_run(const TaskKind<Run, Settings>& kind,
+                      const TaskFlags& flags) {
+  if (flags.resume.empty()) {
+    return Run::create(kind.of_flags(flags, {}));
+  }
+  const std::string path = checkpoint_path(flags.resume);
+  const auto checkpoint = read_checkpoint(path);
+  HEADWISE_TRY(checkpoint);
+  auto run = Run::create(kind.of_flags(flags, kind.of_checkpoint(*checkpoint)));
+  HEADWISE_TRY(run);
+  if (Status s = run->resume(*checkpoint, path); !s) {
+    return error_of_argument(s.error());
+  }
+  HEADWISE_TRY(
+      check_steps(flags.steps.value_or(kind.steps), run->steps(), path));
+  return run;
+}
+
+// Takes steps until there are enough, and writes a checkpoint every 100 and at
+// the end.
+template <class Run, class Settings>
+Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
+                   const Executor& executor, Run& run, const Streams& streams) {
+  constexpr std::size_t kStepsPerCheckpoint = 100;
+  const std::size_t steps = flags.steps.value_or(kind.steps);
+  ProgressBar bar("train", "steps");
+  const Progress progress = bar.progress();
+  bool has_begun = false;  // a run that fails earlier leaves no folder
+  while (run.steps() < steps) {
+    HEADWISE_TRY(run.step(executor));
+    if (progress) {
+      bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
+      progress(run.steps(), steps);
+    }
+    if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != steps) {
+      continue;
+    }
+    if (!has_begun) {
+      HEADWISE_TRY(written(begin_results(flags, kind.results)));
+      has_begun = true;
+    }
+    HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags.out))));
+    if (flags.json) {
+      HEADWISE_TRY(print(streams.out, kind.json_of_step(run)));
+    }
+  }
+  return {};
+}
+
+// `finish(run, seconds, executor)` writes and prints the result.
+template <class Run, class Settings, class Finish>
+Outcome train_task(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
+                   const Streams& streams, const Finish& finish) {
+  HEADWISE_TRY(files_of(flags, kind.results).check());
+  HEADWISE_TRY(check_earlier_result(flags, kind.results));
+  const auto executor = executor_with(flags.threads);
+  HEADWISE_TRY(executor);
+  auto run = start_run(kind, flags);
+  HEADWISE_TRY(run);
+  const auto begin = std::chrono::steady_clock::now();
+  HEADWISE_TRY(take_steps(kind, flags, *executor, *run, streams));
+  const std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - begin;
+  return finish(*run, taken.count(), *executor);
+}
+
+}  // namespace headwise::cli
