@@ -32,6 +32,17 @@ constexpr std::array kHeadwise = {
     LayoutRow{"bias_v", "bias_v", bias, kOptional},
 };
 
+constexpr std::array kHeadwiseCausal = {
+    LayoutRow{"layers.{N}.w_q.weight", "w_q.weight"},
+    LayoutRow{"layers.{N}.w_k.weight", "w_k.weight"},
+    LayoutRow{"layers.{N}.w_v.weight", "w_v.weight"},
+    LayoutRow{"layers.{N}.w_o.weight", "w_o.weight"},
+    LayoutRow{"layers.{N}.w_q.bias", "w_q.bias", bias},
+    LayoutRow{"layers.{N}.w_k.bias", "w_k.bias", bias},
+    LayoutRow{"layers.{N}.w_v.bias", "w_v.bias", bias},
+    LayoutRow{"layers.{N}.w_o.bias", "w_o.bias", bias},
+};
+
 constexpr std::array kTorchMha = {
     LayoutRow{"in_proj_weight", "w_q.weight", weight, true, 0, 3},
     LayoutRow{"in_proj_weight", "w_k.weight", weight, true, 1, 3},
@@ -130,6 +141,7 @@ constexpr std::array kFlax = {
 
 constexpr std::array kLayouts = {
     Layout{"headwise", kNoPrefix, kHeadwise},
+    Layout{"headwise-causal", kNoPrefix, kHeadwiseCausal},
     Layout{"torch-mha", kNoPrefix, kTorchMha},
     Layout{"torch-mha-split", kNoPrefix, kTorchMhaSplit},
     Layout{"bert", kBertPrefixes, kBert},

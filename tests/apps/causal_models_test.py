@@ -24,6 +24,17 @@ class CausalModelsTest(CliTest):
             self.fail_with(USAGE, "--model is a causal model, expected a model of "
                            "BERT's family", command, "--model", "causal", *arguments)
 
+    def test_what_takes_any_model(self):
+        for command, *arguments in (
+                ("stats", "w1 w2"), ("stats", "--texts", "lines.txt"),
+                ("view", "--json", "w1 w2"),
+                ("heads", "--find", "previous", "--texts", "lines.txt"),
+                ("ablate", "--data", "lines.txt", "--each"),
+                ("patch", "--clean", "w1 w2", "--corrupted", "w3 w2", "--compare"),
+                ("prune", "--heads", "0.1", "--out", "pruned")):
+            self.succeed(command, "--model", "causal", *arguments)
+        self.assertIn("Layout: headwise-causal", self.succeed("inspect", "causal"))
+
     def test_a_text_without_tokens_is_refused(self):
         for command, *arguments in (("stats",), ("view", "--json"),
                                     ("stats", "--attribution", "norms")):

@@ -8,9 +8,9 @@ from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE
 from params_case import (ParamsCase, bert, npz_bytes, others, read_npz,
                          read_safetensors, read_tensors, tensor)
 
-LAYOUTS = ("headwise", "torch-mha", "torch-mha-split", "bert", "distilbert",
-           "d2l", "d2l-dense", "keras", "flax")
-NUMBERED = ("bert", "distilbert")
+LAYOUTS = ("headwise", "headwise-causal", "torch-mha", "torch-mha-split", "bert",
+           "distilbert", "d2l", "d2l-dense", "keras", "flax")
+NUMBERED = ("headwise-causal", "bert", "distilbert")
 
 
 def layouts_from(layout, turn):
@@ -408,7 +408,7 @@ class ConvertTest(ParamsCase):
                 ("IN is required", "convert"),
                 ("OUT is required", "convert", "m.safetensors"),
                 ("--to is required", *pair),
-                ("--to is brt, expected one of headwise, torch-mha", *pair,
+                ("--to is brt, expected one of headwise, headwise-causal", *pair,
                  "--to", "brt"),
                 ("did you mean bert?", *pair, "--to", "brt"),
                 ("OUT is o.pt, expected a name that ends in .safetensors or "

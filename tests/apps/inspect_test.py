@@ -5,6 +5,7 @@ import math
 import os
 
 import cli_case
+import tiny_causal
 from cli_case import BAD_INPUT, USAGE
 from params_case import ParamsCase, bert, npz_bytes, others, tensor
 
@@ -269,7 +270,7 @@ class InspectTest(ParamsCase):
                          "there is no W_q.weight")
         self.put_safetensors("n.safetensors", {"x": tensor(2)})
         self.assertIn("Layout: none\n  fits no layout, expected one of "
-                      "headwise torch-mha", self.succeed(
+                      "headwise headwise-causal torch-mha", self.succeed(
                           "inspect", "n.safetensors"))
         # Heads that disagree, in a file whose names fit.
         self.put_bytes("k.npz", npz_bytes({
@@ -278,6 +279,21 @@ class InspectTest(ParamsCase):
             "attention_output/kernel": tensor(3, 2, 6)}))
         self.assertIn("Layout: none\n  attention_output/kernel has 3 heads, "
                       "expected 2", self.succeed("inspect", "k.npz"))
+
+    def test_a_causal_model(self):
+        tiny_causal.write(self.folder / "causal")
+        text = self.succeed("inspect", "causal")
+        self.assertIn("Layout: headwise-causal, 2 attention layers\n"
+                      "Layers 0-1: embed_dim 8, 2 heads of 4 features (from config.json)\n"
+                      "Parameters: 1024, 576 in attention layers (56.2%)\n", text)
+        self.succeed("prune", "--model", "causal", "--heads", "0.1,1.0,1.1", "--out",
+                     "pruned")
+        told = self.inspect("pruned")
+        self.assertEqual([layer["num_heads"] for layer in told["layers"]], [1, 0])
+        self.assertEqual(told["layers"][0]["params"]["w_o.weight"], [8, 4])
+        self.assertIn("Layer 0: embed_dim 8, 1 head of 4 features (from the file)\n"
+                      "Layer 1: embed_dim 8, 0 heads (from the file)\n",
+                      self.succeed("inspect", "pruned"))
 
     def test_a_prefix_is_said(self):
         self.put_safetensors("m.safetensors", bert(prefix="bert."))
@@ -354,7 +370,7 @@ class InspectTest(ParamsCase):
         for message, *arguments in (
                 ("FILE is required", "inspect"),
                 ("unexpected argument \"b\"", "inspect", "a", "b"),
-                ("--layout-of is gpt, expected one of headwise, torch-mha",
+                ("--layout-of is gpt, expected one of headwise, headwise-causal",
                  "inspect", "a", "--layout-of", "gpt"),
                 ("FILE is empty", "inspect", "")):
             with self.subTest(message):

@@ -59,7 +59,7 @@ NAMES = set("""
     ablation additive al alibi auto bench bert bias bool bottom-right cividis
     classify clone cls confidence cpu cuda distance distilbert dot download duplicate
     dtype encoder-decoder entropy et explain false first fisher flax flow
-    full-size git gradient headwise hidden huggingface-cli id importance induction inf
+    full-size git gradient headwise headwise-causal hidden huggingface-cli id importance induction inf
     ink integrated integrated-by-layer
     kdim keras key kv largest librsvg linear llama3 ln log-sum-exp
     masked max mean mpirun ms nan next none norm norms ntk null offsets onnx opset output prediction

@@ -173,8 +173,8 @@ TEST(LayoutErrorsTest, TheWantedLayoutDecidesBetweenTwo) {
 
 TEST(LayoutErrorsTest, WhatFitsNothingIsSaid) {
   const std::string names =
-      "headwise torch-mha torch-mha-split bert distilbert d2l d2l-dense keras "
-      "flax";
+      "headwise headwise-causal torch-mha torch-mha-split bert distilbert d2l "
+      "d2l-dense keras flax";
   EXPECT_THAT(found({}), DoesNotFit({}, {names}));
   EXPECT_THAT(found({{"weight", {2, 2}}}), DoesNotFit({}, {names}));
   EXPECT_THAT(found({}, "gpt\n"), HasError({.code = ErrorCode::invalid_argument,

@@ -46,20 +46,21 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"convert attention layers to another library's layout or to ONNX",
      "어텐션 레이어를 다른 라이브러리의 레이아웃이나 ONNX로 변환합니다"},
     {"expected layout of FILE; if it does not fit, the output says why: "
-     "headwise, torch-mha, torch-mha-split, bert, distilbert, d2l, d2l-dense, "
-     "keras, flax (default: detected)",
+     "headwise, headwise-causal, torch-mha, torch-mha-split, bert, distilbert, "
+     "d2l, d2l-dense, keras, flax (default: detected)",
      "FILE의 예상 레이아웃. 맞지 않으면 이유를 알려 줍니다: headwise, "
-     "torch-mha, torch-mha-split, bert, distilbert, d2l, d2l-dense, keras, "
+     "headwise-causal, torch-mha, torch-mha-split, bert, distilbert, d2l, "
+     "d2l-dense, keras, "
      "flax (기본값: 자동으로 찾음)"},
     {"key and value are inputs of the model (default: only if their sizes "
      "differ)",
      "key와 value도 모델의 입력으로 둡니다(기본값: 크기가 다를 때만)"},
     {"layout of IN (default: detected)",
      "IN의 레이아웃(기본값: 자동으로 찾음)"},
-    {"layout of OUT: headwise, torch-mha, torch-mha-split, bert, distilbert, "
-     "d2l, d2l-dense, keras, flax, or onnx",
-     "OUT의 레이아웃: headwise, torch-mha, torch-mha-split, bert, distilbert, "
-     "d2l, d2l-dense, keras, flax 또는 onnx"},
+    {"layout of OUT: headwise, headwise-causal, torch-mha, torch-mha-split, "
+     "bert, distilbert, d2l, d2l-dense, keras, flax, or onnx",
+     "OUT의 레이아웃: headwise, headwise-causal, torch-mha, torch-mha-split, "
+     "bert, distilbert, d2l, d2l-dense, keras, flax 또는 onnx"},
     {"leave out tensors outside attention layers",
      "어텐션 레이어가 아닌 텐서를 뺍니다"},
     {"list every tensor, including those of numbered layers",

@@ -27,10 +27,12 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"language of help and messages (default: from LC_ALL, LC_MESSAGES or "
      "LANG)",
      "도움말과 메시지의 언어(기본값: LC_ALL, LC_MESSAGES, LANG에서 결정)"},
-    {"layout of --params: headwise, torch-mha, torch-mha-split, bert, "
-     "distilbert, d2l, d2l-dense, keras, flax (default: detected)",
-     "--params의 레이아웃: headwise, torch-mha, torch-mha-split, bert, "
-     "distilbert, d2l, d2l-dense, keras, flax (기본값: 자동으로 찾음)"},
+    {"layout of --params: headwise, headwise-causal, torch-mha, "
+     "torch-mha-split, bert, distilbert, d2l, d2l-dense, keras, flax (default: "
+     "detected)",
+     "--params의 레이아웃: headwise, headwise-causal, torch-mha, "
+     "torch-mha-split, bert, distilbert, d2l, d2l-dense, keras, flax (기본값: "
+     "자동으로 찾음)"},
     {"maximum tokens per text; longer texts are cut (default: the limit set in "
      "the model folder)",
      "텍스트의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더에 설정된 값)"},
