@@ -42,7 +42,9 @@ constexpr auto kKeys = std::to_array<std::string_view>(
      kSizes[3].key, kSizes[4].key});
 
 Result<JsonFields> fields_of(const std::string& folder) {
-  auto file = InputFile::open(kOperation, folder + "/config.json");
+  const std::string path = path_in(folder, "config.json");
+  HEADWISE_TRY(check_regular_file(kOperation, path));
+  auto file = InputFile::open(kOperation, path);
   HEADWISE_TRY(file);
   const auto bytes = read_bytes(*file, kLargestSettings + 1, /*certain=*/false);
   HEADWISE_TRY(bytes);

@@ -8,6 +8,7 @@
 #include "headwise/interop/array.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
+#include "interop/folder.h"
 #include "interop/param_file.h"
 #include "models/kept_heads.h"
 #include "models/model_files.h"
@@ -246,7 +247,9 @@ Result<CausalParams> draw_causal_params(const CausalConfig& config,
 Result<CausalParams> read_causal_params(const std::string& folder) {
   const auto config = read_causal_config(folder);
   HEADWISE_TRY(config);
-  auto vocabulary = read_vocabulary(vocabulary_path(folder));
+  const std::string words = vocabulary_path(folder);
+  HEADWISE_TRY(check_regular_file("read_vocabulary", words));
+  auto vocabulary = read_vocabulary(words);
   HEADWISE_TRY(vocabulary);
   HEADWISE_TRY(check_vocabulary(*config, *vocabulary));
   const auto reader = Reader::open(folder, *config);

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import cli_case
+import tiny_causal
 import tiny_model
 from cli_case import BAD_INPUT, OK, OUT_OF_RESOURCES, USAGE, CliTest, read_npy
 
@@ -302,6 +303,14 @@ class InputTest(FilesTest):
             os.mkfifo(folder / name)
             self.fail_with(BAD_INPUT, f"{name} is not a regular file",
                            "encode", "--model", folder, "lines.txt", "--json")
+        tiny_causal.write(self.folder / "causal")
+        for name in ("vocab.txt", "model.safetensors"):
+            folder = self.folder / f"causal-with-{name}"
+            shutil.copytree(self.folder / "causal", folder)
+            (folder / name).unlink()
+            os.mkfifo(folder / name)
+            self.fail_with(BAD_INPUT, f"{name} is not a regular file",
+                           "stats", "--model", folder, "w0 w1")
         (self.folder / "layer").mkdir()
         os.mkfifo(self.folder / "layer/w_q.weight.npy")
         self.fail_with(BAD_INPUT, "w_q.weight.npy is not a regular file",
