@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/check.h"
@@ -48,6 +50,24 @@ TEST(BatchesTest, TheFirstErrorIsReported) {
       ASSERT_EQ(done.error().details().given, "is 0");
     }
   }
+}
+
+// Whichever fails first.
+TEST(BatchesTest, TheErrorOfTheLowestBatchIsReported) {
+  const auto executor = Executor::with_threads(2).value();
+  std::atomic<bool> one_failed = false;
+  const Status done =
+      run_batches(8, executor, [&](std::size_t n, const Executor&) {
+        if (n == 0) {
+          for (int turn = 0; turn < 100000 && !one_failed; ++turn) {
+            std::this_thread::yield();
+          }
+        } else {
+          one_failed = true;
+        }
+        return Status(value_error("test", "n", std::to_string(n), "none"));
+      });
+  EXPECT_EQ(done.error().details().given, "is 0");
 }
 
 }  // namespace

@@ -124,6 +124,42 @@ TEST(NormStatisticsBitsTest, DoNotDependOnPaddingAndThreads) {
   EXPECT_TRUE(same_bits(again.shares.rows, all.shares.rows));
 }
 
+// The mask has gaps between the keys, so every block of keys has to leave out
+// its own.
+TEST(NormStatisticsBitsTest, DoNotDependOnNormsOfMaskedKeys) {
+  Case c = small_case();
+  auto mask = Tensor<bool, 2>::create({150, 150}).value();
+  for (std::size_t i = 0; i < 150; ++i) {
+    for (std::size_t j = 0; j < 150; ++j) {
+      mask(i, j) = i % 2 == 1 || (j != 5 && j != 70);
+    }
+  }
+  AttentionOptions options = c.heads.options();
+  options.mask = options.mask & dense<2>(mask, {Axis::Lq, Axis::Lkv});
+  const auto with_mask = [&] {
+    return norm_statistics(c.heads.query, c.heads.key, c.norms, options,
+                           {.statistics = {.rows = true}})
+        .value();
+  };
+  const NormStatistics all = with_mask();
+  c.norms(0, 1, 5) = NAN;
+  c.norms(0, 1, 70) = NAN;
+  const NormStatistics done = with_mask();
+  for (std::size_t i = 0; i < 150; ++i) {
+    if (i % 2 == 1) {
+      EXPECT_TRUE(std::isnan(done.sums(0, i, 1)));
+      continue;
+    }
+    EXPECT_EQ(done.sums(0, i, 1), all.sums(0, i, 1));
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      const auto statistic = static_cast<Statistic>(k);
+      EXPECT_EQ(done.shares.row(0, 1, i, statistic),
+                all.shares.row(0, 1, i, statistic))
+          << name_of(statistic);
+    }
+  }
+}
+
 // A value of zeros adds nothing, and a head of them has the attention weights
 // as its shares.
 TEST(NormStatisticsBitsTest, KeysWithoutANormHaveNoShare) {
