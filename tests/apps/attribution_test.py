@@ -7,7 +7,7 @@ import math
 import cli_case
 import tiny_causal
 import tiny_model
-from cli_case import USAGE, CliTest
+from cli_case import BAD_INPUT, USAGE, CliTest
 
 SENTENCE = "heads matter so"
 IDS = [2, 5, 6, 12, 3]
@@ -284,6 +284,23 @@ class Refused(AttributionTest):
                        "rollout", "--output-token", "5")
         self.fail_with(USAGE, "--output-token is 1, expected none: gradients of this model "
                        "are of its whole text", *text, "gradient", "--output-token", "1")
+
+    def test_models_that_overflow(self):
+        tiny_causal.write(self.folder / "huge", scale=1e30)
+        for name, message in (
+                ("rollout", "--model computes NaN, expected attention weights that are "
+                 "numbers"),
+                ("flow", "--model computes NaN, expected attention weights"),
+                ("gradient", "--model gives outputs that are NaN or infinite, expected "
+                 "finite outputs"),
+                ("integrated", "--model gives outputs that are NaN or infinite")):
+            for more in ((), ("--json",)):
+                with self.subTest(name, more=more):
+                    self.fail_with(BAD_INPUT, message, "stats", "--model", "huge", "w1 w2",
+                                   "--attribution", name, *more)
+        self.assertIn("--model에서 NaN이 나왔습니다. 수로 된 어텐션 가중치여야 합니다",
+                      self.fail_with(BAD_INPUT, "", "stats", "--model", "huge", "w1 w2",
+                                     "--attribution", "flow", "--lang", "ko"))
 
 
 if __name__ == "__main__":

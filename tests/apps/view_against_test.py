@@ -4,7 +4,7 @@ import json
 
 import cli_case
 import tiny_model
-from cli_case import USAGE
+from cli_case import BAD_INPUT, USAGE
 from stats_against_test import with_smaller_queries
 from view_texts_test import TextsTest
 
@@ -52,6 +52,21 @@ class AgainstTest(TextsTest):
         said = self.view("--against", "other", "heads matter")
         self.assertIn("page.html: 1 text in two models", said)
         self.assertEqual(self.page()[0]["changes"][0]["similarity"][1:], [None, None])
+
+    def test_models_that_overflow(self):
+        made = tiny_model.tensors()
+        name = "encoder.layer.1.attention.self.query.weight"
+        made[name] = made[name][0], (3e38,) * len(made[name][1])
+        (self.folder / "other/model.safetensors").write_bytes(tiny_model.safetensors(made))
+        for option, model, against in (("--model", "other", "tiny"),
+                                       ("--against", "tiny", "other")):
+            said = self.fail_with(BAD_INPUT, f"headwise: {option}: layers[1].query[0, 0, ",
+                                  "view", "--model", model, "--against", against,
+                                  "heads matter", "--out", "no.html")
+            self.assertIn("expected a finite number", said)
+            self.assertFalse((self.folder / "no.html").exists())
+        self.fail_with(BAD_INPUT, "headwise: --model: layers[1].query[0, 0, ", "view",
+                       "--model", "other", "heads matter", "--json")
 
     def test_options_that_do_not_go_together(self):
         for message, *arguments in (

@@ -8,7 +8,7 @@ import zlib
 import cli_case
 import tiny_causal
 import tiny_model
-from cli_case import USAGE, CliTest
+from cli_case import BAD_INPUT, USAGE, CliTest
 
 SENTENCE = "heads matter so"
 TOKENS = 5
@@ -175,6 +175,16 @@ class ViewAttribution(CliTest):
         self.fail_with(USAGE, "--attribution needs --model and a single text", "view",
                        "--model", "tiny", "--texts", "texts", "--attribution", "rollout",
                        "--out", "no.html")
+
+    def test_models_that_overflow(self):
+        tiny_causal.write(self.folder / "huge", scale=1e30)
+        for name, message in (("rollout", "--model computes NaN, expected attention weights"),
+                              ("flow", "--model computes NaN, expected attention weights"),
+                              ("gradient", "--model gives outputs that are NaN or infinite")):
+            with self.subTest(name):
+                self.fail_with(BAD_INPUT, message, "view", "--model", "huge", "w1 w2",
+                               "--attribution", name, "--out", "no.html")
+                self.assertFalse((self.folder / "no.html").exists())
 
 
 if __name__ == "__main__":

@@ -173,6 +173,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"clearing the counters", "카운터 초기화"},
     {"columns", "열"},
     {"combines {} rules", "{s:은/는} 규칙 {0}개를 결합합니다"},
+    {"computes NaN", "{s}에서 NaN이 나왔습니다"},
     {"computes NaN in head {}", "{s}의 헤드 {0}에서 NaN이 나왔습니다"},
     {"computes NaN in head {}.{}", "{s}의 헤드 {0}.{1}에서 NaN이 나왔습니다"},
     {"contiguous features", "특징이 메모리에 연속으로 놓여야 합니다."},

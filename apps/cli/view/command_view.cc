@@ -214,11 +214,13 @@ Result<std::string> make_page(const ViewFlags& flags,
     if (n != 0) {
       HEADWISE_TRY(page->next(settings_of(flags, heads)));
     }
+    const char* const option =
+        !flags.seen.against.empty() && n % 2 == 1 ? "--against" : "--model";
     const auto see = [&](const ViewedLayer& layer) -> Status {
       Status s = add_to_page(*page, layer, heads.options(), *attribution);
       ++done;
       show();
-      return s;
+      return s ? s : Status(error_of_layer(layer, option, s.error()));
     };
     HEADWISE_TRY(heads.visit(/*steps=*/true, see));
   }

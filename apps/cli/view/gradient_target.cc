@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "headwise/heads/embedding_target.h"
@@ -64,6 +65,10 @@ Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
                            : target.read_sentences(flags, text, executor));
   const auto value = target.target().value(target.ids(), {}, executor);
   HEADWISE_TRY(value);
+  if (!std::isfinite(*value)) {
+    return option_error("--model", "gives outputs that are NaN or infinite",
+                        "finite outputs", ErrorCode::bad_data);
+  }
   target.of_.value = *value;
   return target;
 }

@@ -20,8 +20,9 @@ namespace headwise::cli {
 
 class GradientTarget {
  public:
-  // Errors: those of the model; invalid_argument for a pair of sentences, and
-  // for a label, a token or a position that does not exist.
+  // Errors: those of the model, and bad_data where its outputs are NaN or
+  // infinite; invalid_argument for a pair of sentences, and for a label, a
+  // token or a position that does not exist.
   static Result<GradientTarget> read(const AttributionFlags& flags,
                                      const ViewedHeads& heads);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,18 @@
 #include "shell/outcome.h"
 
 namespace headwise::cli {
+namespace {
+
+Status check_numbers(const Tensor<float, 3>& through) {
+  return std::ranges::any_of(through.elements(),
+                             [](float x) { return std::isnan(x); })
+             ? Status(option_error("--model", "computes NaN",
+                                   "attention weights that are numbers",
+                                   ErrorCode::bad_data))
+             : ok();
+}
+
+}  // namespace
 
 Status check_flow_tokens(const ViewedHeads& heads) {
   const std::size_t tokens = heads.text().query_labels.size();
@@ -43,7 +57,10 @@ Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
     layers.push_back({query, key});
   }
   if (!layers.empty()) {
-    return rollout(layers, rows, heads.options());
+    auto shares = rollout(layers, rows, heads.options());
+    HEADWISE_TRY(shares);
+    HEADWISE_TRY(check_numbers(*shares));
+    return shares;
   }
   auto copy = Tensor<float, 3>::create_unset(rows.extents());
   HEADWISE_TRY(copy);
@@ -76,6 +93,7 @@ Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
                      options);
   };
   HEADWISE_TRY(heads.visit(false, weigh));
+  HEADWISE_TRY(check_numbers(*weights));
   return weights;
 }
 

@@ -10,6 +10,7 @@
 
 #include "headwise/inspect/position_statistics.h"
 #include "operation/option_errors.h"
+#include "shell/error_of_option.h"
 #include "shell/outcome.h"
 
 namespace headwise::cli {
@@ -57,7 +58,9 @@ Status draw_layer(const ViewedLayer& seen, const AttentionOptions& options,
                   DrawnHeads& drawn) {
   const auto layer =
       LayerHeads::create(given_of(seen), options, operation_options, sequence);
-  HEADWISE_TRY(layer);
+  if (!layer) {
+    return error_of_layer(seen, "--model", layer.error());
+  }
   for (std::size_t h = 0; h < layer->size(); ++h) {
     auto head = layer->head(h);
     HEADWISE_TRY(head);
@@ -87,6 +90,18 @@ void leave_out_positions(std::vector<DrawnHead>& heads) {
 }
 
 }  // namespace
+
+Error error_of_layer(const ViewedLayer& layer, std::string_view option,
+                     const Error& error) {
+  ErrorDetails details = error.details();
+  if (layer.attention == nullptr || details.operation != "view_page" ||
+      error.code() != ErrorCode::bad_data) {
+    return error;
+  }
+  details.argument =
+      fmt::format("layers[{}].{}", layer.number, details.argument);
+  return error_of_option(option, {error.code(), std::move(details)});
+}
 
 Result<HeadName> parse_head(const std::string& text) {
   const auto number = [](std::string_view digits) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -42,6 +43,11 @@ struct DrawnHeads {
 // one of more than kMostMapLength queries or keys.
 Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
                                  const std::optional<HeadName>& whole);
+
+// Of queries and keys of a model, such as infinite ones, that a page refuses:
+// by the option of the model and the layer. Other errors are as they were.
+Error error_of_layer(const ViewedLayer& layer, std::string_view option,
+                     const Error& error);
 
 // Errors: ViewPage's.
 Status add_to_page(ViewPage& page, const ViewedLayer& layer,
