@@ -45,8 +45,16 @@
         button('open-help', t('help.open'), dialogs.help));
   }
 
+  // What rows, columns and colours are; what goes through all layers has no rows of queries.
+  function axes() {
+    const {t, measure, palette} = headwise;
+    return make('p', {class: 'sentence'}, headwise.narrow() ? t('axis.sentence') :
+        [make('strong', {}, t('axis.row')), ' ', make('strong', {}, t('axis.column'))], ' ',
+    measure.word(palette.brighter() ? 'axis.brighter' : 'axis.darker'));
+  }
+
   function drawHeader() {
-    const {t, tokens, page} = headwise;
+    const {t, tokens, page, state} = headwise;
     const named = page.model && page.model.replace(/\/+$/, '').split('/').pop();
     const about = [named === headwise.file.title ? null : page.model, t('shell.kind_' + page.kind),
       t(page.head_dim ? 'shell.sizes' : 'shell.lengths', page.num_queries, page.num_keys,
@@ -61,10 +69,7 @@
                 (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)]))),
         headwise.documentTools.tools(),
         page.text && make('p', {class: 'text'}, tokens.node(page.text, true)),
-        make('p', {class: 'sentence'}, headwise.narrow() ? t('axis.sentence') :
-          [make('strong', {}, t('axis.row')), ' ', make('strong', {}, t('axis.column'))], ' ',
-            headwise.measure.word(
-                headwise.palette.brighter() ? 'axis.brighter' : 'axis.darker')),
+        state.get().view !== 'through' && axes(),
         make('div', {class: 'bar-top'}, navigation(),
             headwise.fold('fold-settings', t('shell.settings'), settings())));
   }

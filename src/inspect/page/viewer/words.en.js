@@ -191,7 +191,7 @@ headwise.wordTables.en = {
   'lines.about': 'One line per attention weight of at least {0}. Thicker means more.',
   'lines.about_norm': 'One line per norm of at least {0}. Thicker means more.',
   'lines.about_gradient':
-    'One line per product of at least {0}, blue if it raises F, orange if it lowers F.',
+    'One line per product of size {0} or more, blue if it raises F, orange if it lowers F.',
 
   'cell.none': 'Point at a cell, or press the arrow keys.',
   'cell.sentence': 'query {0} {1}, key {2} {3}: {4}',
@@ -291,7 +291,7 @@ headwise.wordTables.en = {
   'tables.rows': 'Statistics per query, layer {0}, head {1}',
   'tables.lines': 'Pairs with an attention weight of at least {0}',
   'tables.lines_norm': 'Pairs with a norm of at least {0}',
-  'tables.lines_gradient': 'Pairs with a product of at least {0}',
+  'tables.lines_gradient': 'Pairs with a product of size {0} or more',
   'tables.mean': 'mean over all queries',
   'tables.mean_norm': 'mean over all queries',
   'tables.mean_gradient': 'sum over all queries',

@@ -89,6 +89,7 @@ class Gradient(PageCase):
         least = np.abs(expected).max() / 5
         self.assertAlmostEqual(page.locator(".line-minus").count(),
                                (expected < -least).sum(), delta=2)
+        self.assertIn("product of size", page.inner_text("main"))
         page.wait_for_function("() => document.querySelector('#readout strong')")
         shown = float(page.inner_text("#readout strong").replace("\u2212", "-"))
         self.assertAlmostEqual(shown, expected[20, 3], delta=1e-4)

@@ -49,6 +49,14 @@ class Through(PageCase):
             self.assertIn(text, words)
         self.assertNotIn("query", words)
 
+    def test_the_header_says_nothing_of_rows(self):
+        for width in (1280, 390):
+            with self.subTest(width=width):
+                page = self.open("through", THROUGH, width=width, height=844)
+                self.assertEqual(page.locator("header .sentence").count(), 0)
+                self.go(page, "#view=grid")
+                self.assertIn("query", page.inner_text("header .sentence"))
+
     def test_pin_and_table(self):
         page = self.open("through", THROUGH)
         expected = cases["through"].shares["rollout"][2]
