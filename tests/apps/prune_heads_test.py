@@ -24,6 +24,8 @@ class PruneHeadsTest(CliTest):
                                        "a b"))["heads"]
         self.assertEqual([(head["layer"], head["head"]) for head in left],
                          [(head["layer"], head["head"]) for head in heads[1:]])
+        self.fail_with(USAGE, "headwise: --heads has 2.0, expected a head from 0.0 to 1.1",
+                       "prune", "--model", "tiny", "--heads", "2.0", "--out", "no")
 
     def test_a_causal_model_keeps_the_numbers_of_its_heads(self):
         self.succeed("train", "--task", "induction", "--steps", "2", "--out",
@@ -70,8 +72,11 @@ class PruneHeadsTest(CliTest):
                 (("--heads", "x"), "--heads is x, expected LAYER.HEAD")):
             with self.subTest(arguments=arguments):
                 self.fail_with(USAGE, message, *call, *arguments)
-        self.fail_with(USAGE, "--heads has 9.0, expected a head from 0.0 to 1.3",
-                       *call, "--heads", "9.0")
+        # Before the texts are read.
+        (self.folder / "bad.txt").write_bytes(b"\xff\n")
+        for more in ((), ("--data", "bad.txt")):
+            self.fail_with(USAGE, "--heads has 9.0, expected a head from 0.0 to 1.3",
+                           *call, "--heads", "9.0", *more)
         self.assertFalse((self.folder / "out").exists())
 
 
