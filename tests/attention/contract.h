@@ -118,10 +118,13 @@ struct ContractBlock {
 
 class Contract {
  public:
+  // `norms` (B, Hq, Lkv): p and the scores are those of the keys' shares.
   Contract(const Inputs<float>& in, const AttentionOptions& options,
-           const OperationOptions& operation_options)
+           const OperationOptions& operation_options,
+           TensorView<const float, 3> norms = {})
       : in_(in),
         t5_bias_(options.t5_bias),
+        norms_(norms),
         spec_(AttentionSpec::create(
                   attention_shape(in.query.extents(), in.key.extents(),
                                   in.value.extents())
@@ -181,6 +184,9 @@ class Contract {
     return !is_added(j)              ? in_.value(b, j, g, c)
            : number(j) == 0xFFFFFFFE ? spec_.added_keys.bias_v()(g, c)
                                      : 0;
+  }
+  float norm(std::size_t b, std::size_t h, std::size_t j) const {
+    return std::max(norms_(b, h, j), 0x1p-60f);
   }
   // The blocks of keys, and one of each added key.
   template <class Body>
@@ -257,6 +263,11 @@ class Contract {
       const std::int64_t offset = spec_.alibi.offset(b, i, j);
       const auto distance = static_cast<float>(offset < 0 ? -offset : offset);
       score = std::fma(slope, -distance, score);
+    }
+    if (norms_.data() != nullptr) {
+      const auto logarithm =
+          static_cast<float>(std::log(static_cast<double>(norm(b, h, j))));
+      score = std::fma(logarithm, static_cast<float>(kLog2E), score);
     }
     return score;
   }
@@ -429,6 +440,7 @@ class Contract {
 
   const Inputs<float>& in_;
   T5Bias t5_bias_;
+  TensorView<const float, 3> norms_;
   AttentionSpec spec_;
 };
 

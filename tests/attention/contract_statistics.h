@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "attention/contract.h"
@@ -45,7 +46,7 @@ struct ContractSums {
   }
 };
 
-class ContractStatistics : private Contract {
+class ContractStatistics : protected Contract {
  public:
   using Contract::Contract;
 
@@ -58,14 +59,28 @@ class ContractStatistics : private Contract {
         for (std::size_t i = 0; i < s.Lq; ++i) {
           row(b, h, i, done);
         }
-        together(b, h, done);
+        if (done.columns.size() != 0) {
+          together(b, h, done);
+        }
       }
     }
     done.pooled = pool_statistics(done.rows, spec()).value();
     return done;
   }
 
- private:
+  // What keys have of a row, if added keys or a sink may have the rest.
+  std::optional<float> share_of_keys(std::size_t b, std::size_t h,
+                                     std::size_t i) const {
+    if (columns() == spec().shape.Lkv && !sink(h)) {
+      return std::nullopt;
+    }
+    const ContractSums of_keys =
+        sums_of(blocks(b, h, i), b, i, 0, spec().shape.Lkv);
+    const ContractSums row = with_others(of_keys, b, h, i);
+    return of_keys.sum * contract_exp2(of_keys.max - row.max) / row.sum;
+  }
+
+ protected:
   using Blocks = std::vector<ContractBlock>;
 
   Blocks blocks(std::size_t b, std::size_t h, std::size_t i) const {
@@ -78,6 +93,7 @@ class ContractStatistics : private Contract {
     return all;
   }
 
+ private:
   // Sums of the keys [begin, end) of the sequence, block by block.
   ContractSums sums_of(const Blocks& all, std::size_t b, std::size_t i,
                        std::size_t begin, std::size_t end) const {

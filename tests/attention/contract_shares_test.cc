@@ -1,0 +1,139 @@
+// The bits of shares by norms are those of docs/arithmetic.md, on every
+// instruction set with fused multiply-add that this machine has. The functions
+// of heads/norm_statistics.h are attention_with_shares() with and without
+// values.
+#include "attention/contract_shares.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "attention/attention_call.h"
+#include "attention/statistics/weighted_shares.h"
+#include "support/targets.h"
+
+namespace headwise {
+namespace {
+
+using internal::attention_with_shares;
+using internal::WeightedShares;
+using testing_support::attend;
+using testing_support::coin_tosses;
+using testing_support::ContractShares;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::groups_of;
+using testing_support::Inputs;
+using testing_support::kFusedTargets;
+using testing_support::kShapes;
+using testing_support::OptionsCase;
+using testing_support::Outputs;
+using testing_support::outputs_for;
+using testing_support::random_inputs;
+using testing_support::same_bits;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
+using testing_support::uniform;
+
+class ContractSharesTest : public TargetTest {
+ protected:
+  static void expect_contract(const Inputs<float>& in, AttentionOptions options,
+                              const std::string& name,
+                              OperationOptions operation_options = {}) {
+    SCOPED_TRACE(name);
+    if (options.attn_weights == AttnWeights::mean) {  // not with statistics
+      options.attn_weights = AttnWeights::per_head;
+    }
+    const Tensor<float, 3> norms = norms_for(in);
+    const auto separators =
+        coin_tosses<2>({in.key.extent(0), in.key.extent(1)}, 801, 0.2);
+    Outputs<float> out = outputs_for(in, options, operation_options);
+    const Outputs<float> attended = attend(in, options, operation_options);
+    operation_options.statistics.top_keys = 11;
+    operation_options.statistics.separators = separators;
+    const WeightedShares beside_attention =
+        attention_with_shares("test", {in.query, in.key, in.value}, norms,
+                              out.views(), options, operation_options)
+            .value();
+    EXPECT_TRUE(same_bits(out, attended));
+    const ContractShares contract(in, norms, options, operation_options);
+    const WeightedShares want = {contract.sums(), contract.run()};
+    expect_same(beside_attention, want);
+    options.attn_weights = AttnWeights::none;
+    options.scores = ScoresStage::none;
+    const WeightedShares alone =
+        attention_with_shares(
+            "test", {in.query, in.key, without_features(in.key)}, norms,
+            {.output = without_features(in.query)}, options, operation_options)
+            .value();
+    expect_same(alone, want);
+  }
+
+ private:
+  // A few are too small to count as they are.
+  static Tensor<float, 3> norms_for(const Inputs<float>& in) {
+    auto norms =
+        uniform<3>({in.query.extent(0), in.query.extent(2), in.key.extent(1)},
+                   860, 0.1, 30);
+    for (std::size_t n = 5; n < norms.size(); n += 41) {
+      norms.data()[n] = n % 2 == 0 ? 0 : 0x1p-70f;
+    }
+    return norms;
+  }
+
+  static TensorView<float, 4> without_features(const Tensor<float, 4>& like) {
+    Extents<4> extents = like.extents();
+    extents[3] = 0;
+    return {nullptr, extents};
+  }
+
+  static void expect_same(const WeightedShares& got,
+                          const WeightedShares& want) {
+    EXPECT_TRUE(same_bits(got.sums, want.sums));
+    EXPECT_TRUE(same_bits(got.shares.rows, want.shares.rows));
+    EXPECT_TRUE(std::ranges::equal(got.shares.top_keys.elements(),
+                                   want.shares.top_keys.elements()));
+    EXPECT_TRUE(same_bits(got.shares.top_weights, want.shares.top_weights));
+  }
+};
+
+TEST_P(ContractSharesTest, HoldsForEveryMaskAndOption) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 800);
+    const EveryMask every_mask(shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      expect_contract(in, c.options, c.name, c.operation_options);
+    }
+  }
+}
+
+// Values of 9 and 17 features leave one over, as the norms do.
+TEST_P(ContractSharesTest, HoldsForSizesAroundVectorsTilesAndBlocks) {
+  for (const std::size_t Lq : {1u, 7u, 15u, 17u, 33u, 48u, 49u, 97u}) {
+    for (const std::size_t Lkv : {1u, 127u, 129u, 300u}) {
+      for (const std::size_t Dv : {1u, 9u, 17u}) {
+        expect_contract(
+            random_inputs({1, 2, 1, Lq, Lkv, 9, Dv}, 802),
+            {.mask = causal(), .query_start = QueryStart::bottom_right()},
+            "Lq " + std::to_string(Lq) + ", Lkv " + std::to_string(Lkv) +
+                ", Dv " + std::to_string(Dv));
+      }
+    }
+  }
+}
+
+TEST_P(ContractSharesTest, HoldsForUnevenGroups) {
+  expect_contract(random_inputs({2, 7, 2, 97, 300, 9, 11}, 803),
+                  {.mask = causal()}, "groups of 3 and 4",
+                  {.kv_groups = groups_of({3, 4})});
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, ContractSharesTest,
+                         testing::ValuesIn(targets(kFusedTargets)),
+                         target_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ContractSharesTest);
+
+}  // namespace
+}  // namespace headwise
