@@ -16,9 +16,6 @@
 namespace headwise::cli {
 namespace {
 
-// More pairs than the page pools itself.
-constexpr std::size_t kPooledByPage = 4 * kMostMapCells * kMostMapCells;
-
 // Of the layers that have heads, by their numbers.
 Result<std::vector<PageAttribution::Gradient>> gradients_of(
     const GradientTarget& target, const Executor& executor) {
@@ -31,7 +28,7 @@ Result<std::vector<PageAttribution::Gradient>> gradients_of(
     HEADWISE_TRY(value);
     HEADWISE_TRY(sums);
     Tensor<float, 4> map;
-    if (layer.d_context.extent(1) * value->extent(1) > kPooledByPage) {
+    if (!pooled_by_page(layer.d_context.extent(1), value->extent(1))) {
       auto made =
           gradient_attention_map(layer.heads, layer.d_context, layer.options);
       HEADWISE_TRY(made);

@@ -26,6 +26,7 @@
 //   std::string html = page.html().value();
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -48,6 +49,13 @@
 namespace headwise::inline HEADWISE_ABI {
 
 inline constexpr std::size_t kMostMapLength = 1024;
+inline constexpr std::size_t kPairsPooledByPage =
+    4 * kMostMapCells * kMostMapCells;
+// Whether the page pools the map of a head itself: it holds the attention
+// weights, and they are few.
+constexpr bool pooled_by_page(std::size_t Lq, std::size_t Lkv) {
+  return std::max(Lq, Lkv) <= kMostMapLength && Lq * Lkv <= kPairsPooledByPage;
+}
 inline constexpr std::size_t kMostPageBytes = std::size_t{512} << 20;
 
 // What the gradients that a page shows are of, and its value: the logit of a
@@ -110,8 +118,8 @@ struct ViewedGradient {
   TensorView<const float, 4> value{};      // (B, Lkv, Hq, Dv)
   TensorView<const float, 3> columns{};    // (B, Hq, Lkv)
   TensorView<const double, 2> totals{};    // (B, Hq)
-  // (B, Hq, map_size(Lq), map_size(Lkv)); only needed if there are more than
-  // 16384 pairs.
+  // (B, Hq, map_size(Lq), map_size(Lkv)); only needed without
+  // pooled_by_page(Lq, Lkv).
   TensorView<const float, 4> map{};
 
   bool given() const { return d_context.data() != nullptr; }

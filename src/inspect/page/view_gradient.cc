@@ -88,7 +88,7 @@ Status check_gradient(const ViewedGradient& gradient,
                            {{shape.batches(), shape.Hq, shape.key_rows()}}));
   HEADWISE_TRY(check_shape(kViewPage, "totals", gradient.totals.extents(),
                            "(B, Hq)", {{shape.batches(), shape.Hq}}));
-  if (pairs[0] * pairs[1] > kPairsPooledByPage) {
+  if (!pooled_by_page(pairs[0], pairs[1])) {
     HEADWISE_TRY(check_shape(
         kViewPage, "map", gradient.map.extents(), "(B, Hq, rows, columns)",
         {{shape.B, shape.Hq, map_size(pairs[0]), map_size(pairs[1])}}));

@@ -18,7 +18,7 @@ struct HeadGradient {
   TensorView<const float, 2> value;      // (Lkv, Dv)
   TensorView<const float, 1> columns;    // (Lkv)
   double total = 0;
-  TensorView<const float, 2> map{};  // with many pairs
+  TensorView<const float, 2> map{};  // without pooled_by_page()
 };
 
 struct EncodedGradient {

@@ -158,7 +158,8 @@ void encode_map(const ViewedHead& head, EncodedHead& to) {
   if (head.weights_only) {
     to.uneven = uneven_rows_of(head.attn_weights);
   }
-  if (head.attn_weights.size() > kPairsPooledByPage) {
+  if (!pooled_by_page(head.attn_weights.extent(0),
+                      head.attn_weights.extent(1))) {
     to.small = encode_small(head);
   }
 }

@@ -25,9 +25,6 @@ inline constexpr std::size_t kPageTopKeys = 8;
 // computes the other statistics from the weights.
 inline constexpr std::array<Statistic, 2> kRowsBesideMap = {
     Statistic::entropy, Statistic::distance};
-// A map of at most this many pairs is pooled by the page itself.
-inline constexpr std::size_t kPairsPooledByPage =
-    4 * kMostMapCells * kMostMapCells;
 
 // One head. Without attn_weights, the page computes them.
 struct ViewedHead {

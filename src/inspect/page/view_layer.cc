@@ -352,7 +352,7 @@ ViewedHead ShownLayer::head(std::size_t h) const {
         .columns =
             row_of(gradient_.columns, place.batch, h, place.first_key, keys()),
         .total = gradient_.totals(place.batch, h)};
-    if (queries() * keys() > kPairsPooledByPage) {
+    if (!pooled_by_page(queries(), keys())) {
       head.gradient->map =
           rows_of<float>(gradient_.map, sequence_, h, 0, cells);
     }

@@ -520,15 +520,23 @@ TEST(ViewPageTest, GradientsThatDoNotFitAreRefused) {
   Gradients sums(5, 7);
   sums.columns(0, 1, 6) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(refused(sums.view()), "columns[0, 1, 6]");
-  // Many pairs need a map.
-  const Heads long_one(1, 129, 129);
-  const Gradients many(129, 129);
-  ViewedLayer layer = long_one.layer();
-  layer.gradient = many.view();
-  EXPECT_TRUE(page_of_layers(long_one, {layer}));
-  layer.gradient.map = {};
-  EXPECT_EQ(page_of_layers(long_one, {layer}).error().details().argument,
-            "map");
+}
+
+TEST(ViewPageTest, WhatThePageDoesNotPoolNeedsAMapOfGradients) {
+  // Many pairs, and few whose attention weights the page computes.
+  for (const auto& [Lq, Lkv] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {129, 129}, {2, kMostMapLength + 1}, {kMostMapLength + 1, 2}}) {
+    const Heads heads(1, Lq, Lkv);
+    const Gradients gradients(Lq, Lkv);
+    ViewedLayer layer = heads.layer();
+    layer.gradient = gradients.view();
+    EXPECT_THAT(page_of_layers(heads, {layer}).value(),
+                Not(HasSubstr("\"small\":null")));
+    layer.gradient.map = {};
+    const auto refused = page_of_layers(heads, {layer});
+    ASSERT_FALSE(refused) << Lq << " queries";
+    EXPECT_EQ(refused.error().details().argument, "map");
+  }
 }
 
 TEST(ViewPageTest, WhatGoesThroughAllLayersFitsTheTokens) {

@@ -263,12 +263,12 @@ def describe_gradient(head, spec, mask, blocks, entry):
     largest = [np.abs(part).max() for part in parts]
     halves = [(part / most).astype(np.float32).astype("<f2")
               for part, most in zip(parts, largest)]
-    many = spec["num_queries"] * spec["num_keys"] > POOLED_BY_PAGE
+    by_page = entry["small"]["block"] is None
     entry["gradient"] = {
         "scale": float(np.prod(largest)), "query": blocks.add(halves[0]),
         "key": blocks.add(halves[1]), "columns": blocks.add(columns.astype("<f4")),
-        "small": blocks.add(pooled_products(head, spec, mask, of).astype("<f4"))
-                 if many else None}
+        "small": None if by_page else
+                 blocks.add(pooled_products(head, spec, mask, of).astype("<f4"))}
     entry["pooled"]["gradient"] = float(columns.sum())
 
 
