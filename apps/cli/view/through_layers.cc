@@ -62,14 +62,9 @@ Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
     HEADWISE_TRY(check_numbers(*shares));
     return shares;
   }
-  auto copy = Tensor<float, 3>::create_unset(rows.extents());
+  auto copy = copy_of(as_batch_of_one(rows));
   HEADWISE_TRY(copy);
-  for (std::size_t i = 0; i < rows.extent(1); ++i) {
-    for (std::size_t j = 0; j < rows.extent(2); ++j) {
-      (*copy)(0, i, j) = rows(0, i, j);
-    }
-  }
-  return copy;
+  return std::move(*copy).without_batch();
 }
 
 Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
