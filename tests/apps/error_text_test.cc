@@ -55,6 +55,11 @@ TEST(ErrorTextTest, WhatIsMissingIsNeeded) {
 TEST(ErrorTextTest, WhatWasExpectedMayBeASentence) {
   EXPECT_EQ(korean(option_error("--seed", "was given more than once", "once")),
             "--seed를 두 번 이상 주었습니다. 한 번만 줄 수 있습니다");
+  EXPECT_EQ(korean(option_error("--heads", "has 1.0",
+                                "a head of another layer: layer 1 has none "
+                                "left")),
+            "--heads에 1.0이 있습니다. 다른 레이어의 헤드여야 합니다(레이어 "
+            "1에는 남은 헤드가 없음)");
   EXPECT_EQ(
       korean(option_error("--query-offsets", "is q.npy", "--offsets too")),
       "--query-offsets 값이 q.npy입니다. --offsets가 함께 필요합니다");

@@ -16,7 +16,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a finite number for each head", "헤드마다 유한한 수 하나"},
     {"a head from {} to {}", "{0}부터 {1}까지의 헤드"},
     {"a head of another layer: layer {} has none left",
-     "다른 레이어의 헤드(레이어 {0}에는 남은 헤드가 없음)"},
+     "다른 레이어의 헤드여야 합니다(레이어 {0}에는 남은 헤드가 없음)."},
     {"a list of the heads of each of {} layers", "레이어 {0}개의 헤드 목록"},
     {"a model that has heads", "헤드가 있는 모델"},
     {"a text with another output", "출력이 다른 텍스트"},
