@@ -21,8 +21,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--data에는 그래프의 첫 번째 입력인 input_0.pb 또는 input_0.npy와 그다음 "
      "입력들이\n있거나, 이 이름이나 그래프 안의 이름으로 된 배열이 든 .npz "
      "파일이 있습니다.\n출력(output_0.pb, ...)이 있으면 비교하며, 1e-7에 "
-     "기대값의 1e-3을 더한 것보다 많이\n다르면 종료 코드가 1입니다. --out에는 "
-     "그래프의 순서대로 output_0.npy 등을\n씁니다. 16비트 출력은 float32로 "
+     "기대값의 1e-3을 더한 것보다\n많이 다르면 종료 코드가 1입니다. --out에는 "
+     "그래프의 순서대로 output_0.npy\n등을 씁니다. 16비트 출력은 float32로 "
      "씁니다."},
     {"DIR has a folder per case, with model.onnx and test_data_set_0 and so "
      "on, as\nONNX's node tests have them. float32 outputs must agree within a "
@@ -30,12 +30,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "expected value; 16-bit\noutputs within the tolerance itself. The exit "
      "code is 1 if a case fails.",
      "DIR에는 ONNX의 노드 테스트처럼 사례마다 model.onnx와 test_data_set_0 "
-     "등이 "
-     "든 폴더가\n있습니다. float32 출력은 그 테스트의 허용 오차(1e-7에 "
-     "기대값의 "
-     "1e-3을 더한 것)의\n10분의 1 안에서, 16비트 출력은 허용 오차 안에서 "
-     "같아야 "
-     "합니다. 사례가 하나라도\n실패하면 종료 코드는 1입니다."},
+     "등이 든\n폴더가 있습니다. float32 출력은 그 테스트의 허용 오차(1e-7에 "
+     "기대값의 1e-3을\n더한 것)의 10분의 1 안에서, 16비트 출력은 허용 오차 "
+     "안에서 같아야 합니다. 사례가\n하나라도 실패하면 종료 코드는 1입니다."},
     {"MiB for the tensors that nodes make (default: 16, plus 16 times the "
      "inputs and the model's tensors)",
      "노드가 만드는 텐서에 쓸 MiB(기본값: 입력과 모델 텐서의 16배에 16을 더한 "
