@@ -39,14 +39,25 @@ using testing_support::uniform;
 
 class ContractSharesTest : public TargetTest {
  protected:
-  static void expect_contract(const Inputs<float>& in, AttentionOptions options,
-                              const std::string& name,
+  // (B, Hq, Lkv). A few are too small to count as they are.
+  static Tensor<float, 3> norms_for(const Inputs<float>& in) {
+    auto norms =
+        uniform<3>({in.query.extent(0), in.query.extent(2), in.key.extent(1)},
+                   860, 0.1, 30);
+    for (std::size_t n = 5; n < norms.size(); n += 41) {
+      norms.data()[n] = n % 2 == 0 ? 0 : 0x1p-70f;
+    }
+    return norms;
+  }
+
+  static void expect_contract(const Inputs<float>& in,
+                              const Tensor<float, 3>& norms,
+                              AttentionOptions options, const std::string& name,
                               OperationOptions operation_options = {}) {
     SCOPED_TRACE(name);
     if (options.attn_weights == AttnWeights::mean) {  // not with statistics
       options.attn_weights = AttnWeights::per_head;
     }
-    const Tensor<float, 3> norms = norms_for(in);
     const auto separators =
         coin_tosses<2>({in.key.extent(0), in.key.extent(1)}, 801, 0.2);
     Outputs<float> out = outputs_for(in, options, operation_options);
@@ -72,17 +83,6 @@ class ContractSharesTest : public TargetTest {
   }
 
  private:
-  // A few are too small to count as they are.
-  static Tensor<float, 3> norms_for(const Inputs<float>& in) {
-    auto norms =
-        uniform<3>({in.query.extent(0), in.query.extent(2), in.key.extent(1)},
-                   860, 0.1, 30);
-    for (std::size_t n = 5; n < norms.size(); n += 41) {
-      norms.data()[n] = n % 2 == 0 ? 0 : 0x1p-70f;
-    }
-    return norms;
-  }
-
   static TensorView<float, 4> without_features(const Tensor<float, 4>& like) {
     Extents<4> extents = like.extents();
     extents[3] = 0;
@@ -104,7 +104,8 @@ TEST_P(ContractSharesTest, HoldsForEveryMaskAndOption) {
     const Inputs<float> in = random_inputs(shape, 800);
     const EveryMask every_mask(shape, true);
     for (const OptionsCase& c : every_options(every_mask)) {
-      expect_contract(in, c.options, c.name, c.operation_options);
+      expect_contract(in, norms_for(in), c.options, c.name,
+                      c.operation_options);
     }
   }
 }
@@ -114,8 +115,9 @@ TEST_P(ContractSharesTest, HoldsForSizesAroundVectorsTilesAndBlocks) {
   for (const std::size_t Lq : {1u, 7u, 15u, 17u, 33u, 48u, 49u, 97u}) {
     for (const std::size_t Lkv : {1u, 127u, 129u, 300u}) {
       for (const std::size_t Dv : {1u, 9u, 17u}) {
+        const Inputs<float> in = random_inputs({1, 2, 1, Lq, Lkv, 9, Dv}, 802);
         expect_contract(
-            random_inputs({1, 2, 1, Lq, Lkv, 9, Dv}, 802),
+            in, norms_for(in),
             {.mask = causal(), .query_start = QueryStart::bottom_right()},
             "Lq " + std::to_string(Lq) + ", Lkv " + std::to_string(Lkv) +
                 ", Dv " + std::to_string(Dv));
@@ -125,9 +127,22 @@ TEST_P(ContractSharesTest, HoldsForSizesAroundVectorsTilesAndBlocks) {
 }
 
 TEST_P(ContractSharesTest, HoldsForUnevenGroups) {
-  expect_contract(random_inputs({2, 7, 2, 97, 300, 9, 11}, 803),
-                  {.mask = causal()}, "groups of 3 and 4",
+  const Inputs<float> in = random_inputs({2, 7, 2, 97, 300, 9, 11}, 803);
+  expect_contract(in, norms_for(in), {.mask = causal()}, "groups of 3 and 4",
                   {.kv_groups = groups_of({3, 4})});
+}
+
+// As the norms of padding may be.
+TEST_P(ContractSharesTest, HoldsWhereNormsOfMaskedKeysAreNaN) {
+  const Inputs<float> in = random_inputs({2, 3, 3, 49, 300, 8, 9}, 804);
+  const auto padding = coin_tosses<2>({2, 300}, 805, 0.7);
+  Tensor<float, 3> norms = norms_for(in);
+  for (std::size_t n = 0; n < norms.size(); ++n) {
+    if (!padding(n / 900, n % 300)) {
+      norms.data()[n] = kNaN;
+    }
+  }
+  expect_contract(in, norms, {.mask = key_padding(padding)}, "key_padding");
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, ContractSharesTest,
