@@ -1,11 +1,13 @@
 #include "interop/folder.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 
 #include "interop/error_text.h"
@@ -127,6 +129,13 @@ Status remove_file(std::string_view operation, const std::string& path) {
   return ::unlink(path.c_str()) == 0
              ? ok()
              : io_error({std::string(operation), path}, errno);
+}
+
+bool is_mount_point(const std::string& path) {
+  constexpr std::uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT
+  struct statx status {};
+  return ::statx(AT_FDCWD, path.c_str(), 0, STATX_BASIC_STATS, &status) == 0 &&
+         (status.stx_attributes & kMountRoot) != 0;
 }
 
 bool link_file(const std::string& path, const std::string& other) {

@@ -48,6 +48,72 @@ Status list_files(std::string_view operation, const std::string& folder,
   return ok();
 }
 
+// Whether files of a folder that has this name in it can be reached without a
+// link: what a link leads to is somebody else's.
+bool leads_nowhere_else(const std::string& folder, const std::string& inner) {
+  const EntryKind kind = kind_of_entry(path_in(folder, inner));
+  return inner.empty() || kind == EntryKind::folder ||
+         kind == EntryKind::nothing;
+}
+
+// 0 or an errno.
+int move_one(const std::string& name, const std::string& from,
+             const std::string& to) {
+  std::string inner = folder_of(name);
+  inner = inner.substr(0, inner.find_last_not_of('/') + 1);
+  if (!leads_nowhere_else(from, inner) || !leads_nowhere_else(to, inner)) {
+    return ENOTDIR;
+  }
+  if (kind_of_entry(path_in(from, name)) == EntryKind::folder) {
+    return EISDIR;
+  }
+  if (Status s = make_folder("", path_in(to, inner)); !s) {
+    return s.error().details().system_error;
+  }
+  return rename_or_errno(path_in(from, name), path_in(to, name));
+}
+
+// Files on their way from one folder to another, which can be taken back.
+class Moves {
+ public:
+  // Errors name the files as if they were in subject.file.
+  explicit Moves(const FileSubject& subject) : subject_(subject) {}
+
+  // Names that are not there are passed over. Folders are made.
+  Status move(std::span<const std::string> names, const std::string& from,
+              const std::string& to);
+  // Whether every file is back.
+  bool undo();
+
+ private:
+  const FileSubject& subject_;
+  std::vector<std::pair<std::string, std::string>> moved_;
+};
+
+Status Moves::move(std::span<const std::string> names, const std::string& from,
+                   const std::string& to) {
+  for (const std::string& name : names) {
+    if (!is_there(path_in(from, name))) {
+      continue;
+    }
+    if (const int error = move_one(name, from, to); error != 0) {
+      return io_error({subject_.operation, path_in(subject_.file, name)},
+                      error);
+    }
+    moved_.emplace_back(path_in(from, name), path_in(to, name));
+  }
+  return ok();
+}
+
+bool Moves::undo() {
+  bool is_undone = true;
+  for (; !moved_.empty(); moved_.pop_back()) {
+    const auto& [from, to] = moved_.back();
+    is_undone = rename_or_errno(to, from) == 0 && is_undone;
+  }
+  return is_undone;
+}
+
 }  // namespace
 
 void recover_folder(const std::string& place) {
@@ -93,7 +159,9 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
       kind != EntryKind::nothing && kind != EntryKind::folder) {
     return made.failed(ENOTDIR).error();
   }
-  const std::string parent = folder_of(made.place_);
+  const std::string parent = is_mount_point(made.place_)
+                                 ? path_in(made.place_, "")
+                                 : folder_of(made.place_);
   HEADWISE_TRY(make_folder(operation, parent));
   recover_folder(made.place_);
   remove_leftovers(parent);
@@ -173,27 +241,26 @@ Status NewFolder::exchange(FolderExchange how) {
   return ok();
 }
 
-int NewFolder::move_one(const std::string& name) const {
-  return rename_or_errno(path_in(path_, name), path_in(place_, name));
-}
+bool NewFolder::is_within_its_place() const { return lies_in(path_, place_); }
 
-Status NewFolder::move_files(const std::string& last) {
+Status NewFolder::move_files(std::span<const std::string> replaced,
+                             const std::string& last) {
   std::vector<std::string> files;
   HEADWISE_TRY(list_files(subject_.operation, path_, "", files));
-  for (const std::string& name : files) {
-    if (name == last) {
-      continue;
-    }
-    const std::string inner = folder_of(name);
-    HEADWISE_TRY(inner.empty()
-                     ? ok()
-                     : make_folder(subject_.operation, path_in(place_, inner)));
-    if (const int error = move_one(name); error != 0) {
-      return failed(error);
-    }
+  std::erase(files, last);
+  std::vector<std::string> leaving = {last};
+  leaving.insert(leaving.end(), replaced.begin(), replaced.end());
+  leaving.insert(leaving.end(), files.begin(), files.end());
+  files.push_back(last);
+  const std::string old = path_ + "-old";
+  const FileSubject subject{subject_.operation, shown_};
+  Moves moves(subject);
+  Status s = moves.move(leaving, place_, old);
+  s = s ? moves.move(files, path_, place_) : s;
+  if (s || moves.undo()) {
+    remove_folder(old);
   }
-  const int error = move_one(last);
-  return error == 0 ? ok() : failed(error);
+  return s;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -11,6 +11,7 @@
 // process is killed just then, recover_folder() moves it back.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,9 @@ enum class FolderExchange { if_possible, never };
 class NewFolder {
  public:
   // Creates an empty folder next to `place`, which is a folder, a link to one,
-  // or does not exist yet. Creates parent folders. Errors, which begin with
-  // `operation`: io_error; invalid_argument for a path with a NUL character.
+  // or does not exist yet; in it if something is mounted there. Creates parent
+  // folders. Errors, which begin with `operation`: io_error; invalid_argument
+  // for a path with a NUL character.
   static Result<NewFolder> create(std::string_view operation,
                                   const std::string& place);
   NewFolder(NewFolder&& other) noexcept;
@@ -41,18 +43,24 @@ class NewFolder {
   // The error about a file of path(), with the place instead.
   Error in_place(const Error& error) const;
 
+  // Whether it was created in its place, which it then cannot take.
+  bool is_within_its_place() const;
+
   // Replaces the folder in its place, with all that is in there.
   Status take_place(FolderExchange how = FolderExchange::if_possible);
-  // Moves its files into the folder in its place, which keeps its others; the
-  // one called `last` ("a/b" below path()) last.
-  Status move_files(const std::string& last);
+  // Moves its files into the folder in its place, which loses those that are
+  // `replaced` or have the same names, and keeps its others. Names are "a/b",
+  // below the folders. The one called `last` leaves first and comes last.
+  // After a failure the old files are there; if the process is killed between,
+  // they are in .headwise-NUMBER-old, next to path().
+  Status move_files(std::span<const std::string> replaced,
+                    const std::string& last);
 
  private:
   NewFolder(std::string_view operation, const std::string& place);
 
   Status failed(int error_number) const;
   Status exchange(FolderExchange how);
-  int move_one(const std::string& name) const;
 
   FileSubject subject_;
   std::string place_;  // canonical

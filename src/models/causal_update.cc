@@ -1,6 +1,7 @@
 // A causal model's parameters: shown and replaced by name, and written.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -18,18 +19,21 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kOperation = "causal_model";
+constexpr std::string_view kConfigFile = "config.json";
+constexpr std::string_view kVocabularyFile = "vocab.txt";
 
 Status write_files(const CausalModel& model, const std::string& folder) {
   std::string words;
   for (std::size_t id = 0; id < model.vocabulary().size(); ++id) {
     words += std::string(model.token(static_cast<TokenId>(id))) + "\n";
   }
-  HEADWISE_TRY(write_file_atomically(path_in(folder, "vocab.txt"), words));
+  HEADWISE_TRY(write_file_atomically(
+      path_in(folder, std::string(kVocabularyFile)), words));
   SafetensorsMetadata metadata;
   write_kept_heads(model.config().kept_heads, metadata);
   HEADWISE_TRY(write_safetensors(path_in(folder, std::string(kParamsFile)),
                                  model.params(), metadata));
-  return write_file_atomically(path_in(folder, "config.json"),
+  return write_file_atomically(path_in(folder, std::string(kConfigFile)),
                                causal_config_text(model.config()));
 }
 
@@ -112,13 +116,18 @@ Status CausalModel::write(const std::string& folder,
                           std::span<const std::string> keep) const try {
   auto fresh = NewFolder::create(kOperation, folder);
   HEADWISE_TRY(fresh);
-  Status s = write_files(*this, fresh->path());
-  s = s ? keep_files(kOperation, folder, fresh->path(), keep) : s;
-  if (!s) {
+  if (Status s = write_files(*this, fresh->path()); !s) {
     return fresh->in_place(s.error());
   }
-  const std::string source = fresh->path();  // what it has is a model's
-  return put_in_place(kOperation, *fresh, folder, source, "config.json");
+  std::vector<std::string> names(keep.begin(), keep.end());
+  names.insert(names.end(),
+               {std::string(kVocabularyFile), std::string(kParamsFile),
+                std::string(kConfigFile)});
+  const auto old = entries_of_files(kOperation, folder, names);
+  HEADWISE_TRY(old);
+  return put_in_place(
+      kOperation, *fresh, folder,
+      {.old = *old, .config = std::string(kConfigFile), .keep = keep});
 } catch (...) {
   return caught_out_of_memory();
 }

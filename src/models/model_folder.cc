@@ -10,62 +10,135 @@
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
+#include "interop/input_file.h"
 #include "interop/leftovers.h"
+#include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kConfig = "config.json";
 constexpr auto kModelFiles = std::to_array<std::string_view>(
-    {kConfig, "vocab.txt", kParamsFile, kClassifierFile, "checkpoint.npz",
+    {"config.json", "vocab.txt", kParamsFile, kClassifierFile, "checkpoint.npz",
      "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
      "added_tokens.json", "modules.json", "sentence_bert_config.json",
      "sentence_distilbert_config.json", "config_sentence_transformers.json"});
 
-// The contents of a folder, by kind.
-struct Entries {
-  std::vector<std::string> models;   // files of a model
-  std::vector<std::string> foreign;  // anything else
+// Which files of a folder are the model's.
+class OwnFiles {
+ public:
+  OwnFiles() = default;
+  OwnFiles(const OwnFiles&) = delete;
+  OwnFiles& operator=(const OwnFiles&) = delete;
+  virtual ~OwnFiles() = default;
+
+  // A file in the folder (`within` is empty) or in one in it ("1_Pooling/").
+  virtual bool has(const std::string& within,
+                   const std::string& name) const = 0;
+  virtual bool has_folder(const std::string& name) const = 0;
 };
 
-// Adds what is in `folder`/`within`; `within` is empty or ends with a slash.
+bool is_of_model(std::string_view name) {
+  return std::ranges::find(kModelFiles, name) != kModelFiles.end();
+}
+
+// The folders that modules.json names; none if it cannot be read.
+std::set<std::string> module_folders(const std::string& folder) {
+  const std::string path = path_in(folder, "modules.json");
+  auto file = InputFile::open_if_there("", path);
+  if (!file || !*file || (*file)->size().value_or(0) > kLargestSettings) {
+    return {};
+  }
+  const auto bytes = (*file)->read_all();
+  if (!bytes) {
+    return {};
+  }
+  const auto modules = parse_sentence_modules(
+      {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
+      {"", path});
+  return modules ? std::set<std::string>{modules->transformer_folder,
+                                         modules->pooling_folder}
+                 : std::set<std::string>();
+}
+
+class FilesOfModel : public OwnFiles {
+ public:
+  FilesOfModel(const std::string& folder, const std::string& source)
+      : source_(source), modules_(module_folders(folder)) {}
+
+  bool has(const std::string& within, const std::string& name) const override {
+    const bool is_of_module = within.empty() || modules_.contains(within.substr(
+                                                    0, within.size() - 1));
+    return (is_of_module && is_of_model(name)) ||
+           (is_settings_file(name) &&
+            is_regular_file(path_in(source_, within + name)));
+  }
+  bool has_folder(const std::string& name) const override {
+    return modules_.contains(name) ||
+           kind_of_entry(path_in(source_, name)) == EntryKind::folder;
+  }
+
+ private:
+  const std::string& source_;
+  std::set<std::string> modules_;
+};
+
+class FilesByName : public OwnFiles {
+ public:
+  explicit FilesByName(std::span<const std::string> names) : names_(names) {}
+
+  bool has(const std::string& /*within*/,
+           const std::string& name) const override {
+    return std::ranges::find(names_, name) != names_.end();
+  }
+  bool has_folder(const std::string& /*name*/) const override { return false; }
+
+ private:
+  std::span<const std::string> names_;
+};
+
+// One that cannot be read may hold anything.
+bool is_empty_folder(const std::string& path) {
+  const auto names = names_in_folder("", path);
+  return names && names->empty();
+}
+
+// Adds what is in `folder`/`within`.
 Status add_entries(std::string_view operation, const std::string& folder,
-                   const std::string& source, const std::string& within,
-                   Entries& entries) {
+                   const OwnFiles& own, const std::string& within,
+                   FolderEntries& entries) {
   const auto names = names_in_folder(operation, path_in(folder, within));
   HEADWISE_TRY(names);
   for (const std::string& name : *names) {
     const std::string below = within + name;
-    const bool known =
-        std::ranges::find(kModelFiles, name) != kModelFiles.end();
-    const bool of_source =
-        is_settings_file(name) && is_regular_file(path_in(source, below));
-    const EntryKind kind = kind_of_entry(path_in(folder, below));
-    if (kind == EntryKind::folder && known) {
-      return io_error({std::string(operation), path_in(folder, below)}, EISDIR);
+    const std::string path = path_in(folder, below);
+    const EntryKind kind = kind_of_entry(path);
+    if (kind == EntryKind::nothing || is_temporary_name(name)) {
+      continue;
     }
-    if (kind == EntryKind::folder && within.empty()) {
-      HEADWISE_TRY(
-          add_entries(operation, folder, source, below + "/", entries));
-    } else if (kind == EntryKind::file &&
-               (known || of_source || is_temporary_name(name))) {
-      entries.models.push_back(below);
-    } else if (kind != EntryKind::nothing) {
+    const bool is_own = own.has(within, name);
+    if (kind == EntryKind::folder && is_own) {
+      return io_error({std::string(operation), path}, EISDIR);
+    }
+    if (kind == EntryKind::folder && within.empty() && own.has_folder(name)) {
+      HEADWISE_TRY(add_entries(operation, folder, own, below + "/", entries));
+    } else if (kind == EntryKind::file && is_own) {
+      entries.own.push_back(below);
+    } else if (kind != EntryKind::folder || !is_empty_folder(path)) {
       entries.foreign.push_back(below);
     }
   }
   return ok();
 }
 
-Result<Entries> entries_of(std::string_view operation,
-                           const std::string& folder,
-                           const std::string& source) {
-  Entries entries;
+Result<FolderEntries> entries_of(std::string_view operation,
+                                 const std::string& folder,
+                                 const OwnFiles& own) {
+  FolderEntries entries;
   if (kind_of_entry(canonical_path(folder)) == EntryKind::nothing) {
     return entries;
   }
-  Status s = add_entries(operation, folder, source, "", entries);
-  return s ? Result<Entries>(std::move(entries)) : s.error();
+  Status s = add_entries(operation, folder, own, "", entries);
+  return s ? Result<FolderEntries>(std::move(entries)) : s.error();
 }
 
 // Model files in the folder and in folders in it, `depth` levels down.
@@ -100,12 +173,15 @@ std::vector<std::string> model_files_in(const std::string& folder) {
 Result<ModelFolder> look_at_model_folder(const std::string& folder,
                                          const std::string& source) try {
   constexpr std::string_view kWriter = "write_model";
-  auto foreign = first_foreign_file(kWriter, folder, source);
-  HEADWISE_TRY(foreign);
+  const auto entries = entries_of_model(kWriter, folder, source);
+  HEADWISE_TRY(entries);
   const auto names = names_in_folder(kWriter, folder);
-  return ModelFolder{
-      .has_files = names && !std::ranges::all_of(*names, is_temporary_name),
-      .foreign = *std::move(foreign)};
+  ModelFolder found{
+      .has_files = names && !std::ranges::all_of(*names, is_temporary_name)};
+  if (!entries->foreign.empty()) {
+    found.foreign = entries->foreign.front();
+  }
+  return found;
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -115,28 +191,16 @@ bool is_settings_file(std::string_view name) {
          !name.ends_with(".safetensors.index.json");
 }
 
-Result<std::optional<std::string>> first_foreign_file(
-    std::string_view operation, const std::string& folder,
-    const std::string& source) {
-  const auto entries = entries_of(operation, folder, source);
-  HEADWISE_TRY(entries);
-  return entries->foreign.empty()
-             ? std::optional<std::string>()
-             : std::optional<std::string>(
-                   *std::ranges::min_element(entries->foreign));
+Result<FolderEntries> entries_of_model(std::string_view operation,
+                                       const std::string& folder,
+                                       const std::string& source) {
+  return entries_of(operation, folder, FilesOfModel(folder, source));
 }
 
-Status remove_model_files(std::string_view operation, const std::string& folder,
-                          const std::string& source) {
-  auto entries = entries_of(operation, folder, source);
-  HEADWISE_TRY(entries);
-  std::stable_partition(
-      entries->models.begin(), entries->models.end(),
-      [](std::string_view name) { return name.ends_with(kConfig); });
-  for (const std::string& name : entries->models) {
-    HEADWISE_TRY(remove_file(operation, path_in(folder, name)));
-  }
-  return ok();
+Result<FolderEntries> entries_of_files(std::string_view operation,
+                                       const std::string& folder,
+                                       std::span<const std::string> names) {
+  return entries_of(operation, folder, FilesByName(names));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headwise/models/model_folder.h"  // IWYU pragma: export
 
@@ -18,18 +20,25 @@ inline constexpr int kModelFolderDepth = 1;
 // Whether it is a file of settings, of the vocabulary or of the tokenizer.
 bool is_settings_file(std::string_view name);
 
-// The first entry of `folder`, in the order of names, that a model written
-// there would not have: "notes.md", or "1_Pooling/notes.md". A model has the
-// files that transformers, sentence-transformers and headwise write, and the
-// settings that `source` has. Nothing where the folder is empty or not there.
-// Errors: io_error, also for a folder where a file belongs.
-Result<std::optional<std::string>> first_foreign_file(
-    std::string_view operation, const std::string& folder,
-    const std::string& source);
+// The entries of a folder: paths below it, in the order of names. A folder in
+// it is one foreign entry unless it belongs to the model or is empty. Temporary
+// files are neither. Nothing where the folder is not there.
+struct FolderEntries {
+  std::vector<std::string> own;  // regular files of a model
+  std::vector<std::string> foreign;
+};
 
-// Removes the files of a model, config.json first: without it no reader uses
-// the rest. Errors: io_error.
-Status remove_model_files(std::string_view operation, const std::string& folder,
-                          const std::string& source);
+// Of a model of BERT's family that is made from `source`. It has the files that
+// transformers, sentence-transformers and headwise write, and the settings that
+// `source` has; in folders: what `source` has there, and the modules that the
+// folder's modules.json names. Errors: io_error, also for a folder where a file
+// belongs.
+Result<FolderEntries> entries_of_model(std::string_view operation,
+                                       const std::string& folder,
+                                       const std::string& source);
+// Of a model that has these files only. Errors as above.
+Result<FolderEntries> entries_of_files(std::string_view operation,
+                                       const std::string& folder,
+                                       std::span<const std::string> names);
 
 }  // namespace headwise::inline HEADWISE_ABI

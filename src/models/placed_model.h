@@ -8,22 +8,25 @@
 
 #include "headwise/base/result.h"
 #include "interop/new_folder.h"
+#include "models/model_folder.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 Status copy_file(std::string_view operation, const std::string& from,
                  const std::string& to);
 
-// Files of the folder that is replaced which the new one has, too; names that
-// are not there are passed over.
-Status keep_files(std::string_view operation, const std::string& from,
-                  const std::string& to, std::span<const std::string> names);
+struct Placement {
+  const FolderEntries& old;           // what the folder holds
+  std::string config;                 // "config.json", perhaps in a folder
+  std::span<const std::string> keep;  // names of files that stay
+};
 
-// Replaces `folder` as a whole. If it holds files that a model with the
-// settings of `source` would not have, they stay, and the new files come one by
-// one, `config` ("config.json") last.
+// Replaces `folder` as a whole. If it holds foreign files, or cannot be
+// replaced because something is mounted there, they stay, and the new files
+// take the places of the old ones (NewFolder::move_files()). Of `keep`, names
+// that are not there are passed over, and those that the new model has written.
+// Errors: also invalid_argument for a name in `keep` that is a path.
 Status put_in_place(std::string_view operation, NewFolder& fresh,
-                    const std::string& folder, const std::string& source,
-                    const std::string& config);
+                    const std::string& folder, const Placement& placement);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -117,9 +117,7 @@ Status fill(const std::string& folder, const std::string& source,
                       settings, changes);
 }
 
-// Whether a model may be written to the folder.
-Status check_place(const std::string& source, const std::string& folder,
-                   const ModelChanges& changes) {
+Status check_place(const std::string& source, const std::string& folder) {
   HEADWISE_TRY(check_path(kOperation, folder));
   const std::string place = canonical_path(folder);
   if (are_one_folder(source, folder)) {
@@ -130,13 +128,6 @@ Status check_place(const std::string& source, const std::string& folder,
     return value_error(kOperation, "folder", printable(folder),
                        "one outside the source's");
   }
-  const auto foreign = first_foreign_file(kOperation, folder, source);
-  HEADWISE_TRY(foreign);
-  if (*foreign && !changes.keep_other_files) {
-    return FileSubject{std::string(kOperation), folder}.error(
-        ErrorCode::invalid_argument, "has " + printable(**foreign),
-        "the files of a model only");
-  }
   return ok();
 }
 
@@ -146,19 +137,29 @@ Status write(const std::string& source, const std::string& folder,
   HEADWISE_TRY(settings);
   const auto params = find_params(kOperation, settings->transformer_folder);
   HEADWISE_TRY(params);
-  HEADWISE_TRY(check_place(source, folder, changes));
+  HEADWISE_TRY(check_place(source, folder));
+  const auto old = entries_of_model(kOperation, folder, source);
+  HEADWISE_TRY(old);
+  if (!old->foreign.empty() && !changes.keep_other_files) {
+    return FileSubject{std::string(kOperation), folder}.error(
+        ErrorCode::invalid_argument, "has " + printable(old->foreign.front()),
+        "the files of a model only");
+  }
   auto fresh = NewFolder::create(kOperation, folder);
   HEADWISE_TRY(fresh);
   // It is the source, or a folder in it.
   const std::string inner = settings->transformer_folder.substr(source.size());
-  Status s = fill(fresh->path(), source, inner, *params, *settings, changes);
-  s = s ? keep_files(kOperation, folder, fresh->path(), changes.keep) : s;
-  if (!s) {
+  if (Status s =
+          fill(fresh->path(), source, inner, *params, *settings, changes);
+      !s) {
     return fresh->in_place(s.error());
   }
   return put_in_place(
-      kOperation, *fresh, folder, source,
-      inner.empty() ? "config.json" : inner.substr(1) + "/config.json");
+      kOperation, *fresh, folder,
+      {.old = *old,
+       .config =
+           inner.empty() ? "config.json" : inner.substr(1) + "/config.json",
+       .keep = changes.keep});
 }
 
 }  // namespace

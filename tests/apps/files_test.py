@@ -434,6 +434,90 @@ class ModelFolderTest(FilesTest):
             "checkpoint.npz", "curve.svg", "notes", "params.npz",
             "tokens.txt"])
 
+    def induction(self, *arguments, out="run"):
+        return ("train", "--task", "induction", "--steps", "1", "--out", out,
+                *arguments)
+
+    def test_models_in_a_folder_of_the_output_stay(self):
+        self.scores()
+        tiny_causal.write(self.folder / "causal")
+        for seed in "12":
+            (self.folder / f"runs{seed}").mkdir()
+            self.succeed(*self.induction("--seed", seed, out=f"runs{seed}/k"))
+            shutil.copytree(self.folder / "tiny", self.folder / f"runs{seed}/tiny")
+            self.put_text("mine", f"runs{seed}/tokenizer.json")
+        before = self.tree("runs1")
+        self.refused("--out is runs1, which holds k (no file of a model)",
+                     *self.prune(out="runs1"))
+        prune_causal = ("prune", "--model", "causal", "--heads", "1.0")
+        self.refused("--out is runs1, which holds k (no file of a model)",
+                     *prune_causal, "--out", "runs1")
+        self.refused("--out is runs1, expected a folder without --resume "
+                     "runs1/k/checkpoint.npz", "train", "--resume", "runs1/k",
+                     "--steps", "2", "--out", "runs1")
+        self.succeed(*self.induction(out="runs1"))
+        self.succeed(*prune_causal, "--force", "--out", "runs1")
+        after = self.tree("runs1")
+        self.assertEqual({name: after[name] for name in before}, before)
+        # A model of BERT's family has a tokenizer.json of its own.
+        before = self.tree("runs2")
+        del before["tokenizer.json"]
+        self.succeed(*self.prune("--remove", "1", "--force", out="runs2"))
+        after = self.tree("runs2")
+        self.assertEqual({name: after[name] for name in before}, before)
+
+    def test_a_failed_run_leaves_the_old_model(self):
+        self.succeed(*self.induction())
+        before = self.tree("run")
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (400000, 400000))
+        self.fail_with(OUT_OF_RESOURCES, "File too large",
+                       *self.induction("--force", "--seed", "2"),
+                       preexec_fn=limit)
+        self.assertEqual(self.tree("run"), before)
+
+    def test_a_pipe_in_place_of_a_result_is_refused(self):
+        self.succeed(*self.induction())
+        (self.folder / "run/checkpoint.npz").unlink()
+        os.mkfifo(self.folder / "run/checkpoint.npz")
+        self.fail_with(BAD_INPUT, "checkpoint.npz is not a regular file",
+                       "train", "--resume", "run", "--out", "other")
+        (self.folder / "pipe").mkdir()
+        os.mkfifo(self.folder / "pipe/texts.txt")
+        for more in ((), ("--force",)):
+            self.fail_with(USAGE, "--out is pipe, whose texts.txt is not a "
+                           "regular file", *self.induction(*more, out="pipe"))
+
+    def test_a_mount_point_is_written_file_by_file(self):
+        self.scores()
+        (self.folder / "mnt").mkdir()
+        command = cli_case.HEADWISE
+        script = f"""
+            mount -t tmpfs none mnt || exit 99
+            set -e
+            {command} train --task induction --steps 1 --out mnt
+            echo mine > mnt/notes.md
+            {command} train --resume mnt --steps 2 --out mnt
+            ls -A mnt
+            {command} train --task induction --steps 1 --out mnt --force
+            {command} prune --model tiny --scores scores.json --remove 1 --out mnt --force
+            {command} encode --model mnt lines.txt --out e.npy
+            rm mnt/notes.md mnt/texts.txt
+            {command} prune --model tiny --scores scores.json --remove 2 --out mnt --force
+            ls -A mnt
+        """
+        done = subprocess.run(
+            ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+             script], cwd=self.folder, capture_output=True, text=True)
+        if done.returncode in (1, 99) and "headwise" not in done.stderr:
+            self.skipTest("nothing can be mounted here")
+        self.assertEqual(done.returncode, OK, done.stderr)
+        self.assertIn("checkpoint.npz\nconfig.json\nmodel.safetensors\n"
+                      "notes.md\ntexts.txt\nvocab.txt\n", done.stdout)
+        self.assertTrue(done.stdout.endswith(
+            "config.json\nmodel.safetensors\nvocab.txt\n"), done.stdout)
+
 
 if __name__ == "__main__":
     cli_case.main()

@@ -9,8 +9,11 @@
 #include <csignal>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "interop/files.h"
+#include "interop/folder.h"
 #include "support/errors.h"
 
 namespace headwise {
@@ -120,12 +123,54 @@ TEST_F(NewFolderTest, TheOldOneComesBackWhereItsProcessWasKilledBetween) {
 TEST_F(NewFolderTest, ItsFilesMoveIntoAFolderThatKeepsItsOthers) {
   {
     NewFolder fresh = started();
-    ASSERT_TRUE(fresh.move_files("a"));
+    ASSERT_TRUE(fresh.move_files({}, "a"));
   }
   EXPECT_EQ(file_bytes(place() + "/a"), bytes_of("new a"));
   EXPECT_EQ(file_bytes(place() + "/other/c"), bytes_of("new c"));
   EXPECT_EQ(file_bytes(place() + "/inner/b"), bytes_of("old b"));
   EXPECT_EQ(folder_.count(), 1u);
+  const std::vector<std::string> replaced = {"inner/b", "not there"};
+  ASSERT_TRUE(started().move_files(replaced, "a"));
+  EXPECT_FALSE(fs::exists(place() + "/inner/b"));
+  EXPECT_EQ(folder_.count(), 1u);
+}
+
+// A folder in place of the last file, a link in place of a folder.
+TEST_F(NewFolderTest, FilesThatCannotMoveLeaveTheOldOnes) {
+  TempFolder elsewhere;
+  put_file(elsewhere / "c", bytes_of("mine"));
+  fs::create_directory(place() + "/z");
+  fs::create_directory_symlink(elsewhere.path(), place() + "/other");
+  const std::vector<std::string> replaced = {"inner/b"};
+  for (const auto& [wrong, number] :
+       {std::pair("other/c", ENOTDIR), std::pair("z", EISDIR)}) {
+    {
+      NewFolder fresh = started();
+      put_file(fresh.path() + "/z", bytes_of("new z"));
+      EXPECT_THAT(fresh.move_files(replaced, "a"),
+                  HasError({.code = ErrorCode::io_error,
+                            .operation = "test",
+                            .file = place() + "/" + wrong,
+                            .system_error = number}));
+    }
+    EXPECT_EQ(file_bytes(place() + "/a"), bytes_of("old a"));
+    EXPECT_EQ(file_bytes(place() + "/inner/b"), bytes_of("old b"));
+    EXPECT_EQ(file_bytes(elsewhere / "c"), bytes_of("mine"));
+    EXPECT_EQ(folder_.count(), 1u);
+    fs::remove(place() + "/other");
+  }
+}
+
+TEST_F(NewFolderTest, IsCreatedWithinAMountPoint) {
+  if (!is_mount_point("/dev/shm")) {
+    GTEST_SKIP() << "nothing is mounted at /dev/shm";
+  }
+  const auto fresh = NewFolder::create("test", "/dev/shm");
+  ASSERT_TRUE(fresh);
+  EXPECT_TRUE(fresh->path().starts_with("/dev/shm/"));
+  EXPECT_TRUE(fresh->is_within_its_place());
+  EXPECT_FALSE(is_mount_point(place()));
+  EXPECT_FALSE(started().is_within_its_place());
 }
 
 TEST_F(NewFolderTest, ALinkToAFolderStays) {

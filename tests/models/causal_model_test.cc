@@ -431,25 +431,63 @@ TEST_F(CausalFolderTest, AFailureLeavesTheOldModel) {
   EXPECT_EQ(folder_.count(), 3u);
 }
 
-TEST_F(CausalFolderTest, OfTheOldModelOnlyFilesToKeepStay) {
-  put("tokenizer.json", "of the old model");
-  put("checkpoint.npz", "of a run");
-  put("texts.txt", "of a run");
+TEST_F(CausalFolderTest, FilesThatItDoesNotWriteStay) {
   const std::vector<std::string> keep = {"checkpoint.npz", "texts.txt", "none"};
-  ASSERT_TRUE(model_.write(folder_.path(), keep));
-  EXPECT_EQ(file_bytes(folder_ / "checkpoint.npz"), bytes_of("of a run"));
-  EXPECT_EQ(file_bytes(folder_ / "texts.txt"), bytes_of("of a run"));
-  EXPECT_EQ(folder_.count(), 5u);
+  std::vector<std::string> names = {"checkpoint.npz"};
+  // The folder is replaced as a whole, and then file by file.
+  for (const std::string name :
+       {"texts.txt", "tokenizer.json", "classifier.safetensors",
+        "mine/config.json", "mine/model.safetensors"}) {
+    std::filesystem::create_directory(folder_ / "mine");
+    names.push_back(name);
+    for (const std::string& other : names) {
+      put(other, "mine");
+    }
+    put("config.json", "of the old model");
+    ASSERT_TRUE(model_.write(folder_.path(), keep));
+    for (const std::string& other : names) {
+      EXPECT_EQ(file_bytes(folder_ / other), bytes_of("mine")) << other;
+    }
+    EXPECT_TRUE(CausalModel::read(folder_.path()));
+  }
+}
+
+// A folder in place of a file that the model does not write is no obstacle; a
+// link in place of one is replaced.
+TEST_F(CausalFolderTest, AModelThatCannotMoveInLeavesTheOldOne) {
+  put("notes.txt", "mine");
+  put("vocab.txt", "of the old model");
+  put("config.json", "of the old model");
+  put("checkpoint.npz", "of a run");
+  std::filesystem::remove(folder_ / "model.safetensors");
+  std::filesystem::create_directory(folder_ / "model.safetensors");
+  EXPECT_FALSE(model_.write(folder_.path()));
+  for (const std::string name : {"vocab.txt", "config.json"}) {
+    EXPECT_EQ(file_bytes(folder_ / name), bytes_of("of the old model"));
+  }
+  std::filesystem::remove(folder_ / "model.safetensors");
+  std::filesystem::create_symlink("elsewhere", folder_ / "model.safetensors");
+  put("elsewhere", "mine");
+  ASSERT_TRUE(model_.write(folder_.path()));
+  EXPECT_EQ(file_bytes(folder_ / "elsewhere"), bytes_of("mine"));
   EXPECT_TRUE(CausalModel::read(folder_.path()));
 }
 
-TEST_F(CausalFolderTest, FilesThatAreNotAModelsStay) {
-  put("notes.txt", "mine");
-  put("classifier.safetensors", "of the old model");
-  ASSERT_TRUE(model_.write(folder_.path()));
-  EXPECT_EQ(file_bytes(folder_ / "notes.txt"), bytes_of("mine"));
-  EXPECT_EQ(folder_.count(), 4u);
+TEST_F(CausalFolderTest, OnlyNamesOfFilesThatItDoesNotWriteAreKept) {
+  put("vocab.txt", "of the old model");
+  const std::vector<std::string> written = {"config.json", "vocab.txt"};
+  ASSERT_TRUE(model_.write(folder_.path(), written));
   EXPECT_TRUE(CausalModel::read(folder_.path()));
+  EXPECT_NE(file_bytes(folder_ / "vocab.txt"), bytes_of("of the old model"));
+  for (const std::string name : {"../x", "a/b", ".."}) {
+    const std::vector<std::string> keep = {name};
+    EXPECT_THAT(model_.write(folder_.path(), keep),
+                HasError({.code = ErrorCode::invalid_argument,
+                          .operation = "causal_model",
+                          .argument = "keep",
+                          .given = {name}}))
+        << name;
+  }
 }
 
 TEST_F(CausalFolderTest, PrunedHeadsAreLeftOutOfTheFile) {

@@ -131,6 +131,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"additive: {} has a w_score.weight",
      "additive여야 합니다({0}에 w_score.weight가 있습니다)."},
     {"another file", "다른 파일"},
+    {"another folder", "다른 폴더"},
     {"another folder than {}'s", "{0:과/와} 다른 폴더"},
     {"another folder, --resume to continue that run, or --force to replace it",
      "다른 폴더를 주거나, 이어서 하려면 --resume, 바꾸려면 --force를 주어야 "
@@ -243,6 +244,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"is {}, which would be a file of {}",
      "{s} 값 {0:은/는} {1}의 파일이 됩니다"},
     {"is {}, which {} reads", "{s} 값 {0:은/는} {1:이/가} 읽는 파일입니다"},
+    {"is {}, whose {} is not a regular file",
+     "{s} 값 {0}에 있는 {1:은/는} 일반 파일이 아닙니다"},
     {"it has no backward pass", "캐시에는 역전파가 없습니다"},
     {"it takes no added keys", "캐시에는 더하는 키를 둘 수 없습니다"},
     {"keys", "키"},

@@ -14,7 +14,6 @@
 #include "headwise/train/induction_run.h"
 #include "headwise/train/next_token.h"
 #include "out_folder.h"
-#include "shell/file_plan.h"
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/say.h"
@@ -110,7 +109,7 @@ bool is_induction(const TaskFlags& flags) {
   if (!flags.task.empty() || flags.resume.empty()) {
     return flags.task == kInductionTask;
   }
-  const auto checkpoint = read_checkpoint(checkpoint_path(flags.resume));
+  const auto checkpoint = read_run(flags.resume);
   if (!checkpoint) {
     return false;  // which the run then reports
   }
@@ -121,14 +120,12 @@ bool is_induction(const TaskFlags& flags) {
 
 Outcome run_induction(const TaskFlags& flags, const Streams& streams) {
   recover_model(flags.out);  // before the files are looked at
-  FilePlan files;
-  files.replaced_folder("--out", flags.out, /*parents=*/false);
-  HEADWISE_TRY(files.check());
   const TaskKind<InductionRun, InductionSettings> kind{
       .steps = kInductionSteps,
       .results = result_files(),
       .of_checkpoint = induction_settings_of,
       .of_flags = settings_of,
+      .replaces_folder = true,
       .json_of_step = json_of_step};
   return train_task(
       kind, flags, streams,

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "headwise/interop/file_subject.h"
 #include "shell/file_place.h"
 #include "shell/outcome.h"
 
@@ -20,6 +21,16 @@ Error failed(const std::string& path, int error) {
 
 std::string checkpoint_path(const std::string& folder) {
   return fmt::format("{}/{}", folder, kCheckpointFile);
+}
+
+Result<Checkpoint> read_run(const std::string& folder) {
+  const std::string path = checkpoint_path(folder);
+  const FilePlace place = place_of(path);
+  if (place.status && !place.is_folder() && !S_ISREG(place.status->st_mode)) {
+    return FileSubject{"read_checkpoint", path}.bad_data(
+        "is not a regular file");
+  }
+  return read_checkpoint(path);
 }
 
 bool resumes_in_place(const TrainFlags& flags) {

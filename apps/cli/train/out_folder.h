@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
+#include "headwise/interop/checkpoint.h"
 #include "train_flags.h"
 
 namespace headwise::cli {
@@ -13,6 +14,9 @@ inline constexpr std::string_view kCheckpointFile = "checkpoint.npz";
 
 // FOLDER/checkpoint.npz
 std::string checkpoint_path(const std::string& folder);
+// What a run saved in a folder. Errors: those of read_checkpoint(); bad_data
+// for a pipe or a device, because reading it might never end.
+Result<Checkpoint> read_run(const std::string& folder);
 // Whether a run continues in the folder that it resumes from.
 bool resumes_in_place(const TrainFlags& flags);
 

@@ -255,7 +255,7 @@ Outcome SentenceJob::read_resumed(const std::string& path,
   const bool resumes = !flags_.resume.empty();
   auto read =
       agreed_on(group_, work_visibly(&group_, [&]() -> Result<Checkpoint> {
-                  return resumes ? read_checkpoint(path) : Checkpoint();
+                  return resumes ? read_run(flags_.resume) : Checkpoint();
                 }));
   HEADWISE_TRY(read);
   HEADWISE_TRY(

@@ -61,12 +61,16 @@ FilePlan files_of(const TaskFlags& flags,
 
 Outcome check_earlier_result(const TaskFlags& flags,
                              const std::vector<std::string>& results) {
-  if (flags.force || resumes_in_place(flags)) {
-    return {};
-  }
+  const bool may_replace = flags.force || resumes_in_place(flags);
   for (const std::string& name : results) {
     const FilePlace place = place_of(flags.out + "/" + name);
-    if (place.status && S_ISREG(place.status->st_mode)) {
+    if (place.status && !S_ISREG(place.status->st_mode)) {
+      return usage(
+          "--out",
+          fmt::format("is {}, whose {} is not a regular file", flags.out, name),
+          "another folder");
+    }
+    if (place.status && !may_replace) {
       return usage("--out",
                    fmt::format("is {}, which holds the {} of an earlier run",
                                flags.out, name),

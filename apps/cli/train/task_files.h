@@ -22,7 +22,7 @@ std::vector<std::string> task_result_files();
 FilePlan files_of(const TaskFlags& flags,
                   const std::vector<std::string>& results);
 // Refuses to overwrite an earlier result without --force or --resume of the
-// same folder.
+// same folder, and a pipe or a device that has the name of a result.
 Outcome check_earlier_result(const TaskFlags& flags,
                              const std::vector<std::string>& results);
 

@@ -124,6 +124,7 @@ Outcome run_task(const TaskFlags& flags, const Streams& streams) {
                                              .results = task_result_files(),
                                              .of_checkpoint = task_settings_of,
                                              .of_flags = settings_of,
+                                             .replaces_folder = false,
                                              .json_of_step = json_of_step};
   return train_task(
       kind, flags, streams,

@@ -33,6 +33,9 @@ struct TaskKind {
   Settings (*of_checkpoint)(const Checkpoint& checkpoint);
   // Options that are not given stay as in `settings`.
   Settings (*of_flags)(const TaskFlags& flags, Settings settings);
+  // Whether the end of the run replaces the folder; until then an earlier
+  // result stays.
+  bool replaces_folder;
   // What --json prints at each checkpoint.
   std::string (*json_of_step)(const Run& run);
 };
@@ -45,7 +48,7 @@ Result<Run> start_run(const TaskKind<Run, Settings>& kind,
     return Run::create(kind.of_flags(flags, {}));
   }
   const std::string path = checkpoint_path(flags.resume);
-  const auto checkpoint = read_checkpoint(path);
+  const auto checkpoint = read_run(flags.resume);
   HEADWISE_TRY(checkpoint);
   auto run = Run::create(kind.of_flags(flags, kind.of_checkpoint(*checkpoint)));
   HEADWISE_TRY(run);
@@ -77,7 +80,9 @@ Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
       continue;
     }
     if (!has_begun) {
-      HEADWISE_TRY(written(begin_results(flags, kind.results)));
+      HEADWISE_TRY(written(kind.replaces_folder
+                               ? make_out_folder(flags.out)
+                               : begin_results(flags, kind.results)));
       has_begun = true;
     }
     HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags.out))));
@@ -92,7 +97,11 @@ Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
 template <class Run, class Settings, class Finish>
 Outcome train_task(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
                    const Streams& streams, const Finish& finish) {
-  HEADWISE_TRY(files_of(flags, kind.results).check());
+  FilePlan files = files_of(flags, kind.results);
+  if (kind.replaces_folder) {
+    files.replaced_folder("--out", flags.out, /*parents=*/false);
+  }
+  HEADWISE_TRY(files.check());
   HEADWISE_TRY(check_earlier_result(flags, kind.results));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);

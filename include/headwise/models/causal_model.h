@@ -183,9 +183,10 @@ class CausalModel final : public TextModel {
 
   // Writes the folder next to the one in its place and replaces that in one
   // step: a failure or a kill leaves the old model or the new one. `keep`:
-  // files of the old folder to keep, such as a run's checkpoint.npz. A folder
-  // that holds other files than a model's keeps them and gets the new ones one
-  // by one, config.json last. Errors: io_error, out_of_memory.
+  // names of files of the old folder to keep, such as a run's checkpoint.npz.
+  // A folder with any other files or folders keeps them: the new files take the
+  // places of the old ones, config.json last, and a failure puts those back.
+  // Errors: io_error; invalid_argument for a path in `keep`; out_of_memory.
   Status write(const std::string& folder,
                std::span<const std::string> keep = {}) const;
 

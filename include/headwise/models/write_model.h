@@ -12,12 +12,14 @@
 // old one and replaces it in one step: a failure or a kill leaves the old model
 // or the new one, never files of both. Files that the new model does not have
 // are removed with the old one. A folder that holds anything but a model is
-// refused or, with `keep_other_files`, gets the new files one by one,
-// config.json last.
+// refused or, with `keep_other_files`, keeps the rest: the new files take the
+// places of the old ones, config.json last, and a failure puts those back. So
+// does a folder where something is mounted.
 //
 // Errors: io_error; bad_data for a source that cannot be read; invalid_argument
 // if `folder` is the source, is inside it or holds other files, or if a
-// parameter has a name that the source does not have; out_of_memory.
+// parameter has a name that the source does not have, or for a path in `keep`;
+// out_of_memory.
 //
 // Example:
 //   Status s = write_model("model", "pruned",
@@ -43,7 +45,7 @@ struct ModelChanges {
   std::map<std::string, AnyView> params{};
   const BertConfig* config = nullptr;  // has the kept_heads; null: the source's
   const LabelProbe* probe = nullptr;
-  // Files of the old folder to keep, such as a run's checkpoint.npz.
+  // Names of files of the old folder to keep, such as a run's checkpoint.npz.
   std::vector<std::string> keep{};
   bool keep_other_files = false;
 };
