@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "heads/finite_outputs.h"
 #include "headwise/models/heads_left.h"
 #include "models/pooling.h"
 #include "run/float_environment.h"
@@ -65,6 +66,8 @@ Result<EmbeddingTarget> EmbeddingTarget::label(const SentenceEncoder& encoder,
       const auto logits =
           probe.logits({embedding->data(), {1, embedding->size()}});
       HEADWISE_TRY(logits);
+      HEADWISE_TRY(check_finite_outputs(kOperation, "model", logits->elements(),
+                                        ErrorCode::bad_data));
       label = predicted_label(*logits, 0);
     }
     const auto weight = probe.linear().weight();
@@ -85,6 +88,8 @@ Result<EmbeddingTarget> EmbeddingTarget::length(
     auto direction =
         embedding_of(encoder, text, /*normalize=*/false, {}, executor);
     HEADWISE_TRY(direction);
+    HEADWISE_TRY(check_finite_outputs(kOperation, "model", *direction,
+                                      ErrorCode::bad_data));
     const double norm = std::sqrt(dot(*direction, *direction));
     for (float& x : *direction) {
       x = static_cast<float>(static_cast<double>(x) / norm);

@@ -10,6 +10,7 @@
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
+#include "heads/finite_outputs.h"
 #include "heads/token_partners.h"
 #include "run/shared_progress.h"
 
@@ -113,11 +114,8 @@ Result<PatchEffects> no_effects(const PatchTask& task,
 }
 
 Status check_finite(std::string_view text, std::span<const float> outputs) {
-  return std::ranges::all_of(outputs, [](float x) { return std::isfinite(x); })
-             ? ok()
-             : Status(argument_error(kOperation, text,
-                                     "gives outputs that are NaN or infinite",
-                                     "finite outputs"));
+  return check_finite_outputs(kOperation, text, outputs,
+                              ErrorCode::invalid_argument);
 }
 
 // Of patched models, or by gradients.

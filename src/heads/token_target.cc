@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "heads/finite_outputs.h"
 #include "headwise/models/heads_left.h"
 #include "headwise/models/label_probe.h"
 
@@ -60,6 +61,8 @@ Result<TokenTarget> TokenTarget::create(const CausalModel& model,
     }
     const auto logits = logits_at(model, text, position, {}, executor);
     HEADWISE_TRY(logits);
+    HEADWISE_TRY(check_finite_outputs(kOperation, "model", logits->elements(),
+                                      ErrorCode::bad_data));
     return TokenTarget(model, position,
                        static_cast<TokenId>(predicted_label(*logits, 0)));
   });

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "headwise/heads/integrated_gates.h"
 #include "headwise/prune/remove_heads.h"
@@ -23,6 +24,11 @@ using testing_support::small_config;
 using testing_support::small_params;
 using testing_support::tensor_of;
 using testing_support::uniform;
+
+using testing_support::filled;
+using testing_support::Params;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
 
 using Rows = BertReference::Rows;
 
@@ -206,6 +212,33 @@ TEST_P(EmbeddingTargetTest, TheLabelIsThePredictedOneUnlessGiven) {
               IsError(ErrorCode::out_of_range, "label"));
   EXPECT_THAT(EmbeddingTarget::length(encoder_, {}),
               IsError(ErrorCode::invalid_argument, "text"));
+}
+
+TEST(EmbeddingTargetErrorsTest, RefuseOutputsThatOverflow) {
+  const TempFolder folder;
+  Params params = small_params(small_config(BertFamily::bert));
+  const auto encoder_with = [&](float factor) {
+    for (float& x :
+         params.at("encoder.layer.1.output.dense.weight").elements()) {
+      x *= factor;
+    }
+    put_small_model(folder, params);
+    return SentenceEncoder::read(folder.path()).value();
+  };
+  // The logit of the last label alone is infinite.
+  const auto probe = LabelProbe::create(Linear::from_params(
+                                            filled<float, 2>({2, 12}, 0),
+                                            tensor_of<float, 1>({2}, {1, kInf}))
+                                            .value(),
+                                        {"a", "b"})
+                         .value();
+  const SentenceEncoder fine = encoder_with(1);
+  EXPECT_THAT(EmbeddingTarget::label(fine, probe, kTexts[0]),
+              IsError(ErrorCode::bad_data, "model"));
+  EXPECT_TRUE(EmbeddingTarget::label(fine, probe, kTexts[0], 0));
+  EXPECT_TRUE(EmbeddingTarget::length(fine, kTexts[0]));
+  EXPECT_THAT(EmbeddingTarget::length(encoder_with(3e38F), kTexts[0]),
+              IsError(ErrorCode::bad_data, "model"));
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "headwise/heads/integrated_gates.h"
@@ -179,6 +182,21 @@ TEST(TokenTargetErrorsTest, NameWhatTheModelOrTheTextLacks) {
               IsError(ErrorCode::invalid_argument, "text"));
   EXPECT_THAT(with({.position = 1})->gradient_attention_of({5}),
               IsError(ErrorCode::out_of_range, "position"));
+}
+
+// Where one logit is NaN, none is the largest.
+TEST(TokenTargetErrorsTest, RefuseToPredictFromLogitsThatOverflow) {
+  CausalModel model = small_causal_model();
+  ASSERT_TRUE(model.update(
+      [](std::string_view name, std::span<float> values) -> Status {
+        if (name == "unembedding.weight") {
+          std::ranges::fill(values.last(12), 3e38F);  // of token 13
+        }
+        return ok();
+      }));
+  EXPECT_THAT(TokenTarget::create(model, {5, 6}),
+              IsError(ErrorCode::bad_data, "model"));
+  EXPECT_TRUE(TokenTarget::create(model, {5, 6}, {.token = 7}));
 }
 
 }  // namespace

@@ -50,6 +50,19 @@ Result<std::optional<TokenId>> find_token(const std::string& token,
   return found;
 }
 
+Error outputs_overflow() {
+  return option_error("--model", "gives outputs that are NaN or infinite",
+                      "finite outputs", ErrorCode::bad_data);
+}
+
+// Of a target, by the name of the option.
+Error error_of_target(const Error& error) {
+  return error.code() == ErrorCode::bad_data &&
+                 error.details().argument == "model"
+             ? outputs_overflow()
+             : error;
+}
+
 }  // namespace
 
 Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
@@ -66,8 +79,7 @@ Result<GradientTarget> GradientTarget::read(const AttributionFlags& flags,
   const auto value = target.target().value(target.ids(), {}, executor);
   HEADWISE_TRY(value);
   if (!std::isfinite(*value)) {
-    return option_error("--model", "gives outputs that are NaN or infinite",
-                        "finite outputs", ErrorCode::bad_data);
+    return outputs_overflow();
   }
   target.of_.value = *value;
   return target;
@@ -92,7 +104,9 @@ Status GradientTarget::read_sentences(const AttributionFlags& flags,
   auto target =
       probe ? EmbeddingTarget::label(encoder, *probe, ids_, *label, executor)
             : EmbeddingTarget::length(encoder, ids_, executor);
-  HEADWISE_TRY(target);
+  if (!target) {
+    return error_of_target(target.error());
+  }
   if (target->label_number()) {
     of_.label = probe->labels()[*target->label_number()];
   }
@@ -115,7 +129,9 @@ Status GradientTarget::read_causal(const AttributionFlags& flags,
   ids_ = std::move(encoded->ids);
   auto target = TokenTarget::create(
       *causal_, ids_, {.position = *position, .token = *token}, executor);
-  HEADWISE_TRY(target);
+  if (!target) {
+    return error_of_target(target.error());
+  }
   of_.token = causal_->token(target->token());
   of_.output_token = target->position();
   target_ = std::make_unique<TokenTarget>(*std::move(target));
