@@ -12,7 +12,7 @@
 //       ("head_numbers[2]")
 //   bad_data      an element of query or key, named by its index in the tensor
 //       ("query[0, 2, 1, 3]"), that is not finite, or too large for binary16;
-//       an attention weight or a norm that is negative or not finite
+//       a negative attention weight or norm; a number that is not finite
 //   unsupported   what the page cannot compute: a bias or additive scores with
 //       more than kMostMapLength queries or keys; attention weights of as many
 //   out_of_range  "page": it would be larger than `most_bytes`; the error says
@@ -177,7 +177,7 @@ struct ViewedChange {
 class ViewPage {
  public:
   // Errors: out_of_memory; shape_mismatch and bad_data for what goes through
-  // all layers.
+  // all layers; bad_data for the target's value.
   static Result<ViewPage> create(ViewPageSettings settings);
   ViewPage(const ViewPage&) = delete;
   ViewPage& operator=(const ViewPage&) = delete;

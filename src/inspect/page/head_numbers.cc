@@ -1,5 +1,6 @@
 #include "inspect/page/head_numbers.h"
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -31,6 +32,20 @@ Status check_head_numbers(const ViewedLayer& layer) {
     }
   }
   return ok();
+}
+
+Status check_finite(std::string_view name,
+                    std::initializer_list<std::size_t> indices, double number) {
+  if (std::isfinite(number)) {
+    return ok();
+  }
+  std::string place(name);
+  for (const std::size_t index : indices) {
+    place += (place.size() == name.size() ? "[" : ", ") + std::to_string(index);
+  }
+  place += indices.size() == 0 ? "" : "]";
+  return value_error(kViewPage, place, number_text(number), "a finite number",
+                     ErrorCode::bad_data);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,23 +37,6 @@ std::string encode_divided(TensorView<const float, 2> rows, double largest) {
     }
   }
   return encoded_block(halves);
-}
-
-Status check_finite(std::string name, double number) {
-  return std::isfinite(number)
-             ? ok()
-             : Status(value_error(kViewPage, std::move(name),
-                                  number_text(number), "a finite number",
-                                  ErrorCode::bad_data));
-}
-
-std::string place_of(std::string_view name,
-                     std::initializer_list<std::size_t> indices) {
-  std::string text(name);
-  for (const std::size_t index : indices) {
-    text += (text.size() == name.size() ? "[" : ", ") + std::to_string(index);
-  }
-  return text + "]";
 }
 
 }  // namespace
@@ -95,11 +76,10 @@ Status check_gradient(const ViewedGradient& gradient,
   }
   for (std::size_t b = 0; b < shape.batches(); ++b) {
     for (std::size_t h = 0; h < shape.Hq; ++h) {
-      HEADWISE_TRY(
-          check_finite(place_of("totals", {b, h}), gradient.totals(b, h)));
+      HEADWISE_TRY(check_finite("totals", {b, h}, gradient.totals(b, h)));
       for (std::size_t j = 0; j < shape.key_rows(); ++j) {
         HEADWISE_TRY(
-            check_finite(place_of("columns", {b, h, j}),
+            check_finite("columns", {b, h, j},
                          static_cast<double>(gradient.columns(b, h, j))));
       }
     }

@@ -216,6 +216,9 @@ Status ShownLayer::take_integrated(const ViewedLayer& layer) {
       HEADWISE_TRY(check_shape(kViewPage, name, {{numbers.size()}}, "(Hq)",
                                {{spec_.shape.Hq}}));
     }
+    for (std::size_t h = 0; h < numbers.size(); ++h) {
+      HEADWISE_TRY(check_finite(name, {h}, numbers[h]));
+    }
   }
   integrated_ = layer.integrated;
   integrated_by_layer_ = layer.integrated_by_layer;

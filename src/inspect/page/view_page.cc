@@ -38,6 +38,12 @@ std::string megabytes(std::size_t bytes) {
   return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB";
 }
 
+Status check_target(const ViewPageSettings& settings) {
+  return settings.target
+             ? check_finite("target.value", {}, settings.target->value)
+             : ok();
+}
+
 }  // namespace
 
 // ---- The page. ----
@@ -338,6 +344,7 @@ void ViewPage::Parts::add_parts(const ViewedLayer& given,
 Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
   return catching_out_of_memory([&]() -> Result<ViewPage> {
     auto parts = std::make_unique<Parts>();
+    HEADWISE_TRY(check_target(settings));
     auto through = encode_through_layers(settings);
     HEADWISE_TRY(through);
     parts->settings = std::move(settings);
@@ -397,6 +404,7 @@ Status ViewPage::next(ViewPageSettings settings) {
     HEADWISE_TRY(now.check_complete());
     auto fresh = std::make_unique<Parts>();
     settings.most_bytes = now.settings.most_bytes;
+    HEADWISE_TRY(check_target(settings));
     auto through = encode_through_layers(settings);
     HEADWISE_TRY(through);
     const Json json = now.json();

@@ -539,6 +539,30 @@ TEST(ViewPageTest, WhatThePageDoesNotPoolNeedsAMapOfGradients) {
   }
 }
 
+TEST(ViewPageTest, NumbersThatAreNotFiniteAreRefused) {
+  const Heads heads(1, 5, 7);
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(),
+                           std::numeric_limits<double>::infinity()}) {
+    const std::vector<double> gates = {0.5, bad};
+    ViewedLayer layer = heads.layer();
+    layer.integrated = gates;
+    const Error all = page_of_layers(heads, {layer}).error();
+    EXPECT_EQ(all.code(), ErrorCode::bad_data);
+    EXPECT_EQ(all.details().argument, "integrated[1]");
+    layer.integrated = {};
+    layer.integrated_by_layer = gates;
+    EXPECT_EQ(page_of_layers(heads, {layer}).error().details().argument,
+              "integrated_by_layer[1]");
+    ViewPageSettings settings = heads.settings();
+    settings.target = ViewedTarget{.label = "a", .value = bad};
+    EXPECT_EQ(ViewPage::create(settings).error().details().argument,
+              "target.value");
+    ViewPage page = ViewPage::create(heads.settings()).value();
+    ASSERT_TRUE(page.add(heads.layer()));
+    EXPECT_EQ(page.next(settings).error().details().argument, "target.value");
+  }
+}
+
 TEST(ViewPageTest, WhatGoesThroughAllLayersFitsTheTokens) {
   const Heads heads(1, 5, 5);
   auto rollout = Tensor<float, 2>::create({5, 5}).value();
