@@ -25,7 +25,7 @@ Status run_batches(
     std::size_t count, const Executor& executor,
     FunctionRef<Status(std::size_t n, const Executor& executor)> body) {
   const std::size_t threads = executor.threads();
-  if (threads == 1 || count < threads) {
+  if (threads == 1 || count == 1 || 2 * count < threads) {
     for (std::size_t n = 0; n < count; ++n) {
       HEADWISE_TRY(body(n, executor));
     }
@@ -36,7 +36,7 @@ Status run_batches(
   std::vector<Status> done(count, ok());
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
-  executor.run_workers(threads, [&](std::size_t) {
+  executor.run_workers(std::min(threads, count), [&](std::size_t) {
     // Every batch before one that fails runs, so which error comes first does
     // not depend on threads.
     while (!failed) {

@@ -20,8 +20,8 @@ struct Batch {
 // Of at most 512 tokens, or of one sequence.
 std::vector<Batch> batches_of(const RaggedTokens& ids);
 
-// Calls body(n, executor) for each n in [0, count): if there are at least as
-// many as threads, in parallel, each on one thread; otherwise one after
+// Calls body(n, executor) for each n in [0, count): if they keep at least half
+// of the threads busy, in parallel, each on one thread; otherwise one after
 // another, each on all threads. Returns the error of the lowest n.
 Status run_batches(
     std::size_t count, const Executor& executor,

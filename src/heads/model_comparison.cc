@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kOperation = "compare_models";
 
-// Texts whose overlaps are held at a time.
+// Texts whose overlaps are held at a time, at least.
 constexpr std::size_t kGroup = 16;
 
 struct OfText {
@@ -115,8 +115,9 @@ class ModelComparison::Texts {
         max_tokens_(max_tokens) {}
 
   Status add_to(ModelComparison& to) {
-    for (std::size_t first = 0; first < texts_.size(); first += kGroup) {
-      const std::size_t count = std::min(kGroup, texts_.size() - first);
+    const std::size_t group = std::max(kGroup, executor_.threads());
+    for (std::size_t first = 0; first < texts_.size(); first += group) {
+      const std::size_t count = std::min(group, texts_.size() - first);
       std::vector<OfText> found(count);
       const Status done =
           run_batches(count, executor_,

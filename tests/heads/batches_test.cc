@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -36,6 +37,27 @@ TEST(BatchesTest, EveryBatchRunsOnce) {
       return ok();
     }));
     EXPECT_EQ(runs, std::vector<int>(100, 1));
+  }
+}
+
+TEST(BatchesTest, RunSideBySideWhereTheyKeepHalfOfTheThreadsBusy) {
+  std::size_t workers = 0;
+  const auto executor =
+      Executor::with_pool(8, [&](std::size_t count,
+                                 FunctionRef<void(std::size_t)> work) {
+        workers = count;
+        for (std::size_t worker = 0; worker < count; ++worker) {
+          work(worker);
+        }
+      }).value();
+  for (const std::size_t count : {1U, 3U, 4U, 5U, 8U, 20U}) {
+    workers = 0;
+    EXPECT_TRUE(run_batches(
+        count, executor, [&](std::size_t, const Executor& of_batch) {
+          EXPECT_EQ(of_batch.threads(), count < 4 ? 8U : 1U) << count;
+          return ok();
+        }));
+    EXPECT_EQ(workers, count < 4 ? 0U : std::min<std::size_t>(count, 8));
   }
 }
 

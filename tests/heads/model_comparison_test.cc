@@ -308,5 +308,22 @@ TEST(ModelComparisonTest, CountsTexts) {
   EXPECT_EQ(counts, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
 }
 
+TEST(ModelComparisonTest, KeepsManyThreadsBusy) {
+  const SmallModel model;
+  std::vector<std::size_t> workers;
+  const auto executor =
+      Executor::with_pool(40, [&](std::size_t count,
+                                  FunctionRef<void(std::size_t)> work) {
+        workers.push_back(count);
+        for (std::size_t worker = 0; worker < count; ++worker) {
+          work(worker);
+        }
+      }).value();
+  const std::vector<std::string_view> texts(60, "heads matter");
+  EXPECT_TRUE(
+      ModelComparison::of(*model, *model, texts, {.executor = &executor}));
+  EXPECT_EQ(workers, (std::vector<std::size_t>{40, 20}));
+}
+
 }  // namespace
 }  // namespace headwise
