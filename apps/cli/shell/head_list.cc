@@ -55,7 +55,7 @@ Result<std::vector<HeadId>> parse_head_list(std::string_view option,
 Result<std::size_t> place_of_head(std::string_view option, const HeadId& head,
                                   const HeadsLeft& left) {
   auto place = headwise::place_of_head("", option, head, left);
-  if (!place) {
+  if (!place && place.error().code() == ErrorCode::out_of_range) {
     const ErrorDetails& details = place.error().details();
     return option_error(option, details.given, details.expected);
   }

@@ -18,7 +18,7 @@ Result<std::vector<HeadId>> parse_head_list(std::string_view option,
                                             std::string_view text);
 
 // The index of the head among those of its layer. Errors: invalid_argument for
-// a head that the model lacks.
+// a head that the model lacks; out_of_memory.
 Result<std::size_t> place_of_head(std::string_view option, const HeadId& head,
                                   const HeadsLeft& left);
 // The same error, of the first such head.
