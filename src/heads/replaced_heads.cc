@@ -39,7 +39,7 @@ void fill(TensorView<float, 4> context, std::size_t h, std::size_t d,
 void replace_heads(const ReplacedHeads& replaced, const HeadContext& context) {
   const FloatEnvironment environment;
   const auto [B, rows, H, D] = context.context.extents();
-  const HeadMap groups(H, context.value.extent(2), replaced.kv_groups);
+  const std::size_t group = H / context.value.extent(2);
   for (const std::size_t h : replaced.heads) {
     for (std::size_t d = 0; d < D; ++d) {
       switch (replaced.replacement) {
@@ -50,7 +50,7 @@ void replace_heads(const ReplacedHeads& replaced, const HeadContext& context) {
           fill(context.context, h, d, replaced.means[h * D + d]);
           break;
         case Replacement::uniform:
-          average_values(replaced, context, h, groups.kv_head(h), d);
+          average_values(replaced, context, h, h / group, d);
           break;
       }
     }

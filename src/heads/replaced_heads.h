@@ -8,7 +8,6 @@
 
 #include "headwise/heads/ablation.h"
 #include "headwise/module/head_hooks.h"
-#include "headwise/steps/head_groups.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -18,10 +17,9 @@ struct ReplacedHeads {
   std::span<const std::int64_t> offsets;  // where the sequences begin, and end
   bool causal;                            // for `uniform`
   std::span<const double> means;          // for `mean`: (heads, v_head_dim)
-  HeadGroups kv_groups{};                 // of the layer
 };
 
-// In a layer of a ragged batch.
+// In a layer of a ragged batch; heads that share values do so evenly.
 void replace_heads(const ReplacedHeads& replaced, const HeadContext& context);
 
 }  // namespace headwise::inline HEADWISE_ABI

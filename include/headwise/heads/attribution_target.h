@@ -57,8 +57,8 @@ class AttributionTarget {
       const ModelHooks& hooks = {},
       const Executor& executor = Executor::default_executor()) const = 0;
 
-  // The text as the only example of a model whose loss is F. This object must
-  // outlive it.
+  // The text as the only example of a model whose loss is F. This object and
+  // the executor must outlive it.
   GatedModel gated(
       const std::vector<TokenId>& text,
       const Executor& executor = Executor::default_executor()) const;
