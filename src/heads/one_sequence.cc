@@ -1,6 +1,7 @@
 #include "heads/one_sequence.h"
 
 #include "attention/call_part.h"
+#include "base/check.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -14,6 +15,10 @@ Status for_each_sequence(std::string_view operation,
                          const AttentionOptions& options,
                          const OperationOptions& operation_options,
                          FunctionRef<Status(const OneSequence&)> see) {
+  if (options.offsets.batched_queries()) {
+    return value_error(operation, "offsets", "given", "none",
+                       ErrorCode::unsupported);
+  }
   OperationOptions without_statistics = operation_options;
   without_statistics.statistics = {};
   const auto tensors = attention_shape(

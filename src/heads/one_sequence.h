@@ -27,7 +27,8 @@ TensorView<const float, 4> rows_of(TensorView<const float, 4> heads,
                                    std::size_t first, std::size_t count);
 
 // Calls see() for each sequence, in order; an error of it ends that. Statistics
-// are left out. Errors: those of AttentionSpec::create(); out_of_memory.
+// are left out. Errors: those of AttentionSpec::create(); unsupported for
+// batched queries (Offsets::with_batched_queries()); out_of_memory.
 Status for_each_sequence(std::string_view operation,
                          const AttentionInputsOf<float>& heads,
                          const AttentionOptions& options,

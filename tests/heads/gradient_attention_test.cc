@@ -195,5 +195,20 @@ TEST(GradientAttentionBitsTest, RefuseWhatDoesNotFit) {
       IsError(ErrorCode::unsupported, "added_keys"));
 }
 
+TEST(GradientAttentionBitsTest, RefuseRaggedKeysOfBatchedQueries) {
+  const auto query = uniform<4>({1, 4, 3, 8}, 1);
+  const auto key = uniform<4>({1, 7, 3, 8}, 2);
+  const auto value = uniform<4>({1, 7, 3, 6}, 3);
+  const auto d_context = uniform<4>({1, 4, 3, 6}, 4);
+  const std::vector<std::int64_t> of_queries = {0, 2, 4};
+  const std::vector<std::int64_t> of_keys = {0, 3, 7};
+  const AttentionOptions options = {
+      .offsets = Offsets::with_batched_queries(of_queries, of_keys)};
+  EXPECT_THAT(gradient_attention({query, key, value}, d_context, options),
+              IsError(ErrorCode::unsupported, "offsets"));
+  EXPECT_THAT(gradient_attention_map({query, key, value}, d_context, options),
+              IsError(ErrorCode::unsupported, "offsets"));
+}
+
 }  // namespace
 }  // namespace headwise

@@ -7,6 +7,7 @@
 
 #include "heads/every_call.h"
 #include "heads/plain_heads.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using testing_support::count_of;
 using testing_support::every_call;
 using testing_support::EveryCall;
+using testing_support::IsError;
 using testing_support::kOffsets;
 using testing_support::OptionsCase;
 using testing_support::plain_batch;
@@ -205,6 +207,18 @@ TEST(LayerNormsBitsTest, OfARaggedBatchAreThoseOfItsSequences) {
                 r < cells && k < cells ? one.map(0, r, k) : 0);
     }
   }
+}
+
+TEST(LayerNormsBitsTest, RefuseRaggedKeysOfBatchedQueries) {
+  const auto query = uniform<4>({1, 4, 3, 8}, 1);
+  const auto key = uniform<4>({1, 7, 3, 8}, 2);
+  const auto value = uniform<4>({1, 7, 3, 8}, 3);
+  const std::vector<std::int64_t> of_queries = {0, 2, 4};
+  const std::vector<std::int64_t> of_keys = {0, 3, 7};
+  EXPECT_THAT(layer_norms(small_layer(), {query, key, value},
+                          {.offsets = Offsets::with_batched_queries(of_queries,
+                                                                    of_keys)}),
+              IsError(ErrorCode::unsupported, "offsets"));
 }
 
 }  // namespace
