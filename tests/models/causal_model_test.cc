@@ -418,8 +418,8 @@ TEST_F(CausalFolderTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(any->token(8), "we");
 }
 
-// As far as the vocabulary, which is written first, a folder in place of the
-// parameters is no obstacle.
+// A folder blocks the place of the parameters. The vocabulary, which is written
+// before them, must not be replaced either.
 TEST_F(CausalFolderTest, AFailureLeavesTheOldModel) {
   put("vocab.txt", "of the old model");
   std::filesystem::remove(folder_ / "model.safetensors");
@@ -452,8 +452,8 @@ TEST_F(CausalFolderTest, FilesThatItDoesNotWriteStay) {
   }
 }
 
-// A folder in place of a file that the model does not write is no obstacle; a
-// link in place of one is replaced.
+// A folder in place of a file of the model stops the move. A link in its place
+// is replaced, and the file that it names stays.
 TEST_F(CausalFolderTest, AModelThatCannotMoveInLeavesTheOldOne) {
   put("notes.txt", "mine");
   put("vocab.txt", "of the old model");
