@@ -68,10 +68,10 @@ bool same_tokens(const TextModel& a, const TextHeads& on_a, const TextModel& b,
 
 Result<OfText> compare(const TextModel& a, const TextModel& b,
                        std::string_view text, std::size_t max_tokens,
-                       const Executor& executor) {
-  auto on_a = text_heads(a, text, max_tokens, executor);
+                       HeadGateSpan gates_b, const Executor& executor) {
+  auto on_a = text_heads(a, text, max_tokens, {}, executor);
   HEADWISE_TRY(on_a);
-  auto on_b = text_heads(b, text, max_tokens, executor);
+  auto on_b = text_heads(b, text, max_tokens, gates_b, executor);
   HEADWISE_TRY(on_b);
   HEADWISE_TRY(check_numbers(a, "a", *on_a));
   HEADWISE_TRY(check_numbers(b, "b", *on_b));
@@ -111,6 +111,7 @@ class ModelComparison::Texts {
         texts_(texts),
         executor_(options.executor ? *options.executor
                                    : Executor::default_executor()),
+        gates_b_(options.head_gates_b),
         progress_(options.progress, texts.size()),
         max_tokens_(max_tokens) {}
 
@@ -123,7 +124,7 @@ class ModelComparison::Texts {
           run_batches(count, executor_,
                       [&](std::size_t n, const Executor& of_text) -> Status {
                         auto compared = compare(a_, b_, texts_[first + n],
-                                                max_tokens_, of_text);
+                                                max_tokens_, gates_b_, of_text);
                         HEADWISE_TRY(compared);
                         found[n] = *std::move(compared);
                         progress_.add(1);
@@ -161,6 +162,7 @@ class ModelComparison::Texts {
   const TextModel& b_;
   std::span<const std::string_view> texts_;
   const Executor& executor_;
+  HeadGateSpan gates_b_;
   SharedProgress progress_;
   std::size_t max_tokens_;
 };

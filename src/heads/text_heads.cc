@@ -17,7 +17,8 @@ std::vector<ComparedLayer> TextHeads::compared() const {
 }
 
 Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
-                             std::size_t max_tokens, const Executor& executor) {
+                             std::size_t max_tokens, HeadGateSpan gates,
+                             const Executor& executor) {
   auto encoded = model.encode(text, max_tokens);
   HEADWISE_TRY(encoded);
   TextHeads found{.ids = std::move(encoded->ids), .cut = encoded->cut};
@@ -45,8 +46,9 @@ Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
     found.layers.push_back(*std::move(heads));
     return ok();
   };
-  HEADWISE_TRY(
-      model.run({found.ids}, {.before_each = see, .executor = &executor}));
+  HEADWISE_TRY(model.run(
+      {found.ids},
+      {.head_gates = gates, .before_each = see, .executor = &executor}));
   return found;
 }
 

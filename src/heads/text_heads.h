@@ -10,6 +10,7 @@
 #include "headwise/heads/projected_heads.h"
 #include "headwise/models/text_model.h"
 #include "headwise/run/executor.h"
+#include "headwise/steps/head_gates.h"
 #include "headwise/steps/tokens.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -26,6 +27,7 @@ struct TextHeads {
 // Errors: those of TextModel::encode(), TextModel::run() and
 // attention_statistics().
 Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
-                             std::size_t max_tokens, const Executor& executor);
+                             std::size_t max_tokens, HeadGateSpan gates,
+                             const Executor& executor);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -65,7 +65,7 @@ NAMES = set("""
     masked max mean mpirun ms nan next none norm norms ntk null offsets onnx opset output prediction
     positional previous query random reverse rollout rows self self-attention separator shape
     single-head sinks softmax start stream torch torch-mha torch-mha-split
-    train transformers true unbatched uniform valid-lengths value vdim view
+    stats train transformers true unbatched uniform valid-lengths value vdim view
     viridis xdg-open yarn zero zip
     """.split())
 

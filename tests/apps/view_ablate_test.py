@@ -48,6 +48,29 @@ class Ablate(TextsTest):
         self.assertEqual(self.statistics(self.page()[0], 1),
                          self.statistics(without, 1))
 
+    def test_the_heads_that_changed_most_come_first(self):
+        self.view("so heads matter !", "--ablate", "0.1")
+        page, (whole, without) = self.page()
+        changes = page["changes"]
+        self.assertEqual({tuple(one["head"]) for one in changes},
+                         {(0, 0), (0, 1), (1, 0), (1, 1)})
+        similar = [round(one["similarity"][0], 6) for one in changes]
+        self.assertEqual(similar, sorted(similar))
+        self.assertLess(similar[1], 0.9999)
+        for change in changes:
+            layer, head = change["head"]
+            self.assertEqual(change["other"], [layer, head])
+            if layer == 0:
+                self.assertAlmostEqual(change["similarity"][0], 1, places=6)
+            means = [document["layers"][layer]["heads"][head]["pooled"]["entropy"]
+                     for document in (whole, without)]
+            self.assertAlmostEqual(change["differences"]["entropy"][0],
+                                   means[0] - means[1], places=5)
+        self.view("so heads matter !", "--ablate", "0.1", "--layers", "1")
+        self.assertEqual({one["head"][0] for one in self.page()[0]["changes"]}, {1})
+        self.view("--pair", "so", "heads", "--ablate", "0.1")
+        self.assertNotIn("changes", self.page()[0])
+
     def test_every_text_has_both(self):
         self.put_text("heads\nso heads\n", "lines")
         said = self.view("--texts", "lines", "--ablate", "0.0,1.1")

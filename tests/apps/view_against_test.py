@@ -53,6 +53,20 @@ class AgainstTest(TextsTest):
         self.assertIn("page.html: 1 text in two models", said)
         self.assertEqual(self.page()[0]["changes"][0]["similarity"][1:], [None, None])
 
+    def test_different_tokens_are_said(self):
+        vocabulary = tiny_model.VOCABULARY[:]
+        vocabulary[vocabulary.index("matter")] = "mat"
+        self.assertNotIn("different tokens",
+                         self.view("--against", "other", "--texts", "lines"))
+        (self.folder / "other/vocab.txt").write_text("\n".join(vocabulary) + "\n",
+                                                     encoding="utf-8")
+        self.put_text("so heads\n" + self.LINES, "lines")
+        said = self.view("--against", "other", "--texts", "lines")
+        self.assertIn("The models divide 2 texts into different tokens. Only the "
+                      "statistics count such texts, not the similarity.\n", said)
+        self.assertEqual([one["same_tokens"] for one in self.page()[0]["documents"]],
+                         [0, 0, 2, 3, 4, 5])
+
     def test_models_that_overflow(self):
         made = tiny_model.tensors()
         name = "encoder.layer.1.attention.self.query.weight"

@@ -339,7 +339,7 @@ class Refuses(ViewTest):
                 ("--head needs --svg", (*tensors, "--head", "0.0", "--out", "p.html")),
                 ("--title needs --out", (*tensors, "--title", "Mine", "--json")),
                 ("--head is 3, expected LAYER.HEAD", (*tensors, "--head", "3", "--json")),
-                ("--head is 0.7, expected a head of the layers that are shown",
+                ("--head is 0.7, expected a head from 0.0 to 0.",
                  (*tensors, "--head", "0.7", "--json")),
                 ("--sort needs --svg", (*tensors, "--sort", "self", "--json")),
                 ("--svg and --png name one file, x", (*tensors, "--svg", "x", "--png", "x"))]:

@@ -161,6 +161,32 @@ TEST(ModelComparisonTest, HasTheMeansOfPlainMapsOverTexts) {
   }
 }
 
+TEST(ModelComparisonTest, ComparesAModelWithItselfWithoutAHead) {
+  const SmallModel model;
+  std::vector<Tensor<float, 1>> gates;
+  for (std::size_t n = 0; n < (*model).shape().num_layers; ++n) {
+    gates.push_back(
+        Tensor<float, 1>::create({(*model).heads_in(n).size()}).value());
+    std::ranges::fill(gates.back().elements(), 1.0F);
+  }
+  const auto compared = [&] {
+    return ModelComparison::of(*model, *model, kTexts, {.head_gates_b = gates})
+        .value();
+  };
+  const auto itself = compared();
+  gates[0](1) = 0;
+  const auto without = compared();
+  for (std::size_t h = 0; h < 6; ++h) {
+    EXPECT_NEAR(itself.similarity(h, h).mean, 1, 1e-6);
+    // What comes before the head is the same, what comes after it is not.
+    if (without.heads_a()[h].layer == 0) {
+      EXPECT_NEAR(without.similarity(h, h).mean, 1, 1e-6);
+    } else {
+      EXPECT_LT(without.similarity(h, h).mean, 0.9999);
+    }
+  }
+}
+
 TEST(ModelComparisonTest, FindsNoDifferenceFromItself) {
   const SmallModel model;
   const auto found = ModelComparison::of(*model, *model, kTexts).value();

@@ -22,6 +22,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "--attribution에는 --model과 텍스트 하나가 필요합니다"},
     {"--attribution needs --out PAGE.html or --open",
      "--attribution에는 --out PAGE.html이나 --open이 필요합니다"},
+    {"--attribution norms is for stats: every page of a model has norms",
+     "--attribution norms는 stats에 씁니다. 모델의 페이지에는 norms가 늘 "
+     "있습니다"},
     {"--bias-k and --bias-v are for tensors with heads; with --params the "
      "layer's are bias_k and bias_v",
      "--bias-k와 --bias-v는 헤드가 있는 텐서에 씁니다. --params를 쓰면 "
@@ -57,6 +60,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"--node and --layers cannot be used together",
      "--node와 --layers는 함께 쓸 수 없습니다"},
     {"--onnx needs --data DIR", "--onnx에는 --data DIR가 필요합니다"},
+    {"--output-token needs --attribution NAMES",
+     "--output-token은 --attribution NAMES와 함께 씁니다"},
     {"--output-token needs an --attribution other than norms",
      "--output-token은 norms가 아닌 --attribution과 함께 씁니다"},
     {"--pair cannot be used with --attribution {}",
@@ -106,7 +111,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "바뀌는 폴더이므로 현재 폴더가 아니어야 합니다."},
     {"a folder without {}, for it is replaced",
      "바뀌는 폴더이므로 {0:이/가} 없어야 합니다."},
-    {"a head of the layers that are shown", "보여 주는 레이어의 헤드"},
     {"a layer rotates by the positions in the cache",
      "레이어는 캐시 안의 위치로 회전합니다"},
     {"a model of BERT's family", "BERT 계열의 모델"},

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "error_of_option.h"
 #include "headwise/models/causal_model.h"
 #include "outcome.h"
 #include "terminal_text.h"
@@ -41,7 +42,11 @@ Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
 Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder,
                                                   std::string_view option) {
   HEADWISE_TRY(check_model_folder(folder, option));
-  return read_text_model(folder);
+  auto model = read_text_model(folder);
+  if (!model && model.error().code() == ErrorCode::bad_data) {
+    return error_of_option(option, model.error());
+  }
+  return model;
 }
 
 Result<LabelProbe> read_probe(const std::string& folder,

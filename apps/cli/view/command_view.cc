@@ -160,8 +160,9 @@ ViewedInterval interval_of(const MeanInterval& interval) {
   return {interval.mean, interval.low, interval.high};
 }
 
-// How the heads of --model differ from those of --against on the texts of the
-// page that are not empty.
+// How the heads that the page shows of --model differ from those of --against,
+// or from themselves without those of --ablate, on its texts that are not
+// empty.
 Result<std::vector<ViewedChange>> changes_of(const ViewFlags& flags,
                                              const ManyHeads& documents) {
   std::vector<std::string_view> texts;
@@ -174,7 +175,12 @@ Result<std::vector<ViewedChange>> changes_of(const ViewFlags& flags,
   const auto models = compare_two_models(flags.seen, texts);
   HEADWISE_TRY(models);
   std::vector<ViewedChange> changes;
+  const std::vector<std::size_t>& layers = documents.front()->layers();
   for (const ComparedHead& head : models->heads) {
+    if (flags.seen.against.empty() &&
+        std::ranges::find(layers, head.pair.a.layer) == layers.end()) {
+      continue;
+    }
     ViewedChange change{.head = head.pair.a,
                         .other = head.pair.b,
                         .similarity = interval_of(head.pair.similarity),
@@ -224,7 +230,8 @@ Result<std::string> make_page(const ViewFlags& flags,
     };
     HEADWISE_TRY(heads.visit(/*steps=*/true, see));
   }
-  if (!flags.seen.against.empty()) {
+  if (!flags.seen.against.empty() ||
+      (!flags.seen.ablate.empty() && flags.seen.pair.empty())) {
     auto changes = changes_of(flags, documents);
     HEADWISE_TRY(changes);
     page->set_changes(*std::move(changes));
@@ -249,6 +256,18 @@ std::string page_text(const std::string& path, const ViewedHeads& heads,
   return said;
 }
 
+// That two models divide into different tokens.
+std::size_t texts_of_different_tokens(const ManyHeads& documents) {
+  std::size_t different = 0;
+  for (std::size_t n = 0; n < documents.size(); n += 2) {
+    different += documents[n]->text().query_labels !=
+                         documents[n + 1]->text().query_labels
+                     ? 1
+                     : 0;
+  }
+  return different;
+}
+
 // The same of several texts, each in one model or in two.
 std::string page_text(const std::string& path, const ManyHeads& documents,
                       std::size_t models, double megabytes) {
@@ -267,6 +286,9 @@ std::string page_text(const std::string& path, const ManyHeads& documents,
           first.layers().size(), megabytes, plural(texts.size()),
           plural(first.layers().size()));
   said += empty_lines_text(first.text().empty_lines);
+  if (models == 2) {
+    said += different_tokens_text(texts_of_different_tokens(documents));
+  }
   const auto cut = std::ranges::count_if(
       texts, [](const auto& one) { return one->text().cut_tokens != 0; });
   if (cut != 0) {

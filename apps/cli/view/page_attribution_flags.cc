@@ -14,6 +14,10 @@ constexpr std::array<std::string_view, 5> kNames = {
 
 Status check_names(const PageAttributionFlags& flags) {
   const auto names = flags.names();
+  if (std::ranges::find(names, "norms") != names.end()) {
+    return usage_error(
+        "--attribution norms is for stats: every page of a model has norms");
+  }
   for (auto name = names.begin(); name != names.end(); ++name) {
     if (std::ranges::find(kNames, *name) == kNames.end() ||
         std::find(names.begin(), name, *name) != name) {
@@ -69,7 +73,7 @@ Outcome check_page_attribution(const ViewedFlags& seen, bool page,
   }
   const bool through = std::ranges::any_of(flags.names(), through_layers);
   if (flags.common.output_token && !flags.given()) {
-    return usage("--output-token needs an --attribution other than norms");
+    return usage("--output-token needs --attribution NAMES");
   }
   if (!flags.given()) {
     return {};

@@ -9,9 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "ablated_gates.h"
 #include "headwise/models/text_model.h"
 #include "operation/text_file.h"
 #include "operation/token_limit.h"
+#include "shell/head_list.h"
 #include "shell/progress_bar.h"
 #include "shell/read_model.h"
 #include "shell/threads.h"
@@ -40,17 +42,21 @@ Result<std::size_t> limit_of_both(const ViewedFlags& seen, const TextModel& a,
                                   const TextModel& b) {
   const auto of_a = token_limit(seen.max_tokens, seen.model, a.shape());
   HEADWISE_TRY(of_a);
-  const auto of_b = token_limit(seen.max_tokens, seen.against, b.shape());
+  const auto of_b =
+      token_limit(seen.max_tokens,
+                  seen.against.empty() ? seen.model : seen.against, b.shape());
   HEADWISE_TRY(of_b);
   return std::min(of_a->tokens, of_b->tokens);
 }
 
 // Of ModelComparison::of(), whose models are a and b.
-Error error_of_models(const Error& error) {
+Error error_of_models(const Error& error, const ViewedFlags& seen) {
   ErrorDetails details = error.details();
   if (details.argument == "a" || details.argument == "b") {
     details.operation.clear();
-    details.argument = details.argument == "a" ? "--model" : "--against";
+    details.argument = details.argument == "a" || seen.against.empty()
+                           ? "--model"
+                           : "--against";
   }
   return {error.code(), std::move(details)};
 }
@@ -143,17 +149,30 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
   HEADWISE_TRY(executor);
   const auto a = read_any_model(seen.model);
   HEADWISE_TRY(a);
-  const auto b = read_any_model(seen.against, "--against");
-  HEADWISE_TRY(b);
-  const auto limit = limit_of_both(seen, **a, **b);
+  std::vector<Tensor<float, 1>> gates;
+  std::unique_ptr<TextModel> against;
+  if (seen.against.empty()) {
+    const auto ablated = parse_head_list("--ablate", seen.ablate);
+    HEADWISE_TRY(ablated);
+    auto made = ablated_gates(**a, *ablated);
+    HEADWISE_TRY(made);
+    gates = *std::move(made);
+  } else {
+    auto model = read_any_model(seen.against, "--against");
+    HEADWISE_TRY(model);
+    against = *std::move(model);
+  }
+  const TextModel& b = against ? *against : **a;
+  const auto limit = limit_of_both(seen, **a, b);
   HEADWISE_TRY(limit);
   ProgressBar bar{seen.command, "texts"};
-  const auto changes = ModelComparison::of(**a, **b, texts,
+  const auto changes = ModelComparison::of(**a, b, texts,
                                            {.max_tokens = *limit,
+                                            .head_gates_b = gates,
                                             .progress = bar.progress(),
                                             .executor = &*executor});
   if (!changes) {
-    return error_of_models(changes.error());
+    return error_of_models(changes.error(), seen);
   }
   TwoModels models{.model = seen.model,
                    .against = seen.against,

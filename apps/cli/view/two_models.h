@@ -1,5 +1,6 @@
 // `headwise stats --against` and `headwise view --against`: what the heads of
-// two models do differently on the same texts.
+// two models do differently on the same texts; `headwise view --ablate`: those
+// of a model with and without some.
 #pragma once
 
 #include <cstddef>
@@ -53,9 +54,15 @@ Outcome check_against_flags(const ViewedFlags& seen);
 // those of the files, models and texts.
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                                      const std::string& sort);
-// On texts that were read.
+// On texts that were read; without --against, --model and the same without the
+// heads of --ablate.
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                                      std::span<const std::string_view> texts);
+
+// "The models divide 1 text into different tokens ...", with the line of the
+// first where that is known. Empty for none.
+std::string different_tokens_text(std::size_t texts,
+                                  std::optional<std::size_t> first = {});
 
 // Table, CSV and JSON.
 std::string against_text(const TwoModels& models);

@@ -81,14 +81,8 @@ std::string comparison_head(const TwoModels& models) {
   text += empty_lines_text(models.empty);
   text += cut_texts_text(models.cut, models.max_tokens);
   if (models.first_different) {
-    const std::size_t different = models.texts - models.same_tokens;
-    text += say(
-        {"The models divide {0} text{2} into different tokens (first: line "
-         "{1}). Only the statistics count such texts, not the similarity.\n",
-         "두 모델이 서로 다른 토큰으로 나누는 텍스트가 {0}개 있습니다"
-         "(첫째: {1}번째 줄). 이런 텍스트는 통계에만 쓰고 유사도에는 "
-         "쓰지 않습니다.\n"},
-        different, *models.first_different, plural(different));
+    text += different_tokens_text(models.texts - models.same_tokens,
+                                  models.first_different);
   }
   return text + "\n";
 }
@@ -160,6 +154,21 @@ Json json_of(const ComparedHead& head) {
 }
 
 }  // namespace
+
+std::string different_tokens_text(std::size_t texts,
+                                  std::optional<std::size_t> first) {
+  if (texts == 0) {
+    return "";
+  }
+  const std::string line =
+      first ? say({" (first: line {})", "(첫째: {}번째 줄)"}, *first) : "";
+  return say({"The models divide {0} text{2} into different tokens{1}. Only "
+              "the statistics count such texts, not the similarity.\n",
+              "두 모델이 서로 다른 토큰으로 나누는 텍스트가 {0}개 "
+              "있습니다{1}. 이런 텍스트는 통계에만 쓰고 유사도에는 쓰지 "
+              "않습니다.\n"},
+             texts, line, plural(texts));
+}
 
 std::string against_text(const TwoModels& models) {
   std::string text = comparison_head(models);

@@ -139,16 +139,19 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
                                           sequence, whole, drawn);
   };
   HEADWISE_TRY(heads.visit(/*steps=*/false, see));
+  std::ranges::sort(drawn.heads, {}, [](const DrawnHead& head) {
+    return std::pair(head.name.layer, head.name.head);
+  });
   if (whole && !drawn.whole) {
+    const HeadName& first = drawn.heads.front().name;
+    const HeadName& last = drawn.heads.back().name;
     return bad_option("--head", fmt::format("{}.{}", whole->layer, whole->head),
-                      "a head of the layers that are shown");
+                      fmt::format("a head from {}.{} to {}.{}", first.layer,
+                                  first.head, last.layer, last.head));
   }
   if (heads.text().cross) {
     leave_out_positions(drawn.heads);
   }
-  std::ranges::sort(drawn.heads, {}, [](const DrawnHead& head) {
-    return std::pair(head.name.layer, head.name.head);
-  });
   return drawn;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ablated_gates.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/heads/special_tokens.h"
 #include "headwise/models/text_model.h"
@@ -144,18 +145,9 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text) {
 }
 
 Status ViewedSentence::ablate(const std::vector<HeadId>& heads) {
-  for (std::size_t n = 0; n < model().shape().num_layers; ++n) {
-    auto gates = Tensor<float, 1>::create({model().heads_in(n).size()});
-    HEADWISE_TRY(gates);
-    std::ranges::fill(gates->elements(), 1.0f);
-    gates_.push_back(*std::move(gates));
-  }
-  const HeadsLeft left = heads_left(model());
-  for (const HeadId& head : heads) {
-    const auto place = place_of_head("--ablate", head, left);
-    HEADWISE_TRY(place);
-    gates_[head.layer](*place) = 0;
-  }
+  auto gates = ablated_gates(model(), heads);
+  HEADWISE_TRY(gates);
+  gates_ = *std::move(gates);
   text_.variant = say({"without {}", "{} 없이"}, heads_text(heads));
   return ok();
 }

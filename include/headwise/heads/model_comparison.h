@@ -41,6 +41,7 @@
 #include "headwise/module/head_id.h"
 #include "headwise/run/executor.h"
 #include "headwise/run/progress.h"
+#include "headwise/steps/head_gates.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -50,6 +51,9 @@ struct ModelComparisonOptions {
   // The number of tokens used of a text; not given: as many as both models use
   // by default.
   std::optional<std::size_t> max_tokens{};
+  // Of the heads of b; empty: none. With a and b the same model, they show what
+  // its heads do without those whose gates are 0.
+  HeadGateSpan head_gates_b{};
   Progress progress{};                 // counts texts
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };

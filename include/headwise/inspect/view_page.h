@@ -198,9 +198,9 @@ class ViewPage {
   // page unchanged. Errors: those of html() for the document so far, and of
   // create().
   Status next(ViewPageSettings settings);
-  // What differs between two models: the page then lists the heads by how much
-  // they changed. Its documents are texts in both, in turn: document 2n in one
-  // model, 2n + 1 in the other.
+  // What differs between two models, or between a model and a variant of it:
+  // the page then lists the heads by how much they changed. Its documents are
+  // texts in both, in turn: document 2n in one, 2n + 1 in the other.
   void set_changes(std::vector<ViewedChange> changes);
   // The page of the layers added so far. Errors: invalid_argument if there are
   // no layers ("layers") or the sequence is empty.

@@ -3,6 +3,7 @@
   const {make, choice, toggle} = headwise.dom;
 
   const list = headwise.file.changes || [];
+  const documents = headwise.documents.list;
   const name = ([layer, head]) => layer + '.' + head;
 
   // How much a head changed, to sort by: the statistic's difference, or how far the maps are
@@ -61,6 +62,24 @@
           ...names().map(statistic => difference(one.differences[statistic]))]), null, true);
   }
 
+  // What is compared: two models, or one with all heads and without some.
+  const sides = () => documents[0].model !== documents[1].model ?
+      [documents[0].model, documents[1].model] :
+      [headwise.documents.beside(0, 1), headwise.documents.beside(1, 0)];
+
+  // The heads of either side that have no counterpart.
+  const onlyIn = () => ['head', 'other'].map((key, side) => {
+    const compared = new Set(list.map(one => name(one[key])));
+    return documents[side].heads.filter(head => !compared.has(name(head)));
+  });
+
+  function differentTokens() {
+    const firsts = documents.map((_, number) => number).filter(number => number % 2 === 0 &&
+        documents[number].same_tokens !== documents[number + 1].same_tokens);
+    return firsts.length > 0 && ' ' + headwise.t(
+        'changes.tokens', firsts.length, documents.length / 2, firsts[0]);
+  }
+
   function tools() {
     const {t, page, state} = headwise;
     const {sort, descending} = state.get();
@@ -74,25 +93,32 @@
   }
 
   function view() {
-    const {t, documents} = headwise;
-    const [a, b] = [0, 1].map(number => documents.list[number].model);
+    const {t} = headwise;
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, t('changes.title')),
         headwise.fold('fold-changes', t('changes.tools'), tools()),
         make('p', {class: 'note', id: 'changes-note'},
-            headwise.tokens.node(t('changes.models', a, b), true), ' ', t('changes.about')),
-        table());
+            headwise.tokens.node(t('changes.models', ...sides()), true), ' ', t('changes.about'),
+            differentTokens()),
+        table(), onlyIn().map((heads, side) => heads.length > 0 && make('p', {class: 'note'},
+            headwise.tokens.node(t('changes.only', sides()[side], heads.map(name).join(', ')),
+                true))));
   }
 
   // For files.
   function data() {
     const statistics = names();
     const parts = ['', '_low', '_high'];
+    const none = length => Array(length).fill(null);
+    const numbers = 2 + parts.length * (1 + statistics.length);  // of a head, with its match
+    const [left, right] = onlyIn();
     return {
       header: ['layer', 'head', 'other_layer', 'other_head', 'match_layer', 'match_head',
         ...['similarity', ...statistics].flatMap(one => parts.map(part => one + part))],
       rows: ordered().map(one => [...one.head, ...one.other, ...(one.match || [null, null]),
-        ...one.similarity, ...statistics.flatMap(statistic => one.differences[statistic])]),
+        ...one.similarity, ...statistics.flatMap(statistic => one.differences[statistic])])
+          .concat(left.map(head => [...head, ...none(2 + numbers)]),
+              right.map(head => [null, null, ...head, ...none(numbers)])),
     };
   }
 

@@ -48,8 +48,9 @@
       try {
         const made = await content();
         if (made !== null) save(fileName(extension), type, made);
-        status.textContent = made === null ? t('export.no_picture', t('shell.table')) :
-            t('export.saved', fileName(extension));
+        status.textContent = made !== null ? t('export.saved', fileName(extension)) :
+            headwise.state.get().table ? t('export.no_picture', t('shell.table')) :
+            t('export.only_table');
       } catch (error) {
         status.textContent = headwise.failure.text(error);
       }

@@ -23,15 +23,16 @@
   function tools() {
     const {t, documents, state} = headwise;
     if (!documents.several) return null;
+    const kind = documents.kind();
     const button = (id, text, step) =>
         make('button', {type: 'button', class: 'wide', id, onclick: () => move(step)}, text);
-    return make('div', {class: 'tools', role: 'group', 'aria-label': t('document.choose')},
+    return make('div', {class: 'tools', role: 'group', 'aria-label': t('document.choose_' + kind)},
         make('span', {class: 'field'},
-            make('label', {for: 'document'}, t('document.choose')),
+            make('label', {for: 'document'}, t('document.choose_' + kind)),
             choice({id: 'document'}, state.get().document, documents.choices(),
                 value => go(Number(value)))),
-        button('previous-document', t('document.previous'), -1),
-        button('next-document', t('document.next'), 1));
+        button('previous-document', t('document.previous_' + kind), -1),
+        button('next-document', t('document.next_' + kind), 1));
   }
 
   headwise.documentTools = {tools, move, go};

@@ -83,15 +83,36 @@
   // ---- Names. ----
 
   const differ = key => new Set(list.map(one => one[key])).size > 1;
-  const model = ({model}) => (model || '').replace(/\/+$/, '').split('/').pop();
+  const last = ({model}) => (model || '').replace(/\/+$/, '').split('/').pop();
+  const variant = one => one.variant || headwise.t('document.whole');
 
-  // What sets a document apart from the others: "MiniLM", "the cat sat", "without 3.1".
+  // The last folder of its path, unless two models share that.
+  function model(one) {
+    const shared = list.some(other => other.model !== one.model && last(other) === last(one));
+    return shared ? one.model : last(one);
+  }
+
+  // What sets a document apart from the others: "MiniLM", "without 3.1", "the cat sat".
   function about(one) {
-    const parts = [differ('model') && model(one), differ('text') && one.text, one.variant];
+    const parts = [differ('model') && model(one), differ('variant') && variant(one),
+      differ('text') && one.text];
     return parts.filter(Boolean).join(' \u00b7 ') || one.title;
   }
 
   const name = number => headwise.t('document.name', number);
+
+  // What sets a document apart from another one next to it: "M", "text 1", "without 3.1".
+  function beside(number, other) {
+    const [a, b] = [list[number], list[other]];
+    const parts = [a.model !== b.model && headwise.tokens.short(model(a), LONGEST),
+      a.text !== b.text && name(number),
+      a.variant !== b.variant && headwise.tokens.short(variant(a), LONGEST)].filter(Boolean);
+    return number === other ? '' : parts.join(', ') || name(number);
+  }
+
+  // What one chooses a document by: 'text', 'model' or 'variant'.
+  const kind = () => differ('text') ? 'text' : differ('model') ? 'model' :
+      differ('variant') ? 'variant' : 'text';
 
   // Of all documents, for a list to choose from.
   const choices = () => list.map((one, number) =>
@@ -105,13 +126,35 @@
     return found ? number + ':' + found.join('.') : '';
   }
 
+  // The head that changed most from document 0 to document 1: the first of the changes or, on
+  // a page that has none, the one whose entropy did.
+  function mostChanged() {
+    const {changes} = file;
+    if (changes && changes.length > 0) return changes[0];
+    const [a, b] = list.map(({pooled}) => pooled.entropy);
+    const change = n => Math.abs(a[n] - b[n]);
+    const head = list[0].heads.reduce((best, one, n) => change(n) > best[1] ?
+        [one, change(n)] : best, [list[0].heads[0], 0])[0];
+    return {head, other: head};
+  }
+
+  // Where the page opens, if not in all heads: a text with all heads and without some, side
+  // by side.
+  function opensWith() {
+    const [a, b] = list;
+    if (!b || a.variant || !b.variant || a.text !== b.text || a.heads.length === 0 ||
+        a.heads.join() !== b.heads.join()) return {};
+    const {head: [layer, head], other} = mostChanged();
+    return {view: 'head', layer, head, compare: '1:' + other.join('.')};
+  }
+
   Object.defineProperties(headwise, {
     page: {get: () => current && current.page},
     heads: {get: () => current && current.heads},
   });
   headwise.file = file;
   headwise.documents = {
-    list, several, open, show, visit, sameSizes, about, name, choices, nearest,
+    list, several, open, show, visit, sameSizes, about, name, beside, kind, choices, nearest, opensWith,
     isOpen: numbers => numbers.every(number => opened.has(number)),
     // Those that are held now.
     held: () => [...opened.keys()],

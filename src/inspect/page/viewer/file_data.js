@@ -124,11 +124,15 @@
   }
 
   async function json() {
-    const {state, file} = headwise;
+    const {state, file, documents} = headwise;
     const {header, rows, error} = await current();
     const {view, layer, head, compare, measure, hide, renormalise, part} = state.get();
     const about = {format: 'headwise.view.export', version: 1, title: file.title,
                    command: file.command, view};
+    if (documents.several && view === 'head') {
+      about.names = [state.head(), state.compared()].filter(Boolean).map(
+          one => documents.about(documents.list[one.document]));
+    }
     if (view === 'head') {
       Object.assign(about, {layer, head, compare: compare || null, measure, error,
         part: part || null, special_hidden: hide,

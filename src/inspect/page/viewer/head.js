@@ -24,9 +24,13 @@
     return Math.max(160, Math.min(LARGEST, high, Math.floor(each - labels)));
   }
 
-  // With its document, if that is another one.
-  const nameOf = head => headwise.t('head.short', head.layer, head.number) +
-      (head.page === headwise.page ? '' : ', ' + headwise.documents.name(head.document));
+  // With what sets its document apart, if heads of two documents are compared.
+  function nameOf(head, key = 'head.short') {
+    const {documents, state, t} = headwise;
+    const others = state.documents().filter(number => number !== head.document);
+    return [t(key, head.layer, head.number),
+      ...others.map(other => documents.beside(head.document, other))].join(', ');
+  }
 
   // A single matrix has a corner for the minimap; of two, `title` says which one it is.
   function matrixOf(head, id, title, width, scale, corner) {
@@ -39,11 +43,20 @@
     });
   }
 
+  // A minus B; of one head in two documents, what sets these apart.
+  function captionOfDifference(a, b) {
+    const {documents, t} = headwise;
+    return a.id === b.id && a.document !== b.document ?
+        t('compare.caption', documents.beside(a.document, b.document),
+            documents.beside(b.document, a.document)) :
+        t('compare.caption', nameOf(a), nameOf(b));
+  }
+
   function differenceOf(a, b, width, scale) {
     const {weights, t} = headwise;
     return new headwise.Matrix({
       scale, page: a.page, id: 'cells-difference', title: 'A \u2212 B',
-      caption: t('compare.caption', nameOf(a), nameOf(b)), room: width, difference: true,
+      caption: captionOfDifference(a, b), room: width, difference: true,
       mask: headwise.mask.of(a), label: t('matrix.difference'),
       cells: async (queries, keys) => {
         const both = await Promise.all([a, b].map(

@@ -48,7 +48,7 @@
     const {t, documents, state} = headwise;
     if (!documents.several) return null;
     const same = number => documents.nearest(number, other || head);
-    return field('compare-document', t('compare.document'), choice({id: 'compare-document'},
+    return field('compare-document', t('compare.document_' + documents.kind()), choice({id: 'compare-document'},
         (other || head).document, documents.choices(),
         number => state.set({compare: same(Number(number))})));
   }

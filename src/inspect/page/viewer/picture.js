@@ -144,7 +144,7 @@
   }
 
   async function headPicture() {
-    const {current, t} = headwise;
+    const {current} = headwise;
     let x = 16;
     let tallest = 0;
     const parts = [];
@@ -163,13 +163,20 @@
     const [first, , difference] = current.matrices;
     const found = await legend(tallest + 12,
         [first, difference].filter(Boolean).map(scaleOf), current.heads);
-    const names = current.heads.map(head => t('head.name', head.layer, head.number));
+    const names = current.heads.map(head => headwise.headName(head, 'head.name'));
     return page(Math.max(x + 16, LEGEND_WIDTH), tallest + 12 + found.height,
-        visibleTitle() + ' \u00b7 ' + names.join(' \u00b7 '),
+        [current.heads.length === 1 ? titleOfDocument() : visibleTitle(), ...names].join(' \u00b7 '),
         [parts, found.parts]);
   }
 
   const visibleTitle = () => headwise.tokens.visible(headwise.file.title);
+
+  // With what sets the document apart.
+  function titleOfDocument() {
+    const {documents, state, tokens} = headwise;
+    return documents.several ? visibleTitle() + ' \u00b7 ' + tokens.short(
+        documents.about(documents.list[state.get().document]), 60) : visibleTitle();
+  }
 
   async function gridPicture() {
     const heads = headwise.grid.chosenHeads();
@@ -190,7 +197,7 @@
     const limit = headwise.measure.fitted() ? null : 1;
     const bottom = 56 + (last + 1) * 116;
     const found = await legend(bottom, [headwise.legend.row(limit)], heads.filter(head => !head.pruned));
-    return page(Math.max(32 + wide * 100, LEGEND_WIDTH), bottom + found.height, visibleTitle(),
+    return page(Math.max(32 + wide * 100, LEGEND_WIDTH), bottom + found.height, titleOfDocument(),
         [parts, found.parts]);
   }
 

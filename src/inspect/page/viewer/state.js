@@ -20,6 +20,7 @@
     table: false,
     palette: 'viridis', theme: '', lang: '',
     shortcuts: true,
+    ...headwise.documents.opensWith(),
   };
   const CHOICES = {
     view: ['grid', 'scatter', 'changes', 'through', 'head', 'texts', 'trace'], pool: ['max', 'mean'],

@@ -133,7 +133,7 @@
     const parts = [shown, same ? {...shown, page: b.page} : part(b.page)];
     const [left, right] = await Promise.all([a, b].map(
         (head, n) => weights.known(head, parts[n].queries, parts[n].keys)));
-    const names = [a, b].map(headwise.headName);
+    const names = [a, b].map(head => headwise.headName(head));
     headwise.dom.put(node, weightTable('A: ' + names[0], parts[0], left),
         weightTable('B: ' + names[1], parts[1], right),
         same && weightTable(t('compare.caption', ...names), shown,

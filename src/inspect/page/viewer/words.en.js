@@ -76,6 +76,10 @@ headwise.wordTables.en = {
   'changes.tools': 'Order',
   'changes.descending': 'Most changed first',
   'changes.models': '{0} minus {1}: means over texts.',
+  'changes.tokens':
+    'Texts that the two models divide into different tokens: {0} of {1} (first: text {2}). Only ' +
+    'the statistics count them, not the similarity.',
+  'changes.only': 'Heads only in {0}: {1}',
   'changes.about':
     'Similarity is the overlap of the attention maps, 1 for equal maps, with its 95% confidence ' +
     'interval. * = the 95% confidence interval of a difference leaves out 0. Choose a head to ' +
@@ -121,7 +125,7 @@ headwise.wordTables.en = {
   'measure.about_gradient':
     'Shown: attention weight \u00d7 dF/dw, how much F moves, to first order, if a query reads a ' +
         'key more. Pooled cells are means. The statistics are those of the attention weights, ' +
-        'except gradient and integrated.',
+        'except the norm and those of gradients.',
   'gradient.label': 'F is the logit of the label',
   'gradient.token': 'F is the logit of the token that follows position {0}:',
   'gradient.length': 'F is the length of the embedding, {0}.',
@@ -221,16 +225,25 @@ headwise.wordTables.en = {
 
   'compare.with': 'Compare with layer',
   'compare.none': 'none',
-  'compare.document': 'Compare with text',
+  'compare.document_text': 'Compare with text',
+  'compare.document_model': 'Compare with model',
+  'compare.document_variant': 'Compare with heads',
   'compare.positions': 'A and B have different tokens: the difference is position by position.',
   'compare.lengths':
     'A and B have different numbers of tokens, so their difference is not shown.',
   'compare.caption': 'A \u2212 B: {0} minus {1}',
 
   'document.name': 'text {0}',
-  'document.choose': 'Text',
-  'document.previous': 'Previous text',
-  'document.next': 'Next text',
+  'document.whole': 'with all heads',
+  'document.choose_text': 'Text',
+  'document.choose_model': 'Model',
+  'document.choose_variant': 'Heads',
+  'document.previous_text': 'Previous text',
+  'document.next_text': 'Next text',
+  'document.previous_model': 'Previous model',
+  'document.next_model': 'Next model',
+  'document.previous_variant': 'Previous',
+  'document.next_variant': 'Next',
 
   'texts.title': 'Layer {0}, head {1} in all texts',
   'texts.tools': 'Head and order',
@@ -310,6 +323,7 @@ headwise.wordTables.en = {
   'export.digits_gradient': 'Each number ends with its first uncertain digit.',
   'export.saved': 'Saved {0}.',
   'export.no_picture': 'Tables cannot be saved as a picture. Turn off "{0}" or use CSV or JSON.',
+  'export.only_table': 'This view is a table, which cannot be saved as a picture. Use CSV or JSON.',
   'search.open': 'Find token',
   'search.title': 'Find a token',
   'search.label': 'Text or position of a token',

@@ -74,6 +74,10 @@ headwise.wordTables.ko = {
   'changes.tools': '순서',
   'changes.descending': '변화가 큰 순서',
   'changes.models': '{0} − {1}: 모든 텍스트의 평균입니다.',
+  'changes.tokens':
+    '두 모델이 서로 다른 토큰으로 나누는 텍스트: {1}개 중 {0}개(첫째: 텍스트 {2}). 이런 텍스트는 통계에만 쓰고 ' +
+    '유사도에는 쓰지 않습니다.',
+  'changes.only': '{0}에만 있는 헤드: {1}',
   'changes.about':
     '유사도는 두 어텐션 맵이 겹치는 정도로, 같으면 1입니다. 대괄호는 95% 신뢰 구간입니다. ' +
     '* = 차이의 95% 신뢰 구간에 0이 들어 있지 않습니다. 헤드를 고르면 두 맵을 비교합니다.',
@@ -115,7 +119,7 @@ headwise.wordTables.ko = {
         '출력 투영을 곱한 것입니다(Kobayashi et al. 2020). 노름 외의 통계는 어텐션 가중치에서 구합니다.',
   'measure.about_gradient':
     '표시: 어텐션 가중치 \u00d7 dF/dw. 쿼리가 키를 더 많이 읽을 때 F가 일차 근사로 얼마나 변하는지 ' +
-        '나타냅니다. 풀링한 칸은 평균입니다. 그래디언트와 적분 그래디언트 외의 통계는 어텐션 가중치에서 구합니다.',
+        '나타냅니다. 풀링한 칸은 평균입니다. 노름과 그래디언트에서 구한 통계 외에는 어텐션 가중치에서 구합니다.',
   'gradient.label': 'F는 다음 레이블의 로짓입니다:',
   'gradient.token': 'F는 {0}번 위치 다음에 오는 토큰의 로짓입니다:',
   'gradient.length': 'F는 임베딩의 길이로, {0}입니다.',
@@ -215,15 +219,24 @@ headwise.wordTables.ko = {
 
   'compare.with': '비교할 레이어',
   'compare.none': '없음',
-  'compare.document': '비교할 텍스트',
+  'compare.document_text': '비교할 텍스트',
+  'compare.document_model': '비교할 모델',
+  'compare.document_variant': '비교할 구성',
   'compare.positions': 'A와 B의 토큰이 다릅니다. 차이는 같은 위치끼리 뺀 값입니다.',
   'compare.lengths': 'A와 B의 토큰 수가 달라서 차이를 표시하지 않습니다.',
   'compare.caption': 'A \u2212 B: {0} \u2212 {1}',
 
   'document.name': '텍스트 {0}',
-  'document.choose': '텍스트',
-  'document.previous': '이전 텍스트',
-  'document.next': '다음 텍스트',
+  'document.whole': '모든 헤드 사용',
+  'document.choose_text': '텍스트',
+  'document.choose_model': '모델',
+  'document.choose_variant': '헤드 구성',
+  'document.previous_text': '이전 텍스트',
+  'document.next_text': '다음 텍스트',
+  'document.previous_model': '이전 모델',
+  'document.next_model': '다음 모델',
+  'document.previous_variant': '이전',
+  'document.next_variant': '다음',
 
   'texts.title': '모든 텍스트의 레이어 {0}, 헤드 {1}',
   'texts.tools': '헤드와 순서',
@@ -303,6 +316,7 @@ headwise.wordTables.ko = {
   'export.saved': '저장했습니다: {0}',
   'export.no_picture':
     '표는 그림으로 저장할 수 없습니다. "{0}" 설정을 끄거나 CSV, JSON으로 저장하세요.',
+  'export.only_table': '이 화면은 표라서 그림으로 저장할 수 없습니다. CSV나 JSON으로 저장하세요.',
   'search.open': '토큰 찾기',
   'search.title': '토큰 찾기',
   'search.label': '토큰의 텍스트 또는 위치',

@@ -47,6 +47,35 @@ class Changes(PageCase):
         self.assertEqual(len(found["rows"]), 8)
         self.assertTrue(all(len(row) == len(found["header"]) for row in found["rows"]))
 
+    def test_different_tokens_and_heads_without_a_counterpart_are_said(self):
+        page = self.open("two_tokenizers", "#view=changes")
+        self.assertIn("divide into different tokens: 1 of 3 (first: text 2)",
+                      page.inner_text("#changes-note"))
+        said = page.inner_text("#main")
+        self.assertIn("Heads only in a/model: 0.1\n", said + "\n")
+        self.assertIn("Heads only in b/model/: 1.2, 1.3\n", said + "\n")
+        found = page.evaluate("() => headwise.changes.data()")
+        self.assertEqual([row[:6] for row in found["rows"][-3:]], [
+            [0, 1, None, None, None, None], [None, None, 1, 2, None, None],
+            [None, None, 1, 3, None, None]])
+        self.assertTrue(all(len(row) == len(found["header"]) for row in found["rows"]))
+        page = self.open("two_models", "#view=changes")
+        self.assertNotIn("different tokens", page.inner_text("#main"))
+        self.assertNotIn("Heads only", page.inner_text("#main"))
+
+    def test_heads_are_named_by_their_models(self):
+        page = self.open("two_models", "#view=head&layer=0&head=1&compare=1:0.1")
+        captions = page.locator(".figures figcaption").all_inner_texts()
+        self.assertEqual(captions[0], "A: layer 0 head 1, tuned")
+        self.assertIn("<b>base", captions[1])
+        self.go(page, "#view=head&layer=0&head=1&compare=3:0.1")
+        self.assertEqual(page.locator(".figures figcaption").all_inner_texts()[0],
+                         "A: layer 0 head 1, tuned, text 0")
+        # Two folders of one name are named by their paths.
+        page = self.open("two_tokenizers", "#view=head&layer=0&head=0&compare=1:0.0")
+        self.assertEqual(page.locator(".figures figcaption").all_inner_texts()[:2], [
+            "A: layer 0 head 0, a/model", "B: layer 0 head 0, b/model/"])
+
     def test_names_are_only_text(self):
         page = self.open("two_models", "#view=changes")
         self.assertIn("m/<b>base", page.inner_text("#changes-note"))

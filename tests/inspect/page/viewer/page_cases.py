@@ -161,11 +161,8 @@ def texts(folder):
     return Several(folder, "texts", documents)
 
 
-def two_models(folder):
-    """Two texts, each in two models, with hostile names; heads 1.0 and 1.1 changed places."""
-    documents = [invented_document(12, seed, text=text, model=model)
-                 for text, seed in (("the cat sat", 7), ("a dog ran", 17))
-                 for seed, model in ((seed, "m/tuned"), (seed + 3, "m/<b>base\u202e"))]
+def invented_changes():
+    """Heads 1.0 and 1.1 changed places."""
     changes = []
     for n, (layer, head) in enumerate((layer, head) for layer in range(2)
                                       for head in range(4)):
@@ -178,7 +175,47 @@ def two_models(folder):
             "differences": {statistic: [(n - 3) / 10, (n - 4) / 10, (n - 2) / 10]
                             for statistic in make_page.STATISTICS}})
     changes[2].update(match=None, similarity=[None, None, None])
-    return Several(folder, "two_models", documents, changes=changes)
+    return changes
+
+
+def two_models(folder):
+    """Two texts, each in two models, with hostile names."""
+    documents = [invented_document(12, seed, text=text, model=model)
+                 for text, seed in (("the cat sat", 7), ("a dog ran", 17))
+                 for seed, model in ((seed, "m/tuned"), (seed + 3, "m/<b>base\u202e"))]
+    return Several(folder, "two_models", documents, changes=invented_changes())
+
+
+def two_tokenizers(folder):
+    """Three texts in two models of the same folder name, which divide the second one into
+    different tokens; head 0.1 is left in the first alone, 1.2 and 1.3 in the second."""
+    documents = []
+    for number, text in enumerate(("the cat sat", "a dog ran", "it rains")):
+        for seed, model, pruned in ((7, "a/model", ((1, 2), (1, 3))), (10, "b/model/", ((0, 1),))):
+            lq = 20 if number == 1 and seed == 10 else 12
+            document = invented_document(lq, seed + number, text=text, model=model)
+            for layer, head in pruned:
+                document[1][layer]["heads"][head]["pruned"] = True
+            documents.append(document)
+    changes = [one for one in invented_changes() if one["head"] not in ([0, 1], [1, 2], [1, 3])]
+    return Several(folder, "two_tokenizers", documents, changes=changes)
+
+
+def ablated(folder):
+    """Two texts, each with all heads and without one; 1.0 changed most."""
+    documents = [invented_document(12, seed, text=text, model="m/tiny", variant=variant)
+                 for text, seed in (("the cat sat", 7), ("a dog ran", 17))
+                 for seed, variant in ((seed, None), (seed + 3, "without <b>0.1"))]
+    changes = sorted(invented_changes(), key=lambda one: one["similarity"][0] or 1)
+    return Several(folder, "ablated", documents, changes=changes)
+
+
+def ablated_pair(folder):
+    """The same of one text without a list of changes; the entropy of head 0.2 changed most."""
+    documents = [invented_document(12, 7, text="A: a B: b", model="m/tiny", variant=variant)
+                 for variant in (None, "without 0.1")]
+    documents[1][1][0]["heads"][2]["query"] *= 0
+    return Several(folder, "ablated_pair", documents)
 
 
 def weights(folder, name="weights", write=make_page.write_page):

@@ -24,6 +24,7 @@ from measure_test import Measure  # noqa: E402, F401
 from gradient_test import Gradient  # noqa: E402, F401
 from through_test import Through  # noqa: E402, F401
 from changes_test import Changes  # noqa: E402, F401
+from ablated_test import Ablated  # noqa: E402, F401
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and os.path.isfile(sys.argv[1]):
