@@ -273,14 +273,14 @@ class Picture(ViewTest):
 
     def test_of_cross_attention_it_names_no_position(self):
         tensors = ("--query", "q.npy", "--key", "k.npy")
-        self.succeed("view", *tensors, "--svg", "heads.svg")
+        self.run_it("view", *tensors, "--svg", "heads.svg")
         self.run_it("view", *tensors, "--out", "page.html")
         self.assertEqual([one["name"] for one in self.page()["statistics"]],
                          ["entropy", "largest", "first", "separator"])
         text = (self.folder / "heads.svg").read_text("utf-8")
         for name in ("previous", "self", "next", "distance"):
             self.assertNotIn(f">{name} 0.", text)
-        head = json.loads(self.succeed("view", *tensors, "--json"))["heads"][0]
+        head = json.loads(self.succeed("view", *tensors, "--sequence", "0", "--json"))["heads"][0]
         self.assertIsNone(head["previous"])
         self.assertIsNotNone(head["first"])
         self.fail_with(USAGE, "--sort is self, expected entropy", "view", *tensors,
@@ -288,8 +288,8 @@ class Picture(ViewTest):
 
     def test_the_legend_says_masked_where_something_is(self):
         for more, masked in (((), False), (("--causal",), True)):
-            self.succeed("view", "--query", "q.npy", "--key", "k.npy", *more, "--svg",
-                         "head.svg", "--head", "0.1")
+            self.run_it("view", "--query", "q.npy", "--key", "k.npy", *more, "--svg",
+                        "head.svg", "--head", "0.1")
             self.assertEqual(">masked</text>" in (self.folder / "head.svg").read_text("utf-8"),
                              masked)
 
@@ -323,7 +323,8 @@ class Json(ViewTest):
     def test_masked_pairs_are_null(self):
         done = json.loads(self.succeed(
             "view", "--query", "q.npy", "--key", "k.npy", "--causal", "--json",
-            "--head", "0.0"))
+            "--head", "0.0", "--sequence", "1"))
+        self.assertEqual(done["batch"], {"sequence": 1, "sequences": 2})
         rows = done["heads"][0]["attn_weights"]
         self.assertEqual([[w is None for w in row] for row in rows],
                          [[j > i for j in range(5)] for i in range(3)])

@@ -122,9 +122,32 @@ class Page(WeightsTest):
         self.assertEqual((head["query"], head["lse"], head["uneven_rows"]),
                          (None, None, 0))
 
+    def test_what_no_query_can_attend_to_has_no_number(self):
+        self.put("ends.npy", 1, 2, descr="|b1", values=[0, 1])
+        for values, more, known in (
+                ([1, 0, .5, .5], (), {"separator": None, "next": None, "previous": .25}),
+                ([.75, .25, .5, .5], (), {"separator": None, "next": .125, "previous": .25}),
+                ([.75, .25, .5, .5], ("--separators", "ends.npy"), {"separator": .375})):
+            self.put("two.npy", 1, 2, 2, values=values)
+            page, _ = self.page("two.npy", *more)
+            text = self.succeed("view", "--json", "--attn-weights", "two.npy", *more)
+            for head in (page["layers"][0]["heads"][0]["pooled"],
+                         json.loads(text)["heads"][0]):
+                self.assertEqual({name: head[name] for name in known}, known)
+
     def test_a_sequence_of_the_batch(self):
         self.put("two.npy", 2, HEADS, LENGTH, LENGTH, values=ALL)
-        page, _ = self.page("two.npy", "--sequence", "1")
+        page, said = self.page("two.npy", "--sequence", "1")
+        self.assertEqual(page["batch"], {"sequence": 1, "sequences": 2})
+        self.assertTrue(said.endswith("MB\n"), said)
+        _, said = self.page("two.npy")
+        self.assertTrue(said.endswith("MB\nsequence 0 of 2; --sequence chooses another\n"), said)
+        self.assertIn("means over the queries of all 2 sequences\n",
+                      self.succeed("stats", "--attn-weights", "two.npy"))
+        self.assertEqual(self.stats("two.npy")["sequences"], 2)
+        one, said = self.page("w.npy")
+        self.assertNotIn("batch", one)
+        self.assertNotIn("sequence", said + self.succeed("stats", "--attn-weights", "w.npy"))
         pooled = page["layers"][0]["heads"][0]["pooled"]
         self.assertAlmostEqual(pooled["self"], sum(
             WEIGHTS[1][0][i][i] for i in range(LENGTH)) / LENGTH, delta=1e-6)
@@ -186,6 +209,22 @@ class Sums(WeightsTest):
                          {"layer": 1, "sequence": 0, "head": 2, "query": 4})
         self.assertEqual(self.stats("w.npy")["row_sums"],
                          {"rows": 30, "uneven": 0, "farthest": None})
+
+
+    def test_rows_without_a_weight(self):
+        zero = [0] * LENGTH + ALL[LENGTH:-LENGTH] + [0] * LENGTH
+        self.put("zero.npy", LAYERS, 1, HEADS, LENGTH, LENGTH, values=zero)
+        page, said = self.page("zero.npy")
+        self.assertTrue(said.endswith(
+            "MB\nall weights are 0 in 2 of 30 rows (queries without a key)\n"), said)
+        self.assertEqual([[head["empty_rows"] for head in layer["heads"]]
+                          for layer in page["layers"]], [[1, 0, 0], [0, 0, 1]])
+        _, said = self.page("w.npy")
+        self.assertNotIn("all weights", said)
+        # Padding is not a row.
+        self.put("lengths.npy", 1, descr="<i8", values=[LENGTH - 1])
+        _, said = self.page("zero.npy", "--query-lengths", "lengths.npy")
+        self.assertIn("in 1 of 24 rows", said)
 
 
 class Refuses(WeightsTest):

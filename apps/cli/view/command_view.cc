@@ -401,9 +401,7 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   if (flags.pictures() || flags.json) {
     HEADWISE_TRY(write_heads(flags, heads, streams));
   }
-  if (const std::string uneven = uneven_text(heads.text()); !uneven.empty()) {
-    streams.err << uneven << '\n' << std::flush;
-  }
+  streams.err << left_out_text(heads.text()) << std::flush;
   return flags.open ? show_page(flags, path, streams) : Outcome();
 }
 

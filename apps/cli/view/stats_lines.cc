@@ -58,6 +58,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
                                      const OperationFlags& flags) {
   HeadStats stats;
   stats.cross = heads.text().cross;
+  stats.sequences = heads.text().sequences;
   const AttentionOptions options = heads.options();
   OperationOptions operation_options = heads.operation_options();
   operation_options.statistics.rows = true;

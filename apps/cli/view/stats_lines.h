@@ -36,6 +36,7 @@ struct HeadStats {
   std::vector<PrunedLayer> pruned;  // layers from which heads were taken
   // Of cross-attention, where numbers that compare positions mean nothing.
   bool cross = false;
+  std::size_t sequences = 1;  // that the means are over
   // Whether anything says which tokens are separators.
   bool separators = true;
   std::optional<Attribution> attribution{};

@@ -236,6 +236,11 @@ std::string stats_table(const HeadStats& stats) {
     text += say({"separator: --separators names the separators\n",
                  "separator: --separators로 구분자를 지정합니다\n"});
   }
+  if (stats.sequences > 1) {
+    text += say({"means over the queries of all {} sequences\n",
+                 "시퀀스 {}개의 모든 쿼리에 대한 평균\n"},
+                stats.sequences);
+  }
   if (without_key != 0) {
     text += say({"{} of {} queries see no key in some head and are left out of "
                  "its means\n",
@@ -322,6 +327,9 @@ std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
     json["text"] = *seen.text;
     json["tokens"] = seen.query_labels;
     json["cut_tokens"] = seen.cut_tokens;
+  }
+  if (stats.sequences > 1) {
+    json["sequences"] = stats.sequences;
   }
   if (seen.uneven) {
     json["row_sums"] = uneven_json(*seen.uneven);

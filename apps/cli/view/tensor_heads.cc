@@ -114,6 +114,8 @@ Status TensorHeads::read_labels(const ViewedFlags& flags,
       labels_of(same ? "--query-tokens" : "--key-tokens",
                 same ? flags.query_tokens : flags.key_tokens, shape.Lkv, true);
   HEADWISE_TRY(keys);
+  text_.sequence = flags.sequence;
+  text_.sequences = shape.B;
   text_.cross =
       flags.cross || ((shape.Lq != shape.Lkv || *queries != *keys) && !related);
   text_.query_special = special_of(*queries);

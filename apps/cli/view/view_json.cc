@@ -50,6 +50,10 @@ std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
   if (text.uneven) {
     json["row_sums"] = uneven_json(*text.uneven);
   }
+  if (text.sequences > 1) {
+    json["batch"] = {{"sequence", text.sequence.value_or(0)},
+                     {"sequences", text.sequences}};
+  }
   json["query_tokens"] = text.query_labels;
   json["key_tokens"] = text.key_labels;
   json["units"] = {{"entropy", "nats"}, {"distance", "tokens"}};

@@ -224,6 +224,25 @@ std::string uneven_text(const ViewedText& text) {
              rows.sequence, rows.head, rows.query);
 }
 
+std::string left_out_text(const ViewedText& text) {
+  std::string lines;
+  if (text.sequences > 1 && !text.sequence) {
+    lines += say({"sequence 0 of {}; --sequence chooses another\n",
+                  "시퀀스 {}개 중 0번. --sequence로 다른 시퀀스를 "
+                  "고릅니다\n"},
+                 text.sequences);
+  }
+  if (text.uneven && text.uneven->zero != 0) {
+    lines +=
+        say({"all weights are 0 in {0} of {1} rows (queries without a "
+             "key)\n",
+             "행 {1}개 중 {0}개는 가중치가 모두 0입니다(키가 없는 쿼리)\n"},
+            text.uneven->zero, text.uneven->zero + text.uneven->rows.rows);
+  }
+  const std::string uneven = uneven_text(text);
+  return uneven.empty() ? lines : lines + uneven + '\n';
+}
+
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
     const ViewedFlags& flags) {
   if (!flags.model.empty()) {

@@ -28,10 +28,11 @@ struct ViewedNode {
   std::string name{};     // "enc (Attention)"
 };
 
-// Rows of all layers whose attention weights do not sum to 1.
+// Rows of all layers and sequences whose attention weights do not sum to 1.
 struct UnevenWeights {
   UnevenRows rows{};
   std::size_t layer = 0;  // of the row whose sum is farthest from 1
+  std::size_t zero = 0;   // rows without a weight, which rows.rows leaves out
 };
 
 // What is known before a layer is computed.
@@ -46,6 +47,8 @@ struct ViewedText {
   std::string max_tokens_from{};  // "--max-tokens", "max_seq_length of DIR"
   std::size_t most_tokens = 0;    // that --max-tokens can ask for
   std::optional<UnevenWeights> uneven{};  // of --attn-weights
+  std::optional<std::size_t> sequence{};  // of --sequence, default 0
+  std::size_t sequences = 1;              // of the batch
   bool causal = false;                    // the mask of a model
   bool cross = false;  // keys of another sequence: their positions
                        // are not those of the queries
@@ -102,6 +105,9 @@ std::optional<std::string> subtitle_of(const ViewedText& text);
 std::string cut_text(const ViewedText& text);
 // Which rows do not sum to 1; empty where all do.
 std::string uneven_text(const ViewedText& text);
+// Lines on what a page or a picture of the text leaves out or cannot show;
+// empty where there is none.
+std::string left_out_text(const ViewedText& text);
 
 // Errors: invalid_argument for options that do not go together, with the name
 // of the option; those of the files, of the model and of the text.

@@ -74,6 +74,20 @@ Status ViewedWeights::choose_layers(const std::string& list) {
   return ok();
 }
 
+// Of all sequences and heads; `query_lengths` (B), or no view.
+std::size_t rows_of(const LayerOfWeights& layer,
+                    TensorView<const std::int64_t, 1> query_lengths) {
+  const auto [B, H, Lq, Lkv] = layer.attn_weights.extents();
+  if (query_lengths.data() == nullptr) {
+    return B * H * Lq;
+  }
+  std::int64_t queries = 0;
+  for (std::size_t b = 0; b < B; ++b) {
+    queries += query_lengths(b);
+  }
+  return H * static_cast<std::size_t>(queries);
+}
+
 void ViewedWeights::count_uneven_rows() {
   const OperationOptions options = operation_options();
   UnevenWeights all;
@@ -81,10 +95,12 @@ void ViewedWeights::count_uneven_rows() {
     UnevenRows rows =
         uneven_rows(layer.attn_weights, options.statistics.query_lengths);
     const bool farther = std::abs(rows.sum - 1) > std::abs(all.rows.sum - 1);
+    all.zero += rows_of(layer, options.statistics.query_lengths) - rows.rows;
     rows.rows += all.rows.rows;
     rows.uneven += all.rows.uneven;
     if (farther) {
-      all = {rows, layer.number};
+      all.rows = rows;
+      all.layer = layer.number;
     } else {
       all.rows.rows = rows.rows;
       all.rows.uneven = rows.uneven;

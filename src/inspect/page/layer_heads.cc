@@ -100,7 +100,7 @@ Result<LayerHead> LayerHeads::head(std::size_t h) const {
     const std::size_t number = parts_->numbers.empty() ? h : parts_->numbers[h];
     return LayerHead{.number = number,
                      .kv_head = kv_head_number(layer.spec().shape, h, number),
-                     .pooled = pool_rows(layer.head(h).rows),
+                     .pooled = pool_rows(layer.head(h)),
                      .map = *std::move(map)};
   });
 }

@@ -49,16 +49,6 @@ Json row_statistics_json(bool all) {
   return json;
 }
 
-Json separators_json(const ShownLayer& layer) {
-  Json json = Json::array();
-  for (std::size_t j = 0; j < layer.keys(); ++j) {
-    if (layer.spec().statistics.separator(layer.sequence(), j)) {
-      json.push_back(j);
-    }
-  }
-  return json;
-}
-
 // The offsets at which another bucket begins.
 Json t5_steps_json(const BoundT5Bias& bias) {
   if (!bias.given()) {
@@ -102,16 +92,20 @@ Json page_json(const ViewPageSettings& settings) {
 }
 
 Json sizes_json(const ShownLayer& layer) {
-  return {{"num_queries", layer.queries()},
-          {"num_keys", layer.keys()},
-          {"head_dim", layer.head_dim()},
-          {"query_start", layer.spec().mask.query_start(layer.sequence())},
-          {"scale", layer.spec().scale},
-          {"softcap", layer.spec().softcap},
-          {"t5_steps", t5_steps_json(layer.spec().t5_bias)},
-          {"row_statistics", row_statistics_json(layer.all_numbers())},
-          {"first_key", layer.spec().mask.first_key(layer.sequence())},
-          {"separators", separators_json(layer)}};
+  Json json = {{"num_queries", layer.queries()},
+               {"num_keys", layer.keys()},
+               {"head_dim", layer.head_dim()},
+               {"query_start", layer.spec().mask.query_start(layer.sequence())},
+               {"scale", layer.spec().scale},
+               {"softcap", layer.spec().softcap},
+               {"t5_steps", t5_steps_json(layer.spec().t5_bias)},
+               {"row_statistics", row_statistics_json(layer.all_numbers())},
+               {"first_key", layer.spec().mask.first_key(layer.sequence())},
+               {"separators", layer.separators()}};
+  if (const std::size_t B = layer.spec().shape.B; B > 1) {
+    json["batch"] = {{"sequence", layer.sequence()}, {"sequences", B}};
+  }
+  return json;
 }
 
 Json sizes_json(const ViewPageSettings& settings) {

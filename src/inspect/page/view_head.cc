@@ -171,7 +171,8 @@ std::size_t kv_head_number(const AttentionShape& shape, std::size_t h,
   return shape.Hq == shape.Hkv ? number : shape.kv_head(h);
 }
 
-PooledRows pool_rows(TensorView<const float, 2> rows) {
+PooledRows pool_rows(const ViewedHead& head) {
+  const TensorView<const float, 2> rows = head.rows;
   PooledRows pooled;
   std::array<double, kStatistics> sums{};
   for (std::size_t i = 0; i < rows.extent(0); ++i) {
@@ -186,6 +187,12 @@ PooledRows pool_rows(TensorView<const float, 2> rows) {
   const std::size_t counted = rows.extent(0) - pooled.empty_rows;
   for (std::size_t k = 0; counted != 0 && k < kStatistics; ++k) {
     pooled.mean[k] = sums[k] / static_cast<double>(counted);
+  }
+  if (!head.separators) {
+    pooled.mean[index_of(Statistic::separator)].reset();
+  }
+  if (!head.next) {
+    pooled.mean[index_of(Statistic::next)].reset();
   }
   return pooled;
 }
@@ -222,7 +229,7 @@ std::string encode_halves(TensorView<const float, 2> rows) {
 
 EncodedHead encode_head(const ViewedHead& head) {
   EncodedHead encoded;
-  encoded.pooled = pool_rows(head.rows);
+  encoded.pooled = pool_rows(head);
   if (head.attn_weights.data() == nullptr) {
     encode_numbers(head, encoded);
     encoded.small = encode_small(head);

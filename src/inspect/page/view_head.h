@@ -53,6 +53,8 @@ struct ViewedHead {
   bool elements = true;       // the page holds query and key
   bool all_numbers = false;   // the page cannot compute them
   bool weights_only = false;  // only the attention weights are known
+  bool separators = true;     // there are any
+  bool next = true;           // a query may attend to the key after it
 };
 
 // The number of the key and value head that head h of the tensors reads, where
@@ -61,7 +63,9 @@ struct ViewedHead {
 std::size_t kv_head_number(const AttentionShape& shape, std::size_t h,
                            std::size_t number);
 
-PooledRows pool_rows(TensorView<const float, 2> rows);
+// Empty, too, where no query may attend to the keys that a statistic adds up: 0
+// would say something of the head.
+PooledRows pool_rows(const ViewedHead& head);
 
 // A head's encoded blocks and its numbers. A page with a map computes the
 // missing blocks from it.

@@ -304,6 +304,29 @@ TensorView<const float, 2> ShownLayer::key(std::size_t kv_head) const {
   return head_of(key_, kv_head);
 }
 
+std::vector<std::size_t> ShownLayer::separators() const {
+  std::vector<std::size_t> found;
+  for (std::size_t j = 0; j < keys(); ++j) {
+    if (spec_.statistics.separator(sequence_, j)) {
+      found.push_back(j);
+    }
+  }
+  return found;
+}
+
+bool ShownLayer::any_sees_next(std::size_t h) const {
+  const std::int64_t start = spec_.mask.query_start(sequence_);
+  for (std::size_t i = 0; i < queries(); ++i) {
+    const std::int64_t next = static_cast<std::int64_t>(i) + start + 1;
+    if (next >= 0 && next < static_cast<std::int64_t>(keys()) &&
+        spec_.mask.may_attend(sequence_, h, i,
+                              static_cast<std::size_t>(next))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 ViewedHead ShownLayer::head(std::size_t h) const {
   const SequencePlace place = spec_.shape.sequence(sequence_);
   const auto of_queries = [&]<class T>(const Tensor<T, 4>& x) {
@@ -323,7 +346,9 @@ ViewedHead ShownLayer::head(std::size_t h) const {
       .query_start = spec_.mask.query_start(sequence_),
       .elements = elements_,
       .all_numbers = all_numbers(),
-      .weights_only = weights_only_};
+      .weights_only = weights_only_,
+      .separators = !separators().empty(),
+      .next = any_sees_next(h)};
   if (elements_) {
     head.lse = row_of(lse_, place.batch, h, place.first_query, queries());
   }

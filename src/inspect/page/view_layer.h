@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "headwise/attention/spec.h"
 #include "headwise/attention/statistics.h"
@@ -58,6 +59,9 @@ class ShownLayer {
   bool has_integrated() const { return !integrated_.empty(); }
   bool has_integrated_by_layer() const { return !integrated_by_layer_.empty(); }
 
+  // The keys that are separators, ascending.
+  std::vector<std::size_t> separators() const;
+
   ViewedHead head(std::size_t h) const;
   TensorView<const float, 2> key(std::size_t kv_head) const;
 
@@ -67,6 +71,7 @@ class ShownLayer {
                                        AttentionOptions options,
                                        OperationOptions operation_options,
                                        std::size_t sequence);
+  bool any_sees_next(std::size_t h) const;
   Status take_norms(const ViewedLayer& layer);
   Status take_gradient(const ViewedGradient& gradient);
   Status take_integrated(const ViewedLayer& layer);

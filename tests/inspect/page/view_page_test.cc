@@ -103,8 +103,12 @@ TEST(ViewPageTest, ASequenceOfABatchIsTheSameAsAlone) {
   }
   ViewPageSettings settings = batch.settings();
   settings.sequence = 2;
-  EXPECT_EQ(page_of(batch, std::move(settings)),
-            page_of(alone, alone.settings()));
+  std::string page = page_of(batch, std::move(settings));
+  constexpr std::string_view kBatch =
+      R"("batch":{"sequence":2,"sequences":3},)";
+  const std::size_t at = page.find(kBatch);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(page.erase(at, kBatch.size()), page_of(alone, alone.settings()));
 }
 
 TEST(ViewPageTest, SeveralDocumentsShareOnePage) {

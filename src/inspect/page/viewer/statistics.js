@@ -51,15 +51,16 @@
       .filter(name => !OF_HEADS.includes(name));
 
   // -> [[name, number, error]]; numbers that the page holds have no error; NaN for a query
-  // with no key.
+  // with no key, null where the whole head has none.
   async function ofQuery(head, query) {
     const {page} = head;
     const carried = await headwise.blocks.floats(head.rows);
     const at = n => carried[n * page.num_queries + query];
     return Promise.all(namesOf(page).map(async name => {
+      if (Number.isNaN(at(0))) return [name, NaN];
+      if (head.pooled[name] === null) return [name, null];
       const n = page.row_statistics.indexOf(name);
       if (n >= 0) return [name, at(n)];
-      if (Number.isNaN(at(0))) return [name, NaN];
       return [name, ...await computed(name, head, query)];
     }));
   }

@@ -159,6 +159,7 @@ def describe_head(head, spec, mask, blocks, shared):
     sums = np.empty(lq)
     codes = np.empty((lq, lk), np.uint8) if spec["kind_of_coding"] == "maps" else None
     error = 0.0
+    next_seen = False  # by any query
     for start in range(0, lq, CHUNK):
         rows = slice(start, min(start + CHUNK, lq))
         w, row_lse, may = weights(query, key, head, rows, spec, mask)
@@ -166,6 +167,9 @@ def describe_head(head, spec, mask, blocks, shared):
         sink = -np.inf if head.get("sink") is None else head["sink"]
         with np.errstate(invalid="ignore"):
             table[:, rows] = row_statistics(w, may, rows, spec, np.exp(sink - row_lse))
+        after = np.arange(lq)[rows] + spec["query_start"] + 1
+        inside = (after >= 0) & (after < lk)
+        next_seen |= bool(may[np.flatnonzero(inside), after[inside]].any())
         received += w.sum(axis=0)
         sums[rows] = w.sum(axis=1)
         pool_rows(w, rows, c, small, spec)
@@ -185,6 +189,10 @@ def describe_head(head, spec, mask, blocks, shared):
     full = ~np.isnan(table[0])
     entry["pooled"] = {name: float(table[n, full].mean()) if full.any() else None
                        for n, name in enumerate(STATISTICS)}
+    if not spec.get("separators"):
+        entry["pooled"]["separator"] = None
+    if not next_seen:
+        entry["pooled"]["next"] = None
     entry["empty_rows"] = int((~full).sum())
     entry["error"] = error
     by_map = codes is not None and not spec.get("weights_only")
