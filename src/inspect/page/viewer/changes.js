@@ -43,10 +43,11 @@
     return (mean > 0 ? '+' : '') + headwise.numbers.text(mean) + (sure ? '*' : '');
   }
 
+  // Of a similarity, which is from 0 to 1 whatever the interval's arithmetic says.
   function interval([mean, low, high]) {
-    const {numbers} = headwise;
-    return numbers.text(mean) +
-        (low === null ? '' : ` [${numbers.text(low)}, ${numbers.text(high)}]`);
+    if (mean === null) return headwise.numbers.text(null);
+    const written = value => Math.min(1, Math.max(0, value)).toFixed(3);
+    return written(mean) + (low === null ? '' : ` [${written(low)}, ${written(high)}]`);
   }
 
   function table() {

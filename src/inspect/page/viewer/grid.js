@@ -128,7 +128,7 @@
         gone > 0 && t('grid.gone', gone) + ' ',
         uneven > 0 && t('grid.uneven', uneven) + ' ',
         !table && page.statistics.some(({name}) => name === statistic) ?
-          [t('grid.number_is', t('statistic.' + statistic)), ' ',
+          [headwise.parts.note(), t('grid.number_is', t('statistic.' + statistic)), ' ',
            t('about.' + statistic)] : null);
   }
 

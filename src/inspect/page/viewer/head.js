@@ -172,7 +172,7 @@
     const group = heads.group(head);
     return [
       make('h2', {id: 'view-title', tabindex: '-1'}, t('head.name', head.layer, head.number)),
-      make('p', {class: 'note about-head'},
+      make('p', {class: 'note about-head'}, headwise.parts.note(),
           group.length > 1 && t('head.group_of', head.kv_head,
               group.map(other => other.number).join(', ')) + ' ',
           t('head.mask', headwise.mask.nameOf(head)), ' ',

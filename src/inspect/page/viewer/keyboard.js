@@ -9,20 +9,23 @@
     h: () => go(headwise.heads.beside, -1), l: () => go(headwise.heads.beside, 1),
     '+': () => zoom(1), '=': () => zoom(1), '-': () => zoom(-1),
     '/': () => headwise.dialogs.search(),
-    g: () => headwise.state.set({view: 'grid'}),
-    s: () => headwise.state.set({view: 'trace'}),
-    x: () => headwise.state.set({view: 'scatter'}),
-    m: () => headwise.changes.any && headwise.state.set({view: 'changes'}),
-    r: () => headwise.through.names(headwise.page).length > 0 &&
-        headwise.state.set({view: 'through'}),
+    g: () => view('grid'), s: () => view('trace'), x: () => view('scatter'),
+    m: () => headwise.changes.any && view('changes'),
+    r: () => headwise.through.names(headwise.page).length > 0 && view('through'),
     p: () => anotherDocument(-1), n: () => anotherDocument(1),
-    d: () => headwise.documents.several && headwise.state.set({view: 'texts'}),
+    d: () => headwise.documents.several && view('texts'),
     t: () => headwise.state.set({table: !headwise.state.get().table}),
     c: compare,
     v: () => headwise.measure.next(),
     e: () => headwise.dialogs.exporting(),
     '?': () => headwise.dialogs.help(),
   };
+
+  // The keys that come next work in the view.
+  function view(name) {
+    headwise.state.set({view: name});
+    if (headwise.state.get().view === name) headwise.enterView();
+  }
 
   function go(where, step) {
     const head = headwise.state.head();

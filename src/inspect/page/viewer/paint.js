@@ -121,9 +121,10 @@
     context.textBaseline = 'middle';
     grid.values.forEach((value, n) => {
       if (isPattern(value) || Math.abs(value) < 0.005 * least) return;
-      if (!roomy && Math.abs(value) < 0.02 * least) return;
+      const sign = !roomy || Math.abs(value) < 0.005;  // which would be ".00"
+      if (sign && (!diverging || Math.abs(value) < 0.02 * least)) return;
       context.fillStyle = headwise.palette.inkOn(palette.shades[palette.index(value, limit)]);
-      context.fillText(roomy ? headwise.numbers.cell(value) : value > 0 ? '+' : '\u2212',
+      context.fillText(!sign ? headwise.numbers.cell(value) : value > 0 ? '+' : '\u2212',
           (n % grid.columns + 0.5) * cellWidth,
           (Math.floor(n / grid.columns) + 0.5) * cellHeight + 0.5);
     });

@@ -21,5 +21,9 @@
             ['', ...WAYS].map(part => [part, label(part)]), part => state.set({part})));
   }
 
-  headwise.parts = {WAYS, shown, tools};
+  // Statistics are those of whole queries, whatever part is shown.
+  const note = () => headwise.page.token_types && headwise.state.get().part !== '' ?
+    headwise.t('part.statistics') + ' ' : null;
+
+  headwise.parts = {WAYS, shown, tools, note};
 }

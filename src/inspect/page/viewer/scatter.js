@@ -2,7 +2,9 @@
 // over all of them.
 {
   const {make, makeSvg, choice, toggle} = headwise.dom;
-  const WIDEST = 760;  // pixels
+  const WIDEST = 1200;  // pixels
+  const TALLEST = 560;
+  const PICTURE = [760, 480];  // of a file
   const LEFT = 56;     // of the points: numbers and names of the axes
   const BOTTOM = 44;
   const MARGIN = 14;
@@ -85,7 +87,8 @@
     return makeSvg('g', {
       class: 'point', id: 'point-' + one.head.id.replace('.', '-'), role: 'button',
       tabindex: current ? '0' : '-1', 'aria-label': described(one),
-      'data-head': one.head.id, onclick: () => open(one.head),
+      'data-head': one.head.id,
+      'data-name': headwise.t('head.short', one.head.layer, one.head.number), onclick: () => open(one.head),
     }, makeSvg('title', {}, described(one)),
     makeSvg('circle', {cx: x, cy: y, r: RADIUS, fill: `rgb(${fill.join(',')})`,
                        stroke: colour('--ink'), 'stroke-width': 0.75}),
@@ -107,6 +110,28 @@
     return makeSvg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, class: 'scatter',
                            role: 'group', 'aria-label': headwise.t('scatter.title')},
     frame(width, height, all, place), nodes);
+  }
+
+  // Writes which head a point is next to it, above all points, while it is pointed at or
+  // has the focus.
+  function nameOnTop(svg, width) {
+    const name = text(0, 0, '', {class: 'point-name', 'aria-hidden': 'true'});
+    svg.append(name);
+    const show = point => {
+      name.textContent = point ? point.dataset.name : '';
+      if (!point) return;
+      const circle = point.querySelector('circle');
+      const [x, y] = ['cx', 'cy'].map(at => Number(circle.getAttribute(at)));
+      const left = x > width / 2;
+      name.setAttribute('x', left ? x - RADIUS - 5 : x + RADIUS + 5);
+      name.setAttribute('y', y + 4);
+      name.setAttribute('text-anchor', left ? 'end' : 'start');
+    };
+    const focused = () => svg.querySelector('.point:focus');
+    svg.addEventListener('focusin', ({target}) => show(target.closest('.point')));
+    svg.addEventListener('focusout', () => show(null));
+    svg.addEventListener('pointerover', ({target}) => show(target.closest('.point') || focused()));
+    svg.addEventListener('pointerleave', () => show(focused()));
   }
 
   // The nearest point in the direction of an arrow key.
@@ -177,8 +202,9 @@
 
   function figure(list) {
     const width = Math.min(WIDEST, document.documentElement.clientWidth - 40);
-    const svg = plot(list, width, Math.max(300, Math.min(480, Math.round(width * 0.65))));
+    const svg = plot(list, width, Math.max(300, Math.min(TALLEST, Math.round(width * 0.65))));
     moveByKeys(svg);
+    nameOnTop(svg, width);
     return svg;
   }
 
@@ -200,5 +226,5 @@
             rows: points().map(({head, at}) => [head.layer, head.number, ...at])};
   }
 
-  headwise.scatter = {view, data, picture: () => plot(points(), WIDEST, 480)};
+  headwise.scatter = {view, data, picture: () => plot(points(), ...PICTURE)};
 }

@@ -109,15 +109,21 @@
     drawHeader();
     drawFooter();
     headwise.dom.put(main, view());
-    const {layer, head} = state.get();
-    const wanted = !moved ? focused :
-        state.get().view === 'head' ? 'cells' : `head-${layer}-${head}`;
-    const node = document.getElementById(wanted) ||
-        (moved ? document.getElementById('view-title') : null);
-    if (node && node !== document.activeElement) {
-      // Among many cards, the focused one is scrolled to.
-      node.focus({preventScroll: !(moved && state.get().view === 'grid')});
-    }
+    const node = moved ? null : document.getElementById(focused);
+    if (moved) enterView();
+    else if (node && node !== document.activeElement) node.focus({preventScroll: true});
+  }
+
+  // Puts the focus where the keys of the view work: on the cells of a head, on the current
+  // head among others, or else on the title.
+  function enterView() {
+    const {view: name, layer, head, document: number} = headwise.state.get();
+    const {[name]: id} = {head: 'cells', grid: `head-${layer}-${head}`, texts: `text-${number}`};
+    const node = (id && document.getElementById(id)) ||
+        main.querySelector('.point[tabindex="0"], .card[tabindex="0"]') ||
+        document.getElementById('view-title');
+    // Among many cards, the focused one is scrolled to.
+    node.focus({preventScroll: name !== 'grid'});
   }
 
   function changed(names) {
@@ -165,5 +171,6 @@
   }
 
   headwise.live = {say: text => { live.textContent = text; }};
+  headwise.enterView = enterView;
   headwise.begin = begin;
 }

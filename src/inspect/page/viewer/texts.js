@@ -121,7 +121,7 @@
     return make('p', {class: 'note', id: 'texts-note'}, t('texts.count', list.length), ' ',
         gone > 0 && t('texts.missing', gone) + ' ',
         page.statistics.some(({name}) => name === shown) && [
-          t('texts.number_is', t('statistic.' + shown)), ' ', t('about.' + shown), ' ',
+          headwise.parts.note(), t('texts.number_is', t('statistic.' + shown)), ' ', t('about.' + shown), ' ',
           t('texts.mean_is', headwise.numbers.text(meanOf(list, shown)))]);
   }
 

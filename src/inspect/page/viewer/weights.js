@@ -38,7 +38,20 @@
   const distinct = (indices, side) =>
       [...new Set(Array.from(indices, n => Math.floor(n / side)))];
 
+  // A byte holds no weight above 1, but such a weight is among its query's largest.
+  async function largeWeights(head, values, queries, keys) {
+    if (!head.uneven_rows || head.top.block === null) return;
+    const top = await headwise.top.of(head);
+    const places = new Map(Array.from(keys, (key, b) => [key, b]));
+    queries.forEach((query, a) => {
+      for (const [key, weight] of top.of(query)) {
+        if (weight > 1 && places.has(key)) values[a * keys.length + places.get(key)] = weight;
+      }
+    });
+  }
+
   async function finish(head, values, queries, keys) {
+    await largeWeights(head, values, queries, keys);
     const mask = await headwise.mask.of(head);
     mask.clear(values, queries, keys);
     await renormalise(head, values, queries, keys.length);

@@ -157,6 +157,8 @@ headwise.wordTables.en = {
   'part.all': 'all',
   'part.about': 'Show only attention from one sentence to the other. A is the first.',
 
+  'part.statistics': 'The statistics are still of all tokens of both sentences.',
+
   'special.hide': 'Hide {0}',
   'special.renormalise': 'Make rows sum to 1',
   'special.about': 'Divides each row by the attention that its visible tokens receive.',

@@ -151,6 +151,8 @@ headwise.wordTables.ko = {
   'part.all': '전체',
   'part.about': '문장 쌍의 한 문장에서 다른 문장으로 향하는 어텐션만 봅니다. A가 첫 문장입니다.',
 
+  'part.statistics': '통계는 두 문장의 모든 토큰에서 구한 값입니다.',
+
   'special.hide': '{0} 숨기기',
   'special.renormalise': '행의 합을 1로 맞추기',
   'special.about': '보이는 토큰이 받는 어텐션의 합으로 각 행을 나눕니다.',

@@ -37,6 +37,15 @@ class Changes(PageCase):
         self.assertEqual((state["document"], state["layer"], state["head"], state["compare"]),
                          (2, 1, 0, "3:1.0"))
 
+    def test_similarities_have_equal_digits_and_end_at_1(self):
+        page = self.open("two_models", "#view=changes")
+        page.evaluate("() => { const [a, b] = headwise.file.changes;"
+                      " a.similarity = [1 + 1e-9, 0.99999, 1.01]; b.similarity = [0.955, 0.904, 1.01];"
+                      " headwise.state.set({descending: false}); }")
+        self.assertIn("\t1.000 [1.000, 1.000]\t", self.row(page, "-".join(map(str, page.evaluate(
+            "() => headwise.file.changes[0].head")))))
+        self.assertIn("\t0.955 [0.904, 1.000]\t", page.inner_text("main"))
+
     def test_files_hold_the_same(self):
         page = self.open("two_models", "#view=changes")
         found = page.evaluate("() => headwise.changes.data()")

@@ -21,6 +21,16 @@ class Layout(PageCase):
             self.assertLess(cells["y"] + cells["height"], 900)
             self.assertLess(elements["y"], cells["y"])
 
+    def test_the_page_ends_below_the_lines(self):
+        for width in (1400, 390):
+            page = self.open("small", "#view=head&layer=0&head=1", width=width)
+            page.wait_for_selector("#lines svg")
+            lines, figure, footer = (self.box(page, one) for one in (
+                "#lines", ".figure-lines", "footer"))
+            self.assertLess(figure["y"] + figure["height"] - lines["y"] - lines["height"], 4)
+            if width == 1400:  # the statistics of the head are below on a phone
+                self.assertLess(footer["y"] - lines["y"] - lines["height"], 60)
+
     def test_controls_fold_on_a_phone(self):
         page = self.open("small", width=375, height=812)
         self.assertLess(self.box(page, "#head-0-0")["y"], 400)

@@ -179,6 +179,23 @@ class Measure(PageCase):
         _, value, error = next(one for one in found if one[0] == "norm")
         self.assertLessEqual(abs(value - expected), error + 1e-5)
 
+    def test_cells_have_no_number_that_would_be_0(self):
+        page = self.open("small", "#view=head&layer=0&head=1")
+        written = page.evaluate("""() => {
+            const said = [];
+            const context = new Proxy({}, {get: (_, name) => name === 'fillText' ?
+                words => said.push(words) : () => {}, set: () => true});
+            const values = Float32Array.of(0.2, -0.1, 0.0045, -0.0045, 0.001, 0);
+            headwise.state.get().measure = 'gradient';
+            headwise.paint.annotate(context, {rows: 1, columns: 6, values}, 240, 40,
+                {diverging: true, limit: 0.2}, '');
+            headwise.state.get().measure = 'norm';
+            headwise.paint.annotate(context, {rows: 1, columns: 6, values: values.map(Math.abs)}, 240, 40,
+                {diverging: false, limit: 0.2}, '');
+            headwise.state.get().measure = 'attention';
+            return said; }""")
+        self.assertEqual(written, [".20", "\u2212.10", "+", "\u2212", ".20", ".10"])
+
     def test_axe_finds_nothing_serious(self):
         for width in (1280, 390):
             page = self.open("norms", "#measure=norm", width=width, height=844)

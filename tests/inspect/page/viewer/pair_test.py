@@ -34,6 +34,15 @@ class Pair(PageCase):
         self.assertEqual(made[:2], [5, 7])
         self.assertLess(np.abs(np.array(made[2]).reshape(5, 7) - w[:5, 5:]).max(), 0.0041)
 
+    def test_the_numbers_stay_those_of_both_sentences_and_say_so(self):
+        said = "still of all tokens of both sentences"
+        page = self.open("pair", "#part=AB")
+        self.assertIn(said, page.inner_text("#grid-note"))
+        self.go(page, "#view=head&layer=0&head=1&part=AB")
+        self.assertIn(said, page.inner_text(".about-head"))
+        page.select_option("#part", "")
+        self.assertNotIn(said, page.inner_text("main"))
+
     def test_another_page_has_no_such_choice(self):
         page = self.open("small", "#view=head&layer=0&head=1&part=AB")
         self.assertEqual(page.locator("#part").count(), 0)

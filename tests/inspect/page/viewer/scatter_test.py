@@ -83,6 +83,38 @@ class Scatter(PageCase):
         self.go(page, "#view=scatter&table=1")
         self.assertEqual(page.locator("tbody tr").count(), 7)
 
+    def test_the_head_of_a_point_is_written_next_to_it(self):
+        page = self.open("small", "#view=scatter")
+        name = lambda: page.text_content(".point-name")  # noqa: E731
+        self.assertEqual(name(), "")
+        page.focus("#point-1-3")
+        self.assertEqual(name(), "layer 1 head 3")
+        page.dispatch_event("#point-0-2 circle", "pointerover")
+        self.assertEqual(name(), "layer 0 head 2")
+        page.dispatch_event(".scatter", "pointerleave")
+        self.assertEqual(name(), "layer 1 head 3")
+        self.assertTrue(page.evaluate(
+            "() => { const [outer, inner] = ['.scatter', '.point-name'].map(one =>"
+            " document.querySelector(one).getBoundingClientRect());"
+            " return inner.left >= outer.left && inner.right <= outer.right; }"))
+        page.evaluate("() => document.activeElement.blur()")
+        self.assertEqual(name(), "")
+
+    def test_the_plot_is_as_wide_as_the_window(self):
+        for window, least in ((1400, 1100), (390, 340)):
+            page = self.open("small", "#view=scatter", width=window)
+            self.assertGreater(page.locator(".scatter").bounding_box()["width"], least)
+
+    def test_the_shortcut_leads_to_the_points(self):
+        page = self.open("small")
+        self.keys(page, "x", "ArrowRight")
+        self.assertTrue(page.evaluate(
+            "() => document.activeElement.classList.contains('point')"))
+        self.keys(page, "g")
+        self.assertEqual(page.evaluate("() => document.activeElement.id"), "head-0-0")
+        self.keys(page, "x", "Enter")
+        page.wait_for_selector("#cells")
+
     def test_cross_attention_has_no_axes_of_positions(self):
         page = self.open("cross", "#view=scatter&lang=en&x=previous")
         self.assertEqual(page.evaluate("() => headwise.state.get().x"), "")

@@ -167,6 +167,16 @@ class Texts(PageCase):
         page.select_option("#document", "1")
         self.number(page, 1)
 
+    def test_on_a_phone_words_and_buttons_stay_in_their_places(self):
+        page = self.open("texts", "#view=texts&layer=0&head=1", width=390, height=844)
+        page.evaluate("() => { document.querySelector('.caption-text').textContent ="
+                      " 'Donaudampfschifffahrtsgesellschaft'.repeat(2); }")
+        self.assertEqual(page.eval_on_selector_all(
+            ".caption-text", "all => all.filter(one => one.scrollWidth > one.clientWidth).length"),
+            0)
+        self.assertEqual(*(page.locator(one).bounding_box()["y"]
+                           for one in ("#previous-head", "#next-head")))
+
     def test_axe_finds_nothing_serious(self):
         for width in (1280, 390):
             for link in ("", "#view=texts&layer=0&head=1", "#view=texts&table=1",
