@@ -9,17 +9,26 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-Result<NormStatistics> statistics_of(
+using internal::StatisticsOf;
+
+Result<StatisticsWithNorms> statistics_of(
     std::string_view operation, const AttentionInputsOf<float>& inputs,
     TensorView<const float, 3> norms, const AttentionOutputs& outputs,
-    const AttentionOptions& options,
-    const OperationOptions& operation_options) {
-  return catching_out_of_memory([&]() -> Result<NormStatistics> {
+    const AttentionOptions& options, const OperationOptions& operation_options,
+    StatisticsOf wanted) {
+  return catching_out_of_memory([&]() -> Result<StatisticsWithNorms> {
     auto done = internal::attention_with_shares(
-        operation, inputs, norms, outputs, options, operation_options);
+        operation, inputs, norms, outputs, options, operation_options, wanted);
     HEADWISE_TRY(done);
-    return NormStatistics{std::move(done->sums), std::move(done->shares)};
+    return StatisticsWithNorms{
+        std::move(done->weights),
+        {std::move(done->sums), std::move(done->shares)}};
   });
+}
+
+Result<NormStatistics> norms_of(Result<StatisticsWithNorms> done) {
+  HEADWISE_TRY(done);
+  return std::move(done->norms);
 }
 
 TensorView<float, 4> without_features(Extents<4> extents) {
@@ -36,18 +45,28 @@ Result<NormStatistics> norm_statistics(
   AttentionOptions no_outputs = options;
   no_outputs.attn_weights = AttnWeights::none;
   no_outputs.scores = ScoresStage::none;
-  return statistics_of("norm_statistics",
-                       {query, key, without_features(key.extents())}, norms,
-                       {.output = without_features(query.extents())},
-                       no_outputs, operation_options);
+  return norms_of(statistics_of(
+      "norm_statistics", {query, key, without_features(key.extents())}, norms,
+      {.output = without_features(query.extents())}, no_outputs,
+      operation_options, StatisticsOf::shares));
 }
 
 Result<NormStatistics> attention_with_norms(
     const AttentionInputsOf<float>& inputs, TensorView<const float, 3> norms,
     const AttentionOutputs& outputs, const AttentionOptions& options,
     const OperationOptions& operation_options) {
-  return statistics_of("attention_with_norms", inputs, norms, outputs, options,
-                       operation_options);
+  return norms_of(statistics_of("attention_with_norms", inputs, norms, outputs,
+                                options, operation_options,
+                                StatisticsOf::shares));
+}
+
+Result<StatisticsWithNorms> attention_statistics_with_norms(
+    const AttentionInputsOf<float>& inputs, TensorView<const float, 3> norms,
+    const AttentionOutputs& outputs, const AttentionOptions& options,
+    const OperationOptions& operation_options) {
+  return statistics_of("attention_statistics_with_norms", inputs, norms,
+                       outputs, options, operation_options,
+                       StatisticsOf::shares_and_weights);
 }
 
 std::vector<double> mean_sums(const NormStatistics& statistics,

@@ -100,6 +100,13 @@ class OfHeads(AttributionTest):
                 math.fsum(-x / s * math.log(x / s) for row, s in zip(shares, sums)
                           for x in row) / 5, delta=1e-5)
 
+    def test_the_statistics_beside_norms_are_those_without(self):
+        plain = json.loads(self.succeed("stats", "--json", "--model", "tiny", SENTENCE))
+        for threads in "1", "3":
+            for head, alone in zip(self.json_of("norms", "--threads", threads)["heads"],
+                                   plain["heads"], strict=True):
+                self.assertEqual(head, head | alone)
+
     def test_gradients_of_the_length(self):
         reference = Reference()
         whole = reference.mean()

@@ -125,7 +125,7 @@ TEST(ViewHeadsTest, ThePageHasEveryLayer) {
 // ---- headwise stats. ----
 
 TEST(StatsTest, LinesAreOfTheHeadsThatStay) {
-  HeadStats stats = compute_head_stats(PrunedHeads(), {}).value();
+  HeadStats stats = compute_head_stats(PrunedHeads(), {}, {}).value();
   std::vector<std::string> names;
   for (const HeadLine& line : stats.lines) {
     names.push_back(std::to_string(line.layer) + "." +

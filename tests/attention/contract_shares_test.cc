@@ -17,6 +17,7 @@ namespace headwise {
 namespace {
 
 using internal::attention_with_shares;
+using internal::StatisticsOf;
 using internal::WeightedShares;
 using testing_support::attend;
 using testing_support::coin_tosses;
@@ -72,6 +73,14 @@ class ContractSharesTest : public TargetTest {
     const ContractShares contract(in, norms, options, operation_options);
     const WeightedShares want = {contract.sums(), contract.run()};
     expect_same(beside_attention, want);
+    Outputs<float> again = outputs_for(in, options, operation_options);
+    const WeightedShares with_weights =
+        attention_with_shares("test", {in.query, in.key, in.value}, norms,
+                              again.views(), options, operation_options,
+                              StatisticsOf::shares_and_weights)
+            .value();
+    EXPECT_TRUE(same_bits(again, attended));
+    expect_same(with_weights, want);
     options.attn_weights = AttnWeights::none;
     options.scores = ScoresStage::none;
     const WeightedShares alone =

@@ -16,6 +16,7 @@ namespace headwise {
 namespace {
 
 using testing_support::attend;
+using testing_support::coin_tosses;
 using testing_support::every_call;
 using testing_support::EveryCall;
 using testing_support::IsError;
@@ -271,6 +272,16 @@ TEST(EveryNormStatisticsTest, AreThoseOfWeightsTimesNorms) {
   }
 }
 
+void expect_same(const AttentionStatistics& got,
+                 const AttentionStatistics& want, const std::string& name) {
+  EXPECT_TRUE(same_bits(got.rows, want.rows)) << name;
+  EXPECT_TRUE(same_bits(got.pooled.means, want.pooled.means)) << name;
+  EXPECT_TRUE(
+      std::ranges::equal(got.top_keys.elements(), want.top_keys.elements()))
+      << name;
+  EXPECT_TRUE(same_bits(got.top_weights, want.top_weights)) << name;
+}
+
 TEST(AttentionWithNormsTest, HasTheBitsOfBothCalls) {
   for (const EveryCall& call : every_call()) {
     const auto norms = norms_for(call);
@@ -290,6 +301,61 @@ TEST(AttentionWithNormsTest, HasTheBitsOfBothCalls) {
       EXPECT_TRUE(same_bits(done.shares.rows, alone.shares.rows)) << c.name;
     }
   }
+}
+
+TEST(StatisticsWithNormsTest, HaveTheBitsOfEachAlone) {
+  const Executor one_thread = Executor::with_threads(1).value();
+  for (const EveryCall& call : every_call()) {
+    const auto norms = norms_for(call);
+    const AttentionInputsOf<float> inputs = {call.in.query, call.in.key,
+                                             call.in.value};
+    for (OptionsCase& c : call.cases()) {
+      c.operation_options.statistics = {.rows = true, .top_keys = 3};
+      Outputs<float> expected =
+          outputs_for(call.in, c.options, c.operation_options);
+      const auto weights =
+          attention_statistics(inputs.query, inputs.key, inputs.value,
+                               expected.views(), c.options, c.operation_options)
+              .value();
+      const auto alone = norm_statistics(inputs.query, inputs.key, norms,
+                                         c.options, c.operation_options)
+                             .value();
+      c.options.executor = &one_thread;
+      Outputs<float> out = outputs_for(call.in, c.options, c.operation_options);
+      const auto done =
+          attention_statistics_with_norms(inputs, norms, out.views(), c.options,
+                                          c.operation_options)
+              .value();
+      EXPECT_TRUE(same_bits(out, expected)) << c.name;
+      expect_same(done.weights, weights, c.name);
+      expect_same(done.norms.shares, alone.shares, c.name);
+      EXPECT_TRUE(same_bits(done.norms.sums, alone.sums)) << c.name;
+    }
+  }
+}
+
+TEST(StatisticsWithNormsTest, HaveTheBitsOfEachInARaggedBatchWithoutValues) {
+  const auto query = uniform<4>({1, 200, 4, 8}, 1, -2, 2);
+  const auto key = uniform<4>({1, 200, 2, 8}, 2, -2, 2);
+  const auto norms = uniform<3>({1, 4, 200}, 3, 0.1, 3);
+  const auto separators = coin_tosses<2>({4, 130}, 4, 0.2);
+  const TensorView<const float, 4> value(nullptr, {1, 200, 2, 0});
+  const AttentionOutputs none = {
+      .output = TensorView<float, 4>(nullptr, {1, 200, 4, 0})};
+  const AttentionOptions options = {.mask = causal(), .offsets = kOffsets};
+  const OperationOptions asked = {.statistics = {.separators = separators}};
+  const auto done = attention_statistics_with_norms({query, key, value}, norms,
+                                                    none, options, asked)
+                        .value();
+  const auto alone = norm_statistics(query, key, norms, options, asked).value();
+  EXPECT_TRUE(same_bits(done.norms.sums, alone.sums));
+  expect_same(done.norms.shares, alone.shares, "ragged");
+  OperationOptions with_rows = asked;
+  with_rows.statistics.rows = true;
+  expect_same(
+      done.weights,
+      attention_statistics(query, key, value, none, options, with_rows).value(),
+      "ragged");
 }
 
 TEST(NormStatisticsBitsTest, OfARaggedBatchAreThoseOfItsSequences) {

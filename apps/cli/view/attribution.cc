@@ -6,8 +6,6 @@
 #include "gradient_target.h"
 #include "headwise/heads/attention_flow.h"
 #include "headwise/heads/integrated_gates.h"
-#include "headwise/heads/norm_statistics.h"
-#include "key_norms.h"
 #include "statistic_names.h"
 #include "through_layers.h"
 
@@ -21,46 +19,6 @@ std::vector<double> numbers_of(TensorView<const float, 3> of_heads,
     numbers.push_back(static_cast<double>(of_heads(0, head, n)));
   }
   return numbers;
-}
-
-// ---- Norms. ----
-
-Status add_norms(const ViewedLayer& layer, const ViewedHeads& heads,
-                 Attribution& attribution) {
-  const AttentionOptions options = heads.options();
-  const auto norms = key_norms_of(layer, *options.executor);
-  HEADWISE_TRY(norms);
-  OperationOptions with_rows = heads.operation_options();
-  with_rows.statistics.rows = true;
-  const auto done =
-      norm_statistics(layer.query, layer.key, *norms, options, with_rows);
-  HEADWISE_TRY(done);
-  const std::vector<double> sums = mean_sums(*done);
-  for (std::size_t h = 0; h < sums.size(); ++h) {
-    HeadAttribution& head = attribution.heads.emplace_back();
-    head.layer = layer.number;
-    head.head = layer.heads.numbers()[h];
-    head.numbers = {sums[h]};
-    for (std::size_t k = 0; k < kStatistics; ++k) {
-      head.numbers.push_back(
-          static_cast<double>(done->shares.pooled.means(h, k)));
-    }
-    head.keys = numbers_of(*norms, h);
-  }
-  return ok();
-}
-
-Result<Attribution> norms_of(const ViewedHeads& heads) {
-  Attribution attribution;
-  attribution.columns = {"norm"};
-  for (const std::string& name : statistic_names()) {
-    attribution.columns.push_back("norm_" + name);
-  }
-  attribution.key_column = "key_norms";
-  HEADWISE_TRY(heads.visit(false, [&](const ViewedLayer& layer) {
-    return layer.heads.none() ? ok() : add_norms(layer, heads, attribution);
-  }));
-  return attribution;
 }
 
 // ---- Through all layers. ----
@@ -151,12 +109,38 @@ Result<Attribution> gradients_of(const AttributionFlags& flags,
 
 }  // namespace
 
+Attribution attribution_by_norms() {
+  Attribution attribution;
+  attribution.name = "norms";
+  attribution.columns = {"norm"};
+  for (const std::string& name : statistic_names()) {
+    attribution.columns.push_back("norm_" + name);
+  }
+  attribution.key_column = "key_norms";
+  return attribution;
+}
+
+void add_norms(const ViewedLayer& layer, TensorView<const float, 3> norms,
+               const NormStatistics& done, Attribution& attribution) {
+  const std::vector<double> sums = mean_sums(done);
+  for (std::size_t h = 0; h < sums.size(); ++h) {
+    HeadAttribution& head = attribution.heads.emplace_back();
+    head.layer = layer.number;
+    head.head = layer.heads.numbers()[h];
+    head.numbers = {sums[h]};
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      head.numbers.push_back(
+          static_cast<double>(done.shares.pooled.means(h, k)));
+    }
+    head.keys = numbers_of(norms, h);
+  }
+}
+
 Result<Attribution> compute_attribution(const AttributionFlags& flags,
                                         const ViewedHeads& heads) {
-  auto attribution = flags.name == "norms"     ? norms_of(heads)
-                     : flags.name == "rollout" ? rollout_of(flags, heads)
-                     : flags.name == "flow"    ? flow_of(flags, heads)
-                                               : gradients_of(flags, heads);
+  auto attribution = flags.name == "rollout" ? rollout_of(flags, heads)
+                     : flags.name == "flow"  ? flow_of(flags, heads)
+                                             : gradients_of(flags, heads);
   if (attribution) {
     attribution->name = flags.name;
   }

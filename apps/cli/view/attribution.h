@@ -10,6 +10,8 @@
 
 #include "attribution_flags.h"
 #include "headwise/base/result.h"
+#include "headwise/base/tensor_view.h"
+#include "headwise/heads/norm_statistics.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
@@ -42,7 +44,14 @@ struct Attribution {
   std::optional<GradientOf> target;  // of gradients
 };
 
-// Errors: those of the library, with the names of the options.
+// By norms, which come with the statistics of the attention weights: of no head
+// yet; then those of a layer, whose keys have `norms`, too.
+Attribution attribution_by_norms();
+void add_norms(const ViewedLayer& layer, TensorView<const float, 3> norms,
+               const NormStatistics& done, Attribution& attribution);
+
+// By any other measure. Errors: those of the library, with the names of the
+// options.
 Result<Attribution> compute_attribution(const AttributionFlags& flags,
                                         const ViewedHeads& heads);
 

@@ -27,7 +27,8 @@ struct AttributionFlags {
   bool given() const { return !name.empty(); }
 };
 
-// Whether a measure is of gradients; whether it goes through all layers.
+// Whether a measure is by norms; is of gradients; goes through all layers.
+bool by_norms(const std::string& name);
 bool of_gradients(const std::string& name);
 bool through_layers(const std::string& name);
 

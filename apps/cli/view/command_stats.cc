@@ -105,13 +105,9 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
   const auto heads = read_viewed_heads(flags.seen);
   HEADWISE_TRY(heads);
   HEADWISE_TRY(check_sort(flags.sort, (*heads)->text().cross));
-  auto stats = compute_head_stats(**heads, flags.seen.operation);
+  auto stats =
+      compute_head_stats(**heads, flags.seen.operation, flags.attribution);
   HEADWISE_TRY(stats);
-  if (flags.attribution.given()) {
-    auto attribution = compute_attribution(flags.attribution, **heads);
-    HEADWISE_TRY(attribution);
-    stats->attribution = *std::move(attribution);
-  }
   if (!flags.sort.empty()) {
     sort_by(flags.sort, *stats);
   }

@@ -6,6 +6,7 @@
 
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/weights_statistics.h"
+#include "key_norms.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 #include "statistic_names.h"
@@ -13,9 +14,10 @@
 namespace headwise::cli {
 namespace {
 
+// `norms`, unless null, takes what the keys add, from the same pass.
 Result<AttentionStatistics> statistics_of(
     const ViewedLayer& layer, const AttentionOptions& options,
-    const OperationOptions& operation_options) {
+    const OperationOptions& operation_options, Attribution* norms) {
   if (layer.attn_weights.data() != nullptr) {
     return weights_statistics(layer.attn_weights, options, operation_options);
   }
@@ -23,18 +25,25 @@ Result<AttentionStatistics> statistics_of(
   Extents<4> no_output = layer.query.extents();
   no_value[3] = 0;
   no_output[3] = 0;
-  return attention_statistics(
-      layer.query, layer.key, TensorView<const float, 4>(nullptr, no_value),
-      {.output = TensorView<float, 4>(nullptr, no_output)}, options,
-      operation_options);
+  const TensorView<const float, 4> value(nullptr, no_value);
+  const AttentionOutputs outputs = {
+      .output = TensorView<float, 4>(nullptr, no_output)};
+  if (norms == nullptr) {
+    return attention_statistics(layer.query, layer.key, value, outputs, options,
+                                operation_options);
+  }
+  const auto of_keys = key_norms_of(layer, *options.executor);
+  HEADWISE_TRY(of_keys);
+  auto done =
+      attention_statistics_with_norms({layer.query, layer.key, value}, *of_keys,
+                                      outputs, options, operation_options);
+  HEADWISE_TRY(done);
+  add_norms(layer, *of_keys, done->norms, *norms);
+  return std::move(done->weights);
 }
 
-Status add_lines(const ViewedLayer& layer, const AttentionOptions& options,
-                 const OperationOptions& operation_options, bool cross,
-                 std::vector<HeadLine>& lines) {
-  const auto done = statistics_of(layer, options, operation_options);
-  HEADWISE_TRY(done);
-  const PooledStatistics& pooled = done->pooled;
+void add_lines(const ViewedLayer& layer, const PooledStatistics& pooled,
+               bool cross, std::vector<HeadLine>& lines) {
   for (std::size_t h = 0; h < pooled.rows.size(); ++h) {
     HeadLine line{layer.number,
                   layer.heads.numbers()[h],
@@ -49,14 +58,17 @@ Status add_lines(const ViewedLayer& layer, const AttentionOptions& options,
     }
     lines.push_back(line);
   }
-  return ok();
 }
 
 }  // namespace
 
 Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
-                                     const OperationFlags& flags) {
+                                     const OperationFlags& flags,
+                                     const AttributionFlags& attribution) {
   HeadStats stats;
+  if (by_norms(attribution.name)) {
+    stats.attribution = attribution_by_norms();
+  }
   stats.cross = heads.text().cross;
   stats.sequences = heads.text().sequences;
   const AttentionOptions options = heads.options();
@@ -70,11 +82,21 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
     if (layer.heads.none()) {
       return ok();
     }
-    Status s =
-        add_lines(layer, options, operation_options, stats.cross, stats.lines);
-    return s ? s : in_option_words(s.error(), flags);
+    const auto done =
+        statistics_of(layer, options, operation_options,
+                      stats.attribution ? &*stats.attribution : nullptr);
+    if (!done) {
+      return in_option_words(done.error(), flags);
+    }
+    add_lines(layer, done->pooled, stats.cross, stats.lines);
+    return ok();
   };
   HEADWISE_TRY(heads.visit(false, see));
+  if (attribution.given() && !stats.attribution) {
+    auto done = compute_attribution(attribution, heads);
+    HEADWISE_TRY(done);
+    stats.attribution = *std::move(done);
+  }
   return stats;
 }
 

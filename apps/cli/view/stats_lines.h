@@ -42,9 +42,11 @@ struct HeadStats {
   std::optional<Attribution> attribution{};
 };
 
-// Errors: attention_statistics()'s, in the words of the options.
+// With an attribution, if one is asked for. Errors: those of
+// attention_statistics(), in the words of the options, and of the attribution.
 Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
-                                     const OperationFlags& flags);
+                                     const OperationFlags& flags,
+                                     const AttributionFlags& attribution);
 
 // By a statistic, or a column of the attribution: the largest first; heads
 // without the number last.

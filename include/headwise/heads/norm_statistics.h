@@ -58,6 +58,21 @@ Result<NormStatistics> attention_with_norms(
     const AttentionOutputs& outputs, const AttentionOptions& options = {},
     const OperationOptions& operation_options = {});
 
+// Of the attention weights, and of the shares.
+struct StatisticsWithNorms {
+  AttentionStatistics weights;
+  NormStatistics norms;
+};
+
+// attention_statistics() and norm_statistics() in one pass, with the bits of
+// both: the scores are computed once. operation_options.statistics are those of
+// both; the rows of both are always there. If value and output have head size
+// 0, only the statistics are computed. Errors: those of attention_with_norms().
+Result<StatisticsWithNorms> attention_statistics_with_norms(
+    const AttentionInputsOf<float>& inputs, TensorView<const float, 3> norms,
+    const AttentionOutputs& outputs, const AttentionOptions& options = {},
+    const OperationOptions& operation_options = {});
+
 // The mean of the sums of each head over the queries that have a key; NaN where
 // none has. With query_lengths, queries beyond them are left out.
 std::vector<double> mean_sums(

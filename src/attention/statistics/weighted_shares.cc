@@ -67,10 +67,18 @@ Status check_options(std::string_view operation,
 
 // With other outcomes, the sums need the keys' share of the attention weights.
 bool nothing_else(const AttentionSpec& spec, const AttentionOutputs& outputs) {
-  return spec.shape.Dv == 0 && spec.attn_weights == AttnWeights::none &&
+  return spec.shape.Dv == 0 && !spec.statistics.any() &&
+         spec.attn_weights == AttnWeights::none &&
          spec.scores == ScoresStage::none && outputs.lse.data() == nullptr &&
          outputs.softmax_rows.data() == nullptr && !spec.sinks.given() &&
          spec.added_keys.count() == 0;
+}
+
+Status pool(const AttentionSpec& spec, AttentionStatistics& statistics) {
+  auto pooled = pool_statistics(statistics.rows, spec);
+  HEADWISE_TRY(pooled);
+  statistics.pooled = *std::move(pooled);
+  return ok();
 }
 
 void run(const AttentionSpec& spec, const CallInputs& inputs,
@@ -86,22 +94,31 @@ void run(const AttentionSpec& spec, const CallInputs& inputs,
 Result<WeightedShares> attention_with_shares(
     std::string_view operation, const AttentionInputsOf<float>& inputs,
     TensorView<const float, 3> numbers, const AttentionOutputs& outputs,
-    const AttentionOptions& options,
-    const OperationOptions& operation_options) {
+    const AttentionOptions& options, const OperationOptions& operation_options,
+    StatisticsOf wanted) {
   HEADWISE_TRY(check_target());
   HEADWISE_TRY(check_all_queries(operation, operation_options));
   HEADWISE_TRY(check_options(operation, options, operation_options));
   const auto shape = attention_shape(
       inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
   HEADWISE_TRY(shape);
-  OperationOptions of_shares = operation_options;
-  of_shares.statistics.rows = true;
+  OperationOptions with_rows = operation_options;
+  with_rows.statistics.rows = true;
   const auto share_spec =
-      AttentionSpec::create(*shape, options, of_shares, operation);
+      AttentionSpec::create(*shape, options, with_rows, operation);
   HEADWISE_TRY(share_spec);
   AttentionSpec spec = *share_spec;
-  spec.statistics = {};
-  HEADWISE_TRY(check_forward(spec, inputs, outputs));
+  AttentionOutputs all = outputs;
+  AttentionStatistics weights;
+  if (wanted == StatisticsOf::shares_and_weights) {
+    auto made = AttentionStatistics::create(spec);
+    HEADWISE_TRY(made);
+    weights = *std::move(made);
+    all.statistics = weights.views();
+  } else {
+    spec.statistics = {};
+  }
+  HEADWISE_TRY(check_forward(spec, inputs, all));
   const Extents<3> of_keys = {inputs.key.extent(0), inputs.query.extent(2),
                               inputs.key.extent(1)};
   HEADWISE_TRY(check_shape(operation, "norms", numbers.extents(),
@@ -114,20 +131,22 @@ Result<WeightedShares> attention_with_shares(
   HEADWISE_TRY(sums);
   HEADWISE_TRY(statistics);
   if (spec.shape.B != 0 && spec.shape.Lq != 0) {
-    const KeyShares shares = {
-        *share_spec, weighing->logarithms, weighing->reciprocals,
-        *sums,       statistics->views(),  nothing_else(spec, outputs)};
+    const KeyShares shares = {*share_spec,           weighing->logarithms,
+                              weighing->reciprocals, *sums,
+                              statistics->views(),   nothing_else(spec, all)};
     const Schedule schedule = schedule_of(*share_spec);
     auto workspace =
         Workspace::create(statistics_workspace_bytes(spec, schedule, &shares));
     HEADWISE_TRY(workspace);
-    run(spec, CallInputs(inputs), CallOutputs(outputs), shares, schedule,
+    run(spec, CallInputs(inputs), CallOutputs(all), shares, schedule,
         *workspace);
   }
-  auto pooled = pool_statistics(statistics->rows, *share_spec);
-  HEADWISE_TRY(pooled);
-  statistics->pooled = *std::move(pooled);
-  return WeightedShares{*std::move(sums), *std::move(statistics)};
+  HEADWISE_TRY(pool(*share_spec, *statistics));
+  if (spec.statistics.any()) {
+    HEADWISE_TRY(pool(spec, weights));
+  }
+  return WeightedShares{*std::move(sums), *std::move(statistics),
+                        std::move(weights)};
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

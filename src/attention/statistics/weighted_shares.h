@@ -18,10 +18,15 @@ namespace headwise::internal::inline HEADWISE_ABI {
 struct WeightedShares {
   Tensor<float, 3> sums;  // (B, Lq, Hq); 0 for a query without a key
   AttentionStatistics shares;
+  AttentionStatistics weights{};  // where they are wanted
 };
 
+// Whose statistics are computed.
+enum class StatisticsOf { shares, shares_and_weights };
+
 // `numbers` (B, Hq, Lkv), one below 2^-60 counts as that; the statistics asked
-// for are those of the shares, and their rows are always there.
+// for are those of the shares and, where wanted, of the weights, and their rows
+// are always there.
 //
 // Errors: those of attention(); shape_mismatch for numbers that do not fit;
 // unsupported for columns and maps, and for queries that are padded beside keys
@@ -29,7 +34,8 @@ struct WeightedShares {
 Result<WeightedShares> attention_with_shares(
     std::string_view operation, const AttentionInputsOf<float>& inputs,
     TensorView<const float, 3> numbers, const AttentionOutputs& outputs,
-    const AttentionOptions& options, const OperationOptions& operation_options);
+    const AttentionOptions& options, const OperationOptions& operation_options,
+    StatisticsOf wanted = StatisticsOf::shares);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
