@@ -10,19 +10,26 @@
 //   with_norms  these, and attention with the statistics of its shares: what a
 //               forward pass with norms has in place of `attention`
 //   alone       the norms and the statistics without attention
+//   statistics  of the attention weights, without values: what `headwise stats`
+//               computes of a layer
+//   both        these, the values, the norms and the statistics of the shares:
+//               what `headwise stats --attribution norms` computes
 //
-// Prints a line of JSON with the seconds of every round, and shares of the
-// medians: `share` is what norms add to `forward`, (with_norms - attention) /
-// forward; `share_of_attention` what they add to `attention`.
+// Prints a line of JSON with the seconds of processor time of every round, and
+// shares of the medians: `share` is what norms add to `forward`, (with_norms -
+// attention) / forward; `share_of_attention` what they add to `attention`;
+// `share_of_command` is (both - statistics) / forward.
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <vector>
 
 #include "headwise/attention/forward.h"
+#include "headwise/attention/statistics.h"
 #include "headwise/heads/norm_statistics.h"
 #include "headwise/heads/projected_heads.h"
 #include "headwise/heads/value_norms.h"
@@ -68,11 +75,10 @@ struct Measured {
   std::vector<double> seconds{};
 
   void run() {
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     work();
-    const std::chrono::duration<double> time =
-        std::chrono::steady_clock::now() - begin;
-    seconds.push_back(time.count());
+    seconds.push_back(static_cast<double>(std::clock() - begin) /
+                      CLOCKS_PER_SEC);
   }
   double median() const {
     std::vector<double> sorted = seconds;
@@ -119,23 +125,42 @@ void run(std::size_t length, std::size_t rounds) {
         const auto norms = value_norms(layer.attention, value).value();
         norm_statistics(inputs.query, inputs.key, norms, {}, {}).value();
       }};
+  const TensorView<const float, 4> no_value(nullptr, {1, length, kHeads, 0});
+  const AttentionOutputs no_output = {
+      .output = TensorView<float, 4>(nullptr, {1, length, kHeads, 0})};
+  const OperationOptions rows = {.statistics = {.rows = true}};
+  Measured statistics = {"statistics", [&] {
+                           attention_statistics(inputs.query, inputs.key,
+                                                no_value, no_output, {}, rows)
+                               .value();
+                         }};
+  Measured both = {
+      "both", [&] {
+        layer.attention.params()->w_v->forward(x, "x", executor).value();
+        const auto norms = value_norms(layer.attention, value).value();
+        attention_statistics_with_norms({inputs.query, inputs.key, no_value},
+                                        norms, no_output, {}, rows)
+            .value();
+      }};
+  const std::array<Measured*, 7> all = {
+      &forward, &alone_attention, &key_norms, &with_norms,
+      &alone,   &statistics,      &both};
   for (std::size_t round = 0; round < rounds; ++round) {
-    for (Measured* const one :
-         {&forward, &alone_attention, &key_norms, &with_norms, &alone}) {
+    for (Measured* const one : all) {
       one->run();
     }
   }
   std::printf("{\"length\": %zu, ", length);
-  for (const Measured* const one :
-       {&forward, &alone_attention, &key_norms, &with_norms, &alone}) {
+  for (const Measured* const one : all) {
     one->print();
   }
   const double added = with_norms.median() - alone_attention.median();
   std::printf(
       "\"share\": %.3f, \"share_of_attention\": %.3f, \"share_of_key_norms\": "
-      "%.3f, \"share_alone\": %.3f}\n",
+      "%.3f, \"share_alone\": %.3f, \"share_of_command\": %.3f}\n",
       added / forward.median(), added / alone_attention.median(),
-      key_norms.median() / forward.median(), alone.median() / forward.median());
+      key_norms.median() / forward.median(), alone.median() / forward.median(),
+      (both.median() - statistics.median()) / forward.median());
 }
 
 }  // namespace
