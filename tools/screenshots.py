@@ -44,7 +44,7 @@ SHOTS = {
     "texts": ("sentences", "#view=texts&layer=3&head=1", 1120, 700, "light"),
     "scatter": ("sentences", "#view=scatter&x=first&y=previous&average=1", 1120, 930, "light"),
     "pair": ("pair", "#view=head&layer=3&head=1&part=BA", 1280, 860, "light"),
-    "ablated": ("ablated", "#view=head&layer=1&head=9&compare=1:1.9", 1280, 860, "light"),
+    "ablated": ("ablated", "#view=head&layer=1&head=9&compare=1:1.9", 1280, 990, "light"),
     "changes": ("models", "#view=changes", 1120, 560, "light"),
     "norms": ("paragraphs", "#view=head&layer=1&head=11&size=64&measure=norm",
               1280, 860, "light"),

@@ -1,6 +1,7 @@
 """Two models in one page: headwise view --against. How the page shows them is tested in
 tests/inspect/page/viewer."""
 import json
+import math
 
 import cli_case
 import tiny_model
@@ -81,6 +82,17 @@ class AgainstTest(TextsTest):
             self.assertFalse((self.folder / "no.html").exists())
         self.fail_with(BAD_INPUT, "headwise: --model: layers[1].query[0, 0, ", "view",
                        "--model", "other", "heads matter", "--json")
+
+    def test_a_model_that_is_nan_is_named_by_its_option(self):
+        made = tiny_model.tensors()
+        name = "encoder.layer.1.attention.self.query.weight"
+        made[name] = made[name][0], (math.nan,) * len(made[name][1])
+        (self.folder / "other/model.safetensors").write_bytes(tiny_model.safetensors(made))
+        for option, model, against in (("--model", "other", "tiny"),
+                                       ("--against", "tiny", "other")):
+            self.fail_with(BAD_INPUT, f"headwise: {option}: other/model.safetensors: {name} is "
+                           "nan at (0, 0)", "view", "--model", model, "--against", against,
+                           "heads matter", "--out", "no.html")
 
     def test_options_that_do_not_go_together(self):
         for message, *arguments in (

@@ -93,6 +93,10 @@ class Texts(TextsTest):
                        "--texts", "nowhere", "--out", "p.html")
         self.assertFalse((self.folder / "p.html").exists())
 
+    def test_the_head_of_a_picture_is_one_of_all_layers(self):
+        self.fail_with(USAGE, "--head is 2.0, expected a head from 0.0 to 1.1", "view", "--model",
+                       "tiny", "heads", "--svg", "p.svg", "--head", "2.0")
+
     def test_options_that_do_not_go_together(self):
         self.put_text("heads\n", "lines")
         model = ("view", "--model", "tiny", "--texts", "lines")

@@ -123,5 +123,5 @@
     };
   }
 
-  headwise.changes = {view, data, any: list.length > 0};
+  headwise.changes = {view, data, sides, any: list.length > 0};
 }

@@ -27,11 +27,26 @@
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
+  const nameOfHead = ({layer, number}) => `layer-${layer}-head-${number}`;
+
+  // What is compared with the head in view: "and-without-3.1", "and-layer-1-head-3".
+  function compared(one, other) {
+    const {documents} = headwise;
+    return ['and', other.document !== one.document &&
+        documents.fileNameBeside(other.document, one.document),
+    other.id !== one.id && nameOfHead(other)];
+  }
+
   function fileName(extension) {
-    const {view, layer, head, document: number} = headwise.state.get();
-    const text = headwise.documents.several && view !== 'texts' ? `-text-${number}` : '';
-    const what = ['head', 'texts'].includes(view) ? `-layer-${layer}-head-${head}` : '-' + view;
-    return 'headwise' + text + what + (view === 'texts' ? '-texts' : '') + '.' + extension;
+    const {state, documents} = headwise;
+    const {view, document: number} = state.get();
+    const [head, other] = [state.head(), state.compared()];
+    const text = documents.several && documents.fileName(number);
+    const parts = view === 'head' ? [text, nameOfHead(head), ...(other ? compared(head, other) : [])] :
+        view === 'texts' ? [nameOfHead(head), 'texts'] :
+        view === 'changes' ? ['changes', documents.fileNameBeside(0, 1), 'minus',
+          documents.fileNameBeside(1, 0)] : [text, view];
+    return ['headwise', ...parts].filter(Boolean).join('-') + '.' + extension;
   }
 
   const KINDS = [

@@ -2,19 +2,33 @@
 {
   const {make, choice} = headwise.dom;
 
-  // Documents with the same tokens keep the pinned pair and the window.
+  // The head that a head is compared with, if it is that of the same text in another model or
+  // with other heads; or else null.
+  function besides() {
+    const {documents, state} = headwise;
+    const other = state.comparison(state.wished());
+    return other && other.number === documents.partner(state.wished().document) ? other : null;
+  }
+
+  // Documents with the same tokens keep the pinned pair and the window, and one text that is
+  // compared in two documents gives way to another one in both.
   function go(number) {
     const {documents, state} = headwise;
     const {list} = documents;
     const same = list[number].same_tokens === list[state.wished().document].same_tokens;
+    const other = besides();
     state.set({document: number,
+               ...(other ? {compare: documents.partner(number) + ':' + other.id} : {}),
                ...(same ? {} : {query: null, key: null, size: 0, row: 0, column: 0})});
   }
 
-  // The document `step` places further; wraps around at the end.
+  // The document `step` places further, or the text if two documents of one are side by side;
+  // wraps around at the end.
   function move(step) {
     const {list} = headwise.documents;
-    const number = (headwise.state.wished().document + step + list.length) % list.length;
+    const {view, document} = headwise.state.wished();
+    const texts = view === 'head' && list.length > 2 && besides();
+    const number = (document + (texts ? 2 * step : step) + list.length) % list.length;
     go(number);
     headwise.live.say(number + ': ' + headwise.tokens.short(
         headwise.documents.about(list[number]), 200));

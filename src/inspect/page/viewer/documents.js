@@ -2,8 +2,6 @@
 // models, of which only those in view are held. headwise.page and headwise.heads are the
 // current document and its heads; headwise.file is what all documents share.
 {
-  const LONGEST = 60;  // letters of a name in a list
-
   function read() {
     try {
       return JSON.parse(document.getElementById('page').textContent);
@@ -80,43 +78,16 @@
 
   const sameSizes = (a, b) => a.num_queries === b.num_queries && a.num_keys === b.num_keys;
 
-  // ---- Names. ----
+  // Whether documents 2n and 2n + 1 are one text: in two models, or with all heads and
+  // without some.
+  const paired = several && list.length % 2 === 0 && list.every((one, number) => {
+    const other = list[number - number % 2];
+    return one === other || one.text === other.text &&
+        (one.model !== other.model || one.variant !== other.variant);
+  });
 
-  const differ = key => new Set(list.map(one => one[key])).size > 1;
-  const last = ({model}) => (model || '').replace(/\/+$/, '').split('/').pop();
-  const variant = one => one.variant || headwise.t('document.whole');
-
-  // The last folder of its path, unless two models share that.
-  function model(one) {
-    const shared = list.some(other => other.model !== one.model && last(other) === last(one));
-    return shared ? one.model : last(one);
-  }
-
-  // What sets a document apart from the others: "MiniLM", "without 3.1", "the cat sat".
-  function about(one) {
-    const parts = [differ('model') && model(one), differ('variant') && variant(one),
-      differ('text') && one.text];
-    return parts.filter(Boolean).join(' \u00b7 ') || one.title;
-  }
-
-  const name = number => headwise.t('document.name', number);
-
-  // What sets a document apart from another one next to it: "M", "text 1", "without 3.1".
-  function beside(number, other) {
-    const [a, b] = [list[number], list[other]];
-    const parts = [a.model !== b.model && headwise.tokens.short(model(a), LONGEST),
-      a.text !== b.text && name(number),
-      a.variant !== b.variant && headwise.tokens.short(variant(a), LONGEST)].filter(Boolean);
-    return number === other ? '' : parts.join(', ') || name(number);
-  }
-
-  // What one chooses a document by: 'text', 'model' or 'variant'.
-  const kind = () => differ('text') ? 'text' : differ('model') ? 'model' :
-      differ('variant') ? 'variant' : 'text';
-
-  // Of all documents, for a list to choose from.
-  const choices = () => list.map((one, number) =>
-      [number, number + ': ' + headwise.tokens.short(about(one), LONGEST)]);
+  // The document that has the same text; null if documents are no pairs.
+  const partner = number => paired ? number + 1 - 2 * (number % 2) : null;
 
   // The name of the head of document `number` that is most like this one: in the same
   // layer with the same number, or else the first.
@@ -154,7 +125,7 @@
   });
   headwise.file = file;
   headwise.documents = {
-    list, several, open, show, visit, sameSizes, about, name, beside, kind, choices, nearest, opensWith,
+    list, several, open, show, visit, sameSizes, partner, nearest, opensWith,
     isOpen: numbers => numbers.every(number => opened.has(number)),
     // Those that are held now.
     held: () => [...opened.keys()],

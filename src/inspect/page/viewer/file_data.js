@@ -67,13 +67,19 @@
   const sameWindow = (left, right) => joined(left.queries) === joined(right.queries) &&
       joined(left.keys) === joined(right.keys);
 
+  // "a", with what sets its document apart, and "b".
+  const sides = (a, b) => [['a', a, b], ['b', b, a]].map(([letter, one, other]) =>
+      [letter, headwise.documents.beside(one.document, other.document)]
+          .filter(Boolean).join(': '));
+
   // Heads of two documents whose windows differ: one line per pair of either.
   function separate(heads, found) {
+    const names = sides(...heads);
     const rows = found.flatMap(({values, errors, queries, keys}, n) => {
       const {page} = heads[n];
       return Array.from(values, (_, at) => {
         const [query, key] = [queries[Math.floor(at / keys.length)], keys[at % keys.length]];
-        return ['ab'[n], query, token(page.query_tokens, query), key,
+        return [names[n], query, token(page.query_tokens, query), key,
           token(page.key_tokens, key), plain({values, errors}, at)];
       });
     });
@@ -94,7 +100,8 @@
       rows.push([query, token(page.query_tokens, query), key, token(page.key_tokens, key),
         one, two, one === null || two === null ? null : one - two]);
     }));
-    return {header: ['query', 'query_token', 'key', 'key_token', 'a', 'b', 'a_minus_b'], rows,
+    return {header: ['query', 'query_token', 'key', 'key_token', ...sides(a, b), 'a_minus_b'],
+            rows,
             error: largestError(headwise.weights.knownDifference(left, right))};
   }
 
@@ -129,6 +136,7 @@
     const {view, layer, head, compare, measure, hide, renormalise, part} = state.get();
     const about = {format: 'headwise.view.export', version: 1, title: file.title,
                    command: file.command, view};
+    if (view === 'changes') about.names = headwise.changes.sides();
     if (documents.several && view === 'head') {
       about.names = [state.head(), state.compared()].filter(Boolean).map(
           one => documents.about(documents.list[one.document]));

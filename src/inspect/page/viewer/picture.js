@@ -212,7 +212,7 @@
       const {heads} = await documents.visit(list[n].number);
       parts.push(await thumbnail(heads.find(head.layer, head.number),
           16 + n % wide * 100, 44 + Math.floor(n / wide) * 116,
-          documents.name(list[n].number)));
+          documents.label(list[n].number)));
     }
     const limit = headwise.measure.fitted() ? null : 1;
     const bottom = 56 + Math.ceil(list.length / wide) * 116;

@@ -194,7 +194,7 @@
   }
 
   headwise.state = {
-    begin, set, address, get: () => state,
+    begin, set, address, comparison, get: () => state,
     wished: () => wished || state,  // while documents are opened, the state to come
     on: listener => listeners.push(listener),
     // The current head, and the one it is compared with (or null).

@@ -76,7 +76,7 @@ headwise.wordTables.en = {
   'changes.title': 'Heads by how much they changed',
   'changes.tools': 'Order',
   'changes.descending': 'Most changed first',
-  'changes.models': '{0} minus {1}: means over texts.',
+  'changes.models': 'Differences: {0} minus {1}, means over texts.',
   'changes.tokens':
     'Texts that the two models divide into different tokens: {0} of {1} (first: text {2}). Only ' +
     'the statistics count them, not the similarity.',

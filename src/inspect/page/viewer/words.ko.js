@@ -74,7 +74,7 @@ headwise.wordTables.ko = {
   'changes.title': '변화가 큰 순서로 본 헤드',
   'changes.tools': '순서',
   'changes.descending': '변화가 큰 순서',
-  'changes.models': '{0} − {1}: 모든 텍스트의 평균입니다.',
+  'changes.models': '차이: {0} − {1}, 모든 텍스트의 평균입니다.',
   'changes.tokens':
     '두 모델이 서로 다른 토큰으로 나누는 텍스트: {1}개 중 {0}개(첫째: 텍스트 {2}). 이런 텍스트는 통계에만 쓰고 ' +
     '유사도에는 쓰지 않습니다.',

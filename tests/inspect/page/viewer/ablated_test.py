@@ -40,6 +40,61 @@ class Ablated(PageCase):
         # Two texts, the second of which has no other set of heads, open as they did.
         self.assertEqual(self.state(self.open("texts"))["view"], "grid")
 
+    def test_both_stay_side_by_side_in_the_next_text(self):
+        page = self.open("ablated")
+        shown = lambda: [self.state(page)[name] for name in (  # noqa: E731
+            "document", "layer", "head", "compare")]
+        self.keys(page, "n")
+        page.wait_for_function("() => headwise.state.get().document === 2")
+        self.assertEqual(shown(), [2, 1, 0, "3:1.0"])
+        self.keys(page, "n")
+        page.wait_for_function("() => headwise.state.get().document === 0")
+        self.assertEqual(shown(), [0, 1, 0, "1:1.0"])
+        page.select_option("#document", "3")
+        page.wait_for_function("() => headwise.state.get().document === 3")
+        self.assertEqual(shown(), [3, 1, 0, "2:1.0"])
+        self.go(page, "#view=grid")  # one at a time, where one is seen
+        self.keys(page, "n")
+        page.wait_for_function("() => headwise.state.get().document === 1")
+        page = self.open("ablated_pair")
+        page.click("#next-document")
+        page.wait_for_function("() => headwise.state.get().document === 1")
+        self.settle(page)
+        self.assertEqual(self.captions(page)[:2], [
+            "A: layer 0 head 2, without 0.1", "B: layer 0 head 2, with all heads"])
+        # Texts that are compared with another one do not change together.
+        page = self.open("ablated", "#document=0&layer=0&head=1&compare=2:0.1")
+        self.keys(page, "n")
+        page.wait_for_function("() => headwise.state.get().document === 1")
+        self.assertEqual(shown(), [1, 0, 1, "2:0.1"])
+        page = self.open("texts", "#view=head&document=2&layer=0&head=1&compare=3:0.1")
+        self.keys(page, "n")
+        page.wait_for_function("() => headwise.state.get().document === 3")
+        self.assertEqual(shown(), [3, 0, 1, ""])
+
+    def test_files_name_both(self):
+        page = self.open("ablated_pair", "#layer=0&head=1&compare=1:0.1")
+        self.assertEqual(self.name_of_file(page),
+                         "headwise-with-all-heads-layer-0-head-1-and-without-0.1.csv")
+        self.assertEqual(self.csv(page)[0], [
+            "query", "query_token", "key", "key_token", "a: with all heads", "b: without 0.1",
+            "a_minus_b"])
+        self.go(page, "#layer=0&head=1&compare=0.2")
+        self.assertEqual(self.csv(page)[0][4:], ["a", "b", "a_minus_b"])
+        self.assertEqual(self.name_of_file(page),
+                         "headwise-with-all-heads-layer-0-head-1-and-layer-0-head-2.csv")
+        page = self.open("ablated", "#view=texts&layer=0&head=1")
+        svg = self.exported(page, "svg").decode()
+        self.assertIn(">0: with all heads<", svg)
+        self.assertIn(">3: without &lt;b&gt;0", svg)
+        self.go(page, "#view=changes")
+        self.assertEqual(self.name_of_file(page),
+                         "headwise-changes-with-all-heads-minus-without-b-0.1.csv")
+        self.assertEqual(json.loads(self.exported(page, "json"))["names"],
+                         ["with all heads", "without <b>0.1"])
+        self.go(page, "#view=grid&document=3")
+        self.assertEqual(self.name_of_file(page), "headwise-text-3-without-b-0.1-grid.csv")
+
     def test_lists_and_files_name_the_heads(self):
         page = self.open("ablated_pair", "#view=head&layer=0&head=1&compare=1:0.1")
         self.assertEqual(page.inner_text("label[for=document]"), "Heads")
@@ -57,7 +112,7 @@ class Ablated(PageCase):
 
     def test_the_changes_are_those_of_the_two(self):
         page = self.open("ablated", "#view=changes")
-        self.assertIn("with all heads minus without <b>0.1: means",
+        self.assertIn("Differences: with all heads minus without <b>0.1, means",
                       page.inner_text("#changes-note"))
         page.click("#change-1-1")
         page.wait_for_function("() => headwise.state.get().compare === '1:1.1'")

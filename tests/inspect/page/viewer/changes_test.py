@@ -84,6 +84,16 @@ class Changes(PageCase):
         page = self.open("two_tokenizers", "#view=head&layer=0&head=0&compare=1:0.0")
         self.assertEqual(page.locator(".figures figcaption").all_inner_texts()[:2], [
             "A: layer 0 head 0, a/model", "B: layer 0 head 0, b/model/"])
+        self.go(page, "#document=2&view=head&layer=0&head=0&compare=3:0.0")
+        self.assertEqual({row[0] for row in self.csv(page)[1:]}, {"a: a/model", "b: b/model/"})
+        self.go(page, "#view=changes")
+        self.assertEqual(self.name_of_file(page),
+                         "headwise-changes-a-model-minus-b-model.csv")
+
+    def test_names_of_files_have_no_markup(self):
+        page = self.open("two_models", "#view=head&document=1&layer=0&head=1&compare=0:0.1")
+        self.assertEqual(self.name_of_file(page),
+                         "headwise-text-1-b-base-layer-0-head-1-and-tuned.csv")
 
     def test_names_are_only_text(self):
         page = self.open("two_models", "#view=changes")

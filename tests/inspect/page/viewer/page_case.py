@@ -187,14 +187,20 @@ class PageCase(unittest.TestCase):
         self.keys(page, "Escape")
         page.wait_for_selector("dialog", state="detached")
 
-    def exported(self, page, kind):
-        """-> bytes of the file that the export gives."""
+    def download(self, page, kind):
+        """-> the file that the export gives."""
         self.keys(page, "e")
         with page.expect_download() as download:
             page.click(f"#export-{kind}")
-        path = download.value.path()
         self.close(page)
-        return pathlib.Path(path).read_bytes()
+        return download.value
+
+    def exported(self, page, kind):
+        """-> its bytes."""
+        return pathlib.Path(self.download(page, kind).path()).read_bytes()
+
+    def name_of_file(self, page):
+        return self.download(page, "csv").suggested_filename
 
     def csv(self, page):
         return list(csv.reader(io.StringIO(self.exported(page, "csv").decode(), newline="")))

@@ -133,7 +133,7 @@ class Texts(PageCase):
         self.assertEqual(len(rows), 12 * 12 + 20 * 20)
         (b, _) = other.weights(0, 1)
         for row in rows[144:]:
-            self.assertEqual(row[0], "b")
+            self.assertEqual(row[0], "b: text 2")
             self.assertLess(abs(float(row[5]) - b[int(row[1]), int(row[3])]), 0.01)
         page.hover("#cells-b", position={"x": 5, "y": page.locator(
             "#cells-b").bounding_box()["height"] - 5})  # a query that the first has not

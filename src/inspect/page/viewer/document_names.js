@@ -1,0 +1,76 @@
+// What documents are called: in lists, next to each other, in the names of files.
+{
+  const LONGEST = 60;  // letters of a name in a list
+  const LETTERS = 14;  // below a thumbnail
+
+  const {list} = headwise.documents;
+
+  const differ = key => new Set(list.map(one => one[key])).size > 1;
+  const last = ({model}) => (model || '').replace(/\/+$/, '').split('/').pop();
+  const variant = one => one.variant || headwise.t('document.whole');
+
+  // The last folder of its path, unless two models share that.
+  function model(one) {
+    const shared = list.some(other => other.model !== one.model && last(other) === last(one));
+    return shared ? one.model : last(one);
+  }
+
+  // What sets a document apart from others of its text: ["MiniLM"], ["without 3.1"].
+  const side = one => [differ('model') && model(one), differ('variant') && variant(one)]
+      .filter(Boolean);
+
+  // What sets it apart from all others: "MiniLM", "without 3.1", "the cat sat".
+  function about(one) {
+    const parts = [...side(one), differ('text') && one.text];
+    return parts.filter(Boolean).join(' \u00b7 ') || one.title;
+  }
+
+  const name = number => headwise.t('document.name', number);
+
+  // Below its thumbnail: "text 3", "3: without 3.1".
+  function label(number) {
+    const words = side(list[number]).join(' \u00b7 ');
+    return words === '' ? name(number) :
+        number + ': ' + headwise.tokens.short(words, LETTERS);
+  }
+
+  // What sets a document apart from another one, whose text has another number.
+  function apart(number, other, nameOfText) {
+    const [a, b] = [list[number], list[other]];
+    return [a.model !== b.model && model(a), a.text !== b.text && nameOfText(number),
+      a.variant !== b.variant && variant(a)].filter(Boolean);
+  }
+
+  // The same next to it: "M", "text 1", "without 3.1".
+  function beside(number, other) {
+    const parts = apart(number, other, name);
+    return number === other ? '' :
+        parts.map(part => headwise.tokens.short(part, LONGEST)).join(', ') || name(number);
+  }
+
+  // What one chooses a document by: 'text', 'model' or 'variant'.
+  const kind = () => differ('text') ? 'text' : differ('model') ? 'model' :
+      differ('variant') ? 'variant' : 'text';
+
+  // Of all documents, for a list to choose from.
+  const choices = () => list.map((one, number) =>
+      [number, number + ': ' + headwise.tokens.short(about(one), LONGEST)]);
+
+  // ---- Names of files. ----
+
+  const inFile = text => [...text.replace(/[^\p{L}\p{N}._]+/gu, '-')].slice(0, LONGEST).join('')
+      .replace(/^-+|-+$/g, '');
+  const numberInFile = number => 'text-' + number;
+
+  // "text-3-without-3.1"
+  const fileName = number => [differ('text') && numberInFile(number), ...side(list[number])]
+      .filter(Boolean).map(inFile).filter(Boolean).join('-') || numberInFile(number);
+
+  // "without-3.1", next to another document.
+  const fileNameBeside = (number, other) =>
+      apart(number, other, numberInFile).map(inFile).filter(Boolean).join('-') ||
+      numberInFile(number);
+
+  Object.assign(headwise.documents,
+      {about, name, label, beside, kind, choices, fileName, fileNameBeside});
+}
