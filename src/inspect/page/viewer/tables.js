@@ -13,7 +13,7 @@
   }
 
   // `titled`: the caption is already seen above the table.
-  function table(caption, head, body, foot, titled) {
+  function table(caption, head, body, feet, titled) {
     return scrolled(caption, make('table', {},
         make('caption', {class: titled ? 'hidden' : null}, caption),
         make('thead', {}, make('tr', {}, head.map((text, n) =>
@@ -21,8 +21,9 @@
         make('tbody', {}, body.map(([name, ...cells]) => make('tr', {},
             make('th', {scope: 'row'}, name),
             cells.map(text => make('td', {class: 'number'}, text))))),
-        foot && make('tfoot', {}, make('tr', {}, make('th', {scope: 'row'}, foot[0]),
-            foot.slice(1).map(text => make('td', {class: 'number'}, text))))));
+        feet && make('tfoot', {}, feet.map(([name, ...cells]) => make('tr', {},
+            make('th', {scope: 'row'}, name),
+            cells.map(text => make('td', {class: 'number'}, text)))))));
   }
 
   function heads(list) {
@@ -92,7 +93,7 @@
     return table(caption, [t('axis.corner'),
       ...Array.from(shown.keys, key => named(key, page.key_tokens))],
     Array.from(shown.queries, (query, r) => [named(query, page.query_tokens),
-      ...Array.from(shown.keys, (_, c) => cell(r * shown.columns + c))]), foot);
+      ...Array.from(shown.keys, (_, c) => cell(r * shown.columns + c))]), foot && [foot]);
   }
 
   async function fillOne(node, head, shown) {

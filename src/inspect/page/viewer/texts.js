@@ -30,6 +30,14 @@
     });
   }
 
+  // [[name, items]]: those of either model or set of heads, or all of them without a name.
+  function sides(list) {
+    const {documents} = headwise;
+    if (documents.partner(0) === null) return [['', list]];
+    return [0, 1].map(side => [documents.beside(side, 1 - side),
+      list.filter(({number}) => number % 2 === side)]).filter(([, items]) => items.length > 0);
+  }
+
   function meanOf(list, name) {
     const values = list.map(({one, index}) => value(one, index, name))
         .filter(found => found !== null);
@@ -88,7 +96,9 @@
       String(one.num_keys), ...names.map(name => numbers.text(value(one, index, name)))]);
     return headwise.tables.table(t('texts.title', head.layer, head.number),
         [t('texts.number'), t('texts.tokens'), ...names.map(name => t('statistic.' + name))],
-        body, [t('texts.mean'), '', ...names.map(name => numbers.text(meanOf(list, name)))], true);
+        body, sides(list).map(([side, items]) => [
+          side ? `${t('texts.mean')}, ${side}` : t('texts.mean'), '',
+          ...names.map(name => numbers.text(meanOf(items, name)))]), true);
   }
 
   // For files.
@@ -114,15 +124,26 @@
     headwise.measure.tools(), headwise.parts.tools(), headwise.poolChoice(pool), headwise.fitToggle()];
   }
 
-  function note(list) {
-    const {t, page, state, documents} = headwise;
-    const shown = state.get().sort || 'entropy';
+  // How many there are, and where the head is missing.
+  function counts(list) {
+    const {t, documents} = headwise;
     const gone = documents.list.length - list.length;
-    return make('p', {class: 'note', id: 'texts-note'}, t('texts.count', list.length), ' ',
-        gone > 0 && t('texts.missing', gone) + ' ',
+    const [[side, items]] = sides(list);
+    return t('texts.count', items.length) + (gone === 0 ? '' :
+      ' ' + (side ? t('texts.only_in', side) : t('texts.missing', gone)));
+  }
+
+  // "0.998 (with all heads), 1.08 (without 3.1)"
+  const meansText = (list, name) => sides(list).map(([side, items]) =>
+      headwise.numbers.text(meanOf(items, name)) + (side ? ` (${side})` : '')).join(', ');
+
+  function note(list) {
+    const {t, page, state} = headwise;
+    const shown = state.get().sort || 'entropy';
+    return make('p', {class: 'note', id: 'texts-note'}, counts(list), ' ',
         page.statistics.some(({name}) => name === shown) && [
-          headwise.parts.note(), t('texts.number_is', t('statistic.' + shown)), ' ', t('about.' + shown), ' ',
-          t('texts.mean_is', headwise.numbers.text(meanOf(list, shown)))]);
+          headwise.parts.note(), t('texts.number_is', t('statistic.' + shown)), ' ',
+          t('about.' + shown), ' ', t('texts.mean_is', meansText(list, shown))]);
   }
 
   function view() {
@@ -143,8 +164,10 @@
         headwise.legend.weights([], headwise.measure.fitted() ? null : 1));
   }
 
-  // The mean of a head's statistic over the documents that have it; null if none has.
-  const mean = (head, name) => meanOf(having(head), name);
+  // The mean of a head's statistic over the documents that have it, those of its own model
+  // and set of heads; null if none has.
+  const mean = (head, name) => meanOf(sides(having(head)).find(
+      ([, items]) => items.some(({number}) => number === head.document))[1], name);
 
   headwise.texts = {view, data, ordered, mean};
 }

@@ -253,6 +253,7 @@ headwise.wordTables.en = {
   'texts.by_number': 'number',
   'texts.count': '{0} texts.',
   'texts.missing': 'This head was pruned in {0} of them.',
+  'texts.only_in': 'Only {0} has this head.',
   'texts.tokens': 'tokens',
   'texts.mean': 'mean over the texts',
   'texts.mean_is': 'Mean over the texts: {0}.',

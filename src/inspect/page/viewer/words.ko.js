@@ -246,6 +246,7 @@ headwise.wordTables.ko = {
   'texts.by_number': '번호',
   'texts.count': '텍스트 {0}개.',
   'texts.missing': '{0}개에서는 이 헤드가 가지치기되었습니다.',
+  'texts.only_in': '이 헤드는 {0}에만 있습니다.',
   'texts.tokens': '토큰',
   'texts.mean': '텍스트 전체의 평균',
   'texts.mean_is': '텍스트 전체의 평균: {0}.',

@@ -2,7 +2,9 @@
 page_test.py."""
 import json
 
-from page_case import PageCase, serious
+import numpy as np
+
+from page_case import PageCase, cases, serious
 
 
 class Ablated(PageCase):
@@ -71,6 +73,25 @@ class Ablated(PageCase):
         self.keys(page, "n")
         page.wait_for_function("() => headwise.state.get().document === 3")
         self.assertEqual(shown(), [3, 0, 1, ""])
+
+    def test_means_are_of_one_side(self):
+        page = self.open("ablated", "#view=texts&layer=0&head=1")
+        means = [np.mean([document.entry(0, 1)["pooled"]["entropy"] for document in
+                          cases["ablated"].documents[side::2]]) for side in range(2)]
+        said = page.inner_text("#texts-note")
+        self.assertIn("2 texts. ", said)
+        self.assertIn(f"{means[0]:.2f} (with all heads), {means[1]:.2f} (without <b>0.1).", said)
+        self.keys(page, "t")
+        self.assertEqual(page.locator("tfoot th").all_inner_texts(), [
+            "mean over the texts, with all heads", "mean over the texts, without <b>0.1"])
+        for side in range(2):
+            self.go(page, f"#view=scatter&document={side}&x=entropy&average=1")
+            row = next(row for row in self.csv(page)[1:] if row[:2] == ["0", "1"])
+            self.assertAlmostEqual(float(row[2]), means[side], places=4)
+        page = self.open("two_tokenizers", "#view=texts&layer=0&head=1")
+        self.assertIn("3 texts. Only a/model has this head. ", page.inner_text("#texts-note"))
+        self.go(page, "#view=texts&document=1&layer=1&head=2")
+        self.assertIn("3 texts. Only b/model/ has this head. ", page.inner_text("#texts-note"))
 
     def test_files_name_both(self):
         page = self.open("ablated_pair", "#layer=0&head=1&compare=1:0.1")
