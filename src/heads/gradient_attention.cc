@@ -1,5 +1,6 @@
 #include "headwise/heads/gradient_attention.h"
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -20,7 +21,6 @@ constexpr std::string_view kOperation = "gradient_attention";
 
 // Every query head has its own keys and values.
 struct OwnHeads {
-  AttentionShape shape;  // of the call as it was given
   AttentionInputsOf<float> heads;
   OperationOptions operation_options;
   // Copies of those that several query heads read; else empty.
@@ -47,11 +47,11 @@ Result<Tensor<float, 4>> repeated(TensorView<const float, 4> heads,
   return all;
 }
 
-// Checks the call, too.
-Result<OwnHeads> own_heads(const AttentionInputsOf<float>& heads,
-                           const Extents<4>& d_context,
-                           const AttentionOptions& options,
-                           const OperationOptions& operation_options) {
+// The shape of a call that was checked.
+Result<AttentionShape> checked_shape(
+    const AttentionInputsOf<float>& heads, const Extents<4>& d_context,
+    const AttentionOptions& options,
+    const OperationOptions& operation_options) {
   const AddedKeys& added = operation_options.added_keys;
   if (added.bias_k.data() != nullptr || added.zero_attn) {
     return value_error(kOperation, "added_keys", "given", "none",
@@ -67,10 +67,16 @@ Result<OwnHeads> own_heads(const AttentionInputsOf<float>& heads,
   HEADWISE_TRY(check_shape(kOperation, "d_context", d_context,
                            "(B, Lq, Hq, Dv)",
                            Extents<4>{B, Lq, Hq, tensors->Dv}));
-  OwnHeads own{spec->shape, heads, operation_options};
-  if (spec->shape.Hkv != Hq) {
-    auto key = repeated(heads.key, spec->shape);
-    auto value = repeated(heads.value, spec->shape);
+  return spec->shape;
+}
+
+Result<OwnHeads> own_heads(const AttentionInputsOf<float>& heads,
+                           const AttentionShape& shape,
+                           const OperationOptions& operation_options) {
+  OwnHeads own{heads, operation_options};
+  if (shape.Hkv != shape.Hq) {
+    auto key = repeated(heads.key, shape);
+    auto value = repeated(heads.value, shape);
     HEADWISE_TRY(key);
     HEADWISE_TRY(value);
     own.key = *std::move(key);
@@ -83,11 +89,11 @@ Result<OwnHeads> own_heads(const AttentionInputsOf<float>& heads,
 }
 
 double dot(TensorView<const float, 4> x, TensorView<const float, 4> y,
-           std::size_t b, std::size_t i, std::size_t j, std::size_t h) {
+           std::size_t b, std::size_t j, std::size_t h) {
   double sum = 0;
   for (std::size_t d = 0; d < x.extent(3); ++d) {
     sum +=
-        static_cast<double>(x(b, i, h, d)) * static_cast<double>(y(b, j, h, d));
+        static_cast<double>(x(b, j, h, d)) * static_cast<double>(y(b, j, h, d));
   }
   return sum;
 }
@@ -134,8 +140,8 @@ Result<GradientAttention> sums_of_batch(
   for (std::size_t b = 0; b < B; ++b) {
     for (std::size_t h = 0; h < H; ++h) {
       for (std::size_t j = 0; j < Lkv; ++j) {
-        const bool reached = dot(*d_value, *d_value, b, j, j, h) != 0;
-        const double sum = reached ? dot(heads.value, *d_value, b, j, j, h) : 0;
+        const bool reached = dot(*d_value, *d_value, b, j, h) != 0;
+        const double sum = reached ? dot(heads.value, *d_value, b, j, h) : 0;
         (*columns)(b, h, j) = static_cast<float>(sum);
         (*totals)(b, h) += sum;
       }
@@ -143,6 +149,43 @@ Result<GradientAttention> sums_of_batch(
   }
   return GradientAttention{*std::move(columns), *std::move(totals)};
 }
+
+// The products of a query and every key of a head.
+class HeadProducts {
+ public:
+  HeadProducts(TensorView<const float, 4> value, std::size_t b, std::size_t g)
+      : row_(value.extent(1)), values_(value.extent(3) * row_.size()) {
+    for (std::size_t j = 0; j < row_.size(); ++j) {
+      for (std::size_t d = 0; d < value.extent(3); ++d) {
+        values_[d * row_.size() + j] = static_cast<double>(value(b, j, g, d));
+      }
+    }
+  }
+
+  // Of query i of head h, with its weights. By select where a weight is 0: a
+  // masked value may be NaN.
+  std::span<const double> of(const float* weights,
+                             TensorView<const float, 4> d_context,
+                             std::size_t b, std::size_t i, std::size_t h) {
+    std::ranges::fill(row_, 0.0);
+    for (std::size_t d = 0; d < d_context.extent(3); ++d) {
+      const auto gradient = static_cast<double>(d_context(b, i, h, d));
+      const double* const value = values_.data() + d * row_.size();
+      for (std::size_t j = 0; j < row_.size(); ++j) {
+        row_[j] += gradient * value[j];
+      }
+    }
+    for (std::size_t j = 0; j < row_.size(); ++j) {
+      const auto weight = static_cast<double>(weights[j]);
+      row_[j] = weight == 0 ? 0 : weight * row_[j];
+    }
+    return row_;
+  }
+
+ private:
+  std::vector<double> row_;     // (Lkv)
+  std::vector<double> values_;  // (Dv, Lkv)
+};
 
 // The map of one batch, into the first cells of `map` from sequence `first` on.
 Status map_of_batch(const AttentionInputsOf<float>& heads,
@@ -155,6 +198,7 @@ Status map_of_batch(const AttentionInputsOf<float>& heads,
   if (Lq == 0 || Lkv == 0) {
     return ok();
   }
+  const HeadMap kv_heads(H, heads.key.extent(2), operation_options.kv_groups);
   std::vector<PairSums> sums(B * H, PairSums(Lq, Lkv));
   const Executor& executor =
       options.executor ? *options.executor : Executor::default_executor();
@@ -164,19 +208,14 @@ Status map_of_batch(const AttentionInputsOf<float>& heads,
                          TensorView<const float, 4> weights) {
         executor.parallel_for(
             sums.size(), 1, [&](std::size_t begin, std::size_t end) {
-              std::vector<double> row(weights.extent(3));
               for (std::size_t n = begin; n < end; ++n) {
                 const std::size_t b = n / num_heads;
                 const std::size_t h = n % num_heads;
+                HeadProducts products(heads.value, b, kv_heads.kv_head(h));
                 for (std::size_t i = 0; i < weights.extent(2); ++i) {
-                  for (std::size_t j = 0; j < row.size(); ++j) {
-                    const auto weight =
-                        static_cast<double>(weights(b, h, i, j));
-                    row[j] = weight == 0 ? 0
-                                         : weight * dot(d_context, heads.value,
-                                                        b, first + i, j, h);
-                  }
-                  sums[n].add(first + i, row);
+                  sums[n].add(first + i,
+                              products.of(&weights(b, h, i, 0), d_context, b,
+                                          first + i, h));
                 }
               }
             });
@@ -200,8 +239,10 @@ Result<GradientAttention> gradient_attention(
     const AttentionOptions& options,
     const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<GradientAttention> {
-    const auto own =
-        own_heads(heads, d_context.extents(), options, operation_options);
+    const auto shape =
+        checked_shape(heads, d_context.extents(), options, operation_options);
+    HEADWISE_TRY(shape);
+    const auto own = own_heads(heads, *shape, operation_options);
     HEADWISE_TRY(own);
     if (!options.offsets.ragged()) {
       return sums_of_batch(own->heads, d_context, options,
@@ -237,20 +278,19 @@ Result<Tensor<float, 4>> gradient_attention_map(
     const AttentionOptions& options,
     const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 4>> {
-    const auto own =
-        own_heads(heads, d_context.extents(), options, operation_options);
-    HEADWISE_TRY(own);
-    auto map = Tensor<float, 4>::create({own->shape.B, own->shape.Hq,
-                                         map_size(own->shape.Lq),
-                                         map_size(own->shape.Lkv)});
+    const auto shape =
+        checked_shape(heads, d_context.extents(), options, operation_options);
+    HEADWISE_TRY(shape);
+    auto map = Tensor<float, 4>::create(
+        {shape->B, shape->Hq, map_size(shape->Lq), map_size(shape->Lkv)});
     HEADWISE_TRY(map);
     if (!options.offsets.ragged()) {
-      HEADWISE_TRY(map_of_batch(own->heads, d_context, options,
-                                own->operation_options, 0, *map));
+      HEADWISE_TRY(
+          map_of_batch(heads, d_context, options, operation_options, 0, *map));
       return map;
     }
     HEADWISE_TRY(for_each_sequence(
-        kOperation, own->heads, options, own->operation_options,
+        kOperation, heads, options, operation_options,
         [&](const OneSequence& one) {
           return map_of_batch(
               one.heads,

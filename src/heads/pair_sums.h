@@ -22,11 +22,17 @@ class PairSums {
 
   // The numbers of query i and every key.
   void add(std::size_t i, std::span<const double> row) {
-    double* const cells =
-        cells_.data() + i * map_size(Lq_) / Lq_ * map_size(Lkv_);
-    for (std::size_t j = 0; j < Lkv_; ++j) {
-      columns_[j] += row[j];
-      cells[j * map_size(Lkv_) / Lkv_] += row[j];
+    const std::size_t cells = map_size(Lkv_);
+    double* const line = cells_.data() + i * map_size(Lq_) / Lq_ * cells;
+    std::size_t j = 0;
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      double sum = line[cell];
+      for (const std::size_t end = j + map_cell_size(cell, Lkv_); j < end;
+           ++j) {
+        columns_[j] += row[j];
+        sum += row[j];
+      }
+      line[cell] = sum;
     }
   }
 

@@ -52,30 +52,30 @@ Result<Tensor<float, 3>> identity(std::size_t size) {
   return rows;
 }
 
-// Weight times norm is gradient times attention of a value of one feature, the
-// norm, whose gradient is 1.
+// Weight times norm is gradient times attention: the value of a head of keys
+// has the norm by each query head of its group, and a query head has the
+// gradient 1 by its own.
 Result<Tensor<float, 4>> norm_map_of(const ViewedLayer& layer,
                                      TensorView<const float, 3> norms,
                                      const AttentionOptions& options) {
   const auto [B, Lq, Hq, D] = layer.query.extents();
   const std::size_t L = layer.key.extent(1);
-  const std::size_t group = Hq / layer.key.extent(2);
-  auto key = Tensor<float, 4>::create_unset({B, L, Hq, D});
-  auto value = Tensor<float, 4>::create_unset({B, L, Hq, 1});
-  auto one = Tensor<float, 4>::create_unset({B, Lq, Hq, 1});
-  HEADWISE_TRY(key);
+  const std::size_t Hkv = layer.key.extent(2);
+  const std::size_t group = Hq / Hkv;
+  auto value = Tensor<float, 4>::create_unset({B, L, Hkv, group});
+  auto d_context = Tensor<float, 4>::create({B, Lq, Hq, group});
   HEADWISE_TRY(value);
-  HEADWISE_TRY(one);
-  std::ranges::fill(one->elements(), 1.0F);
-  for (std::size_t j = 0; j < L; ++j) {
-    for (std::size_t h = 0; h < Hq; ++h) {
-      (*value)(0, j, h, 0) = norms(0, h, j);
-      for (std::size_t d = 0; d < D; ++d) {
-        (*key)(0, j, h, d) = layer.key(0, j, h / group, d);
-      }
+  HEADWISE_TRY(d_context);
+  for (std::size_t h = 0; h < Hq; ++h) {
+    for (std::size_t j = 0; j < L; ++j) {
+      (*value)(0, j, h / group, h % group) = norms(0, h, j);
+    }
+    for (std::size_t i = 0; i < Lq; ++i) {
+      (*d_context)(0, i, h, h % group) = 1;
     }
   }
-  return gradient_attention_map({layer.query, *key, *value}, *one, options);
+  return gradient_attention_map({layer.query, layer.key, *value}, *d_context,
+                                options);
 }
 
 }  // namespace
