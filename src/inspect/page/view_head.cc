@@ -34,12 +34,23 @@ void add_codes(TensorView<const float, 2> weights,
   }
 }
 
-double coding_error(TensorView<const float, 2> weights,
+// A weight above 1 has no code; the page shows it as it is if it is one of its
+// query's top keys.
+bool shown_exactly(const ViewedHead& head, std::size_t i, float weight) {
+  return head.weights_only && weight > 1 &&
+         weight > head.top_weights(i, kPageTopKeys - 1);
+}
+
+double coding_error(const ViewedHead& head,
                     const std::vector<std::uint8_t>& codes) {
+  const TensorView<const float, 2> weights = head.attn_weights;
   double error = 0;
   const std::size_t columns = weights.extent(1);
   for (std::size_t i = 0; i < weights.extent(0); ++i) {
     for (std::size_t j = 0; j < columns; ++j) {
+      if (shown_exactly(head, i, weights(i, j))) {
+        continue;
+      }
       error = std::max(error, std::abs(decoded(codes[i * columns + j]) -
                                        static_cast<double>(weights(i, j))));
     }
@@ -136,11 +147,23 @@ void encode_numbers(const ViewedHead& head, EncodedHead& to) {
   to.top = encode_top(head);
 }
 
-// Sums of the rows of attention weights that someone else computed.
-UnevenRows uneven_rows_of(TensorView<const float, 2> weights) {
-  return uneven_rows({weights.data(),
-                      {1, 1, weights.extent(0), weights.extent(1)},
+// Sums of rows of attention weights that someone else computed.
+UnevenRows uneven_rows_of(TensorView<const float, 2> weights, std::size_t first,
+                          std::size_t count) {
+  return uneven_rows({&weights(first, 0),
+                      {1, 1, count, weights.extent(1)},
                       {0, 0, weights.stride(0), weights.stride(1)}});
+}
+
+// The sum of each uneven row, NaN for the others.
+std::string encode_uneven_sums(TensorView<const float, 2> weights) {
+  std::vector<float> sums;
+  for (std::size_t i = 0; i < weights.extent(0); ++i) {
+    const UnevenRows row = uneven_rows_of(weights, i, 1);
+    sums.push_back(row.uneven != 0 ? static_cast<float>(row.sum)
+                                   : std::numeric_limits<float>::quiet_NaN());
+  }
+  return encoded_block(sums);
 }
 
 // For a page that holds them.
@@ -148,7 +171,7 @@ void encode_map(const ViewedHead& head, EncodedHead& to) {
   std::vector<std::uint8_t> codes;
   codes.reserve(head.attn_weights.size());
   add_codes(head.attn_weights, codes);
-  to.error = coding_error(head.attn_weights, codes);
+  to.error = coding_error(head, codes);
   to.map = encoded_block(codes);
   if (head.all_numbers) {
     encode_numbers(head, to);
@@ -156,7 +179,11 @@ void encode_map(const ViewedHead& head, EncodedHead& to) {
     to.rows = encode_rows(head, kRowsBesideMap);
   }
   if (head.weights_only) {
-    to.uneven = uneven_rows_of(head.attn_weights);
+    to.uneven =
+        uneven_rows_of(head.attn_weights, 0, head.attn_weights.extent(0));
+    if (to.uneven->uneven != 0) {
+      to.uneven_sums = encode_uneven_sums(head.attn_weights);
+    }
   }
   if (!pooled_by_page(head.attn_weights.extent(0),
                       head.attn_weights.extent(1))) {

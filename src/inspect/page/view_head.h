@@ -79,8 +79,9 @@ struct EncodedHead {
   std::optional<std::string> lse{};
   std::optional<std::string> norms{};
   PooledRows pooled{};
-  std::optional<UnevenRows> uneven{};       // with weights_only
-  std::optional<std::string> norm_small{};  // without a map
+  std::optional<UnevenRows> uneven{};        // with weights_only
+  std::optional<std::string> uneven_sums{};  // where there are such rows
+  std::optional<std::string> norm_small{};   // without a map
   std::optional<EncodedGradient> gradient{};
   std::optional<double> integrated{};
   std::optional<double> integrated_by_layer{};

@@ -284,6 +284,9 @@ Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
     json["uneven_rows"] = head.uneven->uneven;
     json["farthest_sum"] = head.uneven->sum;
   }
+  if (head.uneven_sums) {
+    json["uneven_sums"] = add_block(*std::move(head.uneven_sums));
+  }
   return json;
 }
 

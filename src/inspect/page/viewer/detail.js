@@ -109,7 +109,8 @@
     const {t, tokens} = headwise;
     const pairs = await headwise.top.list(head, query);
     if (pairs.length === 0) return make('p', {}, t('cell.empty'));
-    const full = headwise.measure.plain() ? 1 : Math.abs(pairs[0][1]) || 1;  // of a bar
+    const largest = Math.abs(pairs[0][1]);
+    const full = headwise.measure.plain() ? Math.max(1, largest) : largest || 1;  // of a bar
     return make('ol', {class: 'top'}, pairs.map(([key, weight, error]) => {
       const bar = make('span', {class: weight < 0 ? 'bar bar-minus' : 'bar',
                                 'aria-hidden': 'true'});
@@ -149,12 +150,15 @@
       if (pair.query === shown || pair.query >= head.page.num_queries) return;
       shown = pair.query;
       const mine = ++asked;
-      const [list, statistics] = await Promise.all(
-          [topList(head, pair.query), headwise.statistics.ofQuery(head, pair.query)]);
+      const [list, statistics, sums] = await Promise.all(
+          [topList(head, pair.query), headwise.statistics.ofQuery(head, pair.query),
+            headwise.statistics.unevenSums(head)]);
       if (mine !== asked) return;
       headwise.dom.put(node,
           make('h3', {}, t('detail.of', pair.query), ' ',
               tokens.node(head.page.query_tokens[pair.query]), named),
+          sums[pair.query] > 0 && make('p', {class: 'wrong'},
+              t('detail.uneven', headwise.numbers.text(sums[pair.query]))),
           statisticList(statistics),
           make('h4', {}, t(headwise.state.get().hide ? 'detail.top_all' : 'detail.top')), list);
     }

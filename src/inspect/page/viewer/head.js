@@ -36,7 +36,7 @@
   function matrixOf(head, id, title, width, scale, corner) {
     return new headwise.Matrix({
       id, title, corner, scale, page: head.page, room: width, mask: headwise.mask.of(head),
-      caption: title && title + ': ' + nameOf(head),
+      sums: headwise.statistics.unevenSums(head), caption: title && title + ': ' + nameOf(head),
       label: headwise.measure.word('matrix.label', head.layer, head.number),
       cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
       small: () => headwise.weights.small(head, headwise.measure.pool()),

@@ -4,21 +4,23 @@
   const ROOM = 12;  // pixels from one label to the next
   const {make} = headwise.dom;
 
+  const SIGNS = {empty: ' \u2205', uneven: ' \u2260 1', padding: ' \u00b7'};
+
   // What is shown of a token besides its text.
-  function mark(index, name, mask) {
+  function mark(index, name, {mask, sums}) {
     if (name === 'query' && mask && mask.empty[index]) return 'empty';
+    if (name === 'query' && sums[index] > 0) return 'uneven';
     if (name === 'key' && mask && !mask.seen()[index]) return 'padding';
     return '';
   }
 
-  function label(axis, name, index, offset, cell, mask) {
-    const kind = mark(index, name, mask);
+  function label(axis, name, index, offset, cell, known) {
+    const kind = mark(index, name, known);
     const node = make('span', {
       class: 'label' + (kind ? ' label-' + kind : ''), 'data-index': index,
       title: index + ' ' + headwise.tokens.visible(axis.tokens[index]) +
-          (kind ? ' (' + headwise.t('label.' + kind) + ')' : ''),
-    }, headwise.tokens.node(axis.tokens[index]),
-       kind === 'empty' ? ' \u2205' : kind === 'padding' ? ' \u00b7' : null);
+          (kind ? ` (${headwise.t('label.' + kind, headwise.numbers.text(known.sums[index]))})` : ''),
+    }, headwise.tokens.node(axis.tokens[index]), kind && SIGNS[kind]);
     node.style.setProperty(name === 'query' ? 'top' : 'left', offset + cell / 2 + 'px');
     return node;
   }
@@ -35,14 +37,15 @@
     return node;
   }
 
-  // A strip of labels: {node, show(index)}; cell = pixels per token.
-  function strip(name, axis, first, count, cell, mask) {
+  // A strip of labels: {node, show(index)}; cell = pixels per token; `known`: the mask, and the
+  // sums of queries' weights that are not 1.
+  function strip(name, axis, first, count, cell, known) {
     const node = make('div', {class: 'labels labels-' + name, 'aria-hidden': 'true'});
     const step = cell >= ROOM ? 1 : roundStep(2 * ROOM / cell);
     for (let n = 0; n < count; ++n) {
       const index = axis.at(first + n);
       if (index % step !== 0) continue;
-      node.append(step === 1 ? label(axis, name, index, n * cell, cell, mask) :
+      node.append(step === 1 ? label(axis, name, index, n * cell, cell, known) :
           tick(name, index, n * cell + cell / 2));
     }
     let extra = null;
@@ -52,7 +55,7 @@
       if (index === null) return;
       const at = axis.place(index, first, count);
       if (at < 0) return;
-      extra = label(axis, name, index, at * cell, cell, mask);
+      extra = label(axis, name, index, at * cell, cell, known);
       extra.classList.add('label-active');
       node.append(extra);
     }

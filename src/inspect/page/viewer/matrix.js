@@ -92,7 +92,7 @@
 
   class Matrix {
     // options: page (its document), id, title, caption (of its figure), label, room (pixels),
-    // difference, cells(queries, keys, partly), small(), mask (a Promise), corner (its
+    // difference, cells(queries, keys, partly), small(), mask and sums (Promises), corner (its
     // contents), scale (a Scale).
     constructor(options) {
       this.options = options;
@@ -124,7 +124,7 @@
 
     async load() {
       const {options, window, place} = this;
-      this.mask = await options.mask;
+      [this.mask, this.sums] = await Promise.all([options.mask, options.sums || []]);
       this.addLabels();
       if (window.pooled) {
         this.draw(sampled(await options.small(), this.page, window, place));
@@ -143,11 +143,11 @@
     }
 
     addLabels() {
-      const {window, place} = this;
+      const {window, place, mask, sums} = this;
       this.queryLabels = headwise.labels.strip('query', this.queries,
-          window.row, window.rows, place.y.length / window.rows, this.mask);
+          window.row, window.rows, place.y.length / window.rows, {mask, sums});
       this.keyLabels = headwise.labels.strip('key', this.keys,
-          window.column, window.columns, place.x.length / window.columns, this.mask);
+          window.column, window.columns, place.x.length / window.columns, {mask, sums});
       this.node.classList.add('matrix-labelled');
       // The cells are not removed, because they would lose the focus.
       this.node.prepend(this.corner, this.keyLabels.node, this.queryLabels.node);

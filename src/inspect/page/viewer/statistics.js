@@ -65,6 +65,10 @@
     }));
   }
 
+  // -> Promise of the sum of the weights of each query where it is not 1, NaN elsewhere.
+  const unevenSums = async head => head.uneven_sums === undefined ? [] :
+      headwise.blocks.floats(head.uneven_sums);
+
   // What each key gets from all queries.
   const ofKeys = head => headwise.measure.keys(head, () => meanWeights(head));
 
@@ -81,5 +85,5 @@
     return sums.map(sum => sum / counted);
   }
 
-  headwise.statistics = {namesOf, ofQuery, ofKeys};
+  headwise.statistics = {namesOf, ofQuery, ofKeys, unevenSums};
 }

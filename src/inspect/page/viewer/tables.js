@@ -98,15 +98,17 @@
 
   async function fillOne(node, head, shown) {
     const {t, page, statistics, numbers} = headwise;
-    const [weights, means, rows] = await Promise.all([
+    const [weights, means, rows, sums] = await Promise.all([
       headwise.weights.known(head, shown.queries, shown.keys), statistics.ofKeys(head),
-      Promise.all(Array.from(shown.queries, query => statistics.ofQuery(head, query)))]);
+      Promise.all(Array.from(shown.queries, query => statistics.ofQuery(head, query))),
+      statistics.unevenSums(head)]);
     headwise.dom.put(node,
         weightTable(headwise.measure.word('tables.weights', head.layer, head.number), shown, weights,
             [headwise.measure.word('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
         table(t('tables.rows', head.layer, head.number),
             [t('axis.query'), ...statistics.namesOf(page).map(name => t('statistic.' + name))],
-            Array.from(shown.queries, (query, r) => [named(query, page.query_tokens),
+            Array.from(shown.queries, (query, r) => [[named(query, page.query_tokens),
+              sums[query] > 0 && ` (${t('label.uneven', numbers.text(sums[query]))})`],
               ...rows[r].map(([, value, error]) =>
                 Number.isNaN(value) ? t('cell.empty') : numbers.known(value, error))])));
     node.append(await lineTable(head));

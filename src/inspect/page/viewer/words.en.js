@@ -187,6 +187,7 @@ headwise.wordTables.en = {
   'label.empty': 'no key',
   'label.padding': 'no query may attend to it',
   'profile.row': 'Query {0} over the keys. Dashed: mean over all queries.',
+  'label.uneven': 'weights sum to {0}',
   'profile.row_norm': 'Query {0} over the keys. Dashed: mean over all queries.',
   'profile.row_gradient':
     'Query {0} over the keys. Dashed: sum over all queries, on its own scale up to \u00b1{1}.',
@@ -265,6 +266,7 @@ headwise.wordTables.en = {
   'detail.of': 'Query {0}',
   'detail.top': 'Top keys',
   'detail.top_all': 'Top keys (hidden tokens included)',
+  'detail.uneven': 'The weights of this query sum to {0}, not to 1.',
 
   'elements.title': 'Query and key by component',
   'elements.none': 'Pin a pair (click it or press Enter) to see how its score is computed.',

@@ -181,6 +181,7 @@ headwise.wordTables.ko = {
   'label.empty': '키 없음',
   'label.padding': '주목할 수 있는 쿼리 없음',
   'profile.row': '쿼리 {0}의 키별 가중치. 점선: 모든 쿼리의 평균.',
+  'label.uneven': '가중치 합 {0}',
   'profile.row_norm': '쿼리 {0}의 키별 노름. 점선: 모든 쿼리의 평균.',
   'profile.row_gradient':
     '쿼리 {0}의 키별 곱. 점선: 모든 쿼리의 합(축 범위 \u00b1{1}).',
@@ -258,6 +259,7 @@ headwise.wordTables.ko = {
   'detail.of': '쿼리 {0}',
   'detail.top': '상위 키',
   'detail.top_all': '상위 키 (숨긴 토큰 포함)',
+  'detail.uneven': '이 쿼리의 가중치 합은 1이 아니라 {0}입니다.',
 
   'elements.title': '쿼리와 키의 성분별 값',
   'elements.none': '쌍을 고정하면(클릭 또는 Enter) 점수의 계산 과정을 보여 줍니다.',

@@ -181,6 +181,8 @@ def describe_head(head, spec, mask, blocks, shared):
         if codes is not None:
             codes[rows] = coded(w)
             shown = decoded(codes[rows])
+            if spec.get("weights_only"):  # above 1 and among the largest: as it is
+                shown = np.where(w > np.maximum(1, top_weights[rows, -1:]), w, shown)
         else:
             with np.errstate(invalid="ignore", over="ignore"):
                 s = scores(half_query, half_key, head, rows, spec)
@@ -207,6 +209,8 @@ def describe_head(head, spec, mask, blocks, shared):
         entry["uneven_rows"] = int(uneven.sum())
         entry["farthest_sum"] = float(sums[np.argmax(np.abs(sums - 1) * uneven)]
                                       if uneven.any() else 1)
+        if uneven.any():
+            entry["uneven_sums"] = blocks.add(np.where(uneven, sums, np.nan).astype("<f4"))
     by_page = codes is not None and lq * lk <= POOLED_BY_PAGE
     entry["small"] = {"rows": r, "columns": c, "block": None if by_page else blocks.add(
         coded(small[0]), coded(small[1] / np.maximum(small[2], 1)))}

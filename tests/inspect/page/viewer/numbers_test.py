@@ -138,22 +138,58 @@ class Numbers(PageCase):
         page.wait_for_selector(".top li")
         self.assertAlmostEqual(float(page.inner_text(".top li .number >> nth=0")), w[20].max(),
                                delta=1e-6)
+        found = dict(page.evaluate("() => headwise.statistics.ofQuery(headwise.state.head(), 20)"
+                                   ".then(all => all.map(([name, value]) => [name, value]))"))
         for name, of in (("previous", w[20, 19]), ("largest", w[20].max())):
-            self.assertAlmostEqual(dict(page.evaluate(
-                "() => headwise.statistics.ofQuery(headwise.state.head(), 20)"
-                ".then(all => all.map(([name, value]) => [name, value]))"))[name], of, places=6)
+            self.assertAlmostEqual(found[name], of, places=6)
+        self.assertIsNone(found["next"])  # no query may attend to it
 
     def test_rows_of_given_weights_that_do_not_sum_to_1_are_said(self):
         page = self.open("weights")
-        self.assertIn("Rows that do not sum to 1: 1.", page.inner_text("#grid-note"))
+        self.assertIn("Rows that do not sum to 1: 2.", page.inner_text("#grid-note"))
         self.assertIn("8 largest weights of each query are exact", page.inner_text("footer"))
         self.go(page, "#view=head&layer=0&head=1&query=4&key=0")
-        self.assertIn("Rows that do not sum to 1: 1 (farthest sum: 0.750).",
+        sums = cases["weights"].weights(0, 1)[0].sum(axis=1)
+        self.assertIn(f"Rows that do not sum to 1: 2 (farthest sum: {sums[9]:.2f}).",
                       page.inner_text(".about-head"))
+        self.assertEqual(page.locator(".label-uneven:not(.label-active)").all_inner_texts(),
+                         ["on \u2260 1", "was \u2260 1"])
+        self.assertEqual(page.locator(".label-uneven").nth(1).get_attribute("title"),
+                         f"9 was (weights sum to {sums[9]:.2f})")
+        page.wait_for_selector(".panel .top")
+        self.assertIn("The weights of this query sum to 0.750, not to 1.",
+                      page.inner_text("main"))
+        self.go(page, "#view=head&layer=0&head=1&query=5&key=0")
+        page.wait_for_function("() => document.querySelector('.panel + .panel h3').textContent"
+                               ".startsWith('Query 5')")
+        self.assertNotIn("weights of this query sum", page.inner_text("main"))
+        self.go(page, "#view=head&layer=0&head=1&table=1")
+        rows = page.locator(".twins table").nth(1).locator("tbody th").all_inner_texts()
+        self.assertEqual([row for row in rows if "(" in row],
+                         ["4 on (weights sum to 0.750)", f"9 was (weights sum to {sums[9]:.2f})"])
+        self.go(page, "#view=head&layer=0&head=1&query=4&key=0")
         self.assertIn("Mask: pairs without weight in any head.", page.inner_text(".about-head"))
         self.assertIn("made from attention weights", page.inner_text("#elements"))
         self.go(page, "#view=head&layer=0&head=0")
         self.assertNotIn("sum to 1", page.inner_text(".about-head"))
+        self.assertEqual(page.locator(".label-uneven").count(), 0)
+
+    def test_a_weight_above_1_is_shown_as_it_is(self):
+        page = self.open("weights", "#view=head&layer=0&head=1&query=9&key=2")
+        weight = cases["weights"].weights(0, 1)[0][9, 2]
+        drawn = page.evaluate("() => headwise.current.matrices[0].raw[9 * 21 + 2]")
+        self.assertAlmostEqual(drawn, weight, delta=1e-6)
+        self.assertIn("Colours are accurate to within 0.00", page.inner_text(".about-head"))
+        page.wait_for_selector(".top li")
+        bar, box = (page.locator(one).nth(0).bounding_box() for one in (".bar", ".bar-box"))
+        self.assertAlmostEqual(bar["width"], box["width"], delta=1)
+
+    def test_the_sequence_of_a_batch_is_said(self):
+        page = self.open("weights")
+        self.assertNotIn("sequence", page.inner_text(".heading"))
+        page.evaluate("() => { headwise.page.batch = {sequence: 1, sequences: 3};"
+                      " headwise.state.set({sort: 'entropy'}); }")
+        self.assertIn("sequence 1 of 3", page.inner_text(".heading"))
 
     def test_csv_of_512_tokens(self):
         queries, _ = self.check_matrix(

@@ -219,8 +219,8 @@ def ablated_pair(folder):
 
 
 def weights(folder, name="weights", write=make_page.write_page):
-    """Attention weights alone: causal; query 7 has no key, and query 4 of head 1 does not
-    sum to 1."""
+    """Attention weights alone: causal; query 7 has no key, queries 4 and 9 of head 1 do not
+    sum to 1, and one weight of the latter is above it."""
     spec = make_page.invented_spec(21, 21, 8, title="Weights", weights_only=True)
     layers = layers_of(21, 21, 8, 1, 2, 2, spec)
     mask = make_page.causal_mask(21, 21)
@@ -230,6 +230,7 @@ def weights(folder, name="weights", write=make_page.write_page):
         head["weights"] = make_page.weights(
             head["query"], head["key"], head, slice(None), spec, mask)[0].astype(np.float32)
     layers[0]["heads"][1]["weights"][4] *= np.float32(0.75)
+    layers[0]["heads"][1]["weights"][9, 2] += np.float32(1.25)
     spec.update(head_dim=0, scale=1)
     return Case(folder, name, spec, layers, [mask], write)
 

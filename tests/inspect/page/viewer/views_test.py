@@ -184,19 +184,6 @@ class Matrix(PageCase):
         self.assertLess(page.locator(".label").count(), 150)
 
 
-    def test_a_weight_above_1_is_drawn_as_it_is(self):
-        page = self.open("weights", "#view=head&layer=0&head=1")
-        drawn = page.evaluate("""async () => {
-            const head = headwise.state.head();
-            head.uneven_rows = 1;
-            headwise.top.of = async () => ({of: query => query === 3 ? [[2, 1.29], [1, 0.5]] : []});
-            const values = await headwise.weights.cells(
-                head, Int32Array.of(3, 4), Int32Array.of(1, 2));
-            return [values[1], Math.max(values[0], values[2], values[3])]; }""")
-        self.assertAlmostEqual(drawn[0], 1.29, delta=1e-6)
-        self.assertLessEqual(drawn[1], 1)
-
-
 class Legend(PageCase):
     def words(self, page):
         page.wait_for_timeout(100)  # masks are read after the view is drawn

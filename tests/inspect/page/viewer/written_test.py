@@ -91,9 +91,13 @@ class Written(unittest.TestCase):
 
     def test_rows_that_do_not_sum_to_1(self):
         found = [head for _, head, want in self.each() if "uneven_rows" in want]
-        self.assertEqual([head["uneven_rows"] for head in found], [0, 1])
-        for _, head, want in self.each():
+        self.assertEqual([head["uneven_rows"] for head in found], [0, 2])
+        for pair, head, want in self.each():
             self.assertEqual(head.get("uneven_rows"), want.get("uneven_rows"))
+            self.assertEqual("uneven_sums" in head, "uneven_sums" in want)
+            if "uneven_sums" in want:
+                np.testing.assert_allclose(
+                    *pair.block(head["uneven_sums"], want["uneven_sums"], "<f4"), rtol=ROUNDED)
             self.assertAlmostEqual(head.get("farthest_sum", 0), want.get("farthest_sum", 0),
                                    places=6)
 
