@@ -24,13 +24,26 @@
     });
   }
 
-  async function drawThumbnail(canvas, head) {
+  // With a scale of its own if there is no other.
+  async function drawThumbnail(canvas, head, scale = new headwise.Scale()) {
     const small = await headwise.weights.thumbnail(head, headwise.measure.pool());
     const longer = Math.max(small.rows, small.columns);
     const cell = Math.max(1, Math.floor(SIDE / longer));
     const stretched = count => Math.max(cell * count, SIDE / 4);
-    headwise.paint.paint(canvas, small, stretched(small.columns), stretched(small.rows),
-        {limit: headwise.paint.limitOf(small) || 1, diverging: headwise.measure.signed()});
+    const diverging = headwise.measure.signed();
+    const tile = {paint: () => headwise.paint.paint(canvas, small, stretched(small.columns),
+        stretched(small.rows), {limit: scale.limit || 1, diverging})};
+    scale.take(tile, headwise.paint.limitOf(small));
+    tile.paint();
+  }
+
+  // Tiles that share a scale are all drawn: where it ends depends on each of them, not on those
+  // that were seen.
+  async function drawAll(canvases) {
+    for (const [canvas, draw] of canvases) {
+      await draw().catch(headwise.failure.tell);
+      if (!canvas.isConnected) return;  // another view
+    }
   }
 
   // Thumbnails are drawn when they come near the window: canvas -> the function that draws.
@@ -75,13 +88,13 @@
     make('span', {class: 'caption'}, nameOf(head, withLayer)));
   }
 
-  function card(head, canvases, withLayer) {
+  function card(head, canvases, scale, withLayer) {
     if (head.pruned) return prunedCard(head, withLayer);
     const {sort, layer, head: number} = headwise.state.get();
     const shown = sort || 'entropy';
     const chosen = head.layer === layer && head.number === number;
     const canvas = make('canvas', {'aria-hidden': 'true'});
-    canvases.set(canvas, () => drawThumbnail(canvas, head));
+    canvases.set(canvas, () => drawThumbnail(canvas, head, scale));
     return make('button', {
       type: 'button', class: 'card', id: 'head-' + head.id.replace('.', '-'),
       tabindex: chosen ? '0' : '-1', 'aria-label': described(head),
@@ -93,12 +106,12 @@
         make('span', {class: 'caption caption-group'}, 'kv ' + head.kv_head));
   }
 
-  function inLayers(matches, canvases) {
+  function inLayers(matches, canvases, scale) {
     return headwise.page.layers.map(layer => {
       const heads = headwise.heads.all.filter(head => head.layer === layer.number);
       const cards = heads.map(head => {
         if (!matches(head)) return make('span', {class: 'card card-out'});
-        const node = card(head, canvases, false);
+        const node = card(head, canvases, scale, false);
         const group = head.pruned ? [] : headwise.heads.group(head);
         if (group.length > 1) {
           node.classList.add('in-group');
@@ -184,19 +197,18 @@
     const {matches} = headwise.expression.parse(state.get().filter);
     const shown = chosenHeads();
     const canvases = new Map();
+    const {node: legend, scale} = headwise.legend.ofTiles(shown.filter(head => !head.pruned));
     const body = state.get().sort ?
       make('div', {class: 'cards cards-flow'},
-          shown.map(head => card(head, canvases, true))) :
-      make('div', {class: 'layers'}, inLayers(matches || (() => true), canvases));
+          shown.map(head => card(head, canvases, scale, true))) :
+      make('div', {class: 'layers'}, inLayers(matches || (() => true), canvases, scale));
     moveByKeys(body);
-    drawWhenSeen(canvases);
+    if (headwise.measure.fitted() && scale) drawAll(canvases); else drawWhenSeen(canvases);
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, headwise.t('grid.title')),
         headwise.gridTools(),
         notes(shown), headwise.measure.note(),
-        state.get().table ? headwise.tables.heads(shown) : body,
-        headwise.legend.weights(shown.filter(head => !head.pruned),
-            headwise.measure.fitted() ? null : 1));
+        state.get().table ? headwise.tables.heads(shown) : [legend, body]);
   }
 
   headwise.grid = {view, chosenHeads, value, drawThumbnail, drawWhenSeen, moveByKeys};

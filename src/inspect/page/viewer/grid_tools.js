@@ -39,7 +39,7 @@
         sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
             () => state.set({descending: !descending})),
         headwise.measure.tools(), filterField(), headwise.parts.tools(),
-        headwise.poolChoice(pool), headwise.fitToggle()));
+        headwise.poolChoice(pool), headwise.fitToggle(), headwise.ownToggle()));
   };
 
   // Attention weights of long inputs are small: colours may end at the largest.
@@ -48,6 +48,14 @@
     const {fit} = headwise.state.get();
     return toggle({id: 'fit', title: headwise.t('fit.about')}, fit, headwise.t('fit.label'),
         () => headwise.state.set({fit: !fit}));
+  };
+
+  // Norms and gradients differ much in size: each tile may have a scale of its own.
+  headwise.ownToggle = () => {
+    if (headwise.measure.plain()) return null;
+    const {own} = headwise.state.get();
+    return toggle({id: 'own', title: headwise.t('own.about')}, own, headwise.t('own.label'),
+        () => headwise.state.set({own: !own}));
   };
 
   // What a pixel shows if it represents many cells.

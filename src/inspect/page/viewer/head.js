@@ -103,15 +103,9 @@
       headwise.elements.panel(head), headwise.detail.panel(head, other && 'A: ' + nameOf(head)),
       other && headwise.detail.panel(other, 'B: ' + nameOf(other)));
 
-  // A legend that follows its scale: {node, scale}.
-  function legendOf(draw) {
-    const node = make('div', {}, draw(1));
-    return {node, scale: new headwise.Scale(limit => headwise.dom.put(node, draw(limit)))};
-  }
-
   function oneHead(head) {
     const t = headwise.t;
-    const {node: legend, scale} = legendOf(
+    const {node: legend, scale} = headwise.legend.following(
         limit => headwise.legend.weights([head], limit));
     const zoomed = headwise.zoom.current().size !== headwise.zoom.sizes()[0];
     const matrix = matrixOf(
@@ -141,8 +135,9 @@
 
   function twoHeads(a, b) {
     const width = room(3);
-    const weights = legendOf(limit => headwise.legend.weights([a, b], limit));
-    const difference = legendOf(limit => headwise.legend.difference('A', 'B', limit));
+    const weights = headwise.legend.following(limit => headwise.legend.weights([a, b], limit));
+    const difference = headwise.legend.following(
+        limit => headwise.legend.difference('A', 'B', limit));
     const matrices = [matrixOf(a, 'cells', 'A', width, weights.scale),
       matrixOf(b, 'cells-b', 'B', width, weights.scale)];
     const same = headwise.documents.sameSizes(a.page, b.page);

@@ -87,5 +87,19 @@
         limit !== 1 && make('span', {class: 'quiet'}, headwise.measure.word('legend.fit')));
   }
 
-  headwise.legend = {weights, difference, ticks, patterns, row, scale, WIDTH};
+  // A legend that follows its scale: {node, scale}.
+  function following(draw) {
+    const node = make('div', {}, draw(1));
+    return {node, scale: new headwise.Scale(limit => headwise.dom.put(node, draw(limit)))};
+  }
+
+  // Of the tiles of these heads: {node, scale}, without a scale if each has its own.
+  function ofTiles(heads) {
+    if (headwise.measure.own()) return {node: weights(heads, null)};
+    const found = following(limit => weights(heads, limit));
+    if (!headwise.measure.fitted()) found.node.classList.add('legend-to-1');
+    return found;
+  }
+
+  headwise.legend = {weights, difference, ticks, patterns, row, scale, following, ofTiles, WIDTH};
 }

@@ -71,22 +71,22 @@
     }
   }
 
-  // The end of the colours, which matrices shown together share.
+  // The end of the colours, which pictures shown together share.
   class Scale {
     // `drawn(limit)` is called when the end changes.
-    constructor(drawn) {
+    constructor(drawn = () => {}) {
       this.limit = headwise.measure.fitted() ? 0 : 1;
-      this.matrices = [];
+      this.pictures = new Set();
       this.drawn = drawn;
     }
 
-    // Adds one matrix's end; the others are drawn again if this changes theirs.
-    take(matrix, limit) {
-      if (!this.matrices.includes(matrix)) this.matrices.push(matrix);
+    // Adds one picture's end; the others are painted again if this changes theirs.
+    take(picture, limit) {
+      this.pictures.add(picture);
       if (limit <= this.limit) return;
       this.limit = limit;
       this.drawn(limit);
-      for (const other of this.matrices) if (other !== matrix) other.paint();
+      for (const other of this.pictures) if (other !== picture) other.paint();
     }
   }
 

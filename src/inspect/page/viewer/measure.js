@@ -76,6 +76,9 @@
   // Only attention weights have a largest number, so other colours end at the largest shown.
   const fitted = () => headwise.state.get().fit || !plain();
 
+  // Has each tile among others its own end, or do all end at the largest in any?
+  const own = () => plain() ? headwise.state.get().fit : headwise.state.get().own;
+
   // Words that differ have names of their own.
   const word = (name, ...values) =>
     headwise.t(plain() ? name : name + '_' + shown(), ...values);
@@ -103,5 +106,5 @@
       headwise.t('measure.about_' + shown()), signed() && [' ', headwise.gradient.target()]);
 
   headwise.measure = {ALL, plain, signed, common, factor, apply, keys, small, meanOnly, pool,
-                      fitted, word, tools, next, note};
+                      fitted, own, word, tools, next, note};
 }

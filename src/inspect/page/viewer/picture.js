@@ -87,7 +87,7 @@
   // ---- The legend. ----
 
   const SCALE = 34;  // pixels from one line of the legend to the next
-  const LEGEND_WIDTH = 720;
+  const LEGEND_WIDTH = 960;
   const SHADES = 50;  // rectangles per scale
 
   // Words, the scale with its ticks, and more words.
@@ -178,27 +178,50 @@
         documents.about(documents.list[state.get().document]), 60) : visibleTitle();
   }
 
+  // Draws the thumbnails of heads, none of those that were pruned: {canvases, limit}, where their
+  // colours end, null if each has its own scale. `headOf` finds the head of one of the list.
+  async function thumbnails(list, headOf) {
+    const scale = headwise.measure.own() ? undefined : new headwise.Scale();
+    const canvases = [];
+    for (const one of list) {
+      const head = await headOf(one);
+      const canvas = head.pruned ? null : headwise.dom.make('canvas');
+      if (canvas) await headwise.grid.drawThumbnail(canvas, head, scale);
+      canvases.push(canvas);
+    }
+    return {canvases, limit: scale ? scale.limit || 1 : null};
+  }
+
+  const TILE = [100, 116];  // pixels from one thumbnail to the next
+
+  function thumbnail(canvas, column, row, top, name) {
+    const [x, y] = [16 + column * TILE[0], top + row * TILE[1]];
+    return makeSvg('g', {}, canvas ?
+      makeSvg('image', {x, y, width: 90, height: 90, href: canvas.toDataURL('image/png')}) :
+      [makeSvg('rect', {x, y, width: 90, height: 90, fill: 'url(#masked)'}),
+        text(x + 20, y + 48, headwise.t('grid.pruned'))], text(x, y + 104, name));
+  }
+
   async function gridPicture() {
+    const {t, page: {layers}} = headwise;
     const heads = headwise.grid.chosenHeads();
     const byLayer = headwise.state.get().sort === '';
-    const wide = byLayer ?
-        Math.max(1, ...headwise.page.layers.map(layer => layer.heads.length)) : 12;
-    const lines = new Map(headwise.page.layers.map((layer, n) => [layer.number, n]));
-    const parts = [];
+    const wide = byLayer ? Math.max(1, ...layers.map(layer => layer.heads.length)) : 12;
+    const {canvases, limit} = await thumbnails(heads, head => head);
+    const found = await legend(
+        44, [headwise.legend.row(limit)], heads.filter(head => !head.pruned));
+    const top = 52 + found.height;
+    const lines = new Map(layers.map((layer, n) => [layer.number, n]));
     let last = 0;
-    for (let n = 0; n < heads.length; ++n) {
-      const head = heads[n];
-      const own = headwise.page.layers[lines.get(head.layer)].heads;
-      const column = byLayer ? own.findIndex(one => one.number === head.number) : n % wide;
+    const parts = heads.map((head, n) => {
       const row = byLayer ? lines.get(head.layer) : Math.floor(n / wide);
+      const column = byLayer ? layers[row].heads.findIndex(one => one.number === head.number) :
+        n % wide;
       last = Math.max(last, row);
-      parts.push(await thumbnail(head, 16 + column * 100, 44 + row * 116));
-    }
-    const limit = headwise.measure.fitted() ? null : 1;
-    const bottom = 56 + (last + 1) * 116;
-    const found = await legend(bottom, [headwise.legend.row(limit)], heads.filter(head => !head.pruned));
-    return page(Math.max(32 + wide * 100, LEGEND_WIDTH), bottom + found.height, titleOfDocument(),
-        [parts, found.parts]);
+      return thumbnail(canvases[n], column, row, top, t('head.short', head.layer, head.number));
+    });
+    return page(Math.max(32 + wide * TILE[0], LEGEND_WIDTH), top + (last + 1) * TILE[1],
+        titleOfDocument(), [found.parts, parts]);
   }
 
   // One head in all documents.
@@ -206,20 +229,16 @@
     const {t, state, documents, texts} = headwise;
     const head = state.head();
     const list = texts.ordered(head);
-    const wide = 7;
-    const parts = [];
-    for (let n = 0; n < list.length; ++n) {
-      const {heads} = await documents.visit(list[n].number);
-      parts.push(await thumbnail(heads.find(head.layer, head.number),
-          16 + n % wide * 100, 44 + Math.floor(n / wide) * 116,
-          documents.label(list[n].number)));
-    }
-    const limit = headwise.measure.fitted() ? null : 1;
-    const bottom = 56 + Math.ceil(list.length / wide) * 116;
-    const found = await legend(bottom, [headwise.legend.row(limit)], []);
-    return page(LEGEND_WIDTH, bottom + found.height,
+    const wide = Math.floor((LEGEND_WIDTH - 32) / TILE[0]);
+    const {canvases, limit} = await thumbnails(list, async ({number}) =>
+      (await documents.visit(number)).heads.find(head.layer, head.number));
+    const found = await legend(44, [headwise.legend.row(limit)], []);
+    const top = 52 + found.height;
+    const parts = list.map(({number}, n) => thumbnail(
+        canvases[n], n % wide, Math.floor(n / wide), top, documents.label(number)));
+    return page(LEGEND_WIDTH, top + Math.ceil(list.length / wide) * TILE[1],
         visibleTitle() + ' \u00b7 ' + t('texts.title', head.layer, head.number),
-        [parts, found.parts]);
+        [found.parts, parts]);
   }
 
   function scatterPicture() {
@@ -239,19 +258,6 @@
     const found = await legend(height + 76, [shares], [], '');
     return page(LEGEND_WIDTH, height + 76 + found.height, visibleTitle(),
         [text(16, 46, title), moved, found.parts]);
-  }
-
-  async function thumbnail(head, x, y, name) {
-    const label = text(x, y + 104,
-        name || headwise.t('head.short', head.layer, head.number));
-    if (head.pruned) {
-      return makeSvg('g', {}, makeSvg('rect', {x, y, width: 90, height: 90,
-        fill: 'url(#masked)'}), text(x + 20, y + 48, headwise.t('grid.pruned')), label);
-    }
-    const canvas = headwise.dom.make('canvas');
-    await headwise.grid.drawThumbnail(canvas, head);
-    return makeSvg('g', {}, makeSvg('image', {x, y, width: 90, height: 90,
-      href: canvas.toDataURL('image/png')}), label);
   }
 
   function tracePicture() {

@@ -2,7 +2,7 @@
 // over all of them.
 {
   const {make, makeSvg, choice, toggle} = headwise.dom;
-  const WIDEST = 1200;  // pixels
+  const WIDEST = 1400;  // pixels
   const TALLEST = 560;
   const PICTURE = [760, 480];  // of a file
   const LEFT = 56;     // of the points: numbers and names of the axes
@@ -88,7 +88,8 @@
       class: 'point', id: 'point-' + one.head.id.replace('.', '-'), role: 'button',
       tabindex: current ? '0' : '-1', 'aria-label': described(one),
       'data-head': one.head.id,
-      'data-name': headwise.t('head.short', one.head.layer, one.head.number), onclick: () => open(one.head),
+      'data-name': headwise.t('head.short', one.head.layer, one.head.number),
+      onclick: () => open(one.head),
     }, makeSvg('title', {}, described(one)),
     makeSvg('circle', {cx: x, cy: y, r: RADIUS, fill: `rgb(${fill.join(',')})`,
                        stroke: colour('--ink'), 'stroke-width': 0.75}),
@@ -112,16 +113,20 @@
     frame(width, height, all, place), nodes);
   }
 
-  // Writes which head a point is next to it, above all points, while it is pointed at or
-  // has the focus.
+  // While a point is pointed at or has the focus: its outline, and next to it which head it is,
+  // above all points.
   function nameOnTop(svg, width) {
     const name = text(0, 0, '', {class: 'point-name', 'aria-hidden': 'true'});
-    svg.append(name);
+    const ring = makeSvg('circle', {class: 'point-ring', r: RADIUS, visibility: 'hidden'});
+    svg.append(ring, name);
     const show = point => {
       name.textContent = point ? point.dataset.name : '';
+      ring.setAttribute('visibility', point ? 'visible' : 'hidden');
       if (!point) return;
       const circle = point.querySelector('circle');
       const [x, y] = ['cx', 'cy'].map(at => Number(circle.getAttribute(at)));
+      ring.setAttribute('cx', x);
+      ring.setAttribute('cy', y);
       const left = x > width / 2;
       name.setAttribute('x', left ? x - RADIUS - 5 : x + RADIUS + 5);
       name.setAttribute('y', y + 4);

@@ -13,6 +13,7 @@
     pool: 'max',
     // colours up to the largest shown, not up to 1
     fit: headwise.documents.list.some(one => one.num_keys > 256),
+    own: false,  // of norms and gradients: the colours of each tile up to its own largest
     hide: false, renormalise: true,  // special tokens
     measure: 'attention',            // what is shown: attention, norm, gradient
     through: '', output: null, input: null,  // rollout or flow; tokens, the latter pinned

@@ -50,21 +50,21 @@
   // One document after the other, so that few are held at once.
   let queue = Promise.resolve();
 
-  function drawThumbnail(canvas, {number}, {layer, number: head}) {
+  function drawThumbnail(canvas, {number}, {layer, number: head}, scale) {
     queue = queue.then(async () => {
       if (!canvas.isConnected) return;
       const {heads} = await headwise.documents.visit(number);
-      await headwise.grid.drawThumbnail(canvas, heads.find(layer, head));
+      await headwise.grid.drawThumbnail(canvas, heads.find(layer, head), scale);
     }).catch(headwise.failure.tell);
     return queue;
   }
 
-  function card(item, head, canvases) {
+  function card(item, head, canvases, scale) {
     const {one, number} = item;
     const {t, state, documents, numbers, tokens} = headwise;
     const {sort, document: current} = state.get();
     const canvas = make('canvas', {'aria-hidden': 'true'});
-    canvases.set(canvas, () => drawThumbnail(canvas, item, head));
+    canvases.set(canvas, () => drawThumbnail(canvas, item, head, scale));
     const about = tokens.short(documents.about(one), LETTERS);
     const found = value(one, item.index, sort || 'entropy');
     return make('button', {
@@ -121,7 +121,8 @@
             ({name}) => [name, t('statistic.' + name)])), name => state.set({sort: name}))),
     sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
         () => state.set({descending: !descending})),
-    headwise.measure.tools(), headwise.parts.tools(), headwise.poolChoice(pool), headwise.fitToggle()];
+    headwise.measure.tools(), headwise.parts.tools(), headwise.poolChoice(pool),
+    headwise.fitToggle(), headwise.ownToggle()];
   }
 
   // How many there are, and where the head is missing.
@@ -151,8 +152,9 @@
     const head = state.head();
     const list = ordered(head);
     const canvases = new Map();
+    const {node: legend, scale} = headwise.legend.ofTiles([]);
     const body = make('div', {class: 'cards cards-flow'},
-        list.map(item => card(item, head, canvases)));
+        list.map(item => card(item, head, canvases, scale)));
     grid.moveByKeys(body);
     grid.drawWhenSeen(canvases);
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
@@ -160,8 +162,8 @@
         headwise.headChoice(head),
         headwise.fold('fold-texts', t('texts.tools'), make('div',
             {class: 'tools', role: 'group', 'aria-label': t('texts.tools')}, orderTools())),
-        note(list), headwise.measure.note(), state.get().table ? table(head, list) : body,
-        headwise.legend.weights([], headwise.measure.fitted() ? null : 1));
+        note(list), headwise.measure.note(),
+        state.get().table ? table(head, list) : [legend, body]);
   }
 
   // The mean of a head's statistic over the documents that have it, those of its own model

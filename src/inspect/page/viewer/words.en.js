@@ -115,6 +115,9 @@ headwise.wordTables.en = {
   'fit.label': 'Fit colours to the data',
   'fit.about': 'Colours end at the largest attention weight shown instead of at 1.',
 
+  'own.label': 'Separate colour scales',
+  'own.about': 'Colours of each picture end at its own largest number, not at the largest of all.',
+
   'measure.label': 'Show',
   'measure.attention': 'attention weights',
   'measure.norm': 'value-weighted norms',
@@ -184,10 +187,10 @@ headwise.wordTables.en = {
   'matrix.label_gradient': 'Gradient times attention of layer {0}, head {1}',
   'matrix.difference': 'Difference of the two heads, A minus B',
   'matrix.help': 'Arrow keys move between cells, Enter pins a cell, plus and minus zoom.',
+  'label.uneven': 'weights sum to {0}',
   'label.empty': 'no key',
   'label.padding': 'no query may attend to it',
   'profile.row': 'Query {0} over the keys. Dashed: mean over all queries.',
-  'label.uneven': 'weights sum to {0}',
   'profile.row_norm': 'Query {0} over the keys. Dashed: mean over all queries.',
   'profile.row_gradient':
     'Query {0} over the keys. Dashed: sum over all queries, on its own scale up to \u00b1{1}.',
@@ -221,9 +224,9 @@ headwise.wordTables.en = {
   'legend.fit': 'Colours end at the largest weight shown.',
   'legend.fit_norm': 'Colours end at the largest norm shown.',
   'legend.fit_gradient': 'Colours end at the largest product shown.',
-  'legend.own': 'Each head has its own scale, up to its largest weight.',
-  'legend.own_norm': 'Each head has its own scale, up to its largest norm.',
-  'legend.own_gradient': 'Each head has its own scale, up to its largest product.',
+  'legend.own': 'Each picture has its own scale, up to its largest weight.',
+  'legend.own_norm': 'Each picture has its own scale, up to its largest norm.',
+  'legend.own_gradient': 'Each picture has its own scale, up to its largest product.',
   'legend.largest': 'largest',
   'legend.more': '{0} larger',
 
@@ -263,10 +266,10 @@ headwise.wordTables.en = {
 
   'detail.title': 'Query',
   'detail.none': 'Point at a query to see its statistics and top keys.',
+  'detail.uneven': 'The weights of this query sum to {0}, not to 1.',
   'detail.of': 'Query {0}',
   'detail.top': 'Top keys',
   'detail.top_all': 'Top keys (hidden tokens included)',
-  'detail.uneven': 'The weights of this query sum to {0}, not to 1.',
 
   'elements.title': 'Query and key by component',
   'elements.none': 'Pin a pair (click it or press Enter) to see how its score is computed.',

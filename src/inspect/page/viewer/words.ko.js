@@ -111,6 +111,9 @@ headwise.wordTables.ko = {
   'fit.label': '색 범위를 데이터에 맞추기',
   'fit.about': '색 범위의 끝을 1 대신 표시된 가장 큰 어텐션 가중치로 정합니다.',
 
+  'own.label': '그림별 색 범위',
+  'own.about': '색 범위를 전체에서 가장 큰 수가 아니라 그림마다 가장 큰 수까지로 정합니다.',
+
   'measure.label': '표시',
   'measure.attention': '어텐션 가중치',
   'measure.norm': '밸류 가중 노름',
@@ -178,10 +181,10 @@ headwise.wordTables.ko = {
   'matrix.label_gradient': '레이어 {0} 헤드 {1}의 그래디언트 \u00d7 어텐션',
   'matrix.difference': '두 헤드의 차이, A \u2212 B',
   'matrix.help': '화살표 키로 칸을 이동하고, Enter로 고정하고, +와 -로 확대하거나 축소합니다.',
+  'label.uneven': '가중치 합 {0}',
   'label.empty': '키 없음',
   'label.padding': '주목할 수 있는 쿼리 없음',
   'profile.row': '쿼리 {0}의 키별 가중치. 점선: 모든 쿼리의 평균.',
-  'label.uneven': '가중치 합 {0}',
   'profile.row_norm': '쿼리 {0}의 키별 노름. 점선: 모든 쿼리의 평균.',
   'profile.row_gradient':
     '쿼리 {0}의 키별 곱. 점선: 모든 쿼리의 합(축 범위 \u00b1{1}).',
@@ -215,9 +218,9 @@ headwise.wordTables.ko = {
   'legend.fit': '색 범위의 끝은 표시된 가장 큰 가중치입니다.',
   'legend.fit_norm': '색 범위의 끝은 표시된 가장 큰 노름입니다.',
   'legend.fit_gradient': '색 범위의 끝은 표시된 가장 큰 곱입니다.',
-  'legend.own': '헤드마다 가장 큰 가중치까지를 색 범위로 씁니다.',
-  'legend.own_norm': '헤드마다 가장 큰 노름까지를 색 범위로 씁니다.',
-  'legend.own_gradient': '헤드마다 가장 큰 곱까지를 색 범위로 씁니다.',
+  'legend.own': '그림마다 가장 큰 가중치까지를 색 범위로 씁니다.',
+  'legend.own_norm': '그림마다 가장 큰 노름까지를 색 범위로 씁니다.',
+  'legend.own_gradient': '그림마다 가장 큰 곱까지를 색 범위로 씁니다.',
   'legend.largest': '최댓값',
   'legend.more': '{0} 쪽이 더 큼',
 
@@ -256,10 +259,10 @@ headwise.wordTables.ko = {
 
   'detail.title': '쿼리',
   'detail.none': '쿼리를 가리키면 통계와 상위 키를 보여 줍니다.',
+  'detail.uneven': '이 쿼리의 가중치 합은 1이 아니라 {0}입니다.',
   'detail.of': '쿼리 {0}',
   'detail.top': '상위 키',
   'detail.top_all': '상위 키 (숨긴 토큰 포함)',
-  'detail.uneven': '이 쿼리의 가중치 합은 1이 아니라 {0}입니다.',
 
   'elements.title': '쿼리와 키의 성분별 값',
   'elements.none': '쌍을 고정하면(클릭 또는 Enter) 점수의 계산 과정을 보여 줍니다.',

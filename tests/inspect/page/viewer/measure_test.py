@@ -91,6 +91,73 @@ class Measure(PageCase):
             self.assertIn("largest norm", words)
             self.assertNotIn("attention weight", words)
 
+    def shades(self, page, pictures, expected):
+        """-> the shade, 0 to 255, of the largest number of each of these tiles."""
+        places = [np.unravel_index(one.argmax(), one.shape) for one in expected]
+        return page.evaluate("""([pictures, places, size]) => Promise.all(pictures.map(
+            async (source, n) => {
+                const image = new Image();
+                image.src = source;
+                await image.decode();
+                const canvas = headwise.dom.make('canvas', {width: image.width, height: image.height});
+                const context = canvas.getContext('2d');
+                context.drawImage(image, 0, 0);
+                const [y, x] = places[n].map(at => (at + 0.5) / size * image.width);
+                const {data} = context.getImageData(x, y, 1, 1);
+                return headwise.palette.get(false).pixels.indexOf(new Uint32Array(data.buffer)[0]);
+            }))""", [pictures, [[int(at) for at in place] for place in places],
+                      len(expected[0])])
+
+    def drawn(self, page):
+        page.wait_for_function(
+            "() => [...document.querySelectorAll('.card canvas')].every(one => one.width !== 300)")
+        return page.eval_on_selector_all(".card canvas", "all => all.map(one => one.toDataURL())")
+
+    def in_file(self, page):
+        svg = xml.etree.ElementTree.fromstring(self.exported(page, "svg"))
+        ticks = [one.text for one in svg.iter("{http://www.w3.org/2000/svg}text")
+                 if one.get("font-size") == "9"]
+        return [one.get("href") for one in svg.iter("{http://www.w3.org/2000/svg}image")], ticks
+
+    def check_tiles(self, page, expected):
+        """They share a scale, in the page and in a file, and its legend is above them."""
+        limit = max(one.max() for one in expected)
+        shades = [255 * np.sqrt(one.max() / limit) for one in expected]
+        self.assertLess(min(shades), 230)
+        np.testing.assert_allclose(self.shades(page, self.drawn(page), expected), shades, atol=3)
+        ticks = page.locator(".legend .tick").all_inner_texts()
+        self.assertAlmostEqual(float(ticks[-1]), limit, delta=0.006 * limit)
+        self.assertLess(page.locator(".legend").bounding_box()["y"],
+                        page.locator(".card").nth(0).bounding_box()["y"])
+        pictures, in_file = self.in_file(page)
+        np.testing.assert_allclose(self.shades(page, pictures, expected), shades, atol=3)
+        self.assertEqual(in_file, ticks)
+        page.click("#own")
+        page.wait_for_function("() => location.hash.includes('own=1')")
+        np.testing.assert_allclose(self.shades(page, self.drawn(page), expected), 255, atol=3)
+        self.assertIn("Each picture has its own scale", page.inner_text(".legend"))
+        pictures, in_file = self.in_file(page)
+        np.testing.assert_allclose(self.shades(page, pictures, expected), 255, atol=3)
+        self.assertEqual(in_file[-1], "largest")
+
+    def test_tiles_share_a_scale_or_each_has_its_own(self):
+        case = cases["norms"]
+        heads = [one for one in sorted(case.heads) if not case.heads[one].get("pruned")]
+        # Where colours end depends on heads that are below the window, too.
+        page = self.open("norms", "#measure=norm", height=120)
+        self.check_tiles(page, [truth(case, *one)[0] for one in heads])
+
+    def test_tiles_of_texts_share_a_scale(self):
+        page = self.open("normed_texts", "#view=texts&layer=0&head=1&measure=norm")
+        self.check_tiles(page, [truth(one, 0, 1)[0] for one in cases["normed_texts"].documents])
+
+    def test_attention_weights_have_the_scale_from_0_to_1_or_each_its_own(self):
+        page = self.open("norms")
+        for link, last in (("#", "1"), ("#fit=1", "largest"), ("#own=1", "1")):
+            self.go(page, link)
+            self.assertEqual(page.locator(".legend .tick").last.inner_text(), last)
+            self.assertEqual(page.locator("#own").count(), 0)
+
     def test_chosen_by_select_key_and_link(self):
         page = self.open("norms")
         measure = lambda: page.evaluate("() => headwise.state.get().measure")  # noqa: E731
@@ -101,7 +168,7 @@ class Measure(PageCase):
         self.assertEqual(measure(), "norm")
         page.wait_for_function("() => location.hash.includes('measure=norm')")
         self.assertIn("weight \u00d7 |f|", page.inner_text(".legend"))
-        self.assertIn("Each head has its own scale", page.inner_text(".legend"))
+        self.assertIn("Colours end at the largest norm", page.inner_text(".legend"))
         self.assertIn("statistics are those of the attention weights, except the norm",
                       page.inner_text("#measure-note"))
         self.assertEqual(page.locator("#fit").count(), 0)

@@ -276,6 +276,16 @@ def norms_of_some(folder):
     return Several(folder, "norms_of_some", documents)
 
 
+def normed_texts(folder):
+    """Several texts, all with norms; those of the last are the largest."""
+    documents = [invented_document(12, 7, text=text) for text in ("one", "two", "three")]
+    for n, (_, layers, _) in enumerate(documents):
+        for layer in normed(layers, 12, n):
+            for head in layer["heads"]:
+                head["norms"] *= np.float32(1 + n)
+    return Several(folder, "normed_texts", documents)
+
+
 HOSTILE_LABEL = "</script><b>\u202elabel"
 
 

@@ -89,6 +89,8 @@ class Scatter(PageCase):
         self.assertEqual(name(), "")
         page.focus("#point-1-3")
         self.assertEqual(name(), "layer 1 head 3")
+        self.assertEqual(*(page.get_attribute(one, "cx") for one in (
+            ".point-ring", "#point-1-3 circle")))
         page.dispatch_event("#point-0-2 circle", "pointerover")
         self.assertEqual(name(), "layer 0 head 2")
         page.dispatch_event(".scatter", "pointerleave")
@@ -101,7 +103,7 @@ class Scatter(PageCase):
         self.assertEqual(name(), "")
 
     def test_the_plot_is_as_wide_as_the_window(self):
-        for window, least in ((1400, 1100), (390, 340)):
+        for window, least in ((1400, 1340), (390, 340)):
             page = self.open("small", "#view=scatter", width=window)
             self.assertGreater(page.locator(".scatter").bounding_box()["width"], least)
 
