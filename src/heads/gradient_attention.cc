@@ -57,16 +57,12 @@ Result<AttentionShape> checked_shape(
     return value_error(kOperation, "added_keys", "given", "none",
                        ErrorCode::unsupported);
   }
-  const auto tensors = attention_shape(
-      heads.query.extents(), heads.key.extents(), heads.value.extents());
-  HEADWISE_TRY(tensors);
-  const auto spec =
-      AttentionSpec::create(*tensors, options, operation_options, kOperation);
+  const auto spec = spec_of(kOperation, heads, options, operation_options);
   HEADWISE_TRY(spec);
   const auto [B, Lq, Hq, D] = heads.query.extents();
   HEADWISE_TRY(check_shape(kOperation, "d_context", d_context,
                            "(B, Lq, Hq, Dv)",
-                           Extents<4>{B, Lq, Hq, tensors->Dv}));
+                           Extents<4>{B, Lq, Hq, spec->shape.Dv}));
   return spec->shape;
 }
 

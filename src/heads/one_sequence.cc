@@ -5,6 +5,16 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+Result<AttentionSpec> spec_of(std::string_view operation,
+                              const AttentionInputsOf<float>& heads,
+                              const AttentionOptions& options,
+                              const OperationOptions& operation_options) {
+  const auto tensors = attention_shape(
+      heads.query.extents(), heads.key.extents(), heads.value.extents());
+  HEADWISE_TRY(tensors);
+  return AttentionSpec::create(*tensors, options, operation_options, operation);
+}
+
 TensorView<const float, 4> rows_of(TensorView<const float, 4> heads,
                                    std::size_t first, std::size_t count) {
   return internal::part_along(1, heads, {first, count});
@@ -21,11 +31,7 @@ Status for_each_sequence(std::string_view operation,
   }
   OperationOptions without_statistics = operation_options;
   without_statistics.statistics = {};
-  const auto tensors = attention_shape(
-      heads.query.extents(), heads.key.extents(), heads.value.extents());
-  HEADWISE_TRY(tensors);
-  const auto spec =
-      AttentionSpec::create(*tensors, options, without_statistics, operation);
+  const auto spec = spec_of(operation, heads, options, without_statistics);
   HEADWISE_TRY(spec);
   internal::CallPart part = internal::whole_call(spec->shape);
   for (std::size_t b = 0; b < spec->shape.B; ++b) {

@@ -22,12 +22,19 @@ struct OneSequence {
   const OperationOptions& operation_options;
 };
 
+// The sizes of a call and its checked options. Errors: those of
+// AttentionSpec::create().
+Result<AttentionSpec> spec_of(std::string_view operation,
+                              const AttentionInputsOf<float>& heads,
+                              const AttentionOptions& options,
+                              const OperationOptions& operation_options);
+
 // Some rows of (1, rows, H, D).
 TensorView<const float, 4> rows_of(TensorView<const float, 4> heads,
                                    std::size_t first, std::size_t count);
 
 // Calls see() for each sequence, in order; an error of it ends that. Statistics
-// are left out. Errors: those of AttentionSpec::create(); unsupported for
+// are left out. Errors: those of spec_of(); unsupported for
 // batched queries (Offsets::with_batched_queries()); out_of_memory.
 Status for_each_sequence(std::string_view operation,
                          const AttentionInputsOf<float>& heads,

@@ -1,28 +1,32 @@
-// Gradient times attention: how much each pair of a query and a key moves a
-// number F that a model gives for a text, to first order.
+// Gradient times attention: how much each pair of a query and a key contributes
+// to a number F that a model computes from a text, to first order.
 //
 //   d_weights[h,i,j] = d_context[i,h] . value[j,h]     dF / dw[h,i,j]
-//   product[h,i,j]   = w[h,i,j] d_weights[h,i,j]       signed
+//   product[h,i,j]   = w[h,i,j] d_weights[h,i,j]       signed, in units of F
 //
 //   w          attention weights
-//   value      (B, Lkv, Hkv, Dv)                  in
-//   d_context  (B, Lq, H, Dv)                     in   dF by what a head makes
-//                                                      of its values
-//   columns    (B, H, Lkv)                        out  sum_i product
-//   totals     (B, H)                             out  sum_ij product
-//   map        (B, H, map_size(Lq), map_size(Lkv)) out mean over a cell's pairs
+//   query      (B, Lq, Hq, D)                       in
+//   key        (B, Lkv, Hkv, D)                     in
+//   value      (B, Lkv, Hkv, Dv)                    in
+//   d_context  (B, Lq, Hq, Dv)                      in   dF / dcontext, where
+//                                                        context = w value
+//   columns    (B, Hq, Lkv)                         out  sum_i product
+//   totals     (B, Hq)                              out  sum_ij product
+//   map        (B, Hq, map_size(Lq), map_size(Lkv)) out  mean over the pairs of
+//                                                        a cell
 //
-// The gradient by a weight is taken as if weights were free, so not through the
-// softmax; keys that every query sees alike then still count. totals[h] is dF
-// by the gate of head h (steps/head_gates.h) while that is 1.
+// Weights count as independent variables. The gradient does not go through
+// softmax, where a number that is the same for all keys of a query cancels.
+// totals[h] is the derivative of F by the gate of head h (steps/head_gates.h)
+// where that is 1.
 //
-// columns[h,j] is value[j,h] . d_value[j,h], so the backward pass of attention
-// gives it: memory grows with the number of tokens, not of pairs. So it does
-// for the map, of which 48 rows are computed at a time.
+// columns[h,j] is value[j,h] . d_value[j,h], where d_value is the gradient that
+// the backward pass of attention computes, so memory grows with the number of
+// tokens, not of pairs. The map is summed from 48 rows of weights at a time.
 //
-// H counts the query heads; those that share keys and values have columns of
-// their own. In a ragged batch d_context is (1, query rows, H, Dv) and columns
-// (1, H, key rows); cells of the map beyond those of a shorter sequence are 0.
+// Query heads that share keys and values have columns of their own. In a ragged
+// batch d_context is (1, query rows, Hq, Dv) and columns (1, Hq, key rows);
+// cells of the map beyond those of a shorter sequence are 0.
 //
 // Bits depend neither on the batch nor on the threads.
 //
@@ -50,13 +54,15 @@ struct GradientAttention {
 };
 
 // The options are those of the layer's call. Errors: those of attention() and
-// attention_backward(); unsupported for added keys.
+// attention_backward(); shape_mismatch for d_context; unsupported for added
+// keys and for ragged keys of batched queries
+// (Offsets::with_batched_queries()); out_of_memory.
 Result<GradientAttention> gradient_attention(
     const AttentionInputsOf<float>& heads, TensorView<const float, 4> d_context,
     const AttentionOptions& options = {},
     const OperationOptions& operation_options = {});
 
-// The signed map.
+// The map. Errors: the same.
 Result<Tensor<float, 4>> gradient_attention_map(
     const AttentionInputsOf<float>& heads, TensorView<const float, 4> d_context,
     const AttentionOptions& options = {},

@@ -39,7 +39,8 @@ struct LayerNorms {
 // `heads` are those that attention() of the layer compares, `options` those of
 // its call. In a ragged batch the columns are (1, key rows), and cells beyond
 // those of a shorter sequence are 0. Errors: those of value_norms() and
-// attention().
+// attention(); unsupported for ragged keys of batched queries
+// (Offsets::with_batched_queries()).
 Result<LayerNorms> layer_norms(const MultiHeadAttention& layer,
                                const AttentionInputsOf<float>& heads,
                                const AttentionOptions& options = {});
