@@ -1,5 +1,6 @@
 """`headwise train --model`: a classifier out of a model's folder."""
 import json
+import os
 import pathlib
 import random
 import shlex
@@ -361,6 +362,11 @@ class TrainModelTest(CliTest):
                        *self.call(out="file"))
         self.fail_with(OUT_OF_RESOURCES, "file/checkpoint.npz",
                        *self.call("--train", "all", out="file"))
+        (self.folder / "pipe").mkdir()
+        os.mkfifo(self.folder / "pipe/checkpoint.npz")
+        self.fail_with(USAGE, "--out is pipe, whose checkpoint.npz is not a "
+                       "regular file", *self.call("--train", "all",
+                                                     "--force", out="pipe"))
 
     def test_a_number_that_is_not_finite_stops_the_run(self):
         line = self.fail_with(BAD_INPUT, "train: step ", *self.call(

@@ -8,7 +8,6 @@
 
 #include "headwise/interop/file_subject.h"
 #include "shell/file_place.h"
-#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -18,6 +17,20 @@ Error failed(const std::string& path, int error) {
 }
 
 }  // namespace
+
+Outcome check_regular_files(const std::string& folder,
+                            const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const FilePlace place = place_of(folder + "/" + name);
+    if (place.status && !S_ISREG(place.status->st_mode)) {
+      return usage(
+          "--out",
+          fmt::format("is {}, whose {} is not a regular file", folder, name),
+          "another folder");
+    }
+  }
+  return {};
+}
 
 std::string checkpoint_path(const std::string& folder) {
   return fmt::format("{}/{}", folder, kCheckpointFile);

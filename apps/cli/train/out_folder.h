@@ -3,14 +3,21 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/checkpoint.h"
+#include "shell/outcome.h"
 #include "train_flags.h"
 
 namespace headwise::cli {
 
 inline constexpr std::string_view kCheckpointFile = "checkpoint.npz";
+
+// Whether these files of --out are regular ones or not there: writing to a pipe
+// would wait for a reader. Usage.
+Outcome check_regular_files(const std::string& folder,
+                            const std::vector<std::string>& names);
 
 // FOLDER/checkpoint.npz
 std::string checkpoint_path(const std::string& folder);

@@ -362,6 +362,10 @@ FilePlan files_of(const SentenceFlags& flags) {
 Outcome check_files(const SentenceFlags& flags) {
   recover_model(flags.out);
   HEADWISE_TRY(files_of(flags).check());
+  if (flags.trains_all()) {
+    HEADWISE_TRY(
+        check_regular_files(flags.out, {std::string(kCheckpointFile)}));
+  }
   return check_model_out({.folder = flags.out,
                           .source = flags.model,
                           .force = flags.force,

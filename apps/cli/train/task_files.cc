@@ -61,16 +61,12 @@ FilePlan files_of(const TaskFlags& flags,
 
 Outcome check_earlier_result(const TaskFlags& flags,
                              const std::vector<std::string>& results) {
-  const bool may_replace = flags.force || resumes_in_place(flags);
+  HEADWISE_TRY(check_regular_files(flags.out, results));
+  if (flags.force || resumes_in_place(flags)) {
+    return {};
+  }
   for (const std::string& name : results) {
-    const FilePlace place = place_of(flags.out + "/" + name);
-    if (place.status && !S_ISREG(place.status->st_mode)) {
-      return usage(
-          "--out",
-          fmt::format("is {}, whose {} is not a regular file", flags.out, name),
-          "another folder");
-    }
-    if (place.status && !may_replace) {
+    if (place_of(flags.out + "/" + name).status) {
       return usage("--out",
                    fmt::format("is {}, which holds the {} of an earlier run",
                                flags.out, name),
