@@ -296,7 +296,7 @@ class Refuses(WeightsTest):
 
     def test_more_tokens_than_a_page_shows(self):
         self.put("long.npy", 1, 1, 1025, values=[1 / 1025] * 1025)
-        self.fail_with(BAD_INPUT, "layer 0 has 1 queries and 1025 keys, expected at most 1024",
+        self.fail_with(BAD_INPUT, "layer 0 has 1 query and 1025 keys, expected at most 1024",
                        "view", "--attn-weights", "long.npy", "--out", "page.html")
         self.assertEqual(self.stats("long.npy")["heads"][0]["queries"], 1)
 

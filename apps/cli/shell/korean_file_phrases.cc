@@ -120,6 +120,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{s}에 토큰 id가 아닌 글자가 있습니다: \"{0}\""},
     {"has '..' in its name", "{s}의 이름에 '..'가 있습니다"},
     {"has '{}' twice in its header", "{s}의 헤더에 '{0}' 키가 두 번 있습니다"},
+    {"has 1 {} in layer {}", "{s}의 레이어 {1}에 {*0:이/가} 1개 있습니다"},
     {"has a NUL character", "{s}에 NUL 문자가 있습니다"},
     {"has a NUL character in its JSON text",
      "{s}의 JSON 텍스트에 NUL 문자가 있습니다"},

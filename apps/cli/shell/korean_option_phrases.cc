@@ -213,7 +213,9 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"has only texts of 1 token", "{s}에 토큰이 1개인 텍스트만 있습니다"},
     {"has room for {} tokens", "{s}에 토큰 {0}개 자리만 있습니다"},
     {"has {} queries", "{s}의 쿼리가 {0}개입니다"},
+    {"has {} queries and {} key", "{s}의 쿼리가 {0}개, 키가 {1}개입니다"},
     {"has {} queries and {} keys", "{s}의 쿼리가 {0}개, 키가 {1}개입니다"},
+    {"has {} query and {} keys", "{s}의 쿼리가 {0}개, 키가 {1}개입니다"},
     {"has {} sequences", "{s}의 시퀀스가 {0}개입니다"},
     {"has {} values", "{s}의 값이 {0}개입니다"},
     {"headwise downloads nothing: fetch the folder first, such as with {}, or "

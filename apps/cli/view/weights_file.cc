@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "headwise/interop/file_subject.h"
@@ -164,15 +165,18 @@ Status add_layers(const FileOption& file, Array array, std::size_t number,
 Status check_alike(const std::vector<LayerOfWeights>& layers) {
   const auto& first = layers.front();
   for (const LayerOfWeights& layer : layers) {
-    for (const auto& [axis, name] : {std::pair{std::size_t{0}, "sequences"},
-                                     {2, "queries"},
-                                     {3, "keys"}}) {
+    for (const auto& [axis, one, several] :
+         {std::tuple{std::size_t{0}, "sequence", "sequences"},
+          {2, "query", "queries"},
+          {3, "key", "keys"}}) {
       const std::size_t found = layer.attn_weights.extent(axis);
       const std::size_t expected = first.attn_weights.extent(axis);
       if (found != expected) {
         return option_error(
             kOption,
-            fmt::format("has {} {} in layer {}", found, name, layer.number),
+            found == 1 ? fmt::format("has 1 {} in layer {}", one, layer.number)
+                       : fmt::format("has {} {} in layer {}", found, several,
+                                     layer.number),
             fmt::format("the {} of layer {}", expected, first.number),
             ErrorCode::shape_mismatch);
       }

@@ -233,8 +233,9 @@ Result<ShownLayer> ShownLayer::of_weights(
     return Error{ErrorCode::unsupported,
                  {.operation = std::string(kViewPage),
                   .argument = "attn_weights",
-                  .given = "has " + std::to_string(Lq) + " queries and " +
-                           std::to_string(Lkv) + " keys",
+                  .given = "has " + std::to_string(Lq) +
+                           (Lq == 1 ? " query and " : " queries and ") +
+                           std::to_string(Lkv) + (Lkv == 1 ? " key" : " keys"),
                   .expected = "at most " + std::to_string(kMostMapLength)}};
   }
   HEADWISE_TRY(check_sequence(sequence, B));
