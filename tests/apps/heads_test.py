@@ -156,7 +156,7 @@ class OfTexts(HeadsTest):
                             "--texts", "texts.txt")
         self.assertNotIn("interval", text)
 
-    def test_heads_that_overflow_have_no_score(self):
+    def test_models_that_overflow_are_refused(self):
         made = tiny_model.tensors()
         name = "encoder.layer.1.attention.self.{}.weight"
         for part in "query", "key":
@@ -166,18 +166,23 @@ class OfTexts(HeadsTest):
                 for n, value in enumerate(values))
         (self.folder / "tiny/model.safetensors").write_bytes(
             tiny_model.safetensors(made))
-        last = self.json_of("previous", "--texts", "texts.txt")["heads"][-1]
-        self.assertEqual((last["layer"], last["head"], last["score"]),
-                         (1, 0, None))
-        rows = self.succeed("heads", "--model", "tiny", "--find", "previous",
-                            "--texts", "texts.txt").splitlines()
-        self.assertIn(["1", "0", "-"], [row.split() for row in rows])
+        for command in (["heads", "--find", "previous", "--texts", "texts.txt"],
+                        ["heads", "--find", "positional"],
+                        ["stats", "so so"], ["stats", "--texts", "texts.txt"],
+                        ["stats", "--corpus", "texts.txt"],
+                        ["stats", "so so", "--attribution", "norms"]):
+            with self.subTest(command):
+                self.fail_with(BAD_INPUT, "--model computes NaN in head 1.0, "
+                               "expected attention weights that are numbers",
+                               *command, "--model", "tiny")
 
     def test_hostile_names_and_texts_stay_text(self):
         name = "a\x1b[31m\u202e.txt"
         (self.folder / name).write_text("so so\n<b> \x07 so so\n")
-        text = self.succeed("heads", "--model", "tiny", "--find", "duplicate",
-                            "--texts", name)
+        done = self.run_it("heads", "--model", "tiny", "--find", "duplicate",
+                           "--texts", name)
+        self.assertEqual(done.returncode, 0, done)
+        text = (done.stdout + done.stderr).decode()
         self.assertNotIn("\x1b", text)
         self.assertNotIn("\u202e", text)
 

@@ -16,12 +16,12 @@ class PruneHeadsTest(CliTest):
     def test_the_heads_of_a_bert_model_are_removed_without_scores(self):
         tiny_model.write(self.folder / "tiny")
         heads = json.loads(self.succeed("stats", "--model", "tiny", "--json",
-                                        "a b"))["heads"]
+                                        "so heads"))["heads"]
         first = f"{heads[0]['layer']}.{heads[0]['head']}"
         report = self.prune("tiny", "--heads", first)
         self.assertEqual(report["method"], "--heads")
         left = json.loads(self.succeed("stats", "--model", "out", "--json",
-                                       "a b"))["heads"]
+                                       "so heads"))["heads"]
         self.assertEqual([(head["layer"], head["head"]) for head in left],
                          [(head["layer"], head["head"]) for head in heads[1:]])
         self.fail_with(USAGE, "headwise: --heads has 2.0, expected a head from 0.0 to 1.1",

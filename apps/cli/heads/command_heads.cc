@@ -2,6 +2,7 @@
 // The heads of a model, ranked by how well they match a pattern.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,7 +95,12 @@ Status check_texts(HeadPattern pattern, const SearchedTexts& texts) {
 
 Status check_found(HeadPattern pattern, const FoundHeads& found) {
   if (found.texts != 0) {
-    return ok();
+    const auto nan = std::ranges::find(
+        found.heads, 0u,
+        [](const FoundHead& head) { return head.score.count; });
+    return nan == found.heads.end()
+               ? ok()
+               : Status(computes_nan("--model", {nan->layer, nan->head}));
   }
   switch (pattern) {
     case HeadPattern::separator:
@@ -133,6 +139,7 @@ Outcome run_heads(const HeadsFlags& flags, const Streams& streams) {
   }();
   HEADWISE_TRY(found);
   HEADWISE_TRY(check_found(pattern, *found));
+  warn_of_unknown(flags.model, texts->tokens, streams.err);
   const HeadsReport report{flags, *texts, pattern, (*model)->shape().causal,
                            *found};
   return print(streams.out, flags.json  ? heads_json(report)

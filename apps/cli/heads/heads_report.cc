@@ -132,6 +132,7 @@ std::string heads_json(const HeadsReport& report) {
     json["empty_lines"] = report.texts.empty_lines;
     json["max_tokens"] = report.texts.max_tokens;
     json["cut_texts"] = report.texts.cut;
+    json["unknown_tokens"] = report.texts.tokens.unknown;
   }
   json["texts"] = report.found.texts;
   json["texts_left_out"] = report.found.left_out;

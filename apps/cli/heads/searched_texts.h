@@ -8,6 +8,7 @@
 #include "headwise/base/result.h"
 #include "headwise/models/text_model.h"
 #include "headwise/steps/tokens.h"
+#include "operation/unknown_tokens.h"
 
 namespace headwise::cli {
 
@@ -16,6 +17,7 @@ struct SearchedTexts {
   std::size_t cut = 0;         // texts of which tokens were cut off
   std::size_t max_tokens = 0;  // of a text of a file
   std::size_t empty_lines = 0;
+  UnknownTokens tokens{};  // of a file
 };
 
 // Errors: those of the file, with the name of the option and the line; of

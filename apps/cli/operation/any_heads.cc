@@ -1,5 +1,7 @@
 #include "any_heads.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 
 #include "shell/outcome.h"
@@ -13,6 +15,12 @@ Status check_has_heads(const TextModel& model) {
     }
   }
   return option_error("--model", "has no heads left", {}, ErrorCode::bad_data);
+}
+
+Error computes_nan(std::string_view option, const HeadId& head) {
+  return option_error(
+      option, fmt::format("computes NaN in head {}.{}", head.layer, head.head),
+      "attention weights that are numbers", ErrorCode::bad_data);
 }
 
 }  // namespace headwise::cli

@@ -1,13 +1,20 @@
-// Pruning can leave a model without heads: a question about them then has no
-// answer.
+// Models whose heads cannot be asked about: pruning has left none, or their
+// numbers overflow.
 #pragma once
+
+#include <string_view>
 
 #include "headwise/base/result.h"
 #include "headwise/models/text_model.h"
+#include "headwise/module/head_id.h"
 
 namespace headwise::cli {
 
 // Errors: bad_data, of --model.
 Status check_has_heads(const TextModel& model);
+
+// The error of a model, given with `option`, that computes attention weights
+// that are NaN. bad_data.
+Error computes_nan(std::string_view option, const HeadId& head);
 
 }  // namespace headwise::cli

@@ -20,7 +20,7 @@ Result<ModelTexts> read_model_texts(const std::string& path,
   for (const std::string_view text : file->texts) {
     auto encoded = model.encode(text, texts.limit.tokens);
     HEADWISE_TRY(encoded);
-    texts.tokens += encoded->ids.size();
+    texts.tokens.add(model, encoded->ids);
     texts.cut += encoded->cut != 0 ? 1 : 0;
     texts.ids.push_back(std::move(encoded->ids));
   }

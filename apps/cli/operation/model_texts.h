@@ -9,12 +9,13 @@
 #include "headwise/models/text_model.h"
 #include "headwise/steps/tokens.h"
 #include "token_limit.h"
+#include "unknown_tokens.h"
 
 namespace headwise::cli {
 
 struct ModelTexts {
   RaggedTokens ids{};
-  std::size_t tokens = 0;
+  UnknownTokens tokens{};
   std::size_t cut = 0;  // texts of which tokens were cut off
   std::size_t empty_lines = 0;
   TokenLimit limit{};

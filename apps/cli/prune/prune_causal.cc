@@ -12,6 +12,7 @@
 #include "headwise/models/causal_model.h"
 #include "headwise/prune/remove_heads.h"
 #include "headwise/train/next_token.h"
+#include "operation/unknown_tokens.h"
 #include "prune_job.h"
 #include "shell/error_of_option.h"
 #include "shell/head_list.h"
@@ -40,9 +41,10 @@ Status check_flags(const PruneFlags& flags) {
   return ok();
 }
 
-Result<RaggedTokens> texts_of(const PruneFlags& flags,
-                              const CausalModel& model) {
+Result<RaggedTokens> texts_of(const PruneFlags& flags, const CausalModel& model,
+                              std::ostream& err) {
   RaggedTokens texts;
+  UnknownTokens unknown;
   if (flags.data.empty()) {
     return texts;
   }
@@ -55,8 +57,10 @@ Result<RaggedTokens> texts_of(const PruneFlags& flags,
     if (!tokens) {
       return error_of_option("--data", tokens.error());
     }
+    unknown.add(model, tokens->ids);
     texts.push_back(std::move(tokens->ids));
   }
+  warn_of_unknown(flags.model, unknown, err);
   return texts;
 }
 
@@ -92,7 +96,7 @@ Outcome prune_causal(const PruneFlags& flags, const Executor& executor,
   auto model = CausalModel::read(flags.model);
   HEADWISE_TRY(model);
   HEADWISE_TRY(check_heads("--heads", *heads, heads_left(*model)));
-  const auto texts = texts_of(flags, *model);
+  const auto texts = texts_of(flags, *model, streams.err);
   HEADWISE_TRY(texts);
   const auto before = measured(*model, *texts, executor);
   HEADWISE_TRY(before);

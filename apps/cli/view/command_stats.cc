@@ -111,6 +111,7 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
   if (!flags.sort.empty()) {
     sort_by(flags.sort, *stats);
   }
+  warn_of_unknown({&*heads, 1}, streams.err);
   const ViewedText& seen = (*heads)->text();
   if (const std::string uneven = uneven_text(seen); !uneven.empty()) {
     streams.err << uneven << '\n' << std::flush;
@@ -151,6 +152,7 @@ Outcome run_on_texts(const StatsFlags& flags, const Streams& streams) {
   const auto stats =
       compute_text_stats(flags.seen, flags.seen.texts, flags.sort);
   HEADWISE_TRY(stats);
+  warn_of_unknown(stats->model, stats->tokens, streams.err);
   return print_or_write(flags, streams,
                         flags.json  ? text_stats_json(*stats)
                         : flags.csv ? text_stats_csv(*stats)
@@ -198,10 +200,11 @@ Outcome run_on_corpus(const StatsFlags& flags, const Streams& streams) {
   if (!flags.sort.empty()) {
     sort_by(flags.sort, stats.heads);
   }
-  HEADWISE_TRY(agreed(group, work_visibly(&group, [&] {
-                        return print_or_write(flags, streams,
-                                              corpus_text(flags, stats));
-                      })));
+  const auto report = [&]() -> Outcome {
+    HEADWISE_TRY(check_numbers("--model", stats.heads.lines));
+    return print_or_write(flags, streams, corpus_text(flags, stats));
+  };
+  HEADWISE_TRY(agreed(group, work_visibly(&group, report)));
   remove_journal(flags.corpus);
   return {};
 }

@@ -401,6 +401,7 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   if (flags.pictures() || flags.json) {
     HEADWISE_TRY(write_heads(flags, heads, streams));
   }
+  warn_of_unknown(*documents, streams.err);
   streams.err << left_out_text(heads.text()) << std::flush;
   return flags.open ? show_page(flags, path, streams) : Outcome();
 }

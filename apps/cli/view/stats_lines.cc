@@ -7,6 +7,7 @@
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/weights_statistics.h"
 #include "key_norms.h"
+#include "operation/any_heads.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 #include "statistic_names.h"
@@ -92,12 +93,28 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
     return ok();
   };
   HEADWISE_TRY(heads.visit(false, see));
+  // Tensors of the user may hold NaN; a model that computes it is broken.
+  if (const ViewedText& text = heads.text(); text.model) {
+    HEADWISE_TRY(
+        check_numbers(text.nodes.empty() ? "--model" : "--onnx", stats.lines));
+  }
   if (attribution.given() && !stats.attribution) {
     auto done = compute_attribution(attribution, heads);
     HEADWISE_TRY(done);
     stats.attribution = *std::move(done);
   }
   return stats;
+}
+
+Status check_numbers(std::string_view option,
+                     const std::vector<HeadLine>& lines) {
+  const auto nan = std::ranges::find_if(lines, [](const HeadLine& line) {
+    return line.queries > line.without_key &&
+           std::isnan(line.mean[index_of(Statistic::entropy)]);
+  });
+  return nan == lines.end()
+             ? ok()
+             : Status(computes_nan(option, {nan->layer, nan->head}));
 }
 
 const HeadAttribution* attribution_of(const HeadStats& stats,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attribution.h"
@@ -43,10 +44,16 @@ struct HeadStats {
 };
 
 // With an attribution, if one is asked for. Errors: those of
-// attention_statistics(), in the words of the options, and of the attribution.
+// attention_statistics(), in the words of the options, and of the attribution;
+// those of check_numbers() for a model.
 Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
                                      const OperationFlags& flags,
                                      const AttributionFlags& attribution);
+
+// Whether the attention weights of all heads are numbers. Errors: bad_data, of
+// the model that `option` gives.
+Status check_numbers(std::string_view option,
+                     const std::vector<HeadLine>& lines);
 
 // By a statistic, or a column of the attribution: the largest first; heads
 // without the number last.

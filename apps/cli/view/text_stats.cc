@@ -25,6 +25,16 @@ constexpr std::array<std::string_view, 10> kBesideTexts = {
     "--model", "--texts", "--layers", "--max-tokens", "--sort",
     "--json",  "--csv",   "--out",    "--threads",    "--lang"};
 
+// Whether each head has a text with attention weights that are numbers.
+Status check_numbers(const std::vector<AveragedHead>& heads) {
+  const auto nan = std::ranges::find(heads, 0u, [](const AveragedHead& head) {
+    return head.of(Statistic::entropy).count;
+  });
+  return nan == heads.end()
+             ? ok()
+             : Status(computes_nan("--model", {nan->layer, nan->head}));
+}
+
 void sort_heads(const std::string& name, std::vector<AveragedHead>& heads) {
   const std::size_t k = find_statistic(name).value();
   std::ranges::stable_sort(heads, std::ranges::greater(),
@@ -72,6 +82,7 @@ Result<TextStats> compute_text_stats(const ViewedFlags& seen,
                                   .executor = &*executor});
   }();
   HEADWISE_TRY(heads);
+  HEADWISE_TRY(check_numbers(*heads));
   if (!sort.empty()) {
     sort_heads(sort, *heads);
   }

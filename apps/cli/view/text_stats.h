@@ -8,6 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/heads/text_statistics.h"
+#include "operation/unknown_tokens.h"
 #include "shell/outcome.h"
 #include "stats_lines.h"
 #include "viewed_flags.h"
@@ -18,7 +19,7 @@ struct TextStats {
   std::string model;
   std::string texts;  // the file
   std::size_t count = 0;
-  std::size_t tokens = 0;
+  UnknownTokens tokens{};
   std::size_t cut = 0;
   std::size_t empty_lines = 0;  // left out
   std::size_t max_tokens = 0;

@@ -36,8 +36,8 @@ std::string text_stats_table(const TextStats& stats) {
   std::string text =
       say({"{0}: {1} text{4}, {2} token{5} of {3}\n",
            "{3}: {0}의 텍스트 {1}개, 토큰 {2}개\n"},
-          shown(stats.texts), stats.count, stats.tokens, shown(stats.model),
-          plural(stats.count), plural(stats.tokens));
+          shown(stats.texts), stats.count, stats.tokens.tokens,
+          shown(stats.model), plural(stats.count), plural(stats.tokens.tokens));
   text += empty_lines_text(stats.empty_lines);
   text += cut_texts_text(stats.cut, stats.max_tokens);
   text += say({"means over texts, ± half of the 95% confidence interval\n\n",
@@ -85,7 +85,8 @@ std::string text_stats_json(const TextStats& stats) {
                {"model", stats.model},
                {"texts_file", stats.texts},
                {"texts", stats.count},
-               {"tokens", stats.tokens},
+               {"tokens", stats.tokens.tokens},
+               {"unknown_tokens", stats.tokens.unknown},
                {"empty_lines", stats.empty_lines},
                {"max_tokens", stats.max_tokens},
                {"cut_texts", stats.cut},

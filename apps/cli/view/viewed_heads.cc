@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "operation/option_errors.h"
+#include "operation/unknown_tokens.h"
 #include "shell/output.h"
 #include "shell/quantity_text.h"
 #include "shell/say.h"
@@ -241,6 +242,28 @@ std::string left_out_text(const ViewedText& text) {
   }
   const std::string uneven = uneven_text(text);
   return uneven.empty() ? lines : lines + uneven + '\n';
+}
+
+void warn_of_unknown(std::span<const std::unique_ptr<ViewedHeads>> documents,
+                     std::ostream& err) {
+  std::vector<std::pair<std::string, UnknownTokens>> models;
+  for (const auto& document : documents) {
+    const ViewedText& text = document->text();
+    if (!text.model || !text.nodes.empty() || text.variant) {
+      continue;
+    }
+    auto found = std::ranges::find(models, *text.model,
+                                   &decltype(models)::value_type::first);
+    if (found == models.end()) {
+      found = models.insert(found, {*text.model, {}});
+    }
+    for (const std::string& token : text.query_labels) {
+      found->second.add(token);
+    }
+  }
+  for (const auto& [model, tokens] : models) {
+    warn_of_unknown(model, tokens, err);
+  }
 }
 
 Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -119,6 +120,10 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_heads(
 // text in the other model.
 using ManyHeads = std::vector<std::unique_ptr<ViewedHeads>>;
 Result<ManyHeads> read_viewed_documents(const ViewedFlags& flags);
+
+// For each model a line if its vocabulary lacks words of the texts.
+void warn_of_unknown(std::span<const std::unique_ptr<ViewedHeads>> documents,
+                     std::ostream& err);
 
 // The kinds of them.
 Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags);
