@@ -246,10 +246,13 @@ class BatchRun {
 };
 
 void append(const ExampleScores& from, ExampleScores& to) {
-  to.loss.insert(to.loss.end(), from.loss.begin(), from.loss.end());
-  to.correct.insert(to.correct.end(), from.correct.begin(), from.correct.end());
-  to.on_repeats.insert(to.on_repeats.end(), from.on_repeats.begin(),
-                       from.on_repeats.end());
+  for (const auto scores :
+       {&ExampleScores::loss, &ExampleScores::correct,
+        &ExampleScores::loss_on_repeats, &ExampleScores::correct_on_repeats}) {
+    (to.*scores)
+        .insert((to.*scores).end(), (from.*scores).begin(),
+                (from.*scores).end());
+  }
 }
 
 // The scores of all batches, each of which is released. `first_of` as tree_of()
@@ -295,8 +298,11 @@ AblationEffect interval_of(const ExampleScores& whole,
   if (!whole.correct.empty()) {
     effect.accuracy = mean_of(&ExampleScores::correct);
   }
-  if (!whole.on_repeats.empty()) {
-    effect.accuracy_on_repeats = mean_of(&ExampleScores::on_repeats);
+  if (!whole.loss_on_repeats.empty()) {
+    effect.loss_on_repeats = mean_of(&ExampleScores::loss_on_repeats);
+  }
+  if (!whole.correct_on_repeats.empty()) {
+    effect.accuracy_on_repeats = mean_of(&ExampleScores::correct_on_repeats);
   }
   return effect;
 }

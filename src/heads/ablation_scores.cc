@@ -36,7 +36,10 @@ double share(std::size_t part, std::size_t of) {
 void add_score(const NextTokenScore& score, ExampleScores& scores) {
   scores.loss.push_back(score.tokens == 0 ? kNaN : score.loss);
   scores.correct.push_back(share(score.right_tokens, score.tokens));
-  scores.on_repeats.push_back(share(score.right_repeats, score.repeats));
+  scores.loss_on_repeats.push_back(score.repeats == 0 ? kNaN
+                                                      : score.loss_on_repeats);
+  scores.correct_on_repeats.push_back(
+      share(score.right_repeats, score.repeats));
 }
 
 }  // namespace

@@ -113,9 +113,9 @@ Result<PatchEffects> no_effects(const PatchTask& task,
   return effects;
 }
 
-Status check_finite(std::string_view text, std::span<const float> outputs) {
-  return check_finite_outputs(kOperation, text, outputs,
-                              ErrorCode::invalid_argument);
+Status check_outputs(std::span<const float> outputs) {
+  return check_finite_outputs(kOperation, "model", outputs,
+                              ErrorCode::bad_data);
 }
 
 // Of patched models, or by gradients.
@@ -299,10 +299,10 @@ Result<PatchEffects> patch_heads(const PatchTask& task,
     const Executor& executor = executor_of(options);
     const auto clean = pass_of(task.model, task.clean, executor);
     HEADWISE_TRY(clean);
-    HEADWISE_TRY(check_finite("clean", clean->outputs));
+    HEADWISE_TRY(check_outputs(clean->outputs));
     const auto corrupted = pass_of(task.model, task.corrupted, executor);
     HEADWISE_TRY(corrupted);
-    HEADWISE_TRY(check_finite("corrupted", corrupted->outputs));
+    HEADWISE_TRY(check_outputs(corrupted->outputs));
     const auto measure = task.measure(clean->outputs, corrupted->outputs);
     HEADWISE_TRY(measure);
     const auto patched =
@@ -337,7 +337,7 @@ Result<PatchEffects> approximate_patches(const PatchTask& task,
     const Executor& executor = executor_of(options);
     const auto corrupted = pass_of(task.model, task.corrupted, executor);
     HEADWISE_TRY(corrupted);
-    HEADWISE_TRY(check_finite("corrupted", corrupted->outputs));
+    HEADWISE_TRY(check_outputs(corrupted->outputs));
     auto effects = no_effects(task, options);
     HEADWISE_TRY(effects);
     Contexts clean(effects->heads.size());
@@ -351,7 +351,7 @@ Result<PatchEffects> approximate_patches(const PatchTask& task,
     const Status done = task.model.differentiate(
         {task.clean}, pass,
         [&](const Tensor<float, 2>& outputs) -> Result<Tensor<float, 2>> {
-          HEADWISE_TRY(check_finite("clean", outputs.elements()));
+          HEADWISE_TRY(check_outputs(outputs.elements()));
           const auto measure =
               task.measure(outputs.elements(), corrupted->outputs);
           HEADWISE_TRY(measure);

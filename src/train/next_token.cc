@@ -75,18 +75,26 @@ Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
   const FloatEnvironment environment;
   score.tokens = text.size() - 1;
   double loss = 0;
+  double loss_on_repeats = 0;
   std::set<std::pair<TokenId, TokenId>> seen;
   for (std::size_t i = 1; i < text.size(); ++i) {
     const auto next = static_cast<std::size_t>(text[i]);
-    loss += row_loss(logits, i - 1, next, row_sums(logits, i - 1));
+    const double of_token =
+        row_loss(logits, i - 1, next, row_sums(logits, i - 1));
+    loss += of_token;
     const std::size_t right = largest_logit(logits, i - 1) == next ? 1 : 0;
     score.right_tokens += right;
     if (!seen.emplace(text[i - 1], text[i]).second) {
       ++score.repeats;
       score.right_repeats += right;
+      loss_on_repeats += of_token;
     }
   }
   score.loss = loss / static_cast<double>(score.tokens);
+  if (score.repeats != 0) {
+    score.loss_on_repeats =
+        loss_on_repeats / static_cast<double>(score.repeats);
+  }
   return score;
 } catch (...) {
   return caught_out_of_memory();

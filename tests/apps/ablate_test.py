@@ -195,15 +195,15 @@ class AblateTest(CliTest):
             "--each", model="causal", data="texts.txt"))
         # "w1 w2" and "w2 w3" come twice, and "w5 w6".
         self.assertIn("accuracy_on_repeats", rows[str([[0, 0]])])
-        self.assertIn(", on repeats", self.ablate("--each", model="causal",
+        self.assertIn("; on repeats loss", self.ablate("--each", model="causal",
                                                   data="texts.txt"))
         table = list(csv.DictReader(io.StringIO(self.ablate(
             "--each", "--csv", model="causal", data="texts.txt"))))
         for row in table:
             layer, head = map(int, row["heads"].split("."))
-            self.assertEqual(float(row["accuracy_on_repeats"]),
-                             rows[str([[layer, head]])]["accuracy_on_repeats"]
-                             ["mean"])
+            for name in ("loss_on_repeats", "accuracy_on_repeats"):
+                self.assertEqual(float(row[name]),
+                                 rows[str([[layer, head]])][name]["mean"])
         for line in self.ablate("--each", "--csv", model="causal",
                                 data="texts.txt").splitlines()[1:]:
             self.assertEqual(line.split(",")[1], "2")
@@ -219,6 +219,88 @@ class AblateTest(CliTest):
         self.put_text("w1 w2\n \n", "blank.txt")
         self.fail_with(BAD_INPUT, "blank.txt", "ablate", "--model", "causal",
                        "--data", "blank.txt", "--each")
+
+    def test_heads_are_sorted_by_what_is_asked(self):
+        tiny_causal.write(self.folder / "causal")
+        self.put_text("w4 w5 w6 w4 w5\nw10 w2 w10 w2\n", "texts.txt")
+        order = {}
+        for name, sign in (("loss", 1), ("accuracy", -1),
+                           ("loss_on_repeats", 1), ("accuracy_on_repeats", -1)):
+            report, _ = self.effects("--each", "--sort", name, model="causal",
+                                     data="texts.txt")
+            self.assertEqual(report["sorted_by"], name)
+            harm = [sign * row[name]["mean"] for row in report["effects"]]
+            self.assertEqual(harm, sorted(harm, reverse=True))
+            order[name] = [name_of(row) for row in report["effects"]]
+        self.assertNotEqual(order["loss"], order["loss_on_repeats"])
+        self.assertEqual(self.ablate("--each", "--sort", "loss"),
+                         self.ablate("--each"))
+        report, _ = self.effects("--each", "--sort", "accuracy")
+        falls = [row["accuracy"]["mean"] for row in report["effects"]]
+        self.assertEqual(falls, sorted(falls))
+        for model, data, name, known in (
+                ("causal", "texts.txt", "distance", "loss, accuracy, "
+                 "loss_on_repeats, accuracy_on_repeats"),
+                ("model", "data.tsv", "loss_on_repeats", "loss, accuracy"),
+                ("plain", "lines.txt", "loss", "distance")):
+            self.fail_with(USAGE, f"--sort is {name}, expected one of {known}",
+                           "ablate", "--model", model, "--data", data, "--each",
+                           "--sort", name)
+
+    def test_the_interaction_of_pairs_is_that_of_the_sorting(self):
+        tiny_causal.write(self.folder / "causal")
+        self.put_text("w1 w2 w3 w1 w2 w3\nw5 w6 w4 w5 w6 w7\n", "texts.txt")
+        asked = ["--pairs", "--sort", "loss_on_repeats"]
+        options = {"model": "causal", "data": "texts.txt"}
+        report, rows = self.effects(*asked, **options)
+        sizes = [abs(row["interaction"]["loss_on_repeats"]["mean"])
+                 for row in report["effects"] if "interaction" in row]
+        self.assertEqual(len(sizes), 6)
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        table = list(csv.DictReader(io.StringIO(self.ablate(*asked, "--csv",
+                                                            **options))))
+        for row in table[:6]:
+            heads = [list(map(int, head.split(".")))
+                     for head in row["heads"].split("+")]
+            self.assertEqual(
+                float(row["interaction"]),
+                rows[str(heads)]["interaction"]["loss_on_repeats"]["mean"])
+        self.assertIn("interaction of losses on repeats",
+                      self.ablate(*asked, **options))
+
+    def test_words_that_the_vocabulary_lacks_are_counted(self):
+        tiny_causal.write(self.folder / "causal")
+        self.put_text("w1 dog w3 cat\nw2 w4\n", "texts.txt")
+        self.put_text("w1 w2\n", "known.txt")
+        of_file = "--texts", "texts.txt"
+        text = "w1 dog w3 cat w2 w4"
+        for tokens, share, arguments in (
+                (6, "33.3", ("ablate", "--data", "texts.txt", "--each")),
+                (6, "33.3", ("heads", "--find", "previous", *of_file)),
+                (6, "33.3", ("stats", *of_file)),
+                (6, "33.3", ("stats", text)),
+                (6, "33.3", ("view", text, "--out", "a.html")),
+                (6, "33.3", ("view", text, "--svg", "a.svg")),
+                (6, "33.3", ("view", *of_file, "--out", "b.html", "--ablate",
+                             "0.0")),
+                (8, "25", ("patch", "--clean", "w1 dog w2 w3", "--corrupted",
+                           "w1 cat w4 w3", "--heads-only")),
+                (6, "33.3", ("prune", "--heads", "0.0", "--data", "texts.txt",
+                             "--out", "pruned"))):
+            with self.subTest(arguments):
+                done = self.run_it(*arguments, "--model", "causal")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(
+                    done.stderr.decode().splitlines()[-1],
+                    f"causal: 2 of {tokens} tokens ({share}%) are words that "
+                    "its vocabulary lacks ([UNK])")
+        for arguments in (("ablate", "--data", "texts.txt", "--each"),
+                          ("heads", "--find", "previous", *of_file),
+                          ("stats", *of_file)):
+            report = json.loads(self.run_it(*arguments, "--model", "causal",
+                                            "--json").stdout)
+            self.assertEqual(report["unknown_tokens"], 2)
+        self.ablate("--each", model="causal", data="known.txt")
 
     def test_cut_texts_are_counted(self):
         report, _ = self.effects("--heads", "0.0", "--max-tokens", "3")

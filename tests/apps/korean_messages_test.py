@@ -56,12 +56,12 @@ ERRORS_ONLY = ("src/base/error.cc", "src/inspect/")
 
 # Words of Latin letters that Korean keeps: names of values, axes and programs.
 NAMES = set("""
-    ablation additive al alibi auto bench bert bias bool bottom-right cividis
+    ablation accuracy additive al alibi auto bench bert bias bool bottom-right cividis
     classify clone cls confidence cpu cuda distance distilbert dot download duplicate
     dtype encoder-decoder entropy et explain false first fisher flax flow
     full-size git gradient headwise headwise-causal hidden huggingface-cli id importance induction inf
     ink integrated integrated-by-layer
-    kdim keras key kv largest librsvg linear llama3 ln log-sum-exp
+    kdim keras key kv largest librsvg linear llama3 ln log-sum-exp loss
     masked max mean mpirun ms nan next none norm norms ntk null offsets onnx opset output prediction
     positional previous query random reverse rollout rows self self-attention separator shape
     single-head sinks softmax start stream torch torch-mha torch-mha-split

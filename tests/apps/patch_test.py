@@ -183,8 +183,8 @@ class PatchTest(CliTest):
     def test_overflowing_models_are_refused(self):
         tiny_causal.write(self.folder / "huge", scale=1e30)
         for option in ((), ("--approximate",), ("--compare",), ("--json",)):
-            self.fail_with(USAGE, "NaN or infinite, expected finite outputs",
-                           "patch", "--model", "huge", "--clean", "w1 w2",
+            self.fail_with(BAD_INPUT, "--model gives outputs that are NaN or "
+                           "infinite, expected finite outputs", "patch", "--model", "huge", "--clean", "w1 w2",
                            "--corrupted", "w1 w3", *option)
 
     def test_one_head_has_no_correlation(self):
@@ -201,10 +201,15 @@ class PatchTest(CliTest):
                          self.patch("--compare", "--json", "--threads", "2"))
 
     def test_hostile_text_is_shown_harmlessly(self):
-        text = self.patch(clean="so \u202eheads\x1b[2J <script>")
+        texts = ("--clean", "so \u202eheads\x1b[2J <script>", "--corrupted",
+                 "so heads matter <")
+        done = self.run_it("patch", "--model", "plain", *texts)
+        self.assertEqual(done.returncode, 0, done)
+        text = (done.stdout + done.stderr).decode()
         self.assertNotIn("\x1b", text)
         self.assertNotIn("\u202e", text)
-        self.report(clean="so \u202eheads\x1b[2J <script>")
+        json.loads(self.run_it("patch", "--model", "plain", "--json",
+                               *texts).stdout)
 
     def test_a_causal_model_has_the_odds_of_the_next_token(self):
         tiny_causal.write(self.folder / "causal")

@@ -94,7 +94,7 @@ TEST(HookedCausalTest, AccuracyIsTheShareOfNextTokens) {
   EXPECT_GE(scores.correct[0], 0.5);
 }
 
-TEST(HookedCausalTest, AccuracyOnRepeatsIsThatOfNextTokenScores) {
+TEST(HookedCausalTest, RepeatsHaveTheScoresOfNextTokenScores) {
   const CausalModel causal = small_causal_model();
   const RaggedTokens ids = {{5, 6, 8, 5, 6, 8}, {9, 8}, {7, 7, 7, 7}};
   const auto model = hooked_causal(causal);
@@ -103,15 +103,22 @@ TEST(HookedCausalTest, AccuracyOnRepeatsIsThatOfNextTokenScores) {
   const auto want = next_token_scores(causal, ids).value();
   for (const std::size_t n : {0u, 2u}) {
     EXPECT_EQ(scores.whole.loss[n], want[n].loss);
-    EXPECT_EQ(scores.whole.on_repeats[n],
+    EXPECT_EQ(scores.whole.loss_on_repeats[n], want[n].loss_on_repeats);
+    EXPECT_EQ(scores.whole.correct_on_repeats[n],
               static_cast<double>(want[n].right_repeats) /
                   static_cast<double>(want[n].repeats));
   }
-  EXPECT_TRUE(std::isnan(scores.whole.on_repeats[1]));
+  EXPECT_TRUE(std::isnan(scores.whole.loss_on_repeats[1]));
+  EXPECT_TRUE(std::isnan(scores.whole.correct_on_repeats[1]));
   EXPECT_FALSE(std::isnan(scores.whole.correct[1]));
+  const AblationEffect effect = effect_of(scores.whole, scores.ablated[0]);
+  EXPECT_EQ(effect.accuracy_on_repeats->count, 2u);
+  EXPECT_EQ(effect.loss_on_repeats->count, 2u);
   EXPECT_EQ(
-      effect_of(scores.whole, scores.ablated[0]).accuracy_on_repeats->count,
-      2u);
+      effect.loss_on_repeats->mean,
+      (scores.ablated[0].loss_on_repeats[0] - scores.whole.loss_on_repeats[0] +
+       scores.ablated[0].loss_on_repeats[2] - scores.whole.loss_on_repeats[2]) /
+          2);
 }
 
 TEST(HookedCausalTest, APatchBeforeADifferenceDoesNothing) {

@@ -317,16 +317,16 @@ class Overflowing final : public HookedModel {
 
 TEST_F(PatchingTest, OutputsThatAreNotFiniteAreRefused) {
   const auto model = hooked_sentences(encoder_, &probe_);
-  for (const auto& [token, text] :
-       {std::pair(TokenId{9}, "clean"), {TokenId{11}, "corrupted"}}) {
+  // Of the clean text, and of the corrupted one.
+  for (const TokenId token : {9, 11}) {
     const Overflowing bad(*model, token);
     for (const MeasureOfTexts& measure : {log_odds(), toward_corrupted()}) {
       const PatchTask task{bad, kClean, kCorrupted, measure};
       for (const auto& effects :
            {patch_heads(task), approximate_patches(task)}) {
-        EXPECT_THAT(effects, HasError({.code = ErrorCode::invalid_argument,
+        EXPECT_THAT(effects, HasError({.code = ErrorCode::bad_data,
                                        .operation = "patch",
-                                       .argument = text,
+                                       .argument = "model",
                                        .given = {"NaN"}}));
       }
     }

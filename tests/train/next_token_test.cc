@@ -71,6 +71,10 @@ TEST(NextTokenTest, AScoreComesFromLogits) {
   EXPECT_EQ(score.right_repeats, 1u);
   const double right = std::log(std::exp(2) + 2) - 2;
   EXPECT_NEAR(score.loss, (4 * right + 2 + std::log(3)) / 5, 1e-12);
+  // Row 4 prefers no token.
+  EXPECT_NEAR(score.loss_on_repeats, (right + std::log(3)) / 2, 1e-12);
+  const auto none = next_token_score({0, 1}, {logits.data(), {2, 3}}).value();
+  EXPECT_EQ(none.loss_on_repeats, 0);
   EXPECT_THAT(next_token_score({0, 3}, logits.view()),
               HasError({.code = ErrorCode::shape_mismatch,
                         .operation = "next_token_score",

@@ -25,9 +25,9 @@ bool has_pairs(const AblationReport& report) {
   });
 }
 
-// "loss" of labelled examples, else the distance that outputs move.
-std::string_view measure_of(const AblationReport& report) {
-  return report.predicts ? "loss" : "distance";
+// Losses and accuracies, not distances.
+bool predicts(const AblationReport& report) {
+  return report.measures.front() != EffectMeasure::distance;
 }
 
 std::span<const AblatedRow> top_rows(const std::vector<AblatedRow>& rows,
@@ -35,53 +35,34 @@ std::span<const AblatedRow> top_rows(const std::vector<AblatedRow>& rows,
   return std::span(rows).first(std::min(top, rows.size()));
 }
 
-// "+0.0123 [-0.0010, +0.0256]"
-std::string difference_text(const MeanInterval& of, int digits,
-                            double scale = 1) {
-  if (std::isnan(of.mean)) {
-    return "-";
-  }
-  const std::string mean = signed_text(scale * of.mean, digits);
-  return std::isnan(of.low) ? mean
-                            : fmt::format("{} [{}, {}]", mean,
-                                          signed_text(scale * of.low, digits),
-                                          signed_text(scale * of.high, digits));
+// Of pairs only those on the tokens of --sort: a line has the interaction, too.
+std::vector<EffectMeasure> shown_measures(const AblationReport& report,
+                                          bool pairs) {
+  return pairs ? on_same_tokens(report.sorted_by, report.measures)
+               : report.measures;
 }
-
-constexpr int kLossDigits = 4;
-constexpr double kPoints = 100;  // of an accuracy of 1
 
 std::vector<std::string> columns(const AblationReport& report, bool pairs) {
   std::vector<std::string> names = {pairs ? say({"heads", "헤드"})
                                           : say({"head", "헤드"})};
-  names.push_back(report.predicts ? say({"loss", "손실"})
-                                  : say({"distance", "거리"}));
-  if (report.predicts) {
-    names.push_back(say({"accuracy in points", "정확도(퍼센트포인트)"}));
-  }
-  if (report.whole.accuracy_on_repeats) {
-    names.push_back(say({"on repeats", "되풀이된 토큰"}));
+  for (const EffectMeasure measure : shown_measures(report, pairs)) {
+    names.push_back(title_of(measure));
   }
   if (pairs) {
-    names.push_back(report.predicts
-                        ? say({"interaction of losses", "손실의 상호작용"})
-                        : say({"interaction", "상호작용"}));
+    names.push_back(interaction_title(report.sorted_by));
   }
   return names;
 }
 
-std::vector<std::string> cells(const AblatedRow& row, bool pairs) {
-  std::vector<std::string> cells = {
-      heads_text(row.heads), difference_text(row.effect.loss, kLossDigits)};
-  if (row.effect.accuracy) {
-    cells.push_back(difference_text(*row.effect.accuracy, 1, kPoints));
+std::vector<std::string> cells(const AblationReport& report,
+                               const AblatedRow& row) {
+  std::vector<std::string> cells = {heads_text(row.heads)};
+  for (const EffectMeasure measure :
+       shown_measures(report, row.interaction.has_value())) {
+    cells.push_back(effect_text(measure, row.effect));
   }
-  if (row.effect.accuracy_on_repeats) {
-    cells.push_back(
-        difference_text(*row.effect.accuracy_on_repeats, 1, kPoints));
-  }
-  if (pairs) {
-    cells.push_back(difference_text(row.interaction->loss, kLossDigits));
+  if (row.interaction) {
+    cells.push_back(effect_text(report.sorted_by, *row.interaction));
   }
   return cells;
 }
@@ -103,20 +84,21 @@ std::string head_of(const AblationReport& report) {
       say({"{0}: {1} example{3} of {2}", "{0}: {2}의 예제 {1}개"},
           shown(report.model), report.whole.loss.count, shown(report.data),
           plural(report.whole.loss.count));
-  if (report.predicts) {
+  if (predicts(report)) {
     text += say({"; with all heads loss {:.4f}, accuracy {:.1f}%",
                  "; 모든 헤드가 있을 때 손실 {:.4f}, 정확도 {:.1f}%"},
                 report.whole.loss.mean, 100 * report.whole.accuracy->mean);
   }
   if (const auto& on_repeats = report.whole.accuracy_on_repeats;
       on_repeats && !std::isnan(on_repeats->mean)) {
-    text += say({", on repeats {:.1f}%", ", 되풀이된 토큰에서 {:.1f}%"},
-                100 * on_repeats->mean);
+    text += say({"; on repeats loss {:.4f}, accuracy {:.1f}%",
+                 "; 되풀이된 토큰에서 손실 {:.4f}, 정확도 {:.1f}%"},
+                report.whole.loss_on_repeats->mean, 100 * on_repeats->mean);
   }
   text += '\n' + cut_texts_text(report.cut, report.max_tokens);
   text += say({"replaced by: {}\n", "헤드를 대신하는 값: {}\n"},
               replacement_text(report.replacement));
-  text += report.predicts
+  text += predicts(report)
               ? say({"Effects are ablated minus whole; 95% confidence interval "
                      "in brackets.\n\n",
                      "효과는 헤드를 제거했을 때의 값에서 모든 헤드가 있을 때의 "
@@ -139,12 +121,8 @@ Json json_of(const MeanInterval& of) {
 
 Json json_of(const AblationReport& report, const AblationEffect& effect) {
   Json json;
-  json[std::string(measure_of(report))] = json_of(effect.loss);
-  if (effect.accuracy) {
-    json["accuracy"] = json_of(*effect.accuracy);
-  }
-  if (effect.accuracy_on_repeats) {
-    json["accuracy_on_repeats"] = json_of(*effect.accuracy_on_repeats);
+  for (const EffectMeasure measure : report.measures) {
+    json[std::string(name_of(measure))] = json_of(effect_on(measure, effect));
   }
   return json;
 }
@@ -164,9 +142,10 @@ std::string csv_columns(std::string_view name) {
 }  // namespace
 
 void sort_rows(AblationReport& report) {
-  const auto size_of = [](const AblatedRow& row) {
-    return row.interaction ? std::abs(row.interaction->loss.mean)
-                           : row.effect.loss.mean;
+  const auto size_of = [&](const AblatedRow& row) {
+    return row.interaction
+               ? std::abs(harm_of(report.sorted_by, *row.interaction))
+               : harm_of(report.sorted_by, row.effect);
   };
   // Pairs first; NaN last.
   std::ranges::stable_sort(
@@ -186,7 +165,7 @@ std::string ablation_table(const AblationReport& report, std::size_t top) {
   std::size_t rows = 0;
   for (const AblatedRow& row : report.rows) {
     if (row.interaction.has_value() == pairs && rows++ < top) {
-      lines.push_back(cells(row, pairs));
+      lines.push_back(cells(report, row));
     }
   }
   std::string text = head_of(report) + aligned_columns(lines);
@@ -200,22 +179,21 @@ std::string ablation_table(const AblationReport& report, std::size_t top) {
 
 std::string ablation_csv(const AblationReport& report, std::size_t top) {
   const bool pairs = has_pairs(report);
-  std::string text = "heads,examples" + csv_columns(measure_of(report));
-  text += report.predicts ? csv_columns("accuracy") : "";
-  text += report.whole.accuracy_on_repeats ? csv_columns("accuracy_on_repeats")
-                                           : "";
+  std::string text = "heads,examples";
+  for (const EffectMeasure measure : report.measures) {
+    text += csv_columns(name_of(measure));
+  }
   text += pairs ? csv_columns("interaction") : "";
   text += "\n";
   for (const AblatedRow& row : top_rows(report.rows, top)) {
     text += fmt::format("{},{}", heads_text(row.heads), row.effect.loss.count);
-    text += csv_of(row.effect.loss);
-    text += row.effect.accuracy ? csv_of(*row.effect.accuracy) : "";
-    text += row.effect.accuracy_on_repeats
-                ? csv_of(*row.effect.accuracy_on_repeats)
-                : "";
-    text += row.interaction ? csv_of(row.interaction->loss)
-            : pairs         ? ",,,"
-                            : "";
+    for (const EffectMeasure measure : report.measures) {
+      text += csv_of(effect_on(measure, row.effect));
+    }
+    text += row.interaction
+                ? csv_of(effect_on(report.sorted_by, *row.interaction))
+            : pairs ? ",,,"
+                    : "";
     text += "\n";
   }
   return text;
@@ -231,8 +209,10 @@ std::string ablation_json(const AblationReport& report, std::size_t top) {
                {"examples", report.whole.loss.count},
                {"max_tokens", report.max_tokens},
                {"cut_texts", report.cut},
-               {"confidence", 0.95}};
-  if (report.predicts) {
+               {"unknown_tokens", report.unknown},
+               {"confidence", 0.95},
+               {"sorted_by", name_of(report.sorted_by)}};
+  if (predicts(report)) {
     json["whole"] = json_of(report, report.whole);
   }
   json["effects"] = Json::array();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "effect_measure.h"
 #include "headwise/heads/ablation.h"
 #include "headwise/module/head_id.h"
 
@@ -22,13 +23,15 @@ struct AblationReport {
   std::string data;
   Replacement replacement;
   std::size_t max_tokens;
-  std::size_t cut;       // texts that had more tokens
-  bool predicts;         // has losses and accuracies, not distances
-  AblationEffect whole;  // loss and accuracy with all heads
+  std::size_t cut;      // texts that had more tokens
+  std::size_t unknown;  // tokens
+  std::vector<EffectMeasure> measures;
+  EffectMeasure sorted_by;  // one of them; interactions are also of it
+  AblationEffect whole;     // loss and accuracy with all heads
   std::vector<AblatedRow> rows;
 };
 
-// Largest effects first; if there are pairs, largest interactions first.
+// Most harmful first; if there are pairs, largest interactions first.
 void sort_rows(AblationReport& report);
 
 // Of examples those that have a loss or a distance. At most `top` rows; of

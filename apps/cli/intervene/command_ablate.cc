@@ -1,6 +1,7 @@
 // headwise ablate
 // What a model does without some of its heads.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,6 +15,9 @@
 #include "headwise/interop/file_subject.h"
 #include "headwise/train/labelled_text.h"
 #include "hooked_input.h"
+#include "intervention_flags.h"
+#include "operation/option_errors.h"
+#include "operation/unknown_tokens.h"
 #include "shell/add_command.h"
 #include "shell/error_of_option.h"
 #include "shell/file_plan.h"
@@ -40,29 +44,24 @@ constexpr CommandHelp kHelp = {
 effects are those on loss and accuracy of the model's classifier (headwise train
 --model). Without labels they are the distances that embeddings move, divided by
 their lengths; for a causal model, loss and accuracy of the next token, also on
-repeats alone: tokens that follow the same token as once before. What replaces
+repeats alone: tokens that follow the same token as once before. --sort takes
+loss, accuracy, loss_on_repeats, accuracy_on_repeats or distance. What replaces
 the output of a head, before the output projection:
   zero     0, as head gates of 0 do
   mean     its mean over all tokens of FILE
   uniform  the mean of its values: equal attention to every visible token
-The interaction of a pair is its effect minus the effects of both heads alone.
+The interaction of a pair is its effect minus the effects of both heads alone;
+--pairs shows that of --sort, largest first.
 Effects are paired by example; intervals are Student's t intervals.)"};
 
-constexpr std::size_t kTopRows = 20;
-
-struct AblateFlags {
-  std::string model;
+struct AblateFlags : InterventionFlags {
   std::string data;
   std::string heads;
   std::string replace = "zero";
-  std::size_t examples = 0;               // 0: all
-  std::optional<std::size_t> max_tokens;  // not given: the model's
-  std::size_t top = 0;                    // 0: not given
-  std::size_t threads = 0;                // 0: all
+  std::string sort;          // empty: by loss or distance
+  std::size_t examples = 0;  // 0: all
   bool each = false;
   bool pairs = false;
-  bool json = false;
-  bool csv = false;
 };
 
 Outcome check_flags(const AblateFlags& flags) {
@@ -72,10 +71,7 @@ Outcome check_flags(const AblateFlags& flags) {
   if (flags.each && flags.pairs) {
     return usage("--each and --pairs cannot be used together");
   }
-  if (flags.json && flags.csv) {
-    return usage("--json and --csv cannot be used together");
-  }
-  return {};
+  return check_report_flags(flags);
 }
 
 // ---- What is ablated. ----
@@ -160,6 +156,7 @@ struct Subject {
   std::size_t max_tokens = 0;
   std::size_t cut = 0;  // texts of which tokens were cut off
   RaggedTokens ids{};
+  UnknownTokens tokens{};
 };
 
 Result<Subject> read_subject(const AblateFlags& flags,
@@ -191,12 +188,34 @@ Result<Subject> read_subject(const AblateFlags& flags,
           .bad_data("has no tokens");
     }
     subject.cut += tokens->cut != 0 ? 1 : 0;
+    subject.tokens.add(subject.model, tokens->ids);
     subject.ids.push_back(std::move(tokens->ids));
   }
   return subject;
 }
 
-// What the effects are effects on.
+std::vector<EffectMeasure> measures_on(const Subject& subject) {
+  const bool causal = subject.model.causal() != nullptr;
+  return measures_of(causal || !subject.targets.empty(), causal);
+}
+
+Result<EffectMeasure> sorted_by(const AblateFlags& flags,
+                                const std::vector<EffectMeasure>& measures) {
+  if (flags.sort.empty()) {
+    return measures.front();
+  }
+  std::vector<std::string_view> names;
+  for (const EffectMeasure measure : measures) {
+    if (name_of(measure) == flags.sort) {
+      return measure;
+    }
+    names.push_back(name_of(measure));
+  }
+  return bad_option("--sort", flags.sort,
+                    fmt::format("one of {}", fmt::join(names, ", ")));
+}
+
+// The scores that the effects are computed from.
 ScoreExamples scores_of(const Subject& subject, const HookedModel& model) {
   if (const CausalModel* const causal = subject.model.causal()) {
     return next_token_losses(*causal);
@@ -206,8 +225,8 @@ ScoreExamples scores_of(const Subject& subject, const HookedModel& model) {
 }
 
 // Whether an example has a loss or a distance at all.
-Status check_measured(const Subject& subject, const MeanInterval& whole) {
-  if (whole.count != 0) {
+Status check_measured(const Subject& subject, const ExampleScores& whole) {
+  if (mean_interval(whole.loss).count != 0) {
     return ok();
   }
   const bool too_short = subject.model.causal() != nullptr &&
@@ -222,11 +241,22 @@ Status check_measured(const Subject& subject, const MeanInterval& whole) {
                             "finite outputs", ErrorCode::bad_data);
 }
 
+// The scores with all heads themselves.
+AblationEffect whole_of(const ExampleScores& whole) {
+  AblationEffect means{mean_interval(whole.loss), mean_interval(whole.correct)};
+  means.loss_on_repeats = mean_interval(whole.loss_on_repeats);
+  means.accuracy_on_repeats = mean_interval(whole.correct_on_repeats);
+  return means;
+}
+
 Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
                                const Executor& executor) {
   const HookedModel& model = subject.model.model();
   auto sets = sets_of(flags, model);
   HEADWISE_TRY(sets);
+  auto measures = measures_on(subject);
+  const auto sort = sorted_by(flags, measures);
+  HEADWISE_TRY(sort);
   const auto scores = [&] {
     ProgressBar bar{"ablate", "examples"};
     return ablate({model, subject.ids, scores_of(subject, model)}, *sets,
@@ -239,33 +269,19 @@ Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
     return option_error("--data", details.given, details.expected);
   }
   HEADWISE_TRY(scores);
-  const MeanInterval whole = mean_interval(scores->whole.loss);
-  HEADWISE_TRY(check_measured(subject, whole));
+  HEADWISE_TRY(check_measured(subject, scores->whole));
   AblationReport report{.model = flags.model,
                         .data = name_of_text(flags.data),
                         .replacement = *replacement(flags.replace),
                         .max_tokens = subject.max_tokens,
                         .cut = subject.cut,
-                        .predicts = !scores->whole.correct.empty(),
-                        .whole = {whole, {}},
+                        .unknown = subject.tokens.unknown,
+                        .measures = std::move(measures),
+                        .sorted_by = *sort,
+                        .whole = whole_of(scores->whole),
                         .rows = rows_of(flags, *std::move(sets), *scores)};
-  if (report.predicts) {
-    report.whole.accuracy = mean_interval(scores->whole.correct);
-  }
-  if (!scores->whole.on_repeats.empty()) {
-    report.whole.accuracy_on_repeats = mean_interval(scores->whole.on_repeats);
-  }
   sort_rows(report);
   return report;
-}
-
-std::string text_of(const AblateFlags& flags, const AblationReport& report) {
-  const std::size_t all = report.rows.size();
-  const std::size_t top = flags.top == 0 ? all : flags.top;
-  return flags.json ? ablation_json(report, top)
-         : flags.csv
-             ? ablation_csv(report, top)
-             : ablation_table(report, flags.top == 0 ? kTopRows : flags.top);
 }
 
 Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
@@ -288,7 +304,9 @@ Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
   HEADWISE_TRY(subject);
   const auto report = measure(flags, *subject, *executor);
   HEADWISE_TRY(report);
-  return print(streams.out, text_of(flags, *report));
+  warn_of_unknown(flags.model, subject->tokens, streams.err);
+  return print(streams.out, report_text(flags, *report, ablation_table,
+                                        ablation_json, ablation_csv));
 }
 
 void add_options(const Arguments& command, AblateFlags& flags) {
@@ -296,10 +314,7 @@ void add_options(const Arguments& command, AblateFlags& flags) {
   for (const std::string_view name : replacements()) {
     names.emplace_back(name);
   }
-  command
-      .add_text("--model", flags.model, "DIR",
-                "a model folder: BERT-family or causal, pruned or not")
-      .required();
+  add_model_option(command, flags);
   command
       .add_text("--data", flags.data, "FILE|-",
                 "one example per line: label<TAB>text, or text alone")
@@ -312,20 +327,16 @@ void add_options(const Arguments& command, AblateFlags& flags) {
                    "ablate each pair of heads, and show how they interact");
   command.add_choice("--replace", flags.replace, names,
                      "what replaces a head (default: zero); see below");
-  command.add_count("--top", flags.top,
-                    fmt::format("number of rows (default: {} in the table, "
-                                "all in JSON and CSV)",
-                                kTopRows));
+  // The list of all names would not fit in a line.
+  command
+      .add_choice("--sort", flags.sort, effect_measure_names(),
+                  "sort by this effect, most harmful first (default: loss or "
+                  "distance); see below")
+      .type_name("EFFECT");
   command.add_count(
       "--examples", flags.examples,
       "number of examples to use, spread over the file (default: all)");
-  command.add_number(
-      "--max-tokens", flags.max_tokens,
-      "maximum tokens per example; longer ones are cut (default: "
-      "the limit set in the model folder)");
-  add_threads_option(command, flags.threads);
-  command.add_flag("--json", flags.json, "print JSON instead of a table");
-  command.add_flag("--csv", flags.csv, "print comma-separated values");
+  add_report_options(command, flags);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +13,8 @@
 #include "headwise/interop/file_subject.h"
 #include "headwise/models/utf8.h"
 #include "hooked_input.h"
+#include "intervention_flags.h"
+#include "operation/unknown_tokens.h"
 #include "patch_report.h"
 #include "shell/add_command.h"
 #include "shell/error_of_option.h"
@@ -47,21 +48,13 @@ that of the corrupted text. --approximate takes all effects from one gradient
 (attribution patching); it is fast, and exact only where the model is linear.
 --compare shows both.)"};
 
-constexpr std::size_t kTopRows = 20;
-
-struct PatchFlags {
-  std::string model;
+struct PatchFlags : InterventionFlags {
   std::string clean;
   std::string corrupted;
   std::string label;
-  std::optional<std::size_t> max_tokens;  // not given: the model's
-  std::size_t top = 0;                    // 0: not given
-  std::size_t threads = 0;                // 0: all
   bool approximate = false;
   bool compare = false;
   bool heads_only = false;
-  bool json = false;
-  bool csv = false;
 };
 
 Outcome check_flags(const PatchFlags& flags) {
@@ -72,10 +65,7 @@ Outcome check_flags(const PatchFlags& flags) {
     return option_error("--clean and --corrupted", "are both -",
                         "one of them to be a text");
   }
-  if (flags.json && flags.csv) {
-    return usage("--json and --csv cannot be used together");
-  }
-  return {};
+  return check_report_flags(flags);
 }
 
 struct Subject {
@@ -183,15 +173,6 @@ Status run_patches(const PatchFlags& flags, const Subject& subject,
   return ok();
 }
 
-std::string text_of(const PatchFlags& flags, const PatchReport& report) {
-  const std::size_t all = std::numeric_limits<std::size_t>::max();
-  const std::size_t top = flags.top == 0 ? all : flags.top;
-  return flags.json ? patch_json(report, top)
-         : flags.csv
-             ? patch_csv(report, top)
-             : patch_table(report, flags.top == 0 ? kTopRows : flags.top);
-}
-
 Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   FilePlan files;
@@ -210,20 +191,26 @@ Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
   PatchReport report{.model = flags.model};
   const auto subject = read_subject(flags, report);
   HEADWISE_TRY(subject);
-  const Status done = run_patches(flags, *subject, *executor, report);
-  if (!done && (done.error().details().argument == "clean" ||
-                done.error().details().argument == "corrupted")) {
-    return error_of_argument(done.error());
+  if (const Status done = run_patches(flags, *subject, *executor, report);
+      !done) {
+    const std::string& argument = done.error().details().argument;
+    return argument == "model" || argument == "clean" || argument == "corrupted"
+               ? error_of_argument(done.error())
+               : done.error();
   }
-  HEADWISE_TRY(done);
-  return print(streams.out, text_of(flags, report));
+  UnknownTokens tokens;
+  for (const PatchedText* text : {&report.clean, &report.corrupted}) {
+    for (const std::string& token : text->tokens) {
+      tokens.add(token);
+    }
+  }
+  warn_of_unknown(flags.model, tokens, streams.err);
+  return print(streams.out,
+               report_text(flags, report, patch_table, patch_json, patch_csv));
 }
 
 void add_options(const Arguments& command, PatchFlags& flags) {
-  command
-      .add_text("--model", flags.model, "DIR",
-                "a model folder: BERT-family or causal, pruned or not")
-      .required();
+  add_model_option(command, flags);
   command
       .add_text("--clean", flags.clean, "TEXT|-",
                 "the text that is run with a patched head; -: standard input")
@@ -241,17 +228,7 @@ void add_options(const Arguments& command, PatchFlags& flags) {
                    "show exact and approximate effects");
   command.add_flag("--heads-only", flags.heads_only,
                    "do not patch single positions");
-  command.add_count(
-      "--top", flags.top,
-      fmt::format("number of heads, largest effects first (default: {} in the "
-                  "table, all in JSON and CSV)",
-                  kTopRows));
-  command.add_number("--max-tokens", flags.max_tokens,
-                     "maximum tokens per text; longer texts are cut (default: "
-                     "the limit set in the model folder)");
-  add_threads_option(command, flags.threads);
-  command.add_flag("--json", flags.json, "print JSON instead of a table");
-  command.add_flag("--csv", flags.csv, "print comma-separated values");
+  add_report_options(command, flags);
 }
 
 }  // namespace

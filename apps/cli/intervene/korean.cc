@@ -12,24 +12,28 @@ constexpr auto kTexts = std::to_array<Translation>({
      "classifier (headwise train\n--model). Without labels they are the "
      "distances that embeddings move, divided by\ntheir lengths; for a causal "
      "model, loss and accuracy of the next token, also on\nrepeats alone: "
-     "tokens that follow the same token as once before. What replaces\nthe "
-     "output of a head, before the output projection:\n  zero     0, as head "
-     "gates of 0 "
-     "do\n  mean     its mean over all tokens of FILE\n  uniform  the mean of "
-     "its values: equal attention to every visible token\nThe interaction of a "
-     "pair is its effect minus the effects of both heads alone.\nEffects are "
-     "paired by example; intervals are Student's t intervals.",
+     "tokens that follow the same token as once before. --sort takes\nloss, "
+     "accuracy, loss_on_repeats, accuracy_on_repeats or distance. What "
+     "replaces\nthe output of a head, before the output projection:\n  "
+     "zero     0, as head gates of 0 do\n  mean     its mean over all tokens "
+     "of FILE\n  uniform  the mean of its values: equal attention to every "
+     "visible token\nThe interaction of a pair is its effect minus the "
+     "effects of both heads alone;\n--pairs shows that of --sort, largest "
+     "first.\nEffects are paired by example; intervals are Student's t "
+     "intervals.",
      "FILE은 한 줄에 예제 하나입니다: 레이블<TAB>텍스트, 또는 텍스트만. "
-     "레이블이\n있으면 모델의 분류기(headwise train --model)의 손실과 정확도에 "
-     "미치는 효과를\n재고, 없으면 임베딩이 움직인 거리를 임베딩의 길이로 나눈 "
-     "값을 잽니다. 인과\n모델에서는 다음 토큰의 손실과 정확도를 재고, 되풀이된 "
-     "토큰(앞에서와 같은 "
-     "토큰\n다음에 다시 나온 토큰)만의 정확도도 잽니다. 출력 "
-     "투영 전에 헤드의 출력을\n다음으로 바꿉니다:\n  zero     0. 헤드 게이트가 "
-     "0일 때와 같음\n  mean     FILE의 모든 토큰에 대한 평균\n  uniform  "
-     "밸류의 평균: 볼 수 있는 모든 토큰에 고르게 주목\n쌍의 상호작용은 쌍의 "
-     "효과에서 두 헤드 각각의 효과를 뺀 값입니다. 효과는\n예제별로 짝지어 "
-     "계산하며, 구간은 스튜던트 t 구간입니다."},
+     "레이블이\n있으면 모델의 분류기(headwise train --model)의 손실과 "
+     "정확도에 미치는 효과를\n재고, 없으면 임베딩이 움직인 거리를 임베딩의 "
+     "길이로 나눈 값을 잽니다. 인과\n모델에서는 다음 토큰의 손실과 정확도를 "
+     "재고, 되풀이된 토큰(앞에서와 같은 토큰\n다음에 다시 나온 토큰)만의 "
+     "손실과 정확도도 잽니다. --sort에는 loss, accuracy,\nloss_on_repeats, "
+     "accuracy_on_repeats, distance 중 하나를 줍니다. 출력 투영 전에\n헤드의 "
+     "출력을 다음으로 바꿉니다:\n  zero     0. 헤드 게이트가 0일 때와 같음\n  "
+     "mean     FILE의 모든 토큰에 대한 평균\n  uniform  밸류의 평균: 볼 수 "
+     "있는 모든 토큰에 고르게 주목\n쌍의 상호작용은 쌍의 효과에서 두 헤드 "
+     "각각의 효과를 뺀 값입니다. --pairs는\n--sort로 고른 효과의 상호작용을 "
+     "큰 것부터 보여 줍니다. 효과는 예제별로 짝지어\n계산하며, 구간은 "
+     "스튜던트 t 구간입니다."},
     {"The effect of a head is what changes in the clean text when the head "
      "gets its\ncontext from the corrupted text: in every token and, if the "
      "texts have the same\nnumber of tokens, up to 64, in one position at a "
@@ -65,18 +69,17 @@ constexpr auto kTexts = std::to_array<Translation>({
      "one predicted for --clean)",
      "분류기의 레이블, 또는 인과 모델의 다음 토큰(기본값: --clean에 대해 "
      "예측한 것)"},
-    {"maximum tokens per example; longer ones are cut (default: the limit set "
-     "in the model folder)",
-     "예제의 최대 토큰 수. 넘으면 자릅니다(기본값: 모델 폴더에 설정된 값)"},
     {"measure what a model does without some of its heads",
      "헤드 일부를 뺐을 때 모델이 어떻게 달라지는지 측정합니다"},
-    {"number of heads, largest effects first (default: 20 in the table, all in "
+    {"number of rows, largest effects first (default: 20 in the table, all in "
      "JSON and CSV)",
-     "효과가 큰 순서로 보여 줄 헤드 수(기본값: 표는 20, JSON과 CSV는 전부)"},
-    {"number of rows (default: 20 in the table, all in JSON and CSV)",
-     "행 수(기본값: 표는 20, JSON과 CSV는 전부)"},
+     "효과가 큰 순서로 보여 줄 행 수(기본값: 표는 20, JSON과 CSV는 전부)"},
     {"show exact and approximate effects",
      "정확한 효과와 근사한 효과를 함께 보여 줍니다"},
+    {"sort by this effect, most harmful first (default: loss or distance); "
+     "see below",
+     "이 효과를 기준으로, 가장 해로운 것부터 정렬합니다(기본값: loss 또는 "
+     "distance). 아래 설명 참고"},
     {"the text that is run with a patched head; -: standard input",
      "헤드를 바꿔서 실행할 원본 텍스트. -: 표준 입력"},
     {"the text that the context of the head comes from",

@@ -57,9 +57,10 @@ struct ExampleScores {
   std::vector<double> loss;
   // 1 if the prediction is right, 0 if not; or a share. Empty without labels.
   std::vector<double> correct;
-  // Of a causal model: the share of repeated tokens that are right; NaN for a
-  // text without any. Otherwise empty.
-  std::vector<double> on_repeats{};
+  // Of a causal model: the same of repeated tokens alone; NaN for a text
+  // without any. Otherwise empty.
+  std::vector<double> loss_on_repeats{};
+  std::vector<double> correct_on_repeats{};
 };
 
 // Examples [begin, begin + ids.size()) of a model, and their last hidden states
@@ -84,8 +85,8 @@ ScoreExamples label_scores(const HookedModel& classifier,
 ScoreExamples output_distances(const HookedModel& model);
 
 // For each text the mean over its tokens but the first of -ln p(token | the
-// tokens before it), and the share of them that have the largest logit, also of
-// repeats alone (NextTokenScore); NaN for a text of fewer than two tokens.
+// tokens before it), and the share of them that have the largest logit; both
+// also of repeats alone (NextTokenScore). NaN for a text without such tokens.
 ScoreExamples next_token_losses(const CausalModel& model);
 
 struct AblationTask {
@@ -114,8 +115,9 @@ Result<AblationScores> ablate(const AblationTask& task,
 
 struct AblationEffect {
   MeanInterval loss;
-  // Of labels or next tokens; and of next tokens that are repeats.
-  std::optional<MeanInterval> accuracy;
+  std::optional<MeanInterval> accuracy;  // of labels or next tokens
+  // Of next tokens that are repeats.
+  std::optional<MeanInterval> loss_on_repeats{};
   std::optional<MeanInterval> accuracy_on_repeats{};
 };
 AblationEffect effect_of(const ExampleScores& whole,

@@ -20,8 +20,9 @@
 //   effect(head)  ~  sum (context of corrupted - context of clean) *
 //   dm/dcontext
 //
-// Errors: those of the model and of the measure; invalid_argument for outputs
-// and effects that are not finite; out_of_memory. No bit depends on threads.
+// Errors: those of the model and of the measure; bad_data for a model whose
+// outputs are not finite; invalid_argument for effects that are not;
+// out_of_memory. No bit depends on threads.
 //
 // Source: Vig et al. 2020, arXiv:2004.12265; Wang et al. 2022,
 // arXiv:2211.00593 (patching); Nanda 2023, "Attribution patching", and Syed et

@@ -7,6 +7,9 @@
 //             before: t[i], where t[j - 1] = t[i - 1] and t[j] = t[i] for a
 //             j < i. What an induction head predicts.
 //   right_    those of them that have the largest logit
+//   loss_on_repeats  the loss over the repeats alone
+//
+// Losses are in nats.
 //
 // Example:
 //   auto done = next_token_scores(model, {{7, 9, 5, 7, 9}}).value();
@@ -33,6 +36,7 @@ struct NextTokenScore {
   std::size_t right_tokens = 0;
   std::size_t repeats = 0;
   std::size_t right_repeats = 0;
+  double loss_on_repeats = 0;  // 0 for a text without any
 };
 
 // Of one text, from its logits (tokens, vocab_size). Errors: shape_mismatch;

@@ -1,0 +1,124 @@
+#include "effect_measure.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "shell/quantity_text.h"
+#include "shell/say.h"
+
+namespace headwise::cli {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {
+    "distance", "loss", "accuracy", "loss_on_repeats", "accuracy_on_repeats"};
+
+bool is_on_repeats(EffectMeasure measure) {
+  return measure == EffectMeasure::loss_on_repeats ||
+         measure == EffectMeasure::accuracy_on_repeats;
+}
+
+bool is_accuracy(EffectMeasure measure) {
+  return measure == EffectMeasure::accuracy ||
+         measure == EffectMeasure::accuracy_on_repeats;
+}
+
+}  // namespace
+
+std::string_view name_of(EffectMeasure measure) {
+  return kNames[static_cast<std::size_t>(measure)];
+}
+
+std::vector<std::string> effect_measure_names() {
+  return {kNames.begin(), kNames.end()};
+}
+
+std::vector<EffectMeasure> measures_of(bool predicts, bool on_repeats) {
+  using enum EffectMeasure;
+  return !predicts ? std::vector{distance}
+         : on_repeats
+             ? std::vector{loss, accuracy, loss_on_repeats, accuracy_on_repeats}
+             : std::vector{loss, accuracy};
+}
+
+std::vector<EffectMeasure> on_same_tokens(EffectMeasure as,
+                                          std::vector<EffectMeasure> measures) {
+  std::erase_if(measures, [&](EffectMeasure measure) {
+    return is_on_repeats(measure) != is_on_repeats(as);
+  });
+  return measures;
+}
+
+const MeanInterval& effect_on(EffectMeasure measure,
+                              const AblationEffect& effect) {
+  switch (measure) {
+    case EffectMeasure::accuracy:
+      return *effect.accuracy;
+    case EffectMeasure::loss_on_repeats:
+      return *effect.loss_on_repeats;
+    case EffectMeasure::accuracy_on_repeats:
+      return *effect.accuracy_on_repeats;
+    case EffectMeasure::distance:
+    case EffectMeasure::loss:
+      break;
+  }
+  return effect.loss;
+}
+
+double harm_of(EffectMeasure measure, const AblationEffect& effect) {
+  const double mean = effect_on(measure, effect).mean;
+  return is_accuracy(measure) ? -mean : mean;
+}
+
+std::string title_of(EffectMeasure measure) {
+  switch (measure) {
+    case EffectMeasure::distance:
+      return say({"distance", "거리"});
+    case EffectMeasure::loss:
+      return say({"loss", "손실"});
+    case EffectMeasure::accuracy:
+      return say({"accuracy in points", "정확도(퍼센트포인트)"});
+    case EffectMeasure::loss_on_repeats:
+      return say({"loss on repeats", "되풀이된 토큰의 손실"});
+    case EffectMeasure::accuracy_on_repeats:
+      return say({"accuracy on repeats in points",
+                  "되풀이된 토큰의 정확도(퍼센트포인트)"});
+  }
+  return {};
+}
+
+std::string interaction_title(EffectMeasure measure) {
+  switch (measure) {
+    case EffectMeasure::distance:
+      return say({"interaction", "상호작용"});
+    case EffectMeasure::loss:
+      return say({"interaction of losses", "손실의 상호작용"});
+    case EffectMeasure::accuracy:
+      return say({"interaction in points", "상호작용(퍼센트포인트)"});
+    case EffectMeasure::loss_on_repeats:
+      return say({"interaction of losses on repeats",
+                  "되풀이된 토큰의 손실 상호작용"});
+    case EffectMeasure::accuracy_on_repeats:
+      return say({"interaction on repeats in points",
+                  "되풀이된 토큰의 상호작용(퍼센트포인트)"});
+  }
+  return {};
+}
+
+std::string effect_text(EffectMeasure measure, const AblationEffect& effect) {
+  const MeanInterval& of = effect_on(measure, effect);
+  if (std::isnan(of.mean)) {
+    return "-";
+  }
+  const double scale = is_accuracy(measure) ? 100 : 1;
+  const int digits = is_accuracy(measure) ? 1 : 4;
+  const std::string mean = signed_text(scale * of.mean, digits);
+  return std::isnan(of.low) ? mean
+                            : fmt::format("{} [{}, {}]", mean,
+                                          signed_text(scale * of.low, digits),
+                                          signed_text(scale * of.high, digits));
+}
+
+}  // namespace headwise::cli
