@@ -34,7 +34,7 @@
         number + ': ' + headwise.tokens.short(words, LETTERS);
   }
 
-  // What sets a document apart from another one, whose text has another number.
+  // What differs between two documents: model, text (as nameOfText calls it), variant.
   function apart(number, other, nameOfText) {
     const [a, b] = [list[number], list[other]];
     return [a.model !== b.model && model(a), a.text !== b.text && nameOfText(number),

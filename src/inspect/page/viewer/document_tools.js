@@ -10,15 +10,25 @@
     return other && other.number === documents.partner(state.wished().document) ? other : null;
   }
 
-  // Documents with the same tokens keep the pinned pair and the window, and one text that is
-  // compared in two documents gives way to another one in both.
+  // The heads of a text that is compared in two documents: in another text they stay, and
+  // in the other document A and B change places.
+  function heads(number) {
+    const {documents, state} = headwise;
+    const {document, layer, head} = state.wished();
+    const other = besides();
+    if (!other) return {};
+    const partner = documents.partner(number) + ':';
+    if (number % 2 === document % 2) return {compare: partner + other.id};
+    const [ofOther, inOther] = other.id.split('.').map(Number);
+    return {layer: ofOther, head: inOther, compare: partner + layer + '.' + head};
+  }
+
+  // Documents with the same tokens keep the pinned pair and the window.
   function go(number) {
     const {documents, state} = headwise;
     const {list} = documents;
     const same = list[number].same_tokens === list[state.wished().document].same_tokens;
-    const other = besides();
-    state.set({document: number,
-               ...(other ? {compare: documents.partner(number) + ':' + other.id} : {}),
+    state.set({document: number, ...heads(number),
                ...(same ? {} : {query: null, key: null, size: 0, row: 0, column: 0})});
   }
 

@@ -86,7 +86,7 @@
         (one.model !== other.model || one.variant !== other.variant);
   });
 
-  // The document that has the same text; null if documents are no pairs.
+  // The document that has the same text; null unless the documents are pairs.
   const partner = number => paired ? number + 1 - 2 * (number % 2) : null;
 
   // The name of the head of document `number` that is most like this one: in the same

@@ -163,9 +163,21 @@
         });
   }
 
+  // A head that is compared with itself in the other document of its text stays so when
+  // another head is chosen: {compare}, or {}.
+  function following(before, patch) {
+    const other = comparison(before);
+    const id = ({layer, head}) => layer + '.' + head;
+    const next = {...before, ...patch};
+    const follows = other && !('compare' in patch) && other.id === id(before) &&
+        other.number === headwise.documents.partner(documentOf(next));
+    return follows ? {compare: other.number + ':' + id(next)} : {};
+  }
+
   // Changes what `patch` names.
   function set(patch) {
-    enter({...(wished || state), ...patch}, tell);
+    const before = wished || state;
+    enter({...before, ...patch, ...following(before, patch)}, tell);
   }
 
   // Tells the listeners which names changed.

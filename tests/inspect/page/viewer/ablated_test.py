@@ -64,6 +64,12 @@ class Ablated(PageCase):
         self.settle(page)
         self.assertEqual(self.captions(page)[:2], [
             "A: layer 0 head 2, without 0.1", "B: layer 0 head 2, with all heads"])
+        # Heads of different numbers change places with their documents.
+        page = self.open("ablated", "#view=head&layer=0&head=1&compare=1:0.2")
+        for number, heads in ((1, [0, 2, "0:0.1"]), (3, [0, 2, "2:0.1"]), (2, [0, 1, "3:0.2"])):
+            page.select_option("#document", str(number))
+            page.wait_for_function(f"() => headwise.state.get().document === {number}")
+            self.assertEqual(shown(), [number, *heads])
         # Texts that are compared with another one do not change together.
         page = self.open("ablated", "#document=0&layer=0&head=1&compare=2:0.1")
         self.keys(page, "n")
@@ -73,6 +79,27 @@ class Ablated(PageCase):
         self.keys(page, "n")
         page.wait_for_function("() => headwise.state.get().document === 3")
         self.assertEqual(shown(), [3, 0, 1, ""])
+
+    def test_both_show_the_next_head(self):
+        page = self.open("ablated")
+        shown = lambda: [self.state(page)[name] for name in (  # noqa: E731
+            "layer", "head", "compare")]
+        self.keys(page, "l")
+        self.assertEqual(shown(), [1, 1, "1:1.1"])
+        page.select_option("#which-head", "3")
+        self.assertEqual(shown(), [1, 3, "1:1.3"])
+        self.keys(page, "g")
+        page.click("#head-0-2")
+        page.wait_for_function("() => headwise.state.get().view === 'head'")
+        self.assertEqual(shown(), [0, 2, "1:0.2"])
+        # Another head that was chosen to compare with stays.
+        page.select_option("#compare-head", "1")
+        self.assertEqual(shown(), [0, 2, "1:0.1"])
+        self.keys(page, "l")
+        self.assertEqual(shown(), [0, 3, "1:0.1"])
+        page = self.open("ablated", "#view=head&layer=0&head=1&compare=2:0.1")
+        self.keys(page, "l")
+        self.assertEqual(shown(), [0, 2, "2:0.1"])  # of another text
 
     def test_means_are_of_one_side(self):
         page = self.open("ablated", "#view=texts&layer=0&head=1")
