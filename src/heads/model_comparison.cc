@@ -66,13 +66,26 @@ bool same_tokens(const TextModel& a, const TextHeads& on_a, const TextModel& b,
   });
 }
 
+// Of b, whose gates have a name of their own.
+Error error_of_b(const Error& error) {
+  ErrorDetails details = error.details();
+  constexpr std::string_view kName = "head_gates";
+  if (details.argument.starts_with(kName)) {
+    details.operation = kOperation;
+    details.argument.insert(kName.size(), "_b");
+  }
+  return {error.code(), std::move(details)};
+}
+
 Result<OfText> compare(const TextModel& a, const TextModel& b,
                        std::string_view text, std::size_t max_tokens,
                        HeadGateSpan gates_b, const Executor& executor) {
   auto on_a = text_heads(a, text, max_tokens, {}, executor);
   HEADWISE_TRY(on_a);
   auto on_b = text_heads(b, text, max_tokens, gates_b, executor);
-  HEADWISE_TRY(on_b);
+  if (!on_b) {
+    return error_of_b(on_b.error());
+  }
   HEADWISE_TRY(check_numbers(a, "a", *on_a));
   HEADWISE_TRY(check_numbers(b, "b", *on_b));
   OfText found{.statistics_a = std::move(on_a->statistics),

@@ -93,9 +93,22 @@ class Texts(TextsTest):
                        "--texts", "nowhere", "--out", "p.html")
         self.assertFalse((self.folder / "p.html").exists())
 
-    def test_the_head_of_a_picture_is_one_of_all_layers(self):
-        self.fail_with(USAGE, "--head is 2.0, expected a head from 0.0 to 1.1", "view", "--model",
-                       "tiny", "heads", "--svg", "p.svg", "--head", "2.0")
+    def test_the_head_of_a_picture_is_one_of_those_shown(self):
+        tiny_model.write(self.folder / "three", num_hidden_layers=3)
+        made = tiny_model.tensors()
+        made.update({name.replace("layer.1", "layer.2"): tensor
+                     for name, tensor in made.items() if "layer.1" in name})
+        (self.folder / "three/model.safetensors").write_bytes(tiny_model.safetensors(made))
+        for model, head, expected, *layers in (
+                ("tiny", "2.0", "from 0.0 to 1.1"),
+                ("tiny", "0.2", "from 0.0 to 0.1"),
+                ("tiny", "0.0", "from 1.0 to 1.1", "--layers", "1"),
+                ("three", "1.0", "of layers 0, 2", "--layers", "0,2"),
+                ("three", "2.2", "from 2.0 to 2.1", "--layers", "0,2")):
+            with self.subTest(head=head, layers=layers):
+                self.fail_with(USAGE, f"--head is {head}, expected a head {expected}", "view",
+                               "--model", model, "heads", "--svg", "p.svg", "--head", head,
+                               *layers)
 
     def test_options_that_do_not_go_together(self):
         self.put_text("heads\n", "lines")

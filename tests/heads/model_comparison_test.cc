@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -185,6 +186,26 @@ TEST(ModelComparisonTest, ComparesAModelWithItselfWithoutAHead) {
       EXPECT_LT(without.similarity(h, h).mean, 0.9999);
     }
   }
+}
+
+TEST(ModelComparisonTest, NamesTheGatesThatItRefuses) {
+  const SmallModel model;
+  const auto refused = [&](HeadGateSpan gates) {
+    return ModelComparison::of(*model, *model, kTexts, {.head_gates_b = gates});
+  };
+  std::vector<Tensor<float, 1>> gates;
+  gates.push_back(
+      Tensor<float, 1>::create({(*model).heads_in(0).size()}).value());
+  EXPECT_THAT(refused(gates),
+              IsError(ErrorCode::shape_mismatch, "head_gates_b"));
+  while (gates.size() < (*model).shape().num_layers) {
+    gates.push_back(
+        Tensor<float, 1>::create({(*model).heads_in(gates.size()).size()})
+            .value());
+  }
+  gates[1](0) = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(refused(gates),
+              IsError(ErrorCode::invalid_argument, "head_gates_b[1][0]"));
 }
 
 TEST(ModelComparisonTest, FindsNoDifferenceFromItself) {

@@ -17,6 +17,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"a head from {} to {}", "{0}부터 {1}까지의 헤드"},
     {"a head of another layer: layer {} has none left",
      "다른 레이어의 헤드여야 합니다(레이어 {0}에는 남은 헤드가 없음)."},
+    {"a head of layers {}", "레이어 {0}의 헤드"},
     {"a list of the heads of each of {} layers", "레이어 {0}개의 헤드 목록"},
     {"a model that has heads", "헤드가 있는 모델"},
     {"a text with another output", "출력이 다른 텍스트"},

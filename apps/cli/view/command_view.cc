@@ -172,7 +172,9 @@ Result<std::vector<ViewedChange>> changes_of(const ViewFlags& flags,
       texts.push_back(text);
     }
   }
-  const auto models = compare_two_models(flags.seen, texts);
+  const auto models =
+      compare_two_models(flags.seen, *documents[0]->text_model(),
+                         *documents[1]->text_model(), texts);
   HEADWISE_TRY(models);
   std::vector<ViewedChange> changes;
   const std::vector<std::size_t>& layers = documents.front()->layers();
@@ -256,7 +258,7 @@ std::string page_text(const std::string& path, const ViewedHeads& heads,
   return said;
 }
 
-// That two models divide into different tokens.
+// The number of texts that the models divide into different tokens.
 std::size_t texts_of_different_tokens(const ManyHeads& documents) {
   std::size_t different = 0;
   for (std::size_t n = 0; n < documents.size(); n += 2) {

@@ -133,7 +133,11 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
   const auto texts =
       seen.text ? read_one_text(*seen.text) : read_text_file(seen.texts);
   HEADWISE_TRY(texts);
-  auto models = compare_two_models(seen, texts->texts);
+  const auto a = read_any_model(seen.model);
+  HEADWISE_TRY(a);
+  const auto b = read_any_model(seen.against, "--against");
+  HEADWISE_TRY(b);
+  auto models = compare_two_models(seen, **a, **b, texts->texts);
   HEADWISE_TRY(models);
   models->empty = texts->empty_lines;
   if (models->first_different) {
@@ -144,29 +148,22 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
 }
 
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
+                                     const TextModel& a, const TextModel& b,
                                      std::span<const std::string_view> texts) {
   const auto executor = executor_with(seen.operation.threads);
   HEADWISE_TRY(executor);
-  const auto a = read_any_model(seen.model);
-  HEADWISE_TRY(a);
   std::vector<Tensor<float, 1>> gates;
-  std::unique_ptr<TextModel> against;
   if (seen.against.empty()) {
     const auto ablated = parse_head_list("--ablate", seen.ablate);
     HEADWISE_TRY(ablated);
-    auto made = ablated_gates(**a, *ablated);
+    auto made = ablated_gates(b, *ablated);
     HEADWISE_TRY(made);
     gates = *std::move(made);
-  } else {
-    auto model = read_any_model(seen.against, "--against");
-    HEADWISE_TRY(model);
-    against = *std::move(model);
   }
-  const TextModel& b = against ? *against : **a;
-  const auto limit = limit_of_both(seen, **a, b);
+  const auto limit = limit_of_both(seen, a, b);
   HEADWISE_TRY(limit);
   ProgressBar bar{seen.command, "texts"};
-  const auto changes = ModelComparison::of(**a, b, texts,
+  const auto changes = ModelComparison::of(a, b, texts,
                                            {.max_tokens = *limit,
                                             .head_gates_b = gates,
                                             .progress = bar.progress(),

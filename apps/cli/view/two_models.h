@@ -12,6 +12,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/heads/model_comparison.h"
+#include "headwise/models/text_model.h"
 #include "shell/outcome.h"
 #include "viewed_flags.h"
 
@@ -54,9 +55,10 @@ Outcome check_against_flags(const ViewedFlags& seen);
 // those of the files, models and texts.
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
                                      const std::string& sort);
-// On texts that were read; without --against, --model and the same without the
-// heads of --ablate.
+// Of models and texts that were read: --model and --against or, without that,
+// --model and the same without the heads of --ablate.
 Result<TwoModels> compare_two_models(const ViewedFlags& seen,
+                                     const TextModel& a, const TextModel& b,
                                      std::span<const std::string_view> texts);
 
 // "The models divide 1 text into different tokens ...", with the line of the

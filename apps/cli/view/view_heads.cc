@@ -89,6 +89,25 @@ void leave_out_positions(std::vector<DrawnHead>& heads) {
   }
 }
 
+// The heads that could be asked for in its place: those of its layer, if that
+// is shown.
+std::string expected_heads(const HeadName& name,
+                           const std::vector<std::size_t>& layers,
+                           const std::vector<DrawnHead>& heads) {
+  const bool shown = std::ranges::find(layers, name.layer) != layers.end();
+  if (!shown && layers.back() - layers.front() + 1 != layers.size()) {
+    return fmt::format("a head of layers {}", fmt::join(layers, ", "));
+  }
+  const auto offered = [&](const DrawnHead& head) {
+    return !shown || head.name.layer == name.layer;
+  };
+  const HeadName& first = std::ranges::find_if(heads, offered)->name;
+  const HeadName& last =
+      std::find_if(heads.rbegin(), heads.rend(), offered)->name;
+  return fmt::format("a head from {}.{} to {}.{}", first.layer, first.head,
+                     last.layer, last.head);
+}
+
 }  // namespace
 
 Error error_of_layer(const ViewedLayer& layer, std::string_view option,
@@ -143,11 +162,8 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
     return std::pair(head.name.layer, head.name.head);
   });
   if (whole && !drawn.whole) {
-    const HeadName& first = drawn.heads.front().name;
-    const HeadName& last = drawn.heads.back().name;
     return bad_option("--head", fmt::format("{}.{}", whole->layer, whole->head),
-                      fmt::format("a head from {}.{} to {}.{}", first.layer,
-                                  first.head, last.layer, last.head));
+                      expected_heads(*whole, heads.layers(), drawn.heads));
   }
   if (heads.text().cross) {
     leave_out_positions(drawn.heads);

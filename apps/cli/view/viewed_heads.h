@@ -16,6 +16,7 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/weights_statistics.h"
+#include "headwise/models/text_model.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/tokens.h"
 #include "kept_heads.h"
@@ -84,6 +85,8 @@ class ViewedHeads {
   const ViewedText& text() const { return text_; }
   // The numbers of the layers that visit() shows, ascending.
   const std::vector<std::size_t>& layers() const { return layers_; }
+  // That of a text; null for heads from elsewhere.
+  virtual const TextModel* text_model() const { return nullptr; }
   // Of every layer; the latter with its separators and query lengths. They look
   // into this object.
   virtual AttentionOptions options() const = 0;

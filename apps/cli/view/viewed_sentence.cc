@@ -55,6 +55,8 @@ class ViewedSentence : public ViewedHeads {
   // --ablate, for a head that the model does not have.
   Status ablate(const std::vector<HeadId>& heads);
 
+  const TextModel* text_model() const override { return loaded_->model.get(); }
+
   AttentionOptions options() const override {
     AttentionOptions options;
     options.executor = &loaded_->executor;

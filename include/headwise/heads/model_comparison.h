@@ -51,8 +51,8 @@ struct ModelComparisonOptions {
   // The number of tokens used of a text; not given: as many as both models use
   // by default.
   std::optional<std::size_t> max_tokens{};
-  // Of the heads of b; empty: none. With a and b the same model, they show what
-  // its heads do without those whose gates are 0.
+  // Gates of b by layer, (heads of the layer); empty: all 1. With b the same
+  // model as a: what changes without the heads whose gate is 0.
   HeadGateSpan head_gates_b{};
   Progress progress{};                 // counts texts
   const Executor* executor = nullptr;  // null: Executor::default_executor()
