@@ -94,16 +94,15 @@
   }
 
   function view() {
-    const {t} = headwise;
+    const {t, tokens} = headwise;
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, t('changes.title')),
         headwise.fold('fold-changes', t('changes.tools'), tools()),
         make('p', {class: 'note', id: 'changes-note'},
-            headwise.tokens.node(t('changes.models', ...sides()), true), ' ', t('changes.about'),
+            t('changes.models', ...sides().map(tokens.isolated)), ' ', t('changes.about'),
             differentTokens()),
         table(), onlyIn().map((heads, side) => heads.length > 0 && make('p', {class: 'note'},
-            headwise.tokens.node(t('changes.only', sides()[side], heads.map(name).join(', ')),
-                true))));
+            t('changes.only', tokens.isolated(sides()[side]), heads.map(name).join(', ')))));
   }
 
   // For files.

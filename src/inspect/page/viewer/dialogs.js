@@ -42,7 +42,8 @@
     const {view, document: number} = state.get();
     const [head, other] = [state.head(), state.compared()];
     const text = documents.several && documents.fileName(number);
-    const parts = view === 'head' ? [text, nameOfHead(head), ...(other ? compared(head, other) : [])] :
+    const parts =
+        view === 'head' ? [text, nameOfHead(head), ...(other ? compared(head, other) : [])] :
         view === 'texts' ? [nameOfHead(head), 'texts'] :
         view === 'changes' ? ['changes', documents.fileNameBeside(0, 1), 'minus',
           documents.fileNameBeside(1, 0)] : [text, view];
@@ -71,7 +72,8 @@
       }
     };
     open('export', t('export.title'), make('p', {}, t('export.about')),
-        headwise.state.get().view === 'head' && make('p', {class: 'note'}, headwise.measure.word('export.digits')),
+        headwise.state.get().view === 'head' &&
+          make('p', {class: 'note'}, headwise.measure.word('export.digits')),
         make('div', {class: 'tools'}, KINDS.map(kind => make('button',
             {type: 'button', id: 'export-' + kind[0], onclick: () => saveAs(kind)},
             kind[0].toUpperCase()))), status);
@@ -141,23 +143,24 @@
     ['x', 'keys.scatter'], ...(headwise.changes.any ? [['m', 'keys.changes']] : []),
     ['r', 'keys.through'], ['s', 'keys.trace'],
     ['n p', 'keys.document'], ['d', 'keys.texts'], ['t', 'keys.table'],
-    ['c', 'keys.compare'], ['v', 'keys.measure'], ['e', 'keys.export'], ['?', 'keys.help'], ['Esc', 'keys.escape']];
+    ['c', 'keys.compare'], ['v', 'keys.measure'], ['e', 'keys.export'],
+    ['?', 'keys.help'], ['Esc', 'keys.escape']];
 
   const OF_SEVERAL = new Set(['keys.document', 'keys.texts']);  // documents
 
   function help() {
     const {t, page, state, documents} = headwise;
+    const offered = ([, what]) => (documents.several || !OF_SEVERAL.has(what)) &&
+        (what !== 'keys.through' || headwise.through.names(page).length > 0) &&
+        (what !== 'keys.measure' || headwise.measure.common(state.documents()).length > 1);
+    const row = ([keys, what]) => make('tr', {},
+        make('th', {scope: 'row'}, keys.split(' ').map(key => [make('kbd', {}, key), ' '])),
+        make('td', {}, t(what)));
     open('help', t('help.title'),
         make('p', {}, t('axis.sentence'), ' ', t('help.colours')),
         make('h3', {}, t('help.keys')),
         make('table', {}, make('caption', {class: 'hidden'}, t('help.keys')),
-            make('tbody', {}, KEYS.filter(([, what]) =>
-              (documents.several || !OF_SEVERAL.has(what)) && (what !== 'keys.through' ||
-                headwise.through.names(page).length > 0) && (what !== 'keys.measure' ||
-                headwise.measure.common(state.documents()).length > 1)).map(([keys, what]) => make('tr', {},
-                make('th', {scope: 'row'}, keys.split(' ').map(
-                    key => [make('kbd', {}, key), ' '])),
-                make('td', {}, t(what)))))),
+            make('tbody', {}, KEYS.filter(offered).map(row))),
         headwise.dom.toggle({id: 'shortcuts'}, state.get().shortcuts, t('help.shortcuts'),
             event => {
               state.set({shortcuts: !state.get().shortcuts});

@@ -2,6 +2,7 @@
 {
   const LONGEST = 60;  // letters of a name in a list
   const LETTERS = 14;  // below a thumbnail
+  const IN_FILE = 90;  // bytes of a file's name: with two such parts it stays below 255
 
   const {list} = headwise.documents;
 
@@ -58,18 +59,25 @@
 
   // ---- Names of files. ----
 
-  const inFile = text => [...text.replace(/[^\p{L}\p{N}._]+/gu, '-')].slice(0, LONGEST).join('')
-      .replace(/^-+|-+$/g, '');
+  // Letters with their marks, and numbers.
+  function inFile(parts) {
+    const name = parts.filter(Boolean).map(text => text.replace(/[^\p{L}\p{M}\p{N}._]+/gu, '-')
+        .replace(/^-+|-+$/g, '')).filter(Boolean).join('-');
+    // A letter that is cut in its middle is left out.
+    return new TextDecoder().decode(new TextEncoder().encode(name).slice(0, IN_FILE),
+        {stream: true});
+  }
+
   const numberInFile = number => 'text-' + number;
 
   // "text-3-without-3.1"
-  const fileName = number => [differ('text') && numberInFile(number), ...side(list[number])]
-      .filter(Boolean).map(inFile).filter(Boolean).join('-') || numberInFile(number);
+  const fileName = number =>
+      inFile([differ('text') && numberInFile(number), ...side(list[number])]) ||
+      numberInFile(number);
 
   // "without-3.1", next to another document.
   const fileNameBeside = (number, other) =>
-      apart(number, other, numberInFile).map(inFile).filter(Boolean).join('-') ||
-      numberInFile(number);
+      inFile(apart(number, other, numberInFile)) || numberInFile(number);
 
   Object.assign(headwise.documents,
       {about, name, label, beside, kind, choices, fileName, fileNameBeside});

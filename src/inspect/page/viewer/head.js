@@ -26,10 +26,10 @@
 
   // With what sets its document apart, if heads of two documents are compared.
   function nameOf(head, key = 'head.short') {
-    const {documents, state, t} = headwise;
+    const {documents, state, t, tokens} = headwise;
     const others = state.documents().filter(number => number !== head.document);
-    return [t(key, head.layer, head.number),
-      ...others.map(other => documents.beside(head.document, other))].join(', ');
+    return [t(key, head.layer, head.number), ...others.map(
+        other => tokens.isolated(documents.beside(head.document, other)))].join(', ');
   }
 
   // A single matrix has a corner for the minimap; of two, `title` says which one it is.
@@ -45,10 +45,10 @@
 
   // A minus B; of one head in two documents, what sets these apart.
   function captionOfDifference(a, b) {
-    const {documents, t} = headwise;
+    const {documents, t, tokens} = headwise;
     return a.id === b.id && a.document !== b.document ?
-        t('compare.caption', documents.beside(a.document, b.document),
-            documents.beside(b.document, a.document)) :
+        t('compare.caption', tokens.isolated(documents.beside(a.document, b.document)),
+            tokens.isolated(documents.beside(b.document, a.document))) :
         t('compare.caption', nameOf(a), nameOf(b));
   }
 

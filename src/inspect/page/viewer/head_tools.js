@@ -48,9 +48,9 @@
     const {t, documents, state} = headwise;
     if (!documents.several) return null;
     const same = number => documents.nearest(number, other || head);
-    return field('compare-document', t('compare.document_' + documents.kind()), choice({id: 'compare-document'},
-        (other || head).document, documents.choices(),
-        number => state.set({compare: same(Number(number))})));
+    return field('compare-document', t('compare.document_' + documents.kind()),
+        choice({id: 'compare-document'}, (other || head).document, documents.choices(),
+            number => state.set({compare: same(Number(number))})));
   }
 
   function compareChoice(head) {
@@ -86,7 +86,8 @@
     return make('span', {class: 'field'},
         toggle({id: 'hide'}, hide, t('special.hide', special),
             () => state.set({hide: !hide})),
-        hide && headwise.measure.plain() && toggle({id: 'renormalise', title: t('special.about')}, renormalise,
+        hide && headwise.measure.plain() && toggle(
+            {id: 'renormalise', title: t('special.about')}, renormalise,
             t('special.renormalise'), () => state.set({renormalise: !renormalise})));
   }
 

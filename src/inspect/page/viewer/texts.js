@@ -32,9 +32,9 @@
 
   // [[name, items]]: those of either model or set of heads, or all of them without a name.
   function sides(list) {
-    const {documents} = headwise;
+    const {documents, tokens} = headwise;
     if (documents.partner(0) === null) return [['', list]];
-    return [0, 1].map(side => [documents.beside(side, 1 - side),
+    return [0, 1].map(side => [tokens.isolated(documents.beside(side, 1 - side)),
       list.filter(({number}) => number % 2 === side)]).filter(([, items]) => items.length > 0);
   }
 

@@ -4,6 +4,8 @@
   const INVISIBLE = new RegExp('[\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160' +
       '\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f' +
       '\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb\\u{e0000}-\\u{e0fff}]', 'u');
+  const RIGHT_TO_LEFT = new RegExp('[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc' +
+      '\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]', 'u');
   const LONGEST = 24;
 
   function symbol(character) {
@@ -37,5 +39,11 @@
     }, shown);
   }
 
-  headwise.tokens = {visible, short, node};
+  // The same for the middle of a plain sentence, between isolates.
+  function isolated(text) {
+    const shown = visible(text);
+    return RIGHT_TO_LEFT.test(shown) ? '\u2066' + shown + '\u2069' : shown;
+  }
+
+  headwise.tokens = {visible, short, node, isolated};
 }

@@ -186,6 +186,14 @@ def two_models(folder):
     return Several(folder, "two_models", documents, changes=invented_changes())
 
 
+def from_right_to_left(folder):
+    """The same with names in Hebrew."""
+    documents = [invented_document(12, seed, text=text, model=model)
+                 for text in ("the cat sat", "a dog ran")
+                 for seed, model in ((7, "\u05e9\u05dc\u05d5\u05dd"), (10, "\u05d0\u05d1\u05d2"))]
+    return Several(folder, "from_right_to_left", documents, changes=invented_changes())
+
+
 def two_tokenizers(folder):
     """Three texts in two models of the same folder name, which divide the second one into
     different tokens; head 0.1 is left in the first alone, 1.2 and 1.3 in the second."""

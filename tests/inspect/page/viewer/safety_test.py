@@ -90,6 +90,50 @@ class Safety(PageCase):
         root = xml.etree.ElementTree.fromstring(svg)
         self.assertFalse([e for e in root.iter() if e.tag.endswith(("script", "img"))])
 
+    def left_of(self, page, selector, words):
+        """Where the words begin on the screen."""
+        return page.evaluate(
+            """([selector, words]) => {
+                const walker = document.createTreeWalker(
+                    document.querySelector(selector), NodeFilter.SHOW_TEXT);
+                while (!walker.nextNode().data.includes(words));
+                const {currentNode: node} = walker;
+                const range = document.createRange();
+                range.setStart(node, node.data.indexOf(words));
+                range.setEnd(node, range.startOffset + words.length);
+                return range.getBoundingClientRect().left;
+            }""", [selector, words])
+
+    def test_right_to_left_names_reorder_nothing(self):
+        a, b = "\u05e9\u05dc\u05d5\u05dd", "\u05d0\u05d1\u05d2"
+        page = self.open("from_right_to_left", "#view=changes&lang=ko")
+        for selector, link in (
+                ("#changes-note", "#view=changes&lang=ko"),
+                (".figures figure:last-child figcaption",
+                 "#view=head&layer=0&head=1&compare=1:0.1&lang=ko")):
+            with self.subTest(link=link):
+                self.go(page, link)
+                self.assertLess(self.left_of(page, selector, a), self.left_of(page, selector, b))
+        self.go(page, "#view=head&layer=0&head=1&compare=1:0.2&lang=ko")
+        self.assertIn(f"\u2066{a}\u2069 \u2212", page.inner_text(".figures"))
+        self.go(page, "#view=texts&layer=0&head=1")
+        self.assertRegex(page.inner_text("#texts-note"),
+                         f"[0-9] \\(\u2066{a}\u2069\\), [0-9.]+ \\(\u2066{b}\u2069\\)")
+
+    def test_names_of_files_keep_marks_and_fit(self):
+        page = self.open("two_models", "#view=changes")
+        named = lambda *names: [page.evaluate(  # noqa: E731
+            "names => headwise.documents.list.forEach((one, n) => {"
+            " one.model = names[n % 2]; })", names), self.name_of_file(page)][1]
+        hindi, decomposed = "\u0939\u093f\u0928\u094d\u0926\u0940", "e\u0301te\u0301"
+        self.assertEqual(named(hindi, decomposed),
+                         f"headwise-changes-{hindi}-minus-{decomposed}.csv")
+        for letter in ("\uac00", "\U00010330", "a"):
+            name = named(80 * letter + "a", 80 * letter + "b")
+            self.assertLessEqual(len(name.encode()), 255)
+            self.assertIn(20 * letter + "-minus-" + 20 * letter, name)
+            self.assertNotIn("\ufffd", name)
+
     def test_the_policy_lets_no_other_script_and_no_request_through(self):
         context = new_context()
         self.addCleanup(context.close)
