@@ -78,7 +78,8 @@
     const firsts = documents.map((_, number) => number).filter(number => number % 2 === 0 &&
         documents[number].same_tokens !== documents[number + 1].same_tokens);
     return firsts.length > 0 && ' ' + headwise.t(
-        'changes.tokens', firsts.length, documents.length / 2, firsts[0]);
+        'changes.tokens', firsts.length, documents.length / 2,
+        headwise.documents.numberOf(firsts[0]));
   }
 
   function tools() {

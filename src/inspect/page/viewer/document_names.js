@@ -4,7 +4,7 @@
   const LETTERS = 14;  // below a thumbnail
   const IN_FILE = 90;  // bytes of a file's name: with two such parts it stays below 255
 
-  const {list} = headwise.documents;
+  const {list, partner} = headwise.documents;
 
   const differ = key => new Set(list.map(one => one[key])).size > 1;
   const last = ({model}) => (model || '').replace(/\/+$/, '').split('/').pop();
@@ -26,13 +26,19 @@
     return parts.filter(Boolean).join(' \u00b7 ') || one.title;
   }
 
-  const name = number => headwise.t('document.name', number);
+  // The number of its text.
+  const numberOf = number => partner(number) === null ? number : number >> 1;
+  const name = number => headwise.t('document.name', numberOf(number));
+
+  // "3: " in front of what sets it apart; nothing on a page of one text.
+  const numbering = number =>
+      partner(number) !== null && list.length === 2 ? '' : numberOf(number) + ': ';
 
   // Below its thumbnail: "text 3", "3: without 3.1".
   function label(number) {
     const words = side(list[number]).join(' \u00b7 ');
     return words === '' ? name(number) :
-        number + ': ' + headwise.tokens.short(words, LETTERS);
+        numbering(number) + headwise.tokens.short(words, LETTERS);
   }
 
   // What differs between two documents: model, text (as nameOfText calls it), variant.
@@ -55,7 +61,7 @@
 
   // Of all documents, for a list to choose from.
   const choices = () => list.map((one, number) =>
-      [number, number + ': ' + headwise.tokens.short(about(one), LONGEST)]);
+      [number, numbering(number) + headwise.tokens.short(about(one), LONGEST)]);
 
   // ---- Names of files. ----
 
@@ -68,7 +74,7 @@
         {stream: true});
   }
 
-  const numberInFile = number => 'text-' + number;
+  const numberInFile = number => 'text-' + numberOf(number);
 
   // "text-3-without-3.1"
   const fileName = number =>
@@ -80,5 +86,5 @@
       inFile(apart(number, other, numberInFile)) || numberInFile(number);
 
   Object.assign(headwise.documents,
-      {about, name, label, beside, kind, choices, fileName, fileNameBeside});
+      {about, numberOf, name, numbering, label, beside, kind, choices, fileName, fileNameBeside});
 }

@@ -40,7 +40,7 @@
     const texts = view === 'head' && list.length > 2 && besides();
     const number = (document + (texts ? 2 * step : step) + list.length) % list.length;
     go(number);
-    headwise.live.say(number + ': ' + headwise.tokens.short(
+    headwise.live.say(headwise.documents.numbering(number) + headwise.tokens.short(
         headwise.documents.about(list[number]), 200));
   }
 

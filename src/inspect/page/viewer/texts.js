@@ -70,14 +70,15 @@
     return make('button', {
       type: 'button', class: 'card', id: 'text-' + number, 'data-text': number,
       tabindex: number === current ? '0' : '-1',
-      'aria-label': `${t('document.name', number)}: ${about}, ${one.num_keys} ` +
+      'aria-label': `${documents.name(number)}: ${about}, ${one.num_keys} ` +
           `${t('texts.tokens')}, ${t('statistic.' + (sort || 'entropy'))} ${numbers.text(found)}`,
       title: about, onclick: () => {
         headwise.documentTools.go(number);
         state.set({view: 'head'});
       },
     }, make('span', {class: 'thumbnail'}, canvas),
-    make('span', {class: 'caption'}, make('span', {class: 'caption-name'}, String(number)),
+    make('span', {class: 'caption'},
+        make('span', {class: 'caption-name'}, String(documents.numberOf(number))),
         make('span', {class: 'caption-value'}, numbers.text(found))),
     make('span', {class: 'caption caption-text'}, tokens.node(about)));
   }
@@ -92,7 +93,7 @@
     const body = list.map(({one, number, index}) => [
       make('button', {type: 'button', class: 'link', id: 'text-row-' + number,
                       onclick: () => documentTools.go(number)},
-      number + ': ', tokens.node(tokens.short(documents.about(one), LETTERS))),
+      documents.numbering(number), tokens.node(tokens.short(documents.about(one), LETTERS))),
       String(one.num_keys), ...names.map(name => numbers.text(value(one, index, name)))]);
     return headwise.tables.table(t('texts.title', head.layer, head.number),
         [t('texts.number'), t('texts.tokens'), ...names.map(name => t('statistic.' + name))],
@@ -106,8 +107,8 @@
     const head = headwise.state.head();
     const names = columns();
     return {header: ['text', 'about', 'tokens', ...names],
-            rows: ordered(head).map(({one, number, index}) => [number,
-              headwise.documents.about(one), one.num_keys,
+            rows: ordered(head).map(({one, number, index}) => [
+              headwise.documents.numberOf(number), headwise.documents.about(one), one.num_keys,
               ...names.map(name => value(one, index, name))])};
   }
 

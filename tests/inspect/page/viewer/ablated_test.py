@@ -134,20 +134,26 @@ class Ablated(PageCase):
         page = self.open("ablated", "#view=texts&layer=0&head=1")
         svg = self.exported(page, "svg").decode()
         self.assertIn(">0: with all heads<", svg)
-        self.assertIn(">3: without &lt;b&gt;0", svg)
+        self.assertIn(">1: without &lt;b&gt;0", svg)
         self.go(page, "#view=changes")
         self.assertEqual(self.name_of_file(page),
                          "headwise-changes-with-all-heads-minus-without-b-0.1.csv")
         self.assertEqual(json.loads(self.exported(page, "json"))["names"],
                          ["with all heads", "without <b>0.1"])
         self.go(page, "#view=grid&document=3")
-        self.assertEqual(self.name_of_file(page), "headwise-text-3-without-b-0.1-grid.csv")
+        self.assertEqual(self.name_of_file(page), "headwise-text-1-without-b-0.1-grid.csv")
+        self.go(page, "#view=texts&layer=0&head=1")
+        self.assertEqual([row[:2] for row in self.csv(page)[1::3]], [
+            ["0", "with all heads \u00b7 the cat sat"], ["1", "without <b>0.1 \u00b7 a dog ran"]])
+        self.assertEqual(page.locator(".caption-name").all_inner_texts(), ["0", "0", "1", "1"])
+        self.assertEqual(page.locator("#document option").all_inner_texts()[2],
+                         "1: with all heads \u00b7 a dog ran")
 
     def test_lists_and_files_name_the_heads(self):
         page = self.open("ablated_pair", "#view=head&layer=0&head=1&compare=1:0.1")
         self.assertEqual(page.inner_text("label[for=document]"), "Heads")
         self.assertEqual(page.locator("#document option").all_inner_texts(),
-                         ["0: with all heads", "1: without 0.1"])
+                         ["with all heads", "without 0.1"])
         svg = self.exported(page, "svg").decode()
         self.assertIn("Layer 0, head 1, with all heads \u00b7 Layer 0, head 1, without 0.1", svg)
         self.assertEqual(json.loads(self.exported(page, "json"))["names"],

@@ -58,7 +58,7 @@ class Changes(PageCase):
 
     def test_different_tokens_and_heads_without_a_counterpart_are_said(self):
         page = self.open("two_tokenizers", "#view=changes")
-        self.assertIn("divide into different tokens: 1 of 3 (first: text 2)",
+        self.assertIn("divide into different tokens: 1 of 3 (first: text 1)",
                       page.inner_text("#changes-note"))
         said = page.inner_text("#main")
         self.assertIn("Heads only in a/model: 0.1\n", said + "\n")
@@ -80,6 +80,7 @@ class Changes(PageCase):
         self.go(page, "#view=head&layer=0&head=1&compare=3:0.1")
         self.assertEqual(page.locator(".figures figcaption").all_inner_texts()[0],
                          "A: layer 0 head 1, tuned, text 0")
+        self.assertRegex(page.locator(".figures figcaption").all_inner_texts()[1], ", text 1$")
         # Two folders of one name are named by their paths.
         page = self.open("two_tokenizers", "#view=head&layer=0&head=0&compare=1:0.0")
         self.assertEqual(page.locator(".figures figcaption").all_inner_texts()[:2], [
@@ -93,7 +94,7 @@ class Changes(PageCase):
     def test_names_of_files_have_no_markup(self):
         page = self.open("two_models", "#view=head&document=1&layer=0&head=1&compare=0:0.1")
         self.assertEqual(self.name_of_file(page),
-                         "headwise-text-1-b-base-layer-0-head-1-and-tuned.csv")
+                         "headwise-text-0-b-base-layer-0-head-1-and-tuned.csv")
 
     def test_names_are_only_text(self):
         page = self.open("two_models", "#view=changes")
