@@ -141,7 +141,7 @@ class Page(WeightsTest):
         self.assertEqual(page["batch"], {"sequence": 1, "sequences": 2})
         self.assertTrue(said.endswith("MB\n"), said)
         _, said = self.page("two.npy")
-        self.assertTrue(said.endswith("MB\nsequence 0 of 2; --sequence chooses another\n"), said)
+        self.assertTrue(said.endswith("MB\nsequence 0 (0 to 1); --sequence chooses another\n"), said)
         self.assertIn("means over the queries of all 2 sequences\n",
                       self.succeed("stats", "--attn-weights", "two.npy"))
         self.assertEqual(self.stats("two.npy")["sequences"], 2)

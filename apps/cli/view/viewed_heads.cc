@@ -228,10 +228,10 @@ std::string uneven_text(const ViewedText& text) {
 std::string left_out_text(const ViewedText& text) {
   std::string lines;
   if (text.sequences > 1 && !text.sequence) {
-    lines += say({"sequence 0 of {}; --sequence chooses another\n",
-                  "시퀀스 {}개 중 0번. --sequence로 다른 시퀀스를 "
+    lines += say({"sequence 0 (0 to {}); --sequence chooses another\n",
+                  "시퀀스 0번(0~{}번). --sequence로 다른 시퀀스를 "
                   "고릅니다\n"},
-                 text.sequences);
+                 text.sequences - 1);
   }
   if (text.uneven && text.uneven->zero != 0) {
     lines +=

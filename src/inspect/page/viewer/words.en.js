@@ -34,7 +34,7 @@ headwise.wordTables.en = {
   'shell.kind_self': 'self-attention',
   'shell.kind_cross': 'cross-attention',
   'shell.lengths': '{0} \u00d7 {1} (queries \u00d7 keys)',
-  'shell.sequence': 'sequence {0} of {1}',
+  'shell.sequence': 'sequence {0} (0 to {1})',
   'shell.sizes': '{0} \u00d7 {1} (queries \u00d7 keys), head size {2}',
   'shell.error':
     'They differ from the exact weights by at most {0}, pooled cells by at most 0.004.',

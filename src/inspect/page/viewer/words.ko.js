@@ -33,7 +33,7 @@ headwise.wordTables.ko = {
   'shell.kind_self': '셀프 어텐션',
   'shell.kind_cross': '크로스 어텐션',
   'shell.lengths': '{0} \u00d7 {1} (쿼리 \u00d7 키)',
-  'shell.sequence': '시퀀스 {1}개 중 {0}번',
+  'shell.sequence': '시퀀스 {0}번(0~{1}번)',
   'shell.sizes': '{0} \u00d7 {1} (쿼리 \u00d7 키), 헤드 차원 {2}',
   'shell.error': '참값과의 차이는 {0} 이하이고, 풀링한 칸은 0.004 이하입니다.',
   'shell.coding_maps': '색은 1바이트로 저장한 어텐션 가중치를 나타냅니다.',

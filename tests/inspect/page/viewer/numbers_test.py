@@ -189,7 +189,7 @@ class Numbers(PageCase):
         self.assertNotIn("sequence", page.inner_text(".heading"))
         page.evaluate("() => { headwise.page.batch = {sequence: 1, sequences: 3};"
                       " headwise.state.set({sort: 'entropy'}); }")
-        self.assertIn("sequence 1 of 3", page.inner_text(".heading"))
+        self.assertIn("sequence 1 (0 to 2)", page.inner_text(".heading"))
 
     def test_csv_of_512_tokens(self):
         queries, _ = self.check_matrix(
