@@ -141,8 +141,9 @@
         head.page.key_special.length === 0) return;
     if (!shares.has(head)) shares.set(head, specialShares(head));
     const special = await shares.get(head);
+    const sums = await headwise.statistics.unevenSums(head);
     queries.forEach((i, a) => {
-      const rest = 1 - special.values[i];
+      const rest = (sums[i] > 0 ? sums[i] : 1) - special.values[i];
       const least = rest - special.errors[i];
       for (let b = a * width; b < (a + 1) * width; ++b) {
         if (isPattern(values[b])) continue;

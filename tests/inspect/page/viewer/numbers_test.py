@@ -219,6 +219,18 @@ class Numbers(PageCase):
         sums = np.nansum(shown, axis=1)
         self.assertTrue((np.abs(sums - 1) < 10 * slack[:, 0]).all(), sums)
 
+    def test_rows_with_other_sums_are_divided_by_what_is_left_of_those(self):
+        page = self.open("weights", "#view=head&layer=0&head=1&hide=1")
+        queries, keys, shown = self.matrix(page)
+        drawn = np.array(page.evaluate("() => [...headwise.current.matrices[0].raw]"))
+        drawn = np.clip(drawn.reshape(shown.shape), 0, None)  # marks are negative
+        weights = cases["weights"].weights(0, 1)[0][np.ix_(queries, keys)]
+        for query in (4, 9):
+            row = queries.index(query)
+            expected = weights[row] / weights[row].sum()
+            for found in (shown[row], drawn[row]):
+                np.testing.assert_allclose(np.nan_to_num(found), expected, atol=0.01)
+
     def test_hidden_special_tokens_without_renormalising(self):
         page = self.open("small", "#view=head&layer=0&head=1&hide=1&renormalise=0")
         self.check_matrix(page, cases["small"], 0, 1)
