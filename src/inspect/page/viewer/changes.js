@@ -33,7 +33,7 @@
                compare: document + 1 + ':' + name(other)});
   }
 
-  const names = () => headwise.page.statistics.map(({name: one}) => one)
+  const names = () => headwise.statistics.ofHeads()
       .filter(one => list.some(({differences}) => one in differences));
 
   // With a star where the interval leaves out 0.
@@ -83,12 +83,12 @@
   }
 
   function tools() {
-    const {t, page, state} = headwise;
+    const {t, state} = headwise;
     const {sort, descending} = state.get();
     return make('div', {class: 'tools', role: 'group', 'aria-label': t('changes.tools')},
         make('span', {class: 'field'}, make('label', {for: 'sort'}, t('grid.sort')),
-            choice({id: 'sort'}, sort, [['', t('changes.similarity')]].concat(page.statistics.map(
-                ({name: one}) => [one, t('statistic.' + one)])),
+            choice({id: 'sort'}, sort, [['', t('changes.similarity')]].concat(
+                headwise.statistics.choices()),
             one => state.set({sort: one}))),
         toggle({id: 'descending'}, descending, t('changes.descending'),
             () => state.set({descending: !descending})));

@@ -26,15 +26,14 @@
   headwise.filterField = filterField;
   headwise.gridTools = () => {
     const t = headwise.t;
-    const {state, page} = headwise;
+    const {state} = headwise;
     const {sort, descending, pool} = state.get();
     return headwise.fold('fold-grid', t('grid.tools'), make('div',
         {class: 'tools', role: 'group', 'aria-label': t('grid.tools')},
         make('span', {class: 'field'},
             make('label', {for: 'sort'}, t('grid.sort')),
             choice({id: 'sort'}, sort,
-                [['', t('grid.by_layer')]].concat(page.statistics.map(
-                    ({name}) => [name, t('statistic.' + name)])),
+                [['', t('grid.by_layer')]].concat(headwise.statistics.choices()),
                 value => state.set({sort: value}))),
         sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
             () => state.set({descending: !descending})),

@@ -18,7 +18,7 @@
   // The statistics of the two axes.
   function names() {
     const {x, y} = headwise.state.get();
-    const known = headwise.page.statistics.map(({name}) => name);
+    const known = headwise.statistics.ofHeads();
     return [x || known[0], y || known[1]];
   }
 
@@ -181,12 +181,12 @@
   }
 
   function tools() {
-    const {t, page, state, documents} = headwise;
+    const {t, state, documents} = headwise;
     const {average} = state.get();
     const axis = (id, current) => make('span', {class: 'field'},
         make('label', {for: 'scatter-' + id}, t('scatter.' + id)),
-        choice({id: 'scatter-' + id}, current, page.statistics.map(
-            ({name}) => [name, t('statistic.' + name)]), name => state.set({[id]: name})));
+        choice({id: 'scatter-' + id}, current, headwise.statistics.choices(),
+            name => state.set({[id]: name})));
     const [x, y] = names();
     return headwise.fold('fold-scatter', t('scatter.tools'), make('div',
         {class: 'tools', role: 'group', 'aria-label': t('scatter.tools')},

@@ -109,7 +109,7 @@
     if (result.query === null || result.key === null) result.query = result.key = null;
     result.compare = checkedComparison(result);
     for (const which of ['sort', 'x', 'y']) {
-      if (!page.statistics.some(({name}) => name === result[which])) result[which] = '';
+      if (!headwise.statistics.ofHeads().includes(result[which])) result[which] = '';
     }
     if (!page.token_types) result.part = '';
     if (!headwise.measure.common(documentsIn(result)).includes(result.measure)) {

@@ -50,6 +50,19 @@
   const namesOf = page => page.statistics.map(({name}) => name)
       .filter(name => !OF_HEADS.includes(name));
 
+  // The statistics by which heads can be ordered and placed: those that some head has. Without
+  // any number at all they are all the same.
+  function ofHeads() {
+    const {page, documents} = headwise;
+    const names = page.statistics.map(({name}) => name);
+    const found = names.filter(name => documents.list.some(
+        ({pooled}) => (pooled[name] || []).some(number => number !== null)));
+    return found.length > 1 ? found : names;
+  }
+
+  // The same as choices of a menu.
+  const choices = () => ofHeads().map(name => [name, headwise.t('statistic.' + name)]);
+
   // -> [[name, number, error]]; numbers that the page holds have no error; NaN for a query
   // with no key, null where the whole head has none.
   async function ofQuery(head, query) {
@@ -85,5 +98,5 @@
     return sums.map(sum => sum / counted);
   }
 
-  headwise.statistics = {namesOf, ofQuery, ofKeys, unevenSums};
+  headwise.statistics = {namesOf, ofHeads, choices, ofQuery, ofKeys, unevenSums};
 }

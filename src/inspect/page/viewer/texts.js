@@ -115,11 +115,11 @@
   // ---- The view. ----
 
   function orderTools() {
-    const {t, page, state} = headwise;
+    const {t, state} = headwise;
     const {sort, descending, pool} = state.get();
     return [make('span', {class: 'field'}, make('label', {for: 'sort'}, t('grid.sort')),
-        choice({id: 'sort'}, sort, [['', t('texts.by_number')]].concat(page.statistics.map(
-            ({name}) => [name, t('statistic.' + name)])), name => state.set({sort: name}))),
+        choice({id: 'sort'}, sort, [['', t('texts.by_number')]].concat(
+            headwise.statistics.choices()), name => state.set({sort: name}))),
     sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
         () => state.set({descending: !descending})),
     headwise.measure.tools(), headwise.parts.tools(), headwise.poolChoice(pool),

@@ -46,6 +46,17 @@ class Changes(PageCase):
             "() => headwise.file.changes[0].head")))))
         self.assertIn("\t0.955 [0.904, 1.000]\t", page.inner_text("main"))
 
+    def test_a_statistic_that_no_head_has_is_left_out(self):
+        page = self.open("two_models", "#view=changes")
+        names = lambda: [page.evaluate("() => headwise.changes.data().header"),  # noqa: E731
+                         page.locator("thead abbr").all_inner_texts()]
+        self.assertTrue(all("next" in one for one in names()))
+        page.evaluate("() => { for (const {pooled} of headwise.documents.list)"
+                      " pooled.next = pooled.next.map(() => null);"
+                      " headwise.state.set({descending: false}); }")
+        self.assertFalse(any("next" in one for one in names()))
+        self.assertTrue(all("previous" in one for one in names()))
+
     def test_files_hold_the_same(self):
         page = self.open("two_models", "#view=changes")
         found = page.evaluate("() => headwise.changes.data()")

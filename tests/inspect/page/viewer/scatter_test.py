@@ -117,6 +117,19 @@ class Scatter(PageCase):
         self.keys(page, "x", "Enter")
         page.wait_for_selector("#cells")
 
+    def test_a_statistic_that_no_head_has_is_no_axis_and_no_order(self):
+        page = self.open("norms", "#view=scatter&x=next&y=first")
+        self.assertEqual(page.evaluate("() => headwise.state.get().x"), "")
+        self.assertEqual(page.locator(".point").count(), 7)
+        values = lambda one: page.eval_on_selector_all(  # noqa: E731
+            one + " option", "all => all.map(one => one.value)")
+        for menu in ("#scatter-x", "#scatter-y"):
+            self.assertNotIn("next", values(menu))
+            self.assertIn("previous", values(menu))
+        self.go(page, "#")
+        self.assertNotIn("next", values("#sort"))
+        self.assertIn("previous", values("#sort"))
+
     def test_cross_attention_has_no_axes_of_positions(self):
         page = self.open("cross", "#view=scatter&lang=en&x=previous")
         self.assertEqual(page.evaluate("() => headwise.state.get().x"), "")
