@@ -24,35 +24,37 @@
     });
   }
 
-  // With a scale of its own if there is no other.
-  async function drawThumbnail(canvas, head, scale = new headwise.Scale()) {
+  // -> Promise of a thumbnail, {limit, scale, paint()}; its scale has to show it.
+  async function thumbnail(canvas, head, scale = new headwise.Scale()) {
     const small = await headwise.weights.thumbnail(head, headwise.measure.pool());
     const longer = Math.max(small.rows, small.columns);
     const cell = Math.max(1, Math.floor(SIDE / longer));
     const stretched = count => Math.max(cell * count, SIDE / 4);
     const diverging = headwise.measure.signed();
-    const tile = {paint: () => headwise.paint.paint(canvas, small, stretched(small.columns),
-        stretched(small.rows), {limit: scale.limit || 1, diverging})};
-    scale.take(tile, headwise.paint.limitOf(small));
-    tile.paint();
+    return {limit: headwise.paint.limitOf(small), scale,
+            paint: () => headwise.paint.paint(canvas, small, stretched(small.columns),
+                stretched(small.rows), {limit: scale.limit || 1, diverging})};
   }
 
-  // Tiles that share a scale are all drawn: where it ends depends on each of them, not on those
-  // that were seen.
-  async function drawAll(canvases) {
-    for (const [canvas, draw] of canvases) {
-      await draw().catch(headwise.failure.tell);
+  // Draws what `canvases` has: canvas -> function that makes a Promise of its thumbnail.
+  // Where the scale ends depends on each of them, not on those that were seen.
+  async function drawAll(canvases, scale) {
+    const tiles = [];
+    for (const [canvas, thumbnailOf] of canvases) {
+      await thumbnailOf().then(tile => tiles.push(tile)).catch(headwise.failure.tell);
       if (!canvas.isConnected) return;  // another view
     }
+    scale.show(tiles);
   }
 
-  // Thumbnails are drawn when they come near the window: canvas -> the function that draws.
+  // Draws the same when they come near the window.
   function drawWhenSeen(canvases) {
     const observer = new IntersectionObserver(entries => {
       for (const {isIntersecting, target} of entries) {
         if (!isIntersecting) continue;
         observer.unobserve(target);
-        canvases.get(target)();
+        canvases.get(target)().then(tile => tile && tile.scale.show([tile]))
+            .catch(headwise.failure.tell);
       }
     }, {rootMargin: '300px'});
     for (const canvas of canvases.keys()) observer.observe(canvas);
@@ -94,7 +96,7 @@
     const shown = sort || 'entropy';
     const chosen = head.layer === layer && head.number === number;
     const canvas = make('canvas', {'aria-hidden': 'true'});
-    canvases.set(canvas, () => drawThumbnail(canvas, head, scale));
+    canvases.set(canvas, () => thumbnail(canvas, head, scale));
     return make('button', {
       type: 'button', class: 'card', id: 'head-' + head.id.replace('.', '-'),
       tabindex: chosen ? '0' : '-1', 'aria-label': described(head),
@@ -203,7 +205,7 @@
           shown.map(head => card(head, canvases, scale, true))) :
       make('div', {class: 'layers'}, inLayers(matches || (() => true), canvases, scale));
     moveByKeys(body);
-    if (headwise.measure.fitted() && scale) drawAll(canvases); else drawWhenSeen(canvases);
+    if (headwise.measure.fitted() && scale) drawAll(canvases, scale); else drawWhenSeen(canvases);
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, headwise.t('grid.title')),
         headwise.gridTools(),
@@ -211,5 +213,5 @@
         state.get().table ? headwise.tables.heads(shown) : [legend, body]);
   }
 
-  headwise.grid = {view, chosenHeads, value, drawThumbnail, drawWhenSeen, moveByKeys};
+  headwise.grid = {view, chosenHeads, value, thumbnail, drawWhenSeen, moveByKeys};
 }

@@ -63,18 +63,19 @@
     return node;
   }
 
-  const note = limit => [headwise.measure.word('legend.root'),
-    limit === 1 ? '' : headwise.measure.word(limit === null ? 'legend.own' : 'legend.fit')]
+  const note = (limit, fitted) => [headwise.measure.word('legend.root'),
+    limit === 1 ? '' : headwise.measure.word(limit === null ? 'legend.own' : fitted)]
       .filter(Boolean).join(' ');
 
   // The scale of what is shown: [words before it, whether it is diverging, limit, words after].
-  function row(limit) {
+  // `fitted` names the words on colours that end at the largest number.
+  function row(limit, fitted = 'legend.fit') {
     const {word, signed} = headwise.measure;
-    return [word('legend.weight'), signed(), limit, note(limit)];
+    return [word('legend.weight'), signed(), limit, note(limit, fitted)];
   }
 
-  function weights(heads, limit) {
-    const [before, diverging, end, after] = row(limit);
+  function weights(heads, limit, fitted) {
+    const [before, diverging, end, after] = row(limit, fitted);
     return make('p', {class: 'legend'}, make('span', {}, before), scale(diverging, end),
         keys(heads), make('span', {class: 'quiet'}, after));
   }
@@ -94,9 +95,9 @@
   }
 
   // Of the tiles of these heads: {node, scale}, without a scale if each has its own.
-  function ofTiles(heads) {
+  function ofTiles(heads, fitted) {
     if (headwise.measure.own()) return {node: weights(heads, null)};
-    const found = following(limit => weights(heads, limit));
+    const found = following(limit => weights(heads, limit, fitted));
     if (!headwise.measure.fitted()) found.node.classList.add('legend-to-1');
     return found;
   }

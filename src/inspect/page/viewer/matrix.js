@@ -80,13 +80,16 @@
       this.drawn = drawn;
     }
 
-    // Adds one picture's end; the others are painted again if this changes theirs.
-    take(picture, limit) {
-      this.pictures.add(picture);
-      if (limit <= this.limit) return;
-      this.limit = limit;
-      this.drawn(limit);
-      for (const other of this.pictures) if (other !== picture) other.paint();
+    // Paints pictures, each {limit, paint()}; all earlier ones, too, if this changes their end.
+    show(pictures) {
+      for (const one of pictures) this.pictures.add(one);
+      const limit = Math.max(...pictures.map(one => one.limit));
+      const changed = limit > this.limit;
+      if (changed) {
+        this.limit = limit;
+        this.drawn(limit);
+      }
+      for (const one of changed ? this.pictures : pictures) one.paint();
     }
   }
 
@@ -156,8 +159,8 @@
 
     draw(grid) {
       this.grid = grid;
-      this.options.scale.take(this, headwise.paint.limitOf(grid));
-      this.paint();
+      this.limit = headwise.paint.limitOf(grid);
+      this.options.scale.show([this]);
     }
 
     // What the colours mean here.

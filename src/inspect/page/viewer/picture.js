@@ -183,12 +183,14 @@
   async function thumbnails(list, headOf) {
     const scale = headwise.measure.own() ? undefined : new headwise.Scale();
     const canvases = [];
+    const tiles = [];
     for (const one of list) {
       const head = await headOf(one);
       const canvas = head.pruned ? null : headwise.dom.make('canvas');
-      if (canvas) await headwise.grid.drawThumbnail(canvas, head, scale);
+      if (canvas) tiles.push(await headwise.grid.thumbnail(canvas, head, scale));
       canvases.push(canvas);
     }
+    if (scale) scale.show(tiles); else for (const tile of tiles) tile.scale.show([tile]);
     return {canvases, limit: scale ? scale.limit || 1 : null};
   }
 

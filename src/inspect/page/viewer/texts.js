@@ -50,11 +50,11 @@
   // One document after the other, so that few are held at once.
   let queue = Promise.resolve();
 
-  function drawThumbnail(canvas, {number}, {layer, number: head}, scale) {
+  function thumbnail(canvas, {number}, {layer, number: head}, scale) {
     queue = queue.then(async () => {
-      if (!canvas.isConnected) return;
+      if (!canvas.isConnected) return null;
       const {heads} = await headwise.documents.visit(number);
-      await headwise.grid.drawThumbnail(canvas, heads.find(layer, head), scale);
+      return headwise.grid.thumbnail(canvas, heads.find(layer, head), scale);
     }).catch(headwise.failure.tell);
     return queue;
   }
@@ -64,7 +64,7 @@
     const {t, state, documents, numbers, tokens} = headwise;
     const {sort, document: current} = state.get();
     const canvas = make('canvas', {'aria-hidden': 'true'});
-    canvases.set(canvas, () => drawThumbnail(canvas, item, head, scale));
+    canvases.set(canvas, () => thumbnail(canvas, item, head, scale));
     const about = tokens.short(documents.about(one), LETTERS);
     const found = value(one, item.index, sort || 'entropy');
     return make('button', {
@@ -153,7 +153,7 @@
     const head = state.head();
     const list = ordered(head);
     const canvases = new Map();
-    const {node: legend, scale} = headwise.legend.ofTiles([]);
+    const {node: legend, scale} = headwise.legend.ofTiles([], 'legend.drawn');
     const body = make('div', {class: 'cards cards-flow'},
         list.map(item => card(item, head, canvases, scale)));
     grid.moveByKeys(body);

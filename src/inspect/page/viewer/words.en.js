@@ -224,6 +224,8 @@ headwise.wordTables.en = {
   'legend.fit': 'Colours end at the largest weight shown.',
   'legend.fit_norm': 'Colours end at the largest norm shown.',
   'legend.fit_gradient': 'Colours end at the largest product shown.',
+  'legend.drawn_norm': 'Colours end at the largest norm of the texts drawn so far.',
+  'legend.drawn_gradient': 'Colours end at the largest product of the texts drawn so far.',
   'legend.own': 'Each picture has its own scale, up to its largest weight.',
   'legend.own_norm': 'Each picture has its own scale, up to its largest norm.',
   'legend.own_gradient': 'Each picture has its own scale, up to its largest product.',

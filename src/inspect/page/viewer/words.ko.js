@@ -218,6 +218,8 @@ headwise.wordTables.ko = {
   'legend.fit': '색 범위의 끝은 표시된 가장 큰 가중치입니다.',
   'legend.fit_norm': '색 범위의 끝은 표시된 가장 큰 노름입니다.',
   'legend.fit_gradient': '색 범위의 끝은 표시된 가장 큰 곱입니다.',
+  'legend.drawn_norm': '색 범위의 끝은 지금까지 그린 텍스트에서 가장 큰 노름입니다.',
+  'legend.drawn_gradient': '색 범위의 끝은 지금까지 그린 텍스트에서 가장 큰 곱입니다.',
   'legend.own': '그림마다 가장 큰 가중치까지를 색 범위로 씁니다.',
   'legend.own_norm': '그림마다 가장 큰 노름까지를 색 범위로 씁니다.',
   'legend.own_gradient': '그림마다 가장 큰 곱까지를 색 범위로 씁니다.',

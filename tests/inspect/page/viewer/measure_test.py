@@ -151,6 +151,51 @@ class Measure(PageCase):
         page = self.open("normed_texts", "#view=texts&layer=0&head=1&measure=norm")
         self.check_tiles(page, [truth(one, 0, 1)[0] for one in cases["normed_texts"].documents])
 
+    def test_tiles_are_painted_once_where_their_scale_ends(self):
+        page = self.open("normed_texts")
+        page.evaluate("""() => {
+            const {paint} = headwise.paint;
+            window.painted = new Map();
+            headwise.paint.paint = (canvas, ...others) => {
+                painted.set(canvas, (painted.get(canvas) || 0) + 1);
+                return paint(canvas, ...others);
+            }; }""")
+        counts = lambda: page.evaluate(  # noqa: E731
+            "() => { const of = name => [...painted].filter(([one]) => one.className === name)"
+            ".map(([, times]) => times); const [tiles, legends] = [of(''), of('scale')];"
+            " painted.clear(); return [Math.max(...tiles), tiles.length, legends.length]; }")
+        self.go(page, "#measure=norm")
+        self.drawn(page)
+        times, tiles, legends = counts()
+        self.assertEqual((times, tiles), (1, 8))
+        self.assertLess(legends, 4)
+        self.exported(page, "svg")
+        self.assertEqual(counts()[:2], [1, 8])
+        self.go(page, "#view=texts&layer=0&head=1&measure=norm")
+        self.drawn(page)
+        counts()
+        self.exported(page, "svg")
+        self.assertEqual(counts()[:2], [1, 3])
+
+    def test_the_scale_of_many_texts_is_of_those_that_were_drawn(self):
+        page = self.open("many_normed_texts", "#view=texts&layer=0&head=1&measure=norm",
+                         height=400)
+        drawn = lambda: page.eval_on_selector_all(  # noqa: E731
+            ".card canvas", "all => all.filter(one => one.width !== 300).length")
+        end = lambda: float(page.locator(".legend .tick").last.inner_text())  # noqa: E731
+        page.wait_for_function("() => document.querySelector('.card canvas').width !== 300")
+        self.assertLess(drawn(), 60)
+        before = end()
+        self.assertIn("norm of the texts drawn so far", page.inner_text(".legend"))
+        _, ticks = self.in_file(page)
+        largest = max(truth(one, 0, 1)[0].max() for one in cases["many_normed_texts"].documents)
+        self.assertAlmostEqual(float(ticks[-1]), largest, delta=0.006 * largest)
+        page.locator(".card").last.scroll_into_view_if_needed()
+        page.wait_for_function("() => [...document.querySelectorAll('.card canvas')].pop()"
+                               ".width !== 300")
+        self.assertGreater(end(), before)
+        self.assertAlmostEqual(end(), largest, delta=0.006 * largest)
+
     def test_attention_weights_have_the_scale_from_0_to_1_or_each_its_own(self):
         page = self.open("norms")
         for link, last in (("#", "1"), ("#fit=1", "largest"), ("#own=1", "1")):

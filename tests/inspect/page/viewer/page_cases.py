@@ -284,14 +284,19 @@ def norms_of_some(folder):
     return Several(folder, "norms_of_some", documents)
 
 
-def normed_texts(folder):
+def normed_texts(folder, name="normed_texts", count=3):
     """Several texts, all with norms; those of the last are the largest."""
-    documents = [invented_document(12, 7, text=text) for text in ("one", "two", "three")]
+    documents = [invented_document(12, 7, text=f"text {n}") for n in range(count)]
     for n, (_, layers, _) in enumerate(documents):
         for layer in normed(layers, 12, n):
             for head in layer["heads"]:
                 head["norms"] *= np.float32(1 + n)
-    return Several(folder, "normed_texts", documents)
+    return Several(folder, name, documents)
+
+
+def many_normed_texts(folder):
+    """More of them than fit into a window."""
+    return normed_texts(folder, "many_normed_texts", 60)
 
 
 HOSTILE_LABEL = "</script><b>\u202elabel"
