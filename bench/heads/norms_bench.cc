@@ -20,12 +20,12 @@
 // attention) / forward; `share_of_attention` what they add to `attention`;
 // `share_of_command` is (both - statistics) / forward.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "headwise/attention/forward.h"
@@ -94,73 +94,108 @@ struct Measured {
   }
 };
 
-void run(std::size_t length, std::size_t rounds) {
+// What the work is done on.
+struct Inputs {
+  explicit Inputs(std::size_t tokens)
+      : length(tokens),
+        x(Tensor<float, 3>::create({1, tokens, kHidden}).value()),
+        output(Tensor<float, 4>::create({1, tokens, kHeads, kHidden / kHeads})
+                   .value()) {
+    RandomStream(Seed{2}, 1).fill_normal(x.elements());
+    values = layer.attention.params()->w_v->forward(x, "x", executor).value();
+    heads = ProjectedHeads::of(layer.attention, x, executor).value();
+  }
+
+  TensorView<const float, 4> query() const { return heads->query(0, length); }
+  TensorView<const float, 4> key() const { return heads->key(0, length); }
+  TensorView<const float, 4> value() const {
+    return {values.data(), {1, length, kHeads, kHidden / kHeads}};
+  }
+  TensorView<float, 4> nothing() const {
+    return {nullptr, {1, length, kHeads, 0}};
+  }
+  Tensor<float, 3> norms() const {
+    return value_norms(layer.attention, value()).value();
+  }
+
   const Executor& executor = Executor::default_executor();
-  const Layer layer;
-  auto x = Tensor<float, 3>::create({1, length, kHidden}).value();
-  RandomStream(Seed{2}, 1).fill_normal(x.elements());
-  const auto values =
-      layer.attention.params()->w_v->forward(x, "x", executor).value();
-  const TensorView<const float, 4> value(values.data(),
-                                         {1, length, kHeads, kHidden / kHeads});
-  const auto heads = ProjectedHeads::of(layer.attention, x, executor).value();
-  const AttentionInputsOf<float> inputs = {heads.query(0, length),
-                                           heads.key(0, length), value};
-  auto output = Tensor<float, 4>::create(value.extents()).value();
-  Measured forward = {"forward", [&] { layer.forward(x); }};
-  Measured alone_attention = {
-      "attention", [&] {
-        static_cast<void>(attention(inputs.query, inputs.key, inputs.value,
-                                    {.output = output.view()}));
-      }};
-  Measured key_norms = {"key_norms",
-                        [&] { value_norms(layer.attention, value).value(); }};
-  Measured with_norms = {
-      "with_norms", [&] {
-        const auto norms = value_norms(layer.attention, value).value();
-        attention_with_norms(inputs, norms, {.output = output.view()}).value();
-      }};
-  Measured alone = {
-      "alone", [&] {
-        const auto norms = value_norms(layer.attention, value).value();
-        norm_statistics(inputs.query, inputs.key, norms, {}, {}).value();
-      }};
-  const TensorView<const float, 4> no_value(nullptr, {1, length, kHeads, 0});
-  const AttentionOutputs no_output = {
-      .output = TensorView<float, 4>(nullptr, {1, length, kHeads, 0})};
+  Layer layer;
+  std::size_t length;
+  Tensor<float, 3> x;
+  Tensor<float, 3> values;
+  std::optional<ProjectedHeads> heads;
+  Tensor<float, 4> output;
+};
+
+// In the order of a round.
+enum Work {
+  kForward,
+  kAttention,
+  kKeyNorms,
+  kWithNorms,
+  kAlone,
+  kStatisticsOnly,
+  kBoth
+};
+
+std::vector<Measured> works_on(Inputs& in) {
+  const auto attend = [&in] {
+    static_cast<void>(attention(in.query(), in.key(), in.value(),
+                                {.output = in.output.view()}));
+  };
+  const auto attend_with_norms = [&in] {
+    const auto norms = in.norms();
+    attention_with_norms({in.query(), in.key(), in.value()}, norms,
+                         {.output = in.output.view()})
+        .value();
+  };
+  const auto norms_alone = [&in] {
+    const auto norms = in.norms();
+    norm_statistics(in.query(), in.key(), norms, {}, {}).value();
+  };
   const OperationOptions rows = {.statistics = {.rows = true}};
-  Measured statistics = {"statistics", [&] {
-                           attention_statistics(inputs.query, inputs.key,
-                                                no_value, no_output, {}, rows)
-                               .value();
-                         }};
-  Measured both = {
-      "both", [&] {
-        layer.attention.params()->w_v->forward(x, "x", executor).value();
-        const auto norms = value_norms(layer.attention, value).value();
-        attention_statistics_with_norms({inputs.query, inputs.key, no_value},
-                                        norms, no_output, {}, rows)
-            .value();
-      }};
-  const std::array<Measured*, 7> all = {
-      &forward, &alone_attention, &key_norms, &with_norms,
-      &alone,   &statistics,      &both};
+  const auto statistics = [&in, rows] {
+    attention_statistics(in.query(), in.key(), in.nothing(),
+                         {.output = in.nothing()}, {}, rows)
+        .value();
+  };
+  const auto both = [&in, rows] {
+    in.layer.attention.params()->w_v->forward(in.x, "x", in.executor).value();
+    const auto norms = in.norms();
+    attention_statistics_with_norms({in.query(), in.key(), in.nothing()}, norms,
+                                    {.output = in.nothing()}, {}, rows)
+        .value();
+  };
+  return {{"forward", [&in] { in.layer.forward(in.x); }},
+          {"attention", attend},
+          {"key_norms", [&in] { in.norms(); }},
+          {"with_norms", attend_with_norms},
+          {"alone", norms_alone},
+          {"statistics", statistics},
+          {"both", both}};
+}
+
+void run(std::size_t length, std::size_t rounds) {
+  Inputs in(length);
+  std::vector<Measured> works = works_on(in);
   for (std::size_t round = 0; round < rounds; ++round) {
-    for (Measured* const one : all) {
-      one->run();
+    for (Measured& work : works) {
+      work.run();
     }
   }
   std::printf("{\"length\": %zu, ", length);
-  for (const Measured* const one : all) {
-    one->print();
+  for (const Measured& work : works) {
+    work.print();
   }
-  const double added = with_norms.median() - alone_attention.median();
+  const double forward = works[kForward].median();
+  const double attention = works[kAttention].median();
+  const double added = works[kWithNorms].median() - attention;
   std::printf(
       "\"share\": %.3f, \"share_of_attention\": %.3f, \"share_of_key_norms\": "
       "%.3f, \"share_alone\": %.3f, \"share_of_command\": %.3f}\n",
-      added / forward.median(), added / alone_attention.median(),
-      key_norms.median() / forward.median(), alone.median() / forward.median(),
-      (both.median() - statistics.median()) / forward.median());
+      added / forward, added / attention, works[kKeyNorms].median() / forward,
+      works[kAlone].median() / forward,
+      (works[kBoth].median() - works[kStatisticsOnly].median()) / forward);
 }
 
 }  // namespace
