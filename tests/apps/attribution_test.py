@@ -100,7 +100,7 @@ class OfHeads(AttributionTest):
                 math.fsum(-x / s * math.log(x / s) for row, s in zip(shares, sums)
                           for x in row) / 5, delta=1e-5)
 
-    def test_the_statistics_beside_norms_are_those_without(self):
+    def test_the_statistics_next_to_norms_are_unchanged(self):
         plain = json.loads(self.succeed("stats", "--json", "--model", "tiny", SENTENCE))
         for threads in "1", "3":
             for head, alone in zip(self.json_of("norms", "--threads", threads)["heads"],

@@ -81,6 +81,8 @@ class ContractSharesTest : public TargetTest {
             .value();
     EXPECT_TRUE(same_bits(again, attended));
     expect_same(with_weights, want);
+    expect_same(with_weights.weights,
+                weights_statistics(in, options, operation_options));
     options.attn_weights = AttnWeights::none;
     options.scores = ScoresStage::none;
     const WeightedShares alone =
@@ -98,13 +100,27 @@ class ContractSharesTest : public TargetTest {
     return {nullptr, extents};
   }
 
+  static AttentionStatistics weights_statistics(
+      const Inputs<float>& in, const AttentionOptions& options,
+      OperationOptions operation_options) {
+    operation_options.statistics.rows = true;
+    Outputs<float> out = outputs_for(in, options, operation_options);
+    return attention_statistics(in.query, in.key, in.value, out.views(),
+                                options, operation_options)
+        .value();
+  }
+
   static void expect_same(const WeightedShares& got,
                           const WeightedShares& want) {
     EXPECT_TRUE(same_bits(got.sums, want.sums));
-    EXPECT_TRUE(same_bits(got.shares.rows, want.shares.rows));
-    EXPECT_TRUE(std::ranges::equal(got.shares.top_keys.elements(),
-                                   want.shares.top_keys.elements()));
-    EXPECT_TRUE(same_bits(got.shares.top_weights, want.shares.top_weights));
+    expect_same(got.shares, want.shares);
+  }
+  static void expect_same(const AttentionStatistics& got,
+                          const AttentionStatistics& want) {
+    EXPECT_TRUE(same_bits(got.rows, want.rows));
+    EXPECT_TRUE(
+        std::ranges::equal(got.top_keys.elements(), want.top_keys.elements()));
+    EXPECT_TRUE(same_bits(got.top_weights, want.top_weights));
   }
 };
 

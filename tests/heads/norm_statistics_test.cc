@@ -400,5 +400,26 @@ TEST(NormStatisticsBitsTest, RefuseWhatDoesNotFit) {
               IsError(ErrorCode::shape_mismatch, "norms"));
 }
 
+TEST(StatisticsWithNormsTest, RefuseWhatDoesNotFit) {
+  const Case c = small_case();
+  const auto with = [&](TensorView<const float, 3> norms,
+                        const StatisticsOptions& statistics) {
+    Extents<4> extents = c.heads.query.extents();
+    extents[3] = 0;
+    const TensorView<float, 4> none(nullptr, extents);
+    return attention_statistics_with_norms({c.heads.query, c.heads.key, none},
+                                           norms, {.output = none}, {},
+                                           {.statistics = statistics});
+  };
+  EXPECT_THAT(with(c.norms, {.columns = true}),
+              IsError(ErrorCode::unsupported, "statistics.columns"));
+  EXPECT_THAT(with(c.norms, {.map = true}),
+              IsError(ErrorCode::unsupported, "statistics.map"));
+  EXPECT_THAT(with(c.norms, {.top_keys = 65}),
+              IsError(ErrorCode::invalid_argument, "statistics.top_keys"));
+  const auto other = uniform<3>({3, 3, 149}, 1);
+  EXPECT_THAT(with(other, {}), IsError(ErrorCode::shape_mismatch, "norms"));
+}
+
 }  // namespace
 }  // namespace headwise

@@ -44,9 +44,10 @@ struct Attribution {
   std::optional<GradientOf> target;  // of gradients
 };
 
-// By norms, which come with the statistics of the attention weights: of no head
-// yet; then those of a layer, whose keys have `norms`, too.
+// Norms come from the pass that computes the statistics: an attribution without
+// heads.
 Attribution attribution_by_norms();
+// Adds the heads of a layer; norms (1, Hq, Lkv) of its keys.
 void add_norms(const ViewedLayer& layer, TensorView<const float, 3> norms,
                const NormStatistics& done, Attribution& attribution);
 

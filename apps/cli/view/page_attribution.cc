@@ -52,28 +52,24 @@ Result<Tensor<float, 3>> identity(std::size_t size) {
   return rows;
 }
 
-// Weight times norm is gradient times attention: the value of a head of keys
-// has the norm by each query head of its group, and a query head has the
-// gradient 1 by its own.
+// Weight times norm is gradient times attention where a key's only value is its
+// norm and every gradient is 1. Every head of a text's model has keys of its
+// own.
 Result<Tensor<float, 4>> norm_map_of(const ViewedLayer& layer,
                                      TensorView<const float, 3> norms,
                                      const AttentionOptions& options) {
-  const auto [B, Lq, Hq, D] = layer.query.extents();
-  const std::size_t L = layer.key.extent(1);
-  const std::size_t Hkv = layer.key.extent(2);
-  const std::size_t group = Hq / Hkv;
-  auto value = Tensor<float, 4>::create_unset({B, L, Hkv, group});
-  auto d_context = Tensor<float, 4>::create({B, Lq, Hq, group});
+  const auto [B, L, H, D] = layer.key.extents();
+  auto value = Tensor<float, 4>::create_unset({B, L, H, 1});
+  auto d_context =
+      Tensor<float, 4>::create_unset({B, layer.query.extent(1), H, 1});
   HEADWISE_TRY(value);
   HEADWISE_TRY(d_context);
-  for (std::size_t h = 0; h < Hq; ++h) {
-    for (std::size_t j = 0; j < L; ++j) {
-      (*value)(0, j, h / group, h % group) = norms(0, h, j);
-    }
-    for (std::size_t i = 0; i < Lq; ++i) {
-      (*d_context)(0, i, h, h % group) = 1;
+  for (std::size_t j = 0; j < L; ++j) {
+    for (std::size_t h = 0; h < H; ++h) {
+      (*value)(0, j, h, 0) = norms(0, h, j);
     }
   }
+  std::ranges::fill(d_context->elements(), 1.0F);
   return gradient_attention_map({layer.query, layer.key, *value}, *d_context,
                                 options);
 }

@@ -67,7 +67,8 @@ struct StatisticsWithNorms {
 // attention_statistics() and norm_statistics() in one pass, with the bits of
 // both: the scores are computed once. operation_options.statistics are those of
 // both; the rows of both are always there. If value and output have head size
-// 0, only the statistics are computed. Errors: those of attention_with_norms().
+// 0, only the statistics are computed. Errors: those of attention_with_norms();
+// unsupported for columns and maps, also of the weights.
 Result<StatisticsWithNorms> attention_statistics_with_norms(
     const AttentionInputsOf<float>& inputs, TensorView<const float, 3> norms,
     const AttentionOutputs& outputs, const AttentionOptions& options = {},
