@@ -187,6 +187,7 @@ target_sources(headwise_io
     src/distribute/exchange_all.cc
     src/distribute/param_gradients.cc
     src/distribute/param_shards.cc
+    src/inspect/position_statistics.cc
     src/inspect/statistics_sums.cc
     src/inspect/weights_statistics.cc
     src/inspect/words/words.cc

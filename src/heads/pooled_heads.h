@@ -16,4 +16,11 @@ Result<PooledStatistics> pooled_statistics(TensorView<const float, 4> query,
                                            bool causal,
                                            const Executor& executor);
 
+// The same with NaN where leave_out_unknown() has it.
+Result<PooledStatistics> known_statistics(TensorView<const float, 4> query,
+                                          TensorView<const float, 4> key,
+                                          TensorView<const bool, 2> separators,
+                                          bool causal,
+                                          const Executor& executor);
+
 }  // namespace headwise::inline HEADWISE_ABI

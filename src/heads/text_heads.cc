@@ -37,7 +37,7 @@ Result<TextHeads> text_heads(const TextModel& model, std::string_view text,
     auto heads = ProjectedHeads::of(model.attention(layer), hidden, executor);
     HEADWISE_TRY(heads);
     const std::size_t tokens = found.ids.size();
-    const auto pooled = pooled_statistics(
+    const auto pooled = known_statistics(
         heads->query(0, tokens), heads->key(0, tokens),
         as_batch_of_one(*separators), model.shape().causal, executor);
     HEADWISE_TRY(pooled);

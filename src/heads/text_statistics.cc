@@ -26,8 +26,8 @@ Result<std::vector<AveragedHead>> statistics_over_texts(
     const auto separators = separators_in(model, texts[at.text]);
     HEADWISE_TRY(separators);
     const auto pooled =
-        pooled_statistics(at.query, at.key, as_batch_of_one(*separators),
-                          model.shape().causal, at.executor);
+        known_statistics(at.query, at.key, as_batch_of_one(*separators),
+                         model.shape().causal, at.executor);
     HEADWISE_TRY(pooled);
     for (std::size_t h = 0; h < pooled->rows.size(); ++h) {
       auto& of_head = values[heads.first_of(at.layer) + h];

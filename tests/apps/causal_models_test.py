@@ -1,4 +1,7 @@
 """Which commands take a causal model, and a text of it without tokens."""
+import csv
+import io
+import json
 import unittest
 
 import cli_case
@@ -34,6 +37,31 @@ class CausalModelsTest(CliTest):
                 ("prune", "--heads", "0.1", "--out", "pruned")):
             self.succeed(command, "--model", "causal", *arguments)
         self.assertIn("Layout: headwise-causal", self.succeed("inspect", "causal"))
+
+    def test_shares_that_no_head_can_have_are_no_numbers(self):
+        call = "stats", "--model", "causal"
+        norms = "w1 w2", "--attribution", "norms"
+        head = json.loads(self.succeed(*call, *norms, "--json"))["heads"][0]
+        self.assertGreater(head["previous"], 0)
+        row = next(csv.DictReader(io.StringIO(self.succeed(*call, *norms, "--csv"))))
+        lines = self.succeed(*call, *norms).splitlines()
+        tables = [lines[n:n + 2] for n, line in enumerate(lines) if " next " in line]
+        for of, (names, first) in zip(("", "norm_"), tables, strict=True):
+            cells = dict(zip(names.split(), first.split(), strict=True))
+            for name in "next", "separator":
+                self.assertEqual((head[of + name], row[of + name], cells[name]),
+                                 (None, "", "-"))
+        several = json.loads(self.succeed(*call, "--texts", "lines.txt", "--json"))["heads"][0]
+        change = json.loads(self.succeed(*call, "--against", "causal", "--texts", "lines.txt",
+                                         "--json"))["heads"][0]
+        for name in "next", "separator":
+            self.assertEqual(several[name], dict.fromkeys(("mean", "low", "high")))
+            self.assertIsNone(change[name]["model"])
+            self.assertIsNone(change[name]["difference"]["mean"])
+        self.assertIsNotNone(change["first"]["difference"]["mean"])
+        # [SEP] is a token of this model, where a text has it.
+        known = json.loads(self.succeed(*call, "w1 [SEP] w2", "--json"))["heads"][0]
+        self.assertIsNotNone(known["separator"])
 
     def test_a_text_without_tokens_is_refused(self):
         for command, *arguments in (("stats",), ("view", "--json"),

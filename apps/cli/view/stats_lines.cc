@@ -1,8 +1,10 @@
 #include "stats_lines.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/weights_statistics.h"
@@ -15,12 +17,51 @@
 namespace headwise::cli {
 namespace {
 
-// `norms`, unless null, takes what the keys add, from the same pass.
-Result<AttentionStatistics> statistics_of(
+// Whether a pair has weight in any head, (B, Lq, Lkv).
+Result<Tensor<bool, 3>> pairs_with_weight(
+    TensorView<const float, 4> attn_weights) {
+  const auto [B, H, Lq, Lkv] = attn_weights.extents();
+  auto pairs = Tensor<bool, 3>::create({B, Lq, Lkv});
+  HEADWISE_TRY(pairs);
+  for (std::size_t row = 0; row < B * H * Lq; ++row) {
+    const std::size_t b = row / (H * Lq);
+    const std::size_t i = row % Lq;
+    for (std::size_t j = 0; j < Lkv; ++j) {
+      (*pairs)(b, i, j) |= attn_weights(b, row / Lq % H, i, j) > 0;
+    }
+  }
+  return pairs;
+}
+
+Status leave_out_unknown_of_weights(TensorView<const float, 4> attn_weights,
+                                    AttentionOptions options,
+                                    const OperationOptions& operation_options,
+                                    PooledStatistics& pooled) {
+  const auto pairs = pairs_with_weight(attn_weights);
+  HEADWISE_TRY(pairs);
+  constexpr std::array<Axis, 3> kAxes = {Axis::B, Axis::Lq, Axis::Lkv};
+  options.mask = options.mask & dense(pairs->view(), kAxes);
+  const auto [B, H, Lq, Lkv] = attn_weights.extents();
+  const auto spec = AttentionSpec::create(
+      {.B = B, .Hq = H, .Hkv = H, .Lq = Lq, .Lkv = Lkv, .D = 1, .Dv = 0},
+      options, operation_options);
+  HEADWISE_TRY(spec);
+  leave_out_unknown(*spec, pooled);
+  return ok();
+}
+
+// `norms`, unless null, takes what the keys add, from the same pass. Means that
+// are 0 whatever the head does are NaN.
+Result<PooledStatistics> statistics_of(
     const ViewedLayer& layer, const AttentionOptions& options,
     const OperationOptions& operation_options, Attribution* norms) {
   if (layer.attn_weights.data() != nullptr) {
-    return weights_statistics(layer.attn_weights, options, operation_options);
+    auto done =
+        weights_statistics(layer.attn_weights, options, operation_options);
+    HEADWISE_TRY(done);
+    HEADWISE_TRY(leave_out_unknown_of_weights(layer.attn_weights, options,
+                                              operation_options, done->pooled));
+    return std::move(done->pooled);
   }
   Extents<4> no_value = layer.key.extents();
   Extents<4> no_output = layer.query.extents();
@@ -29,9 +70,17 @@ Result<AttentionStatistics> statistics_of(
   const TensorView<const float, 4> value(nullptr, no_value);
   const AttentionOutputs outputs = {
       .output = TensorView<float, 4>(nullptr, no_output)};
+  const auto shape =
+      attention_shape(layer.query.extents(), layer.key.extents(), no_value);
+  HEADWISE_TRY(shape);
+  const auto spec = AttentionSpec::create(*shape, options, operation_options);
+  HEADWISE_TRY(spec);
   if (norms == nullptr) {
-    return attention_statistics(layer.query, layer.key, value, outputs, options,
-                                operation_options);
+    auto done = attention_statistics(layer.query, layer.key, value, outputs,
+                                     options, operation_options);
+    HEADWISE_TRY(done);
+    leave_out_unknown(*spec, done->pooled);
+    return std::move(done->pooled);
   }
   const auto of_keys = key_norms_of(layer, *options.executor);
   HEADWISE_TRY(of_keys);
@@ -39,8 +88,10 @@ Result<AttentionStatistics> statistics_of(
       attention_statistics_with_norms({layer.query, layer.key, value}, *of_keys,
                                       outputs, options, operation_options);
   HEADWISE_TRY(done);
+  leave_out_unknown(*spec, done->weights.pooled);
+  leave_out_unknown(*spec, done->norms.shares.pooled);
   add_norms(layer, *of_keys, done->norms, *norms);
-  return std::move(done->weights);
+  return std::move(done->weights.pooled);
 }
 
 void add_lines(const ViewedLayer& layer, const PooledStatistics& pooled,
@@ -89,7 +140,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
     if (!done) {
       return in_option_words(done.error(), flags);
     }
-    add_lines(layer, done->pooled, stats.cross, stats.lines);
+    add_lines(layer, *done, stats.cross, stats.lines);
     return ok();
   };
   HEADWISE_TRY(heads.visit(false, see));

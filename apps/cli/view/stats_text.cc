@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string_view>
 
 #include "headwise/inspect/position_statistics.h"
@@ -223,11 +222,9 @@ std::string stats_table(const HeadStats& stats) {
     queries = std::max(queries, line.queries + line.without_key);
     std::string numbers;
     for (const Statistic statistic : shown) {
-      const bool known = statistic != Statistic::separator || stats.separators;
-      numbers += cell(known ? line.mean[index_of(statistic)]
-                            : std::numeric_limits<double>::quiet_NaN(),
-                      width_of(name_of(statistic)),
-                      statistic == Statistic::distance ? 2 : 4);
+      numbers +=
+          cell(line.mean[index_of(statistic)], width_of(name_of(statistic)),
+               statistic == Statistic::distance ? 2 : 4);
     }
     return added.empty() ? numbers
                          : numbers + added_numbers(stats, line, added);

@@ -68,7 +68,8 @@ struct HeadPair {
   HeadId a;
   HeadId b;
   MeanInterval similarity;  // without a text if no text has the same tokens
-  // By Statistic: the means of both over all texts, and a minus b.
+  // By Statistic: the means of both over all texts, and a minus b. A text whose
+  // heads cannot have a share counts in none (inspect/position_statistics.h).
   std::array<double, kStatistics> mean_a;
   std::array<double, kStatistics> mean_b;
   std::array<MeanInterval, kStatistics> difference;

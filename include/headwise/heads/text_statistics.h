@@ -33,8 +33,9 @@ struct AveragedHead {
 };
 
 // All heads of the layers of `pass`, in their order. Texts without tokens are
-// left out. The bits do not depend on the threads. Errors: those of
-// visit_text_layers() and attention_statistics().
+// left out, as is a share that no head can have (leave_out_unknown() in
+// inspect/position_statistics.h). The bits do not depend on the threads.
+// Errors: those of visit_text_layers() and attention_statistics().
 Result<std::vector<AveragedHead>> statistics_over_texts(
     const TextModel& model, const RaggedTokens& texts,
     const TextsPass& pass = {});

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/view_page.h"
 #include "headwise/steps/mask.h"
 #include "inspect/page/head_numbers.h"
@@ -315,19 +316,6 @@ std::vector<std::size_t> ShownLayer::separators() const {
   return found;
 }
 
-bool ShownLayer::any_sees_next(std::size_t h) const {
-  const std::int64_t start = spec_.mask.query_start(sequence_);
-  for (std::size_t i = 0; i < queries(); ++i) {
-    const std::int64_t next = static_cast<std::int64_t>(i) + start + 1;
-    if (next >= 0 && next < static_cast<std::int64_t>(keys()) &&
-        spec_.mask.may_attend(sequence_, h, i,
-                              static_cast<std::size_t>(next))) {
-      return true;
-    }
-  }
-  return false;
-}
-
 ViewedHead ShownLayer::head(std::size_t h) const {
   const SequencePlace place = spec_.shape.sequence(sequence_);
   const auto of_queries = [&]<class T>(const Tensor<T, 4>& x) {
@@ -348,8 +336,8 @@ ViewedHead ShownLayer::head(std::size_t h) const {
       .elements = elements_,
       .all_numbers = all_numbers(),
       .weights_only = weights_only_,
-      .separators = !separators().empty(),
-      .next = any_sees_next(h)};
+      .separators = has_separator(spec_, sequence_),
+      .next = may_attend_to_next(spec_, sequence_, h)};
   if (elements_) {
     head.lse = row_of(lse_, place.batch, h, place.first_query, queries());
   }

@@ -71,7 +71,6 @@ class ShownLayer {
                                        AttentionOptions options,
                                        OperationOptions operation_options,
                                        std::size_t sequence);
-  bool any_sees_next(std::size_t h) const;
   Status take_norms(const ViewedLayer& layer);
   Status take_gradient(const ViewedGradient& gradient);
   Status take_integrated(const ViewedLayer& layer);
