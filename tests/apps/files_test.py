@@ -1,9 +1,11 @@
 """Files that commands read and write: none is destroyed, none is half written,
 and what cannot be written is said before any work starts."""
 import json
+import math
 import os
 import resource
 import shutil
+import struct
 import subprocess
 import time
 
@@ -280,6 +282,36 @@ class InputTest(FilesTest):
         self.fail_with(BAD_INPUT, "/dev/zero is longer than 4194304 bytes",
                        "prune", "--model", "tiny", "--scores", "/dev/zero",
                        "--remove", "1", "--out", "small")
+
+    def test_a_model_that_cannot_be_read_is_named_by_its_option(self):
+        for name, spoil in (
+                ("a file", lambda folder: (shutil.rmtree(folder), folder.write_text(""))),
+                ("no config.json", lambda folder: (folder / "config.json").unlink()),
+                ("no vocab.txt", lambda folder: (folder / "vocab.txt").unlink()),
+                ("nan", lambda folder: self.put_nan(folder))):
+            for kind, write in (("bert", tiny_model.write), ("causal", tiny_causal.write)):
+                folder = self.folder / f"{kind} with {name}"
+                write(folder)
+                spoil(folder)
+                model = "--model", folder.name
+                for arguments in (
+                        ("ablate", *model, "--data", "-", "--each"),
+                        ("patch", *model, "--clean", "so", "--corrupted", "w1"),
+                        ("prune", *model, "--heads", "0.0", "--out", "small"),
+                        ("view", *model, "so", "--json"),
+                        ("heads", *model, "--find", "previous"),
+                        ("stats", *model, "so"),
+                        ("stats", "--model", "tiny", "--against", folder.name, "so")):
+                    with self.subTest(folder.name, arguments=arguments):
+                        option = "--against" if "--against" in arguments else "--model"
+                        said = self.fail_with(BAD_INPUT, f"headwise: {option}: ", *arguments,
+                                              stdin=b"w1 w2\n")
+                        self.assertIn(folder.name, said)
+
+    def put_nan(self, folder):
+        """In place of the last number of the parameters."""
+        path = folder / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-4] + struct.pack("<f", math.nan))
 
     def test_a_pipe_may_be_named(self):
         os.mkfifo(self.folder / "pipe")

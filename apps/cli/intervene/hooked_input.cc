@@ -18,7 +18,7 @@ Result<HookedInput> HookedInput::read(const std::string& folder,
 
 // With `required` its tokens are the labels.
 Status HookedInput::read_causal(WithClassifier classifier) {
-  auto causal = CausalModel::read(folder_);
+  auto causal = read_causal_model(folder_);
   HEADWISE_TRY(causal);
   causal_ = std::make_unique<CausalModel>(*std::move(causal));
   model_ = hooked_causal(*causal_);
@@ -39,7 +39,7 @@ Status HookedInput::read_sentences(WithClassifier classifier, BertUse use) {
     HEADWISE_TRY(probe);
     probe_ = std::make_unique<LabelProbe>(*std::move(probe));
   } else if (classifier == WithClassifier::if_there) {
-    auto probe = LabelProbe::read(folder_, sentences_->embedding_size());
+    auto probe = read_any_probe(folder_, *sentences_);
     HEADWISE_TRY(probe);
     if (probe->has_value()) {
       probe_ = std::make_unique<LabelProbe>(**std::move(probe));

@@ -25,7 +25,7 @@ enum class WithClassifier { none, if_there, required };
 class HookedInput {
  public:
   // `use` is that of a sentence encoder. Errors: those of read_model(),
-  // CausalModel::read() and LabelProbe::read(); bad_data for a required
+  // read_causal_model() and read_any_probe(); bad_data for a required
   // classifier that is not there.
   static Result<HookedInput> read(const std::string& folder,
                                   WithClassifier classifier,

@@ -19,6 +19,7 @@
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/read_labelled.h"
+#include "shell/read_model.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
@@ -93,7 +94,7 @@ Outcome prune_causal(const PruneFlags& flags, const Executor& executor,
   HEADWISE_TRY(check_flags(flags));
   const auto heads = parse_head_list("--heads", flags.heads);
   HEADWISE_TRY(heads);
-  auto model = CausalModel::read(flags.model);
+  auto model = read_causal_model(flags.model);
   HEADWISE_TRY(model);
   HEADWISE_TRY(check_heads("--heads", *heads, heads_left(*model)));
   const auto texts = texts_of(flags, *model, streams.err);

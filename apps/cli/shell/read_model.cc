@@ -4,13 +4,25 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "error_of_option.h"
-#include "headwise/models/causal_model.h"
 #include "outcome.h"
 #include "terminal_text.h"
 
 namespace headwise::cli {
+namespace {
+
+// What a reader of the folder says, with the option in place of its name.
+template <typename T>
+Result<T> read_for(std::string_view option, Result<T> read) {
+  if (!read) {
+    return error_of_option(option, read.error());
+  }
+  return read;
+}
+
+}  // namespace
 
 Status check_model_folder(const std::string& folder, std::string_view option) {
   struct stat status {};
@@ -36,22 +48,29 @@ Status check_bert_folder(const std::string& folder) {
 
 Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
   HEADWISE_TRY(check_bert_folder(folder));
-  return SentenceEncoder::read(folder, {.use = use});
+  return read_for("--model", SentenceEncoder::read(folder, {.use = use}));
 }
 
 Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder,
                                                   std::string_view option) {
   HEADWISE_TRY(check_model_folder(folder, option));
-  auto model = read_text_model(folder);
-  if (!model && model.error().code() == ErrorCode::bad_data) {
-    return error_of_option(option, model.error());
-  }
-  return model;
+  return read_for(option, read_text_model(folder));
+}
+
+Result<CausalModel> read_causal_model(const std::string& folder) {
+  HEADWISE_TRY(check_model_folder(folder));
+  return read_for("--model", CausalModel::read(folder));
+}
+
+Result<std::optional<LabelProbe>> read_any_probe(
+    const std::string& folder, const SentenceEncoder& encoder) {
+  return read_for("--model",
+                  LabelProbe::read(folder, encoder.embedding_size()));
 }
 
 Result<LabelProbe> read_probe(const std::string& folder,
                               const SentenceEncoder& encoder) {
-  auto probe = LabelProbe::read(folder, encoder.embedding_size());
+  auto probe = read_any_probe(folder, encoder);
   HEADWISE_TRY(probe);
   if (!probe->has_value()) {
     const std::string model = shell_word(folder);
@@ -67,7 +86,7 @@ Result<LabelProbe> read_probe(const std::string& folder,
 
 Result<SentenceClassifier> read_classifier(const std::string& folder) {
   HEADWISE_TRY(check_bert_folder(folder));
-  return SentenceClassifier::read(folder);
+  return read_for("--model", SentenceClassifier::read(folder));
 }
 
 }  // namespace headwise::cli

@@ -1,12 +1,14 @@
 // A model folder that a command was given, as --model unless another option is
-// named.
+// named. Errors of the library's readers begin with the option.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "headwise/base/result.h"
+#include "headwise/models/causal_model.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/text_model.h"
@@ -28,8 +30,13 @@ Result<SentenceEncoder> read_model(const std::string& folder,
 // The same for read_text_model().
 Result<std::unique_ptr<TextModel>> read_any_model(
     const std::string& folder, std::string_view option = "--model");
-// The classifier of a folder whose encoder was read. Errors: those of
-// LabelProbe::read(); bad_data for a folder without one.
+// The same for CausalModel::read().
+Result<CausalModel> read_causal_model(const std::string& folder);
+// The classifier, if there is one, of a folder whose encoder was read. Errors:
+// those of LabelProbe::read().
+Result<std::optional<LabelProbe>> read_any_probe(
+    const std::string& folder, const SentenceEncoder& encoder);
+// The same; bad_data for a folder without one.
 Result<LabelProbe> read_probe(const std::string& folder,
                               const SentenceEncoder& encoder);
 // As read_model(), for SentenceClassifier::read().

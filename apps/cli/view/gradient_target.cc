@@ -12,6 +12,7 @@
 #include "operation/option_errors.h"
 #include "shell/label_text.h"
 #include "shell/outcome.h"
+#include "shell/read_model.h"
 
 namespace headwise::cli {
 namespace {
@@ -92,7 +93,7 @@ Status GradientTarget::read_sentences(const AttributionFlags& flags,
     return bad_option("--output-token", std::to_string(*flags.output_token),
                       "none: gradients of this model are of its whole text");
   }
-  auto read = SentenceClassifier::read(*text.model);
+  auto read = read_classifier(*text.model);
   HEADWISE_TRY(read);
   sentences_ = std::make_unique<SentenceClassifier>(*std::move(read));
   const auto& [encoder, probe] = *sentences_;
@@ -117,7 +118,7 @@ Status GradientTarget::read_sentences(const AttributionFlags& flags,
 Status GradientTarget::read_causal(const AttributionFlags& flags,
                                    const ViewedText& text,
                                    const Executor& executor) {
-  auto read = CausalModel::read(*text.model);
+  auto read = read_causal_model(*text.model);
   HEADWISE_TRY(read);
   causal_ = std::make_unique<CausalModel>(*std::move(read));
   const auto token = find_token(flags.target, causal_->vocabulary());
