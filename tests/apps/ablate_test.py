@@ -162,8 +162,9 @@ class AblateTest(CliTest):
                        "data.tsv", "--heads", gone)
         self.succeed("prune", "--model", "model", "--scores", "s.json",
                      "--remove", "4", "--out", "none")
-        self.fail_with(USAGE, "--model has 0 heads", "ablate", "--model",
-                       "none", "--data", "data.tsv", "--each")
+        for asked in (["--each"], ["--pairs"], ["--heads", "0.0"]):
+            self.fail_with(BAD_INPUT, "--model has no heads left", "ablate",
+                           "--model", "none", "--data", "data.tsv", *asked)
 
     def test_what_cannot_be_measured_is_said(self):
         tiny_causal.write(self.folder / "causal")

@@ -119,6 +119,28 @@ class PatchTest(CliTest):
         self.assertIn("by gradients", table)
         self.assertIn("correlation", table)
 
+    def test_positions_that_change_nothing_are_left_out(self):
+        """Tokens of a causal model see nothing of the change before it."""
+        tiny_causal.write(self.folder / "causal")
+        asked = {"model": "causal", "clean": "w1 w2 w3 w4",
+                 "corrupted": "w1 w2 w5 w4"}
+        shown = {}
+        for line in self.patch("--compare", **asked).splitlines():
+            if line[1:2] == ".":
+                shown[line.split()[0]] = [int(part.split()[-3 if n == 0 else 0])
+                                          for n, part in enumerate(line.split(", "))]
+        heads = self.report("--compare", **asked)["heads"]
+        self.assertEqual(len(shown), len(heads))
+        for row in heads:
+            effects = row["effect_by_position"]
+            self.assertEqual(effects[:2], [0, 0])
+            self.assertEqual(
+                sorted(shown[f"{row['layer']}.{row['head']}"]),
+                [i for i, effect in enumerate(effects) if effect != 0])
+        table = self.patch(model="causal", clean="w1 w2 w3", corrupted="w1 w2 w5")
+        self.assertIn(" 2 w3 ", table)
+        self.assertNotIn("+0.000", table)
+
     def test_texts_of_other_lengths_are_patched_by_head(self):
         report = self.report(corrupted="so so heads matter !")
         self.assertNotIn("effect_by_position", report["heads"][0])
@@ -260,7 +282,11 @@ class PatchTest(CliTest):
         refused("--approximate and --compare cannot be used together",
                 "--approximate", "--compare")
         refused("--json and --csv cannot be used together", "--json", "--csv")
-        refused("has no classifier", "--label", "good", code=BAD_INPUT)
+        refused("--label is good, expected none: the model has no classifier, "
+                "so effects are on its embedding", "--label", "good")
+        self.succeed("prune", "--model", "plain", "--heads", "0.0,0.1,1.0,1.1",
+                     "--out", "none")
+        refused("--model has no heads left", model="none", code=BAD_INPUT)
         refused("--clean: TEXT is not UTF-8", clean=b"\xff", code=BAD_INPUT)
         refused("--max-tokens is 1", "--max-tokens", "1")
         refused("nowhere", model="nowhere", code=BAD_INPUT)

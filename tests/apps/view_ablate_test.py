@@ -80,6 +80,22 @@ class Ablate(TextsTest):
                          ["heads", "heads", "so heads", "so heads"])
         self.assertEqual(self.variants(), [None, "without 0.0+1.1"] * 2)
 
+    def test_heads_that_change_no_map(self):
+        """A head changes only the layers after its own."""
+        for layers, heads in (("0", "0.1"), ("0", "1.1,0.0")):
+            head = heads[:3]
+            self.fail_with(
+                USAGE, f"--ablate has {head}, which changes only layers after "
+                f"{head[0]}, but --layers ends at 0", "view", "--model", "tiny",
+                "heads", "--ablate", heads, "--layers", layers, "--out", "p.html")
+        self.assertFalse((self.folder / "p.html").exists())
+        for heads, late in (("1.1", "1.1"), ("1.1,1.0", "1.1, 1.0"), ("0.1,1.0", "1.0")):
+            self.assertIn(f"{late} cannot change a map on this page; headwise ablate measures "
+                          "the effect on the output\n",
+                          self.view("heads", "--ablate", heads))
+        self.view("heads", "--ablate", "1.1", "--layers", "1")
+        self.assertNotIn("cannot change", self.view("heads", "--ablate", "0.1"))
+
     def test_a_causal_model_is_shown_too(self):
         tiny_causal.write(self.folder / "causal")
         self.run_it("view", "--model", "causal", "w1 w2 w1", "--ablate", "0.1",

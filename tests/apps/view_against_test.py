@@ -2,6 +2,7 @@
 tests/inspect/page/viewer."""
 import json
 import math
+import shutil
 
 import cli_case
 import tiny_model
@@ -67,6 +68,16 @@ class AgainstTest(TextsTest):
                       "statistics count such texts, not the similarity.\n", said)
         self.assertEqual([one["same_tokens"] for one in self.page()[0]["documents"]],
                          [0, 0, 2, 3, 4, 5])
+
+    def test_heads_that_one_model_lacks_are_named(self):
+        for gone in ("0.1", "0.0,0.1,1.0,1.1"):
+            with self.subTest(gone):
+                shutil.rmtree(self.folder / "other")
+                self.succeed("prune", "--model", "tiny", "--heads", gone, "--out", "other")
+                said = f"heads only in tiny: {gone.replace(',', ', ')}\n"
+                self.assertIn(said, self.view("--against", "other", "so heads"))
+                self.assertIn(said, self.succeed("stats", "--model", "other", "--against",
+                                                 "tiny", "so heads"))
 
     def test_models_that_overflow(self):
         made = tiny_model.tensors()

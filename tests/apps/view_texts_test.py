@@ -161,7 +161,9 @@ class Pairs(TextsTest):
         for message, arguments in (
                 ("--pair has room for 2 tokens, expected at least 3",
                  ("--pair", "a", "b", "--max-tokens", "2")),
-                ("TEXT and --pair cannot be used together", ("text", "--pair", "a", "b"))):
+                ("TEXT and --pair cannot be used together", ("text", "--pair", "a", "b")),
+                ("--pair is empty, expected a value", ("--pair", "", "")),
+                ("--pair is empty, expected a value", ("--pair", "a", ""))):
             with self.subTest(message):
                 self.fail_with(USAGE, message, "view", "--model", "tiny", *arguments,
                                "--out", "p.html")

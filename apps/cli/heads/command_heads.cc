@@ -127,7 +127,7 @@ Outcome run_heads(const HeadsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(executor);
   const auto model = read_any_model(flags.model);
   HEADWISE_TRY(model);
-  HEADWISE_TRY(check_has_heads(**model));
+  HEADWISE_TRY(check_has_heads(heads_left(**model)));
   HEADWISE_TRY(check_pattern(pattern, **model));
   const auto texts = read_searched_texts(flags, **model);
   HEADWISE_TRY(texts);

@@ -102,11 +102,10 @@ Result<std::vector<TokenId>> ids_of(std::string_view option,
 }
 
 Result<Subject> read_subject(const PatchFlags& flags, PatchReport& report) {
-  auto model = HookedInput::read(
-      flags.model,
-      flags.label.empty() ? WithClassifier::if_there : WithClassifier::required,
-      flags.approximate || flags.compare ? BertUse::training
-                                         : BertUse::inference);
+  auto model = HookedInput::read(flags.model, WithClassifier::if_there,
+                                 flags.approximate || flags.compare
+                                     ? BertUse::training
+                                     : BertUse::inference);
   HEADWISE_TRY(model);
   Subject subject{*std::move(model)};
   const auto limit = subject.model.limit(flags.max_tokens);
@@ -129,11 +128,14 @@ Result<Subject> read_subject(const PatchFlags& flags, PatchReport& report) {
 Result<MeasureOfTexts> measure_of(const PatchFlags& flags,
                                   const HookedInput& model) {
   const std::vector<std::string>& labels = model.labels();
-  if (labels.empty()) {
-    return toward_corrupted();
-  }
   if (flags.label.empty()) {
-    return log_odds();
+    return labels.empty() ? toward_corrupted() : log_odds();
+  }
+  if (labels.empty()) {
+    return option_error("--label",
+                        fmt::format("is {}", label_text(flags.label)),
+                        "none: the model has no classifier, so effects are on "
+                        "its embedding");
   }
   const auto found = std::ranges::find(labels, flags.label);
   if (found == labels.end()) {

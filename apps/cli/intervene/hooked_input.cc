@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "operation/any_heads.h"
 #include "shell/read_model.h"
 
 namespace headwise::cli {
@@ -13,6 +14,7 @@ Result<HookedInput> HookedInput::read(const std::string& folder,
   HookedInput input(folder);
   HEADWISE_TRY(is_causal_model(folder) ? input.read_causal(classifier)
                                        : input.read_sentences(classifier, use));
+  HEADWISE_TRY(check_has_heads(input.model().heads()));
   return input;
 }
 

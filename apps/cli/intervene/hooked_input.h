@@ -26,7 +26,7 @@ class HookedInput {
  public:
   // `use` is that of a sentence encoder. Errors: those of read_model(),
   // read_causal_model() and read_any_probe(); bad_data for a required
-  // classifier that is not there.
+  // classifier that is not there, and for a model without heads.
   static Result<HookedInput> read(const std::string& folder,
                                   WithClassifier classifier,
                                   BertUse use = BertUse::inference);

@@ -61,12 +61,14 @@ std::string tokens_text(const PatchedText& text) {
   return line + "\n";
 }
 
-// "4 cat -0.912, 2 the +0.031"
+// "4 cat -0.912, 2 the +0.031": positions that change something, or "-".
 std::string positions_text(const PatchReport& report, const Place& place) {
   const Tensor<double, 2>& effects = report.effects().positions[place.layer];
-  std::vector<std::size_t> order(effects.extent(1));
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < effects.extent(1); ++i) {
+    if (effects(place.at, i) != 0) {
+      order.push_back(i);
+    }
   }
   const auto size_of = [&](std::size_t i) {
     return std::abs(effects(place.at, i));
@@ -79,7 +81,7 @@ std::string positions_text(const PatchReport& report, const Place& place) {
                         cut_to(shown(report.clean.tokens[i]), kColumnsOfToken),
                         signed_text(effects(place.at, i), 3));
   }
-  return text;
+  return text.empty() ? "-" : text;
 }
 
 std::string measure_text(const PatchReport& report) {

@@ -2,19 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
+#include <algorithm>
 
 #include "shell/outcome.h"
 
 namespace headwise::cli {
 
-Status check_has_heads(const TextModel& model) {
-  for (std::size_t layer = 0; layer < model.shape().num_layers; ++layer) {
-    if (!model.heads_in(layer).empty()) {
-      return ok();
-    }
-  }
-  return option_error("--model", "has no heads left", {}, ErrorCode::bad_data);
+Status check_has_heads(const HeadsLeft& left) {
+  const bool none = std::ranges::all_of(
+      left, [](const auto& heads) { return heads.empty(); });
+  return none ? option_error("--model", "has no heads left", {},
+                             ErrorCode::bad_data)
+              : ok();
 }
 
 Error computes_nan(std::string_view option, const HeadId& head) {

@@ -5,13 +5,13 @@
 #include <string_view>
 
 #include "headwise/base/result.h"
-#include "headwise/models/text_model.h"
+#include "headwise/models/heads_left.h"
 #include "headwise/module/head_id.h"
 
 namespace headwise::cli {
 
 // Errors: bad_data, of --model.
-Status check_has_heads(const TextModel& model);
+Status check_has_heads(const HeadsLeft& left);
 
 // The error of a model, given with `option`, that computes attention weights
 // that are NaN. bad_data.

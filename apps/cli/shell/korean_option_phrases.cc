@@ -10,6 +10,10 @@ namespace {
 constexpr auto kPhrases = std::to_array<Translation>({
     {"(B + 1), at least (1)", "(B + 1), 최소 (1)"},
     {"({}), for P tokens the shape of {}", "({0}), 토큰 P개인 {1}의 모양"},
+    {"--ablate has {}.{}, which changes only layers after {}, but --layers "
+     "ends at {}",
+     "--ablate의 {0}.{1}은 {2}번 뒤의 레이어만 바꾸는데, --layers는 {3}번에서 "
+     "끝납니다"},
     {"--ablate makes a page; --svg, --png and --json show all heads",
      "--ablate는 페이지를 만듭니다. --svg, --png, --json은 모든 헤드가 있는 "
      "모델을 보여 줍니다"},
@@ -282,6 +286,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "않습니다)"},
     {"none: gradients of this model are of its whole text",
      "주지 않아야 합니다(이 모델의 그래디언트는 텍스트 전체에서 구합니다)."},
+    {"none: the model has no classifier, so effects are on its embedding",
+     "모델에 분류기가 없어 임베딩에 대한 효과를 재므로 주지 않아야 합니다."},
     {"none: the model has no classifier, so gradients are of the length of its "
      "embedding",
      "모델에 분류기가 없어 임베딩 길이의 그래디언트를 구하므로 주지 않아야 "

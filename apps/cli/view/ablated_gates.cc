@@ -1,13 +1,30 @@
 #include "ablated_gates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "headwise/models/heads_left.h"
 #include "shell/head_list.h"
+#include "shell/outcome.h"
+#include "shell/say.h"
 
 namespace headwise::cli {
+namespace {
+
+// Those whose effects begin after the last of these layers.
+std::vector<HeadId> unseen(const std::vector<HeadId>& heads,
+                           std::span<const std::size_t> layers) {
+  std::vector<HeadId> late;
+  std::ranges::copy_if(
+      heads, std::back_inserter(late),
+      [&](const HeadId& head) { return head.layer >= layers.back(); });
+  return late;
+}
+
+}  // namespace
 
 Result<std::vector<Tensor<float, 1>>> ablated_gates(
     const TextModel& model, const std::vector<HeadId>& heads) {
@@ -25,6 +42,35 @@ Result<std::vector<Tensor<float, 1>>> ablated_gates(
     all[head.layer](*place) = 0;
   }
   return all;
+}
+
+Status check_seen(const TextModel& model, const std::vector<HeadId>& heads,
+                  std::span<const std::size_t> layers) {
+  const std::vector<HeadId> late = unseen(heads, layers);
+  if (late.size() < heads.size() ||
+      layers.back() + 1 == model.shape().num_layers) {
+    return ok();
+  }
+  return usage_error(fmt::format(
+      "--ablate has {}.{}, which changes only layers after {}, but --layers "
+      "ends at {}",
+      late[0].layer, late[0].head, late[0].layer, layers.back()));
+}
+
+std::string unseen_text(const std::vector<HeadId>& heads,
+                        std::span<const std::size_t> layers) {
+  std::string names;
+  for (const HeadId& head : unseen(heads, layers)) {
+    names += fmt::format("{}{}.{}", names.empty() ? "" : ", ", head.layer,
+                         head.head);
+  }
+  return names.empty()
+             ? ""
+             : say({"{} cannot change a map on this page; headwise ablate "
+                    "measures the effect on the output\n",
+                    "이 페이지의 맵에는 {}의 효과가 나타나지 않습니다. 출력에 "
+                    "대한 효과는 headwise ablate로 잽니다\n"},
+                   names);
 }
 
 }  // namespace headwise::cli

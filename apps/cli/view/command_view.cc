@@ -6,8 +6,10 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "ablated_gates.h"
 #include "headwise/inspect/view_page.h"
 #include "headwise/interop/atomic_file.h"
 #include "open_page.h"
@@ -16,6 +18,7 @@
 #include "shell/add_command.h"
 #include "shell/error_text.h"
 #include "shell/file_plan.h"
+#include "shell/head_list.h"
 #include "shell/language.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
@@ -160,11 +163,9 @@ ViewedInterval interval_of(const MeanInterval& interval) {
   return {interval.mean, interval.low, interval.high};
 }
 
-// How the heads that the page shows of --model differ from those of --against,
-// or from themselves without those of --ablate, on its texts that are not
-// empty.
-Result<std::vector<ViewedChange>> changes_of(const ViewFlags& flags,
-                                             const ManyHeads& documents) {
+// How the heads of --model differ from those of --against, or from themselves
+// without those of --ablate, on the texts of the page that are not empty.
+Result<TwoModels> compare(const ViewFlags& flags, const ManyHeads& documents) {
   std::vector<std::string_view> texts;
   for (std::size_t n = 0; n < documents.size(); n += 2) {
     const std::string& text = *documents[n]->text().text;
@@ -172,13 +173,17 @@ Result<std::vector<ViewedChange>> changes_of(const ViewFlags& flags,
       texts.push_back(text);
     }
   }
-  const auto models =
-      compare_two_models(flags.seen, *documents[0]->text_model(),
-                         *documents[1]->text_model(), texts);
-  HEADWISE_TRY(models);
+  return compare_two_models(flags.seen, *documents[0]->text_model(),
+                            *documents[1]->text_model(), texts);
+}
+
+// Of the heads that the page shows.
+std::vector<ViewedChange> changes_of(const ViewFlags& flags,
+                                     const ManyHeads& documents,
+                                     const TwoModels& models) {
   std::vector<ViewedChange> changes;
   const std::vector<std::size_t>& layers = documents.front()->layers();
-  for (const ComparedHead& head : models->heads) {
+  for (const ComparedHead& head : models.heads) {
     if (flags.seen.against.empty() &&
         std::ranges::find(layers, head.pair.a.layer) == layers.end()) {
       continue;
@@ -197,8 +202,12 @@ Result<std::vector<ViewedChange>> changes_of(const ViewFlags& flags,
   return changes;
 }
 
-Result<std::string> make_page(const ViewFlags& flags,
-                              const ManyHeads& documents) {
+struct MadePage {
+  std::string html;
+  std::string only;  // lines about heads that only one of two models has
+};
+
+Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents) {
   const auto attribution =
       PageAttribution::compute(flags.attribution, *documents.front());
   HEADWISE_TRY(attribution);
@@ -232,13 +241,17 @@ Result<std::string> make_page(const ViewFlags& flags,
     };
     HEADWISE_TRY(heads.visit(/*steps=*/true, see));
   }
+  std::string only;
   if (!flags.seen.against.empty() ||
       (!flags.seen.ablate.empty() && flags.seen.pair.empty())) {
-    auto changes = changes_of(flags, documents);
-    HEADWISE_TRY(changes);
-    page->set_changes(*std::move(changes));
+    const auto models = compare(flags, documents);
+    HEADWISE_TRY(models);
+    page->set_changes(changes_of(flags, documents, *models));
+    only = only_text(*models);
   }
-  return page->html();
+  auto html = page->html();
+  HEADWISE_TRY(html);
+  return MadePage{*std::move(html), std::move(only)};
 }
 
 // "page.html: 6 layers, 9 queries, 9 keys, 0.4 MB", and what was cut.
@@ -309,14 +322,14 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
   if (!page) {
     return in_words_of(flags, page.error());
   }
-  HEADWISE_TRY(written(write_file_atomically(path, *page)));
-  const double megabytes = static_cast<double>(page->size()) / 1e6;
+  HEADWISE_TRY(written(write_file_atomically(path, page->html)));
+  const double megabytes = static_cast<double>(page->html.size()) / 1e6;
   streams.err << (flags.seen.texts.empty() && flags.seen.against.empty()
                       ? page_text(path, *documents.front(), megabytes)
                       : page_text(path, documents,
                                   flags.seen.against.empty() ? 1 : 2,
                                   megabytes))
-              << std::flush;
+              << page->only << std::flush;
   return {};
 }
 
@@ -404,6 +417,11 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
     HEADWISE_TRY(write_heads(flags, heads, streams));
   }
   warn_of_unknown(*documents, streams.err);
+  if (!flags.seen.ablate.empty()) {
+    const auto ablated = parse_head_list("--ablate", flags.seen.ablate);
+    HEADWISE_TRY(ablated);
+    streams.err << unseen_text(*ablated, heads.layers());
+  }
   streams.err << left_out_text(heads.text()) << std::flush;
   return flags.open ? show_page(flags, path, streams) : Outcome();
 }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -5,6 +7,7 @@
 #include "operation/option_errors.h"
 #include "page_attribution.h"
 #include "shell/args.h"
+#include "shell/outcome.h"
 
 namespace headwise::cli {
 namespace {
@@ -19,12 +22,15 @@ Status check_names(const PageAttributionFlags& flags) {
         "--attribution norms is for stats: every page of a model has norms");
   }
   for (auto name = names.begin(); name != names.end(); ++name) {
-    if (std::ranges::find(kNames, *name) == kNames.end() ||
-        std::find(names.begin(), name, *name) != name) {
+    if (std::ranges::find(kNames, *name) == kNames.end()) {
       return bad_option("--attribution", flags.list,
                         "one or more of gradient, integrated, "
                         "integrated-by-layer, rollout and flow, separated by "
                         "commas");
+    }
+    if (std::find(names.begin(), name, *name) != name) {
+      return option_error("--attribution", fmt::format("has {} twice", *name),
+                          "each name once");
     }
   }
   return ok();

@@ -68,7 +68,7 @@ Result<TextStats> compute_text_stats(const ViewedFlags& seen,
   HEADWISE_TRY(executor);
   const auto model = read_any_model(seen.model);
   HEADWISE_TRY(model);
-  HEADWISE_TRY(check_has_heads(**model));
+  HEADWISE_TRY(check_has_heads(heads_left(**model)));
   const auto layers = parse_layers(seen.layers, (*model)->shape().num_layers);
   HEADWISE_TRY(layers);
   const auto read =

@@ -66,6 +66,9 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
 std::string different_tokens_text(std::size_t texts,
                                   std::optional<std::size_t> first = {});
 
+// "heads only in tuned: 1.0, 1.2", for each model that has such heads.
+std::string only_text(const TwoModels& models);
+
 // Table, CSV and JSON.
 std::string against_text(const TwoModels& models);
 std::string against_csv(const TwoModels& models);

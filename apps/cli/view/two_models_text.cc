@@ -87,19 +87,6 @@ std::string comparison_head(const TwoModels& models) {
   return text + "\n";
 }
 
-std::string only_text(const TwoModels& models) {
-  std::string text;
-  for (const auto& [model, heads] :
-       {std::pair(models.model, models.only_model),
-        std::pair(models.against, models.only_against)}) {
-    if (!heads.empty()) {
-      text += say({"heads only in {}: {}\n", "{}에만 있는 헤드: {}\n"},
-                  shown(model), fmt::join(names_of(heads), ", "));
-    }
-  }
-  return text;
-}
-
 // ---- CSV and JSON. ----
 
 std::string csv_of(const std::optional<SimilarHead>& head) {
@@ -168,6 +155,19 @@ std::string different_tokens_text(std::size_t texts,
               "있습니다{1}. 이런 텍스트는 통계에만 쓰고 유사도에는 쓰지 "
               "않습니다.\n"},
              texts, line, plural(texts));
+}
+
+std::string only_text(const TwoModels& models) {
+  std::string text;
+  for (const auto& [model, heads] :
+       {std::pair(models.model, models.only_model),
+        std::pair(models.against, models.only_against)}) {
+    if (!heads.empty()) {
+      text += say({"heads only in {}: {}\n", "{}에만 있는 헤드: {}\n"},
+                  shown(model), fmt::join(names_of(heads), ", "));
+    }
+  }
+  return text;
 }
 
 std::string against_text(const TwoModels& models) {

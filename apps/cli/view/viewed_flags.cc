@@ -25,7 +25,8 @@ void add_sentence_options(const Arguments& sentence, ViewedFlags& flags) {
                   "in place of TEXT, two sentences that the model reads as a "
                   "pair: token type 0 and 1")
       .type_name("A B")
-      .values(2);
+      .values(2)
+      .check(not_empty());
   sentence.add_text("--layers", flags.layers, "LIST",
                     "only these layers, such as 0,2-4 (default: all)");
   sentence.add_number(

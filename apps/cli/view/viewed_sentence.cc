@@ -52,7 +52,8 @@ class ViewedSentence : public ViewedHeads {
   // Errors: those of TextModel::encode(), out_of_memory, of --layers.
   Status read(const ViewedFlags& flags, const GivenText& text);
   // As a variant: with the context of these heads replaced by 0. Errors: of
-  // --ablate, for a head that the model does not have.
+  // --ablate, for a head that the model does not have, and for heads that
+  // change none of --layers.
   Status ablate(const std::vector<HeadId>& heads);
 
   const TextModel* text_model() const override { return loaded_->model.get(); }
@@ -149,6 +150,7 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text) {
 Status ViewedSentence::ablate(const std::vector<HeadId>& heads) {
   auto gates = ablated_gates(model(), heads);
   HEADWISE_TRY(gates);
+  HEADWISE_TRY(check_seen(model(), heads, layers_));
   gates_ = *std::move(gates);
   text_.variant = say({"without {}", "{} 없이"}, heads_text(heads));
   return ok();
