@@ -56,7 +56,10 @@
   function drawHeader() {
     const {t, tokens, page, state} = headwise;
     const named = page.model && page.model.replace(/\/+$/, '').split('/').pop();
-    const about = [named === headwise.file.title ? null : page.model, t('shell.kind_' + page.kind),
+    const {title} = headwise.file;
+    const kind = t('shell.kind_' + page.kind);
+    const about = [named === title ? null : page.model,
+      title.toLowerCase() === kind ? null : kind,
       page.batch && t('shell.sequence', page.batch.sequence, page.batch.sequences - 1),
       t(page.head_dim ? 'shell.sizes' : 'shell.lengths', page.num_queries, page.num_keys,
           page.head_dim)];

@@ -191,6 +191,20 @@ class Numbers(PageCase):
                       " headwise.state.set({sort: 'entropy'}); }")
         self.assertIn("sequence 1 (0 to 2)", page.inner_text(".heading"))
 
+    def test_the_kind_is_not_said_twice(self):
+        page = self.open("weights")
+        for title, kind, said in (("Weights", "self", "self-attention"),
+                                  ("Self-attention", "self", ""),
+                                  ("Cross-attention", "cross", "")):
+            page.evaluate("([title, kind]) => { headwise.file.title = title;"
+                          " headwise.page.kind = kind;"
+                          " headwise.state.set({sort: 'self'});"
+                          " headwise.state.set({sort: 'entropy'}); }", [title, kind])
+            self.assertEqual(page.inner_text(".heading h1"), title)
+            note = page.inner_text(".heading .note")
+            self.assertIn("21 \u00d7 21", note)
+            self.assertEqual("attention" in note, bool(said))
+
     def test_csv_of_512_tokens(self):
         queries, _ = self.check_matrix(
             self.open("middle", "#view=head&layer=0&head=0"), cases["middle"], 0, 0)
