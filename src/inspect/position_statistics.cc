@@ -30,13 +30,16 @@ bool has_separator(const AttentionSpec& spec, std::size_t b) {
 
 void leave_out_unknown(const AttentionSpec& spec, PooledStatistics& pooled) {
   constexpr float kUnknown = std::numeric_limits<float>::quiet_NaN();
+  // A batch without elements may be of any size.
+  const bool empty = spec.shape.Lq == 0 || spec.shape.Lkv == 0;
+  const std::size_t sequences = empty ? 0 : spec.shape.B;
   bool separator = false;
-  for (std::size_t b = 0; b < spec.shape.B; ++b) {
-    separator = separator || has_separator(spec, b);
+  for (std::size_t b = 0; b < sequences && !separator; ++b) {
+    separator = has_separator(spec, b);
   }
   for (std::size_t h = 0; h < spec.shape.Hq; ++h) {
     bool next = false;
-    for (std::size_t b = 0; b < spec.shape.B && !next; ++b) {
+    for (std::size_t b = 0; b < sequences && !next; ++b) {
       next = may_attend_to_next(spec, b, h);
     }
     if (!next) {
