@@ -6,21 +6,24 @@
   const documents = headwise.documents.list;
   const name = ([layer, head]) => layer + '.' + head;
 
+  const digits = share => Math.min(1, Math.max(0, share)).toFixed(3);
+
   // How much a head changed, to sort by: the statistic's difference, or how far the maps are
-  // from being equal; null if that is not known.
+  // from being equal, as far as the digits that are shown tell; null if that is not known.
   function change(one) {
     const {sort} = headwise.state.get();
     const [mean] = sort === '' ? one.similarity : one.differences[sort];
     if (mean === null) return null;
-    return sort === '' ? 1 - mean : Math.abs(mean);
+    return sort === '' ? 1 - Number(digits(mean)) : Math.abs(mean);
   }
 
+  // Heads that changed as much as each other by their layers and numbers.
   function ordered() {
     const sign = headwise.state.get().descending ? -1 : 1;
     return [...list].sort((a, b) => {
       const [left, right] = [change(a), change(b)];
-      if (left === null || right === null) return (left === null) - (right === null);
-      return sign * (left - right);
+      if ((left === null) !== (right === null)) return (left === null) - (right === null);
+      return sign * (left - right) || a.head[0] - b.head[0] || a.head[1] - b.head[1];
     });
   }
 
@@ -31,6 +34,12 @@
     const document = state.get().document - state.get().document % 2;
     state.set({view: 'head', document, layer, head,
                compare: document + 1 + ':' + name(other)});
+  }
+
+  // Is the head one that is compared? Otherwise the keys start in the first row.
+  function isOpen({head}) {
+    const {layer, head: number, compare} = headwise.state.get();
+    return compare !== '' && head[0] === layer && head[1] === number;
   }
 
   const names = () => headwise.statistics.ofHeads()
@@ -46,8 +55,7 @@
   // Of a similarity, which is from 0 to 1 whatever the interval's arithmetic says.
   function interval([mean, low, high]) {
     if (mean === null) return headwise.numbers.text(null);
-    const written = value => Math.min(1, Math.max(0, value)).toFixed(3);
-    return written(mean) + (low === null ? '' : ` [${written(low)}, ${written(high)}]`);
+    return digits(mean) + (low === null ? '' : ` [${digits(low)}, ${digits(high)}]`);
   }
 
   function table() {
@@ -56,9 +64,8 @@
         [t('tables.head'), t('changes.other'), t('changes.match'), t('changes.similarity'),
           ...names().map(one => make('abbr', {title: t('about.' + one)}, t('statistic.' + one)))],
         ordered().map(one => [
-          make('button', {type: 'button', class: 'link',
-                          id: 'change-' + one.head.join('-'), onclick: () => open(one)},
-          t('head.name', ...one.head)),
+          headwise.tables.link('change-' + one.head.join('-'), isOpen(one), () => open(one),
+              t('head.name', ...one.head)),
           name(one.other), one.match ? name(one.match) : '\u2013', interval(one.similarity),
           ...names().map(statistic => difference(one.differences[statistic]))]), null, true);
   }

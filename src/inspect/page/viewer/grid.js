@@ -3,6 +3,7 @@
   const {make} = headwise.dom;
   const SIDE = 128;      // pixels of a thumbnail's longer side, at most
   const MOST_A_ROW = 16;
+  const ALL_KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End'];
 
   // null if the head has none.
   const value = (head, name) => {
@@ -170,11 +171,11 @@
     return best;
   }
 
-  function onKey(event) {
-    const card = event.target.closest('.card');
+  function onKey(event, buttons, keys) {
+    const card = event.target.closest(buttons);
     if (!card || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (!/^(Arrow(Left|Right|Up|Down)|Home|End)$/.test(event.key)) return;
-    const cards = [...event.currentTarget.querySelectorAll('button.card')];
+    if (!keys.includes(event.key)) return;
+    const cards = [...event.currentTarget.querySelectorAll(buttons)];
     const next = beside(cards, card, event.key);
     event.preventDefault();
     if (!next) return;
@@ -182,10 +183,11 @@
     next.focus();
   }
 
-  // The arrow keys move between the cards of a node, one of which the tab key reaches.
-  function moveByKeys(body) {
-    body.addEventListener('keydown', onKey);
-    const cards = body.querySelectorAll('button.card');
+  // The arrow keys move between the cards of a node, or between its other buttons; the tab key
+  // reaches one of them.
+  function moveByKeys(body, buttons = 'button.card', keys = ALL_KEYS) {
+    body.addEventListener('keydown', event => onKey(event, buttons, keys));
+    const cards = body.querySelectorAll(buttons);
     if (cards.length > 0 && !body.querySelector('[tabindex="0"]')) cards[0].tabIndex = 0;
   }
 

@@ -76,15 +76,19 @@
         caption && make('figcaption', {}, caption), matrix.node);
   }
 
-  // What the window shows, and how much one pixel represents.
-  function windowNote(matrix) {
+  // Which queries and keys the window shows.
+  function range({window, queries, keys, page}) {
+    return headwise.t('zoom.window', queries.at(window.row),
+        queries.at(window.row + window.rows - 1), page.num_queries, keys.at(window.column),
+        keys.at(window.column + window.columns - 1), page.num_keys);
+  }
+
+  // The same of each of these matrices, and how much one pixel represents.
+  function windowNote(matrix, ...others) {
     const {t, page, state} = headwise;
     const {window, place} = matrix;
-    const queries = headwise.axes.queries();
-    const keys = headwise.axes.keys();
-    const parts = [t('zoom.window', queries.at(window.row),
-        queries.at(window.row + window.rows - 1), page.num_queries, keys.at(window.column),
-        keys.at(window.column + window.columns - 1), page.num_keys)];
+    const parts = [matrix, ...others].map(
+        one => (others.length > 0 ? one.options.title + ': ' : '') + range(one));
     const {small} = state.head() || headwise.heads.kept[0];
     if (window.pooled) {
       parts.push(t('zoom.pooled', Math.ceil(page.num_queries / small.rows),
@@ -148,7 +152,8 @@
       headwise.detail.readout(matrices, [a, b]),
       make('div', {class: 'figures'},
           matrices.map(matrix => figure(matrix, matrix.options.caption))),
-      weights.node, same && difference.node, tokensNote(a, b), windowNote(matrices[0]),
+      weights.node, same && difference.node, tokensNote(a, b),
+      windowNote(matrices[0], ...(same ? [] : [matrices[1]])),
       panels(a, b)];
   }
 

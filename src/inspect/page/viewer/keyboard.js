@@ -3,6 +3,7 @@
 {
   const FAR = 10;  // cells that the page keys move
   const SPEAK_AFTER = 150;  // ms without another key
+  const WITH_MEASURES = new Set(['grid', 'head', 'texts']);
 
   const shortcuts = {
     '[': () => go(headwise.heads.above, -1), ']': () => go(headwise.heads.above, 1),
@@ -16,7 +17,7 @@
     d: () => headwise.documents.several && view('texts'),
     t: () => headwise.state.set({table: !headwise.state.get().table}),
     c: compare,
-    v: () => headwise.measure.next(),
+    v: () => WITH_MEASURES.has(headwise.state.get().view) && headwise.measure.next(),
     e: () => headwise.dialogs.exporting(),
     '?': () => headwise.dialogs.help(),
   };
@@ -65,7 +66,7 @@
       pick.forget();
       pick.fix(null);
     } else {
-      state.set({view: 'grid'});
+      view('grid');
     }
   }
 
@@ -132,6 +133,11 @@
     return true;
   }
 
+  // What had the focus may be gone, or nothing had it: the keys that come next work in the view.
+  function stayInView() {
+    if (document.activeElement === document.body) headwise.enterView();
+  }
+
   const typing = node => node.matches('input:not([type=button]), textarea, select');
 
   function onKey(event) {
@@ -152,6 +158,7 @@
     if (!action) return;
     event.preventDefault();
     action();
+    stayInView();
   }
 
   headwise.keyboard = {begin: () => document.addEventListener('keydown', onKey)};

@@ -199,10 +199,9 @@
     const {t, numbers} = headwise;
     return headwise.tables.table(t('scatter.title'),
         [t('tables.head'), ...names().map(name => t('statistic.' + name))],
-        list.map(({head, at}) => [make('button', {
-          type: 'button', class: 'link', id: 'row-' + head.id.replace('.', '-'),
-          onclick: () => open(head)}, t('head.name', head.layer, head.number)),
-        ...at.map(numbers.text)]), null, true);
+        list.map(({head, at}) => [
+          headwise.tables.headLink(head, () => open(head)),
+          ...at.map(numbers.text)]), null, true);
   }
 
   function figure(list) {

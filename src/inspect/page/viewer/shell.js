@@ -118,15 +118,15 @@
   }
 
   // Puts the focus where the keys of the view work: on the cells of a head, on the current
-  // head among others, or else on the title.
+  // head among others, in a table too, or else on the title.
   function enterView() {
     const {view: name, layer, head, document: number} = headwise.state.get();
     const {[name]: id} = {head: 'cells', grid: `head-${layer}-${head}`, texts: `text-${number}`};
     const node = (id && document.getElementById(id)) ||
-        main.querySelector('.point[tabindex="0"], .card[tabindex="0"]') ||
+        main.querySelector(':is(.point, .card, .link)[tabindex="0"]') ||
         document.getElementById('view-title');
-    // Among many cards, the focused one is scrolled to.
-    node.focus({preventScroll: name !== 'grid'});
+    // Among many cards or rows, the focused one is scrolled to.
+    node.focus({preventScroll: name !== 'grid' && !node.matches('.link')});
   }
 
   function changed(names) {

@@ -4,17 +4,30 @@
   const {make} = headwise.dom;
   const ROWS = 24;
   const COLUMNS = 16;
+  const UP_AND_DOWN = ['ArrowUp', 'ArrowDown', 'Home', 'End'];
 
   // A table that may be wider than the window scrolls by itself, also with the keyboard; so
   // does a long one, unless it is `tall`.
   function scrolled(name, table, tall) {
     return make('div', {class: 'scrolled' + (tall ? ' tall' : ''), tabindex: '0',
-                        role: 'region', 'aria-label': name}, table);
+                        role: 'group', 'aria-label': name}, table);
+  }
+
+  // What opens a row: a button in its first cell. The tab key reaches the current one, the
+  // arrow keys the others.
+  const link = (id, current, pressed, ...words) => make('button', {
+    type: 'button', class: 'link', id, tabindex: current ? '0' : '-1', onclick: pressed}, words);
+
+  // The same of a head.
+  function headLink({layer, number}, pressed) {
+    const {layer: current, head} = headwise.state.get();
+    return link(`row-${layer}-${number}`, layer === current && number === head, pressed,
+        headwise.t('head.name', layer, number));
   }
 
   // `titled`: the caption is already seen above the table.
   function table(caption, head, body, feet, titled) {
-    return scrolled(caption, make('table', {},
+    const node = make('table', {},
         make('caption', {class: titled ? 'hidden' : null}, caption),
         make('thead', {}, make('tr', {}, head.map((text, n) =>
             make('th', {scope: 'col', class: n > 0 ? 'number' : null}, text)))),
@@ -23,7 +36,9 @@
             cells.map(text => make('td', {class: 'number'}, text))))),
         feet && make('tfoot', {}, feet.map(([name, ...cells]) => make('tr', {},
             make('th', {scope: 'row'}, name),
-            cells.map(text => make('td', {class: 'number'}, text)))))));
+            cells.map(text => make('td', {class: 'number'}, text))))));
+    headwise.grid.moveByKeys(node, 'button.link', UP_AND_DOWN);
+    return scrolled(caption, node);
   }
 
   function heads(list) {
@@ -31,9 +46,7 @@
     const names = page.statistics.map(({name}) => name);
     const body = list.map(head => head.pruned ?
       [t('head.name', head.layer, head.number), '', ...names.map(() => t('grid.pruned'))] : [
-      make('button', {type: 'button', class: 'link', id: 'row-' + head.id.replace('.', '-'),
-        onclick: () => state.set({view: 'head', layer: head.layer, head: head.number})},
-      t('head.name', head.layer, head.number)),
+      headLink(head, () => state.set({view: 'head', layer: head.layer, head: head.number})),
       String(head.kv_head),
       ...names.map(name => headwise.numbers.text(headwise.grid.value(head, name)))]);
     return table(t('tables.heads'), [t('tables.head'), t('tables.kv_head'),
@@ -59,18 +72,19 @@
                            onclick: () => headwise.state.set(patch)}, text);
   }
 
-  // Which part it is, and buttons for the other parts.
-  function partTools(shown) {
+  const range = ({page, queries, keys, rows, columns}) => headwise.t('zoom.window', queries[0],
+      queries[rows - 1], page.num_queries, keys[0], keys[columns - 1], page.num_keys);
+
+  // Which part it is, also of B if that is another one, and buttons for the other parts.
+  function partTools(shown, ofB) {
     const t = headwise.t;
-    const {page} = headwise;
     const queries = headwise.axes.queries().size;
     const keys = headwise.axes.keys().size;
     const {first, left, rows, columns} = shown;
     const far = (at, count, all) => Math.max(0, Math.min(all - count, at));
     return make('div', {class: 'tools'},
-        make('p', {class: 'note', role: 'status'}, t('zoom.window', shown.queries[0],
-            shown.queries[rows - 1], page.num_queries, shown.keys[0],
-            shown.keys[columns - 1], page.num_keys)),
+        make('p', {class: 'note', role: 'status'},
+            ofB ? `A: ${range(shown)} B: ${range(ofB)}` : range(shown)),
         rows < queries && [
           move('rows-before', t('tables.rows_before'), first === 0,
               {row: far(first - rows, rows, queries), column: left}),
@@ -130,25 +144,27 @@
           named(key, page.key_tokens), weight]));
   }
 
-  async function fillTwo(node, a, b, shown) {
+  // `ofB` is the part of b, null if that has the sizes of a.
+  async function fillTwo(node, a, b, shown, ofB) {
     const {t, weights} = headwise;
-    const same = headwise.documents.sameSizes(a.page, b.page);
-    const parts = [shown, same ? {...shown, page: b.page} : part(b.page)];
+    const parts = [shown, ofB || {...shown, page: b.page}];
     const [left, right] = await Promise.all([a, b].map(
         (head, n) => weights.known(head, parts[n].queries, parts[n].keys)));
     const names = [a, b].map(head => headwise.headName(head));
     headwise.dom.put(node, weightTable('A: ' + names[0], parts[0], left),
         weightTable('B: ' + names[1], parts[1], right),
-        same && weightTable(t('compare.caption', ...names), shown,
+        !ofB && weightTable(t('compare.caption', ...names), shown,
             weights.knownDifference(left, right)));
   }
 
   function head(one, other) {
     const shown = part();
+    const ofB = !other || headwise.documents.sameSizes(one.page, other.page) ? null :
+      part(other.page);
     const node = make('div', {class: 'twins'});
     headwise.current = {heads: [one], matrices: [], lines: null};
-    if (other) fillTwo(node, one, other, shown); else fillOne(node, one, shown);
-    return make('div', {}, partTools(shown), node);
+    if (other) fillTwo(node, one, other, shown, ofB); else fillOne(node, one, shown);
+    return make('div', {}, partTools(shown, ofB), node);
   }
 
   function elements(found) {
@@ -158,5 +174,5 @@
           numbers.text(found.k[d]), numbers.text(product)]), null, true);
   }
 
-  headwise.tables = {scrolled, table, heads, head, elements};
+  headwise.tables = {scrolled, table, link, headLink, heads, head, elements};
 }

@@ -88,12 +88,12 @@
   const columns = () => headwise.page.statistics.map(({name}) => name);
 
   function table(head, list) {
-    const {t, documents, numbers, tokens, documentTools} = headwise;
+    const {t, documents, numbers, tokens, documentTools, state} = headwise;
     const names = columns();
     const body = list.map(({one, number, index}) => [
-      make('button', {type: 'button', class: 'link', id: 'text-row-' + number,
-                      onclick: () => documentTools.go(number)},
-      documents.numbering(number), tokens.node(tokens.short(documents.about(one), LETTERS))),
+      headwise.tables.link('text-row-' + number, number === state.get().document,
+          () => documentTools.go(number), documents.numbering(number),
+          tokens.node(tokens.short(documents.about(one), LETTERS))),
       String(one.num_keys), ...names.map(name => numbers.text(value(one, index, name)))]);
     return headwise.tables.table(t('texts.title', head.layer, head.number),
         [t('texts.number'), t('texts.tokens'), ...names.map(name => t('statistic.' + name))],

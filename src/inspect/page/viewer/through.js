@@ -164,10 +164,11 @@
     const shown = now();
     const node = make('div', {class: 'through'});
     const focused = document.activeElement ? document.activeElement.id : '';
-    // The lines come later than the rest; the focus was in one of them.
+    // The lines come later than the rest; the focus was in one of them, or waits on the title.
     node.addEventListener('filled', () => {
       const again = /^(input|output)-/.test(focused) && document.getElementById(focused);
       if (again) again.focus({preventScroll: true});
+      else if (document.activeElement.id === 'view-title') headwise.enterView();
     });
     if (state.get().table) table().then(made => node.append(made));
     else fill(node, shown);

@@ -22,6 +22,39 @@ class Changes(PageCase):
         page.click("#descending")
         self.assertEqual(self.heads(page)[0], "0-3")
 
+    def test_heads_that_changed_as_much_as_each_other_are_in_order(self):
+        page = self.open("two_models", "#view=changes")
+        page.evaluate("() => { headwise.file.changes.reverse().forEach((one, n) => {"
+                      " one.similarity = [1 - ((n * 5) % 8) * 1e-8, null, null]; one.differences.first ="
+                      " [n % 2 ? 0.1 : -0.1, null, null]; });"
+                      " headwise.state.set({descending: false}); }")
+        heads = [f"{layer}-{head}" for layer in range(2) for head in range(4)]
+        self.assertEqual(self.heads(page), heads)
+        page.click("#descending")
+        self.assertEqual(self.heads(page), heads)
+        page.select_option("#sort", "first")
+        self.assertEqual(self.heads(page), heads)
+
+    def test_its_letter_leads_to_the_rows(self):
+        page = self.open("two_models")
+        focused = lambda: page.evaluate("() => document.activeElement.id")  # noqa: E731
+        self.keys(page, "m")
+        self.assertEqual(focused(), "change-1-0")
+        self.keys(page, "ArrowDown")
+        self.assertEqual(focused(), "change-1-1")
+        self.keys(page, "Enter")
+        page.wait_for_function("() => headwise.state.get().compare === '1:1.1'")
+        self.settle(page)
+        self.keys(page, "m")
+        self.assertEqual(focused(), "change-1-1")
+
+    def test_axe_finds_nothing_serious_and_no_landmark_twice(self):
+        for name, link in (("two_models", "#view=changes"), ("texts", "#view=scatter&table=1")):
+            for width in (1280, 390):
+                page = self.open(name, link, width=width)
+                self.assertEqual(serious(page), [])
+                self.assertEqual(page.locator("main [role=region]").count(), 0)
+
     def test_a_star_marks_an_interval_without_zero(self):
         page = self.open("two_models", "#view=changes")
         self.assertIn("*", self.row(page, "0-0"))

@@ -129,6 +129,9 @@ class Texts(PageCase):
         self.go(page, "#view=head&layer=0&head=1&compare=2:0.1&query=11&key=10")
         self.assertEqual(page.locator(".cells").count(), 2)
         self.assertIn("different numbers of tokens", page.inner_text("#main"))
+        ranges = ("A: Queries 0\u201311 of 12, keys 0\u201311 of 12. "
+                  "B: Queries 0\u201319 of 20, keys 0\u2013{} of 20.")
+        self.assertIn(ranges.format(19), page.inner_text("#main"))
         rows = self.csv(page)[1:]
         self.assertEqual(len(rows), 12 * 12 + 20 * 20)
         (b, _) = other.weights(0, 1)
@@ -142,6 +145,9 @@ class Texts(PageCase):
         page.wait_for_selector(".twins table")
         self.assertEqual(page.eval_on_selector_all(
             ".twins table", "all => all.map(one => one.tBodies[0].rows.length)"), [12, 20])
+        self.assertIn(ranges.format(15), page.inner_text("#main"))
+        self.go(page, "#view=head&layer=0&head=1&compare=3:0.1&table=1")
+        self.assertNotIn("A: Queries", page.inner_text("#main"))
 
     def test_hostile_texts_are_text(self):
         page = self.open("texts", "#document=1&view=texts&layer=0&head=0")

@@ -93,6 +93,13 @@ class Through(PageCase):
         self.keys(page, "?")
         self.assertIn("through all layers", page.inner_text("#help"))
 
+    def test_its_letter_leads_to_the_tokens(self):
+        page = self.open("through")
+        self.keys(page, "r")
+        page.wait_for_function("() => document.activeElement.id === 'output-2'")
+        self.keys(page, "ArrowRight")
+        self.assertEqual(page.evaluate("() => document.activeElement.id"), "output-3")
+
     def test_only_where_the_page_has_them(self):
         page = self.open("small", THROUGH)
         self.assertEqual(page.evaluate("() => headwise.state.get().view"), "grid")

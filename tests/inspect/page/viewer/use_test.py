@@ -76,6 +76,39 @@ class Keyboard(PageCase):
         self.keys(page, "-")
         self.assertEqual(page.evaluate("() => headwise.zoom.current().size"), 128)
 
+    def test_after_a_letter_the_keys_work_in_the_view(self):
+        focused = lambda: page.evaluate("() => document.activeElement.id")  # noqa: E731
+        for view, cell in (("g", "head-0-1"), ("x", "point-0-1")):
+            page = self.open("small")
+            self.keys(page, view, "t")
+            self.assertEqual(focused(), "row-0-0")
+            self.keys(page, "ArrowDown")
+            self.assertEqual(focused(), "row-0-1")
+            self.keys(page, "Enter")
+            self.keys(page, view, "t")
+            self.assertEqual(focused(), cell)
+        page = self.open("small", "#view=head&layer=0&head=1")
+        for key in "l][h":
+            page.evaluate("() => document.activeElement.blur()")
+            self.keys(page, key)
+            self.assertEqual(focused(), "cells")
+        page = self.open("small", "#view=head&layer=0&head=1")
+        self.keys(page, "Escape")
+        self.assertEqual(focused(), "head-0-1")
+        page = self.open("texts", "#view=texts&document=2&layer=0&head=1")
+        self.keys(page, "t")
+        self.assertEqual(focused(), "text-row-2")
+        self.keys(page, "ArrowDown", "Home", "ArrowDown")
+        self.assertEqual(focused(), "text-row-1")
+
+    def test_the_tab_key_reaches_one_row(self):
+        for name, link in (("small", "#table=1&layer=1&head=1"), ("two_models", "#view=changes"),
+                           ("texts", "#view=texts&layer=0&head=1&table=1"),
+                           ("small", "#view=scatter&table=1")):
+            page = self.open(name, link)
+            self.assertGreater(page.locator("main .link").count(), 3)
+            self.assertEqual(page.locator("main .link:not([tabindex='-1'])").count(), 1)
+
     def test_letters_can_be_switched_off_and_are_text_in_fields(self):
         page = self.open("small")
         page.focus("#filter")
