@@ -37,11 +37,20 @@
     other.id !== one.id && nameOfHead(other)];
   }
 
+  // Of means over the texts: "means", and those of a pair of models "tuned-means".
+  function means(number) {
+    const {documents} = headwise;
+    const other = documents.partner(number);
+    return [other !== null && documents.fileNameBeside(number, other), 'means']
+        .filter(Boolean).join('-');
+  }
+
   function fileName(extension) {
     const {state, documents} = headwise;
-    const {view, document: number} = state.get();
+    const {view, document: number, average} = state.get();
     const [head, other] = [state.head(), state.compared()];
-    const text = documents.several && documents.fileName(number);
+    const text = documents.several &&
+        (view === 'scatter' && average ? means(number) : documents.fileName(number));
     const parts =
         view === 'head' ? [text, nameOfHead(head), ...(other ? compared(head, other) : [])] :
         view === 'texts' ? [nameOfHead(head), 'texts'] :

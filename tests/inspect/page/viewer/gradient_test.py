@@ -167,6 +167,24 @@ class Gradient(PageCase):
             whole = expected.sum(axis=0) if measure == "gradient" else expected.mean(axis=0)
             self.assertLess(np.abs(sums - whole).max(), 1e-5 * np.abs(whole).max())
 
+    def test_the_letter_changes_no_measure_that_is_not_shown(self):
+        page = self.open("gradients")
+        measure = lambda: page.evaluate("() => headwise.state.get().measure")  # noqa: E731
+        self.keys(page, "x", "v")
+        self.assertEqual(measure(), "attention")
+        self.keys(page, "g", "v")
+        self.assertEqual(measure(), "norm")
+
+    def test_numbers_below_tiles_fit_narrow_windows(self):
+        page = self.open("gradients", width=390, height=844)
+        page.evaluate("() => { for (const head of headwise.heads.kept)"
+                      " head.pooled.integrated = -0.012345; }")
+        self.go(page, "#sort=integrated&measure=gradient")
+        self.assertGreater(page.locator(".caption").count(), 6)
+        self.assertTrue(page.evaluate(
+            "() => [...document.querySelectorAll('.caption')].every(one =>"
+            " one.scrollWidth <= one.clientWidth)"))
+
     def test_axe_finds_nothing_serious(self):
         for width in (1280, 390):
             page = self.open("gradients", "#measure=gradient", width=width, height=844)

@@ -184,6 +184,23 @@ class Numbers(PageCase):
         bar, box = (page.locator(one).nth(0).bounding_box() for one in (".bar", ".bar-box"))
         self.assertAlmostEqual(bar["width"], box["width"], delta=1)
 
+    def test_long_numbers_of_the_top_keys_stay_in_their_panel(self):
+        for width in (1400, 390):
+            page = self.open("weights", width=width)
+            page.evaluate("() => { const {list} = headwise.top; headwise.top.list ="
+                          " async (...all) => (await list(...all)).map(([key], n) =>"
+                          " [key, n === 0 ? 1 : 0.0000684403, 0]); }")
+            self.go(page, "#view=head&layer=0&head=1&query=9&key=2")
+            page.wait_for_selector(".top li")
+            box = lambda one: page.locator(one).last.bounding_box()  # noqa: E731
+            number, bar, top = box(".top .number"), box(".top .bar-box"), box(".top")
+            self.assertEqual(page.locator(".top .number").last.inner_text(), "0.0000684403")
+            self.assertLessEqual(number["x"] + number["width"], top["x"] + top["width"] + 0.5)
+            self.assertLessEqual(bar["x"] + bar["width"], number["x"])
+            self.assertTrue(page.evaluate(
+                "() => [...document.querySelectorAll('.top .number')].every(one =>"
+                " one.scrollWidth <= one.clientWidth)"))
+
     def test_the_sequence_of_a_batch_is_said(self):
         page = self.open("weights")
         self.assertNotIn("sequence", page.inner_text(".heading"))

@@ -64,6 +64,16 @@ class Scatter(PageCase):
         for layer, head, entropy, _ in rows:
             self.assertAlmostEqual(float(entropy), means[0][f"{layer}.{head}"], places=4)
 
+    def test_files_of_means_are_named_so(self):
+        page = self.open("texts", "#view=scatter&average=1")
+        self.assertEqual(self.name_of_file(page), "headwise-means-scatter.csv")
+        page = self.open("ablated", "#view=scatter&average=1&document=3")
+        self.assertEqual(self.name_of_file(page), "headwise-without-b-0.1-means-scatter.csv")
+        self.go(page, "#view=scatter&document=3")
+        self.assertEqual(self.name_of_file(page), "headwise-text-1-without-b-0.1-scatter.csv")
+        self.go(page, "#view=grid&average=1&document=3")
+        self.assertEqual(self.name_of_file(page), "headwise-text-1-without-b-0.1-grid.csv")
+
     def test_by_keys_and_as_a_table(self):
         page = self.open("small", "#view=scatter")
         points = self.points(page)
