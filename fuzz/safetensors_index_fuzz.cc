@@ -7,7 +7,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
   const auto names = headwise::parse_safetensors_index(
-      {reinterpret_cast<const char*>(data), size}, "fuzz");
+      {reinterpret_cast<const char*>(data), size}, {"", "fuzz"});
   if (!names) {
     return 0;
   }

@@ -206,7 +206,7 @@ class ViewTest(RotaryCase):
 
     def test_statistics_and_weights_are_those_of_rotated_heads(self):
         self.near(*self.both("stats", "--json", "--causal"))
-        self.near(*self.both("view", "--json", "--head", "0.3"))
+        self.near(*self.both("view", "--json", "--sequence", "0", "--head", "0.3"))
         plain = json.loads(self.succeed("stats", "--json", "--query", "q.npy",
                                         "--key", "k.npy", "--causal",
                                         "--query-start", "2"))
@@ -218,7 +218,7 @@ class ViewTest(RotaryCase):
         for name, file in layers.items():
             (self.folder / file).rename(self.folder / f"{name}.npy")
         self.near(*self.both("stats", "--json"))
-        self.near(*self.both("view", "--json", "--head", "1.2"))
+        self.near(*self.both("view", "--json", "--sequence", "0", "--head", "1.2"))
         self.near(*self.both("stats", "--json", "--layers", "1"))
 
     def test_positions_of_files(self):
