@@ -240,11 +240,11 @@ class AblateTest(CliTest):
         falls = [row["accuracy"]["mean"] for row in report["effects"]]
         self.assertEqual(falls, sorted(falls))
         for model, data, name, known in (
-                ("causal", "texts.txt", "distance", "loss, accuracy, "
+                ("causal", "texts.txt", "distance", "one of loss, accuracy, "
                  "loss_on_repeats, accuracy_on_repeats"),
-                ("model", "data.tsv", "loss_on_repeats", "loss, accuracy"),
+                ("model", "data.tsv", "loss_on_repeats", "one of loss, accuracy"),
                 ("plain", "lines.txt", "loss", "distance")):
-            self.fail_with(USAGE, f"--sort is {name}, expected one of {known}",
+            self.fail_with(USAGE, f"--sort is {name}, expected {known}",
                            "ablate", "--model", model, "--data", data, "--each",
                            "--sort", name)
 

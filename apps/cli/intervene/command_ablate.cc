@@ -212,7 +212,9 @@ Result<EffectMeasure> sorted_by(const AblateFlags& flags,
     names.push_back(name_of(measure));
   }
   return bad_option("--sort", flags.sort,
-                    fmt::format("one of {}", fmt::join(names, ", ")));
+                    names.size() == 1
+                        ? std::string{names.front()}
+                        : fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
 // The scores that the effects are computed from.
