@@ -126,6 +126,7 @@ def test_any_strides(layer, strides):
         given = [np.ascontiguousarray(x[..., ::-1])[..., ::-1] for x in layer]
     else:
         given = [query[0], key[0]]
+        query, key = query[:1], key[:1]  # a page of a larger batch says which sequence it shows
     assert page(*given) == page(query, key)
 
 
