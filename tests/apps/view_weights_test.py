@@ -184,7 +184,7 @@ class Page(WeightsTest):
 class Sums(WeightsTest):
     """Rows that do not sum to 1 are reported; the page shows them as they are."""
 
-    SAID = ("1 of 30 rows do not sum to 1; the farthest sum is 0.5 (layer 1, sequence 0, "
+    SAID = ("rows that do not sum to 1: 1 of 30; the farthest sum is 0.5 (layer 1, sequence 0, "
             "head 2, query 4)\n")
 
     def setUp(self):

@@ -217,7 +217,7 @@ std::string uneven_text(const ViewedText& text) {
     return "";
   }
   const UnevenRows& rows = text.uneven->rows;
-  return say({"{} of {} rows do not sum to 1; the farthest sum is {:.4g} "
+  return say({"rows that do not sum to 1: {} of {}; the farthest sum is {:.4g} "
               "(layer {}, sequence {}, head {}, query {})",
               "행 {1}개 중 {0}개는 합이 1이 아닙니다. 1에서 가장 먼 합은 "
               "{2:.4g}입니다(레이어 {3}, 시퀀스 {4}, 헤드 {5}, 쿼리 {6})"},
