@@ -206,7 +206,13 @@ class Tally {
       }
     }
   }
+  // Two features meet in one call of eleven: of fewer calls than these, some
+  // pair may well miss.
+  static constexpr std::size_t kEnough = 1000;
   void expect_everything_occurred() const {
+    if (calls_ < kEnough) {
+      return;
+    }
     EXPECT_GE(3 * large_, calls_);
     for (std::size_t a = 0; a < kFeatureNames.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
