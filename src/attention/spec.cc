@@ -177,7 +177,8 @@ Result<AttentionSpec> AttentionSpec::create(
       *std::move(statistics),
       options.executor ? options.executor : &Executor::default_executor(),
       operation_options.key_part,
-      operation_options.query_part};
+      operation_options.query_part,
+      options.arithmetic};
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -14,7 +14,7 @@
 
 #include "headwise/version.h"
 #include "kernels/attention_tile.h"
-#include "kernels/mask_word-inl.h"
+#include "kernels/products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
@@ -67,22 +67,34 @@ HWY_INLINE void with_vectors(std::size_t queries, const Body& body) {
   }
 }
 
+// A chain ends like this: -0 gives +0.
+struct EndChain {
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> sum) const {
+    return hn::Add(sum, hn::Zero(d));
+  }
+};
+
 // The products in both loops: kColumns chains for each query,
 //
-//   to[c][query] = sum over i of a[i][query] * b[i * step + c * column]
+//   to[c][query] = end(sum over i of a[i][query] * b[i * step + c * column])
 //
-// in the order of i. With kSelect a product counts only where its query's bit
-// of allowed[i] is 1. This is not a lambda inside that of with_vectors, because
-// there g++ keeps the accumulators in memory.
-template <class Tile, std::size_t kColumns, bool kSelect>
+// in the order of i. Where an element is a pair, its product is the two of its
+// numbers (pairs-inl.h). With kSelect a product counts only where its query's
+// bit of the number's word of `allowed` is 1. This is not a lambda inside that
+// of with_vectors, because there g++ keeps the accumulators in memory.
+template <class Tile, std::size_t kColumns, bool kSelect,
+          class Products = FloatProducts, class End = EndChain>
 HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                        std::size_t step, std::size_t column, std::size_t count,
-                       const MaskWord* allowed, float* HWY_RESTRICT to) {
+                       const MaskWord* allowed, float* HWY_RESTRICT to,
+                       const End end = End()) {
   const Lane d;
   const hn::Half<Lane> dh;
   constexpr std::size_t kWhole = Tile::kWhole;
   constexpr std::size_t kSome = kWhole == 0 ? 1 : kWhole;  // an array's size
   constexpr std::size_t kLanesHere = Tile::kLanesHere;
+  constexpr std::size_t kNumbers = Products::kNumbers;
   Vector sum[kColumns][kSome];
   hn::Vec<hn::Half<Lane>> half_sum[Tile::kHalf ? kColumns : 1];
   for (auto& row : sum) {
@@ -101,29 +113,32 @@ HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
     for (std::size_t c = 0; c < kColumns; ++c) {
       const Vector y = hn::Set(d, b[i * step + c * column]);
       for (std::size_t v = 0; v < kWhole; ++v) {
-        const Vector next = hn::MulAdd(x[v], y, sum[c][v]);
-        sum[c][v] = kSelect ? hn::IfThenElse(mask_of(d, allowed[i], v * kLanes),
-                                             next, sum[c][v])
-                            : next;
+        if constexpr (kSelect) {
+          sum[c][v] = Products::add_allowed(d, x[v], y, sum[c][v],
+                                            allowed + i * kNumbers, v * kLanes);
+        } else {
+          sum[c][v] = Products::add(d, x[v], y, sum[c][v]);
+        }
       }
       if constexpr (Tile::kHalf) {
-        const auto next =
-            hn::MulAdd(hn::Load(dh, a + i * kLanesHere + kWhole * kLanes),
-                       hn::Set(dh, b[i * step + c * column]), half_sum[c]);
-        half_sum[c] =
-            kSelect ? hn::IfThenElse(mask_of(dh, allowed[i], kWhole * kLanes),
-                                     next, half_sum[c])
-                    : next;
+        const auto last = hn::Load(dh, a + i * kLanesHere + kWhole * kLanes);
+        const auto y_half = hn::Set(dh, b[i * step + c * column]);
+        if constexpr (kSelect) {
+          half_sum[c] =
+              Products::add_allowed(dh, last, y_half, half_sum[c],
+                                    allowed + i * kNumbers, kWhole * kLanes);
+        } else {
+          half_sum[c] = Products::add(dh, last, y_half, half_sum[c]);
+        }
       }
     }
   }
   for (std::size_t c = 0; c < kColumns; ++c, to += kLanesHere) {
-    // A chain that ends in -0 gives +0.
     for (std::size_t v = 0; v < kWhole; ++v) {
-      hn::Store(hn::Add(sum[c][v], hn::Zero(d)), d, to + v * kLanes);
+      hn::Store(end(d, sum[c][v]), d, to + v * kLanes);
     }
     if constexpr (Tile::kHalf) {
-      hn::Store(hn::Add(half_sum[c], hn::Zero(dh)), dh, to + kWhole * kLanes);
+      hn::Store(end(dh, half_sum[c]), dh, to + kWhole * kLanes);
     }
   }
 }

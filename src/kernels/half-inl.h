@@ -82,9 +82,11 @@ HWY_INLINE void store_narrowed(hn::Vec<D> x, D d, float* to) {
   hn::StoreU(x, d, to);
 }
 
+// Each number rounded to the nearest bfloat16, to even, whose bits are the
+// lower half of its lane; denormal numbers become zeros of their sign.
 template <class D>
-HWY_INLINE void store_narrowed(hn::Vec<D> x, D /*d*/, BFloat16* to) {
-  const hn::RebindToSigned<D> di;
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> bfloat16_bits(D /*d*/,
+                                                          hn::Vec<D> x) {
   const hn::RebindToUnsigned<D> du;
   const auto bits = hn::BitCast(du, x);
   const auto high = hn::ShiftRight<16>(bits);
@@ -97,10 +99,14 @@ HWY_INLINE void store_narrowed(hn::Vec<D> x, D /*d*/, BFloat16* to) {
   const auto number =
       hn::IfThenElse(zero, hn::And(high, hn::Set(du, 0x8000u)), rounded);
   const auto nan = hn::RebindMask(du, hn::IsNaN(x));
-  const auto halves =
-      hn::IfThenElse(nan, hn::Or(high, hn::Set(du, 0x40u)), number);
-  hn::StoreU(hn::DemoteTo(HalfBits<D>(), hn::BitCast(di, halves)),
-             HalfBits<D>(), &to->bits);
+  return hn::IfThenElse(nan, hn::Or(high, hn::Set(du, 0x40u)), number);
+}
+
+template <class D>
+HWY_INLINE void store_narrowed(hn::Vec<D> x, D d, BFloat16* to) {
+  const hn::RebindToSigned<D> di;
+  const auto halves = hn::BitCast(di, bfloat16_bits(d, x));
+  hn::StoreU(hn::DemoteTo(HalfBits<D>(), halves), HalfBits<D>(), &to->bits);
 }
 
 template <class D>

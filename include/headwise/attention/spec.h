@@ -10,6 +10,7 @@
 #include "headwise/attention/state.h"
 #include "headwise/attention/statistics_options.h"
 #include "headwise/attention/tensors.h"
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/device.h"
@@ -77,6 +78,9 @@ struct AttentionOptions {
   // raw and softcap come before the mask, so masked keys are read for them. The
   // backward pass takes no gradient of the returned scores.
   ScoresStage scores = ScoresStage::none;
+  // bf16: query, key, attention weights and value are multiplied in bfloat16.
+  // Not on a GPU and not in the backward pass.
+  Arithmetic arithmetic = Arithmetic::exact;
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 
@@ -125,6 +129,7 @@ struct AttentionSpec {
   const Executor* executor = nullptr;
   KeyPart key_part = KeyPart::all;
   QueryPart query_part = QueryPart::all;
+  Arithmetic arithmetic = Arithmetic::exact;
 
   bool additive() const { return score_weight.data() != nullptr; }
   // Of returned attention weights and scores: the keys, then the added ones.

@@ -1,0 +1,208 @@
+#include "kernels/pair_tile.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pair_tile.cc"  // this file, from src/
+#include <hwy/foreach_target.h>                    // IWYU pragma: keep
+// Only after foreach_target.h:
+#include <hwy/highway.h>
+
+// Before all that is compiled for its instructions:
+#include "kernels/pairs-inl.h"
+// clang-format off
+#include "kernels/tile_products-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace headwise::inline HEADWISE_ABI::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class Pairs, class D>
+HWY_INLINE void pair_rows_by(D d, const float* HWY_RESTRICT rows,
+                             std::size_t count, std::size_t lanes,
+                             float* HWY_RESTRICT pairs) {
+  const auto zero = hn::Zero(d);
+  for (std::size_t r = 0; r < count; r += 2, pairs += lanes) {
+    const float* low = rows + r * lanes;
+    for (std::size_t n = 0; n < lanes; n += hn::MaxLanes(d)) {
+      hn::Store(
+          Pairs::pair(d, hn::Load(d, low + n),
+                      r + 1 < count ? hn::Load(d, low + lanes + n) : zero),
+          d, pairs + n);
+    }
+  }
+}
+
+template <class Pairs>
+void pair_rows(const float* rows, std::size_t count, std::size_t lanes,
+               float* pairs) {
+  if (lanes % kLanes == 0) {
+    pair_rows_by<Pairs>(Lane(), rows, count, lanes, pairs);
+  } else {
+    pair_rows_by<Pairs>(hn::CappedTag<float, kValuePanel>(), rows, count, lanes,
+                        pairs);
+  }
+}
+
+// NaN where a number of a pair is NaN or infinite: times 0 it is NaN then, and
+// the bits of a NaN survive an OR.
+template <class D>
+HWY_INLINE hn::Vec<D> poison_of(D d, hn::Vec<D> pairs) {
+  const auto zero = hn::Zero(d);
+  return hn::Or(hn::Mul(EmulatedPairs::lower(d, pairs), zero),
+                hn::Mul(EmulatedPairs::upper(d, pairs), zero));
+}
+
+// Two numbers that are not in a vector.
+template <class T>
+HWY_INLINE float paired(T low, T high) {
+  return std::bit_cast<float>(
+      std::uint32_t{narrowed_to_bfloat16(widened(low)).bits} |
+      (std::uint32_t{narrowed_to_bfloat16(widened(high)).bits} << 16));
+}
+
+template <class T>
+HWY_INLINE void pack_keys(const Rows<const T>& k, std::size_t D,
+                          float* HWY_RESTRICT keys) {
+  const Lane d;
+  for (std::size_t n = 0; n < k.count; ++n, keys += count_pairs(D)) {
+    std::size_t at = 0;
+    if (k.stride == 1) {
+      auto* const to = reinterpret_cast<BFloat16*>(keys);
+      for (; at + kLanes <= D / 2 * 2; at += kLanes) {
+        store_narrowed(load_widened(d, k.row(n) + at), d, to + at);
+      }
+    }
+    for (; at + 1 < D; at += 2) {
+      keys[at / 2] = paired(k.at(n, at), k.at(n, at + 1));
+    }
+    if (at < D) {
+      keys[at / 2] = paired(k.at(n, at), T());
+    }
+  }
+}
+
+template <class Pairs, class T>
+HWY_INLINE bool pack_values(const Rows<const T>& v, std::size_t Dv,
+                            float* HWY_RESTRICT values) {
+  const hn::CappedTag<float, kValuePanel> d;
+  constexpr std::size_t kStep = hn::MaxLanes(d);
+  const std::size_t panel = value_panel_size(count_pairs(v.count));
+  alignas(64) float low[kValuePanel] = {};
+  alignas(64) float high[kValuePanel] = {};
+  auto poison = hn::Zero(d);
+  for (std::size_t n = 0; n < v.count; n += 2, values += kValuePanel) {
+    float* to = values;
+    for (std::size_t first = 0; first < Dv; first += kValuePanel, to += panel) {
+      const bool whole =
+          v.stride == 1 && first + kValuePanel <= Dv && n + 1 < v.count;
+      for (std::size_t c = 0; !whole && c < kValuePanel; ++c) {
+        const bool there = first + c < Dv;
+        low[c] = there ? widened(v.at(n, first + c)) : 0.0f;
+        high[c] =
+            there && n + 1 < v.count ? widened(v.at(n + 1, first + c)) : 0.0f;
+      }
+      for (std::size_t c = 0; c < kValuePanel; c += kStep) {
+        const auto pairs =
+            whole ? Pairs::pair(d, load_widened(d, v.row(n) + first + c),
+                                load_widened(d, v.row(n + 1) + first + c))
+                  : Pairs::pair(d, hn::Load(d, low + c), hn::Load(d, high + c));
+        poison = hn::Or(poison, poison_of(d, pairs));
+        hn::Store(pairs, d, to + c);
+      }
+    }
+  }
+  return hn::AllFalse(d, hn::IsNaN(poison));
+}
+
+struct EndScore {
+  float factor;
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> sum) const {
+    return hn::Mul(EndChain()(d, sum), hn::Set(d, factor));
+  }
+};
+
+template <class Pairs>
+void score(const float* q_t, const float* keys, std::size_t count,
+           std::size_t D, std::size_t queries, float factor, float* scores) {
+  score_all<Pairs>(q_t, keys, count_pairs(D), count, count_pairs(D), queries,
+                   EndScore{factor}, scores);
+}
+
+template <class Pairs>
+void weigh(const float* p, const float* values, std::size_t rows,
+           std::size_t count, std::size_t Dv, std::size_t queries,
+           const Fold& fold, float* context) {
+  weigh_all<Pairs, false, false>(p, in_panels(values, count_pairs(rows)),
+                                 nullptr, count_pairs(count), Dv, queries, fold,
+                                 context);
+}
+
+template <class Pairs>
+void weigh_allowed(const float* p, const float* values, std::size_t rows,
+                   const MaskWord* allowed, std::size_t count, std::size_t Dv,
+                   std::size_t queries, const Fold& fold, float* context) {
+  weigh_all<Pairs, true, false>(p, in_panels(values, count_pairs(rows)),
+                                allowed, count_pairs(count), Dv, queries, fold,
+                                context);
+}
+
+template <class Pairs>
+const PairTile* tile_of() {
+  using Read = NumberRows<const void>;
+  static constexpr PairTile kTile = {
+      pair_rows<Pairs>,
+      [](const Read& k, std::size_t D, float* keys) HWY_ATTR {
+        k.visit([=](const auto& rows) HWY_ATTR { pack_keys(rows, D, keys); });
+      },
+      [](const Read& v, std::size_t Dv, float* values) HWY_ATTR {
+        return v.visit([=](const auto& rows) HWY_ATTR {
+          return pack_values<Pairs>(rows, Dv, values);
+        });
+      },
+      score<Pairs>,
+      weigh<Pairs>,
+      weigh_allowed<Pairs>};
+  return &kTile;
+}
+
+const PairTile* tile() {
+#if HWY_TARGET == HWY_AVX3
+  return native_pairs() ? tile_of<NativePairs>() : tile_of<EmulatedPairs>();
+#else
+  return tile_of<EmulatedPairs>();
+#endif
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace headwise::inline HEADWISE_ABI::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headwise::inline HEADWISE_ABI::kernels {
+HWY_EXPORT(tile);
+const PairTile& pair_tile() { return *HWY_DYNAMIC_DISPATCH(tile)(); }
+
+bool native_pairs() {
+#if HWY_ARCH_X86
+  static const bool native = [] {
+    const char* const choice = std::getenv("HEADWISE_BF16");
+    return __builtin_cpu_supports("avx512bf16") != 0 &&
+           (choice == nullptr || std::string_view(choice) != "emulated");
+  }();
+  return native;
+#else
+  return false;
+#endif
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::kernels
+#endif  // HWY_ONCE
