@@ -49,6 +49,12 @@ Status check_device_options(const AttentionOptions& attention_options,
                        "none on cuda: only the CPU has relative positions",
                        ErrorCode::unsupported);
   }
+  if (attention_options.arithmetic != Arithmetic::exact) {
+    return value_error("attention", "arithmetic",
+                       name_of(attention_options.arithmetic),
+                       "exact on cuda: only the CPU has others",
+                       ErrorCode::unsupported);
+  }
   if (attention_options.dropout.place != DropoutPlace()) {
     return value_error("attention", "dropout.place", "given",
                        "none on cuda: only the CPU takes a part of a call",

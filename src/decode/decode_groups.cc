@@ -15,7 +15,7 @@ namespace {
 struct WorkerMemory {
   WorkerMemory(const AttentionSpec& spec, const KvCacheOptions& options,
                Arena& arena)
-      : heads(make_array<PackedHead>(arena, 1, spec.shape, kernels::kKeyBlock)),
+      : heads(make_array<PackedHead>(arena, 1, spec, kernels::kKeyBlock)),
         values(StoredHead::take_memory(options, arena)),
         tiles(make_array<GroupTile>(arena, 1, spec)) {}
 

@@ -14,7 +14,7 @@ namespace headwise::inline HEADWISE_ABI {
 struct TileWorker {
   TileWorker(const AttentionSpec& spec, const KvCacheOptions& options,
              Arena& arena)
-      : heads(make_array<PackedHead>(arena, 1, spec.shape, kernels::kKeyBlock)),
+      : heads(make_array<PackedHead>(arena, 1, spec, kernels::kKeyBlock)),
         values(StoredHead::take_memory(options, arena)),
         scores(make_array<BlockScores>(arena, 1, spec)),
         tiles(make_array<QueryTile>(arena, tiles_at_once(spec), spec,

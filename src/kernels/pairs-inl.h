@@ -91,6 +91,20 @@ struct NativePairs : EmulatedPairs {
                                           reinterpret_cast<__m256bh>(x.raw),
                                           reinterpret_cast<__m256bh>(y.raw))};
   }
+
+  using EmulatedPairs::pair;
+  // The conversion puts the lower numbers in front of the upper ones.
+  static HWY_INLINE hn::Vec<D512> pair(D512 d, hn::Vec<D512> low,
+                                       hn::Vec<D512> high) {
+    const auto halves =
+        reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.raw, low.raw));
+    const hn::RebindToUnsigned<D512> du;
+    const auto lane = hn::Iota(du, 0);
+    const auto order =
+        hn::Or(lane, hn::ShiftLeft<16>(hn::Add(lane, hn::Set(du, 16u))));
+    return hn::BitCast(d, hn::Vec<hn::RebindToUnsigned<D512>>{
+                              _mm512_permutexvar_epi16(order.raw, halves)});
+  }
 };
 #endif
 

@@ -11,7 +11,6 @@
 #include <hwy/highway.h>
 
 #include <cstddef>
-#include <type_traits>
 
 #include "headwise/version.h"
 #include "kernels/attention_tile.h"
@@ -40,26 +39,29 @@ HWY_INLINE void score_all(const float* q_t, const float* keys,
                           const End end, float* scores) {
   with_vectors(queries, [&](auto vectors) HWY_ATTR {
     using Tile = decltype(vectors);
-    const auto score = [&](auto keys_here, std::size_t k) HWY_ATTR {
-      score_keys<Products, Tile, keys_here()>(q_t, keys + k * key_stride,
-                                              key_stride, elements, end,
-                                              scores + k * Tile::kLanesHere);
-    };
     std::size_t k = 0;
     for (; k + kBroadcasts <= count; k += kBroadcasts) {
-      score(std::integral_constant<std::size_t, kBroadcasts>(), k);
+      score_keys<Products, Tile, kBroadcasts>(q_t, keys + k * key_stride,
+                                              key_stride, elements, end,
+                                              scores + k * Tile::kLanesHere);
     }
     // The rest, as many at a time as possible.
     if (k + 4 <= count) {
-      score(std::integral_constant<std::size_t, 4>(), k);
+      score_keys<Products, Tile, 4>(q_t, keys + k * key_stride, key_stride,
+                                    elements, end,
+                                    scores + k * Tile::kLanesHere);
       k += 4;
     }
     if (k + 2 <= count) {
-      score(std::integral_constant<std::size_t, 2>(), k);
+      score_keys<Products, Tile, 2>(q_t, keys + k * key_stride, key_stride,
+                                    elements, end,
+                                    scores + k * Tile::kLanesHere);
       k += 2;
     }
     if (k < count) {
-      score(std::integral_constant<std::size_t, 1>(), k);
+      score_keys<Products, Tile, 1>(q_t, keys + k * key_stride, key_stride,
+                                    elements, end,
+                                    scores + k * Tile::kLanesHere);
     }
   });
 }

@@ -14,6 +14,7 @@
 #include "attention/attention_call.h"
 #include "attention/log2_sum.h"
 #include "headwise/attention/spec.h"
+#include "headwise/base/half.h"
 #include "run/float_environment.h"
 #include "support/tensors.h"
 
@@ -159,6 +160,7 @@ class Contract {
   static constexpr std::size_t kBlock = 128;
 
   const AttentionSpec& spec() const { return spec_; }
+  static float one_nan(float x) { return std::isnan(x) ? kNaN : x; }
 
   // Added keys are the last columns.
   bool is_added(std::size_t j) const { return j >= spec_.shape.Lkv; }
@@ -208,10 +210,29 @@ class Contract {
                                  -std::numeric_limits<float>::infinity()));
   }
 
+  // As the call's arithmetic multiplies a number.
+  float rounded(float x) const {
+    return bf16() ? widened(narrowed_to_bfloat16(x)) : x;
+  }
+  // The place of the n-th product of a chain: in bf16 the second of each pair
+  // comes first.
+  std::size_t in_order(std::size_t n, std::size_t count) const {
+    return bf16() ? std::min(n ^ 1, count - 1) : n;
+  }
+  bool bf16() const { return spec_.arithmetic == Arithmetic::bf16; }
+
   float product(std::size_t b, std::size_t h, std::size_t i,
                 std::size_t j) const {
     const auto factor = static_cast<float>(spec_.scale * 0x1.71547652b82fep+0);
     float chain = 0;
+    if (bf16()) {
+      for (std::size_t n = 0; n < spec_.shape.D; ++n) {
+        const std::size_t d = in_order(n, spec_.shape.D);
+        chain = std::fma(rounded(in_.query(b, i, h, d)),
+                         rounded(key(b, j, h, d)), chain);
+      }
+      return (chain + 0.0f) * factor;
+    }
     for (std::size_t d = 0; d < spec_.shape.D; ++d) {
       chain = std::fma(in_.query(b, i, h, d) * factor, key(b, j, h, d), chain);
     }
@@ -321,10 +342,12 @@ class Contract {
       const ContractBlock part = block(b, h, i, first, end);
       std::vector<float> context(s.Dv, 0.0f);
       for (std::size_t c = 0; c < s.Dv; ++c) {
-        for (std::size_t k = 0; k < part.p.size(); ++k) {
+        for (std::size_t n = 0; n < part.p.size(); ++n) {
+          const std::size_t k = in_order(n, part.p.size());
           if (allowed(b, h, i, first + k)) {
-            context[c] = std::fma(dropped(b, h, i, first + k, part.p[k]),
-                                  value(b, first + k, h, c), context[c]);
+            context[c] =
+                std::fma(rounded(dropped(b, h, i, first + k, part.p[k])),
+                         rounded(value(b, first + k, h, c)), context[c]);
           }
         }
         context[c] += 0.0f;
@@ -337,11 +360,11 @@ class Contract {
     out.lse(b, h, i) =
         state.sum() == 0
             ? -std::numeric_limits<float>::infinity()
-            : 0x1.62e43p-1f * (state.max() + log2_sum(state.sum()));
+            : one_nan(0x1.62e43p-1f * (state.max() + log2_sum(state.sum())));
     for (std::size_t c = 0; c < s.Dv; ++c) {
-      out.output(b, i, h, c) = state.sum() == 0
-                                   ? empty_output(b, h, i, c)
-                                   : state.context(c) / state.sum();
+      out.output(b, i, h, c) =
+          one_nan(state.sum() == 0 ? empty_output(b, h, i, c)
+                                   : state.context(c) / state.sum());
     }
     for (std::size_t j = 0; out.scores.size() != 0 && j < columns(); ++j) {
       out.scores(b, h, i, j) = returned_score(b, h, i, j);
@@ -372,8 +395,7 @@ class Contract {
     } else if (spec_.scores == ScoresStage::bias) {
       score = with_terms(score, b, h, i, j);
     }
-    score *= 0x1.62e43p-1f;
-    return std::isnan(score) ? kNaN : score;
+    return one_nan(score * 0x1.62e43p-1f);
   }
 
   void weight(std::size_t b, std::size_t h, std::size_t i, std::size_t j,
@@ -386,7 +408,8 @@ class Contract {
       }
       const float whole = after_dropout ? dropped(b, h, i, j, p) : p;
       return allowed(b, h, i, j)
-                 ? whole * contract_exp2(block_max - state.max()) / state.sum()
+                 ? one_nan(whole * contract_exp2(block_max - state.max()) /
+                           state.sum())
                  : 0.0f;
     };
     if (spec_.scores == ScoresStage::softmax) {

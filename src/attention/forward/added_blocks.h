@@ -19,7 +19,8 @@ class AddedBlocks {
   void pack(std::size_t g);
 
   std::size_t count() const { return spec_.added_keys.count(); }
-  const float* key(std::size_t n) const { return keys_[n]; }  // (D)
+  // As the products take it, packed_key_size() floats.
+  const float* key(std::size_t n) const { return keys_[n]; }
   // In panels of 8 columns, (1, 8) each.
   const float* values(std::size_t n) const { return values_[n]; }
   // The key's column among returned attention weights.
@@ -36,7 +37,7 @@ class AddedBlocks {
   const AttentionSpec& spec_;
   std::array<float*, BoundAddedKeys::kMost> keys_{};
   std::array<float*, BoundAddedKeys::kMost> values_{};
-  float* row_;  // (Dv), of a value on its way to the panels
+  float* row_;  // of a key or a value that is packed
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,21 +1,20 @@
 #include "attention/forward/packed_head.h"
 
-#include "kernels/tile_layout.h"
+#include "attention/forward/packed_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 
-PackedHead::PackedHead(const AttentionShape& shape, Arena& arena)
-    : PackedHead(shape, shape.Lkv, arena) {}
+PackedHead::PackedHead(const AttentionSpec& spec, Arena& arena)
+    : PackedHead(spec, spec.shape.Lkv, arena) {}
 
-PackedHead::PackedHead(const AttentionShape& shape, std::size_t keys,
+PackedHead::PackedHead(const AttentionSpec& spec, std::size_t keys,
                        Arena& arena)
-    : D_(shape.D),
-      Dv_(shape.Dv),
-      block_size_(kernels::value_columns(shape.Dv) / kernels::kValuePanel *
-                  kernels::value_panel_size(kKeyBlock)),
-      keys_(arena.take<float>(keys, D_)),
+    : spec_(&spec),
+      key_size_(packed_key_size(spec)),
+      block_size_(packed_values_size(spec, kKeyBlock)),
+      keys_(arena.take<float>(keys, key_size_)),
       values_(arena.take<float>(key_blocks(keys), block_size_)),
       not_finite_(arena.take<bool>(key_blocks(keys))) {}
 
@@ -39,14 +38,15 @@ const float* PackedHead::any_keys(std::size_t first, std::size_t count,
   if (source_ != nullptr) {
     return source_->keys(first, count, memory);
   }
-  kernels::tile_layout().pack_keys(
-      key_.rows(place_.batch, place_.first_key + first, g_, count), D_, memory);
+  pack_keys(*spec_,
+            key_.rows(place_.batch, place_.first_key + first, g_, count),
+            memory);
   return memory;
 }
 
 void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
                       std::size_t b, std::size_t g) {
-  const kernels::TileLayout& layout = kernels::tile_layout();
+  spec_ = &spec;
   place_ = spec.shape.sequence(b);
   g_ = g;
   key_ = inputs.key;
@@ -58,19 +58,20 @@ void PackedHead::pack(const AttentionSpec& spec, const CallInputs& inputs,
                        count(block));
   };
   const bool side_by_side =
-      inputs.key.dtype() == DType::float32 && inputs.key.stride(3) == 1 &&
-      inputs.key.stride(1) == static_cast<std::ptrdiff_t>(D_);
+      !keys_in_pairs(spec) && inputs.key.dtype() == DType::float32 &&
+      inputs.key.stride(3) == 1 &&
+      inputs.key.stride(1) == static_cast<std::ptrdiff_t>(key_size_);
   rows_ = side_by_side && seen_.first < seen_.end
               ? static_cast<const float*>(rows_of(inputs.key, 0).data)
               : keys_;
   for (std::size_t block = first_block(); block < end_block(); ++block) {
     if (!side_by_side) {
-      layout.pack_keys(rows_of(inputs.key, block), D_,
-                       keys_ + block * kKeyBlock * D_);
+      pack_keys(spec, rows_of(inputs.key, block),
+                keys_ + block * kKeyBlock * key_size_);
     }
     not_finite_[block] =
-        Dv_ != 0 && !layout.pack_values(rows_of(inputs.value, block), Dv_,
-                                        values_ + block * block_size_);
+        spec.shape.Dv != 0 && !pack_values(spec, rows_of(inputs.value, block),
+                                           values_ + block * block_size_);
   }
 }
 

@@ -40,12 +40,12 @@ class RowSource {
 class PackedHead {
  public:
   // Room for one head of the largest sequence.
-  PackedHead(const AttentionShape& shape, Arena& arena);
+  PackedHead(const AttentionSpec& spec, Arena& arena);
   // Room for this number of keys, at most a block: for pack_blocks_of().
-  PackedHead(const AttentionShape& shape, std::size_t keys, Arena& arena);
+  PackedHead(const AttentionSpec& spec, std::size_t keys, Arena& arena);
 
   // Takes key head g of sequence b. Contiguous float32 keys stay where they
-  // are, everything else is copied.
+  // are unless they are multiplied in pairs, everything else is copied.
   void pack(const AttentionSpec& spec, const CallInputs& inputs, std::size_t b,
             std::size_t g);
   // Takes a head of sequence b from `rows`, which must outlive its use. A block
@@ -64,17 +64,18 @@ class PackedHead {
   }
   // Of a block: how many keys it has.
   std::size_t count(std::size_t block) const { return seen_.count(block); }
-  // Of a block: its keys, D apart.
+  // Of a block: its keys, packed_key_size() apart.
   const float* keys(std::size_t block) const {
     const std::size_t place = place_of(block);
-    return rows_ + place * kernels::kKeyBlock * D_;
+    return rows_ + place * kernels::kKeyBlock * key_size_;
   }
   // The keys [first, first + count) of the sequence, at most a block, whether
-  // or not a query may attend to them: in `memory` (count, D) or where they
-  // are.
+  // or not a query may attend to them: in `memory` (count, packed_key_size) or
+  // where they are.
   const float* any_keys(std::size_t first, std::size_t count,
                         float* memory) const;
-  // Of a block: its values in panels of 8 columns, (count, 8) each.
+  // Of a block: its values in panels of 8 columns, (count, 8) each, or as many
+  // pairs.
   const float* values(std::size_t block) const {
     return values_ + place_of(block) * block_size_;
   }
@@ -98,8 +99,8 @@ class PackedHead {
   }
   void pack_block(std::size_t block) const;
 
-  std::size_t D_;
-  std::size_t Dv_;
+  const AttentionSpec* spec_;
+  std::size_t key_size_;    // floats of a key
   std::size_t block_size_;  // floats of a block's values
   SeenKeys seen_;
   float* keys_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "attention/empty_row.h"
+#include "attention/forward/packed_numbers.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/score_terms.h"
@@ -43,10 +44,11 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
       layout_(kernels::tile_layout()),
       scores_(scores),
       tile_scores_(spec, arena),
+      tile_values_(spec, arena),
       added_(spec, arena),
       statistics_(make_array<TileStatistics>(
           arena, spec.statistics.any() ? 1 : 0, spec)),
-      q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
+      q_t_(arena.take<float>(packed_key_size(spec), kMaxQueryLanes)),
       context_(arena.take<float>(kernels::value_columns(spec.shape.Dv),
                                  kMaxQueryLanes)),
       state_{arena.take<float>(kMaxQueryLanes),
@@ -61,8 +63,7 @@ void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
   visible_end_ = spec_.mask.visible_end(range.b, range.first, range.count);
   tile_scores_.begin(range.h);
   added_.pack(spec_.shape.kv_head(range.h));
-  layout_.pack_queries(rows_of_range(inputs.query), spec_.shape.D,
-                       tile_scores_.query_factor(), lanes_, q_t_);
+  tile_scores_.pack_queries(rows_of_range(inputs.query), lanes_, q_t_);
   std::fill_n(state_.max, lanes_, kMinusInf);
   std::fill_n(state_.sum, lanes_, 0.0f);
   first_ = true;
@@ -158,17 +159,26 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
   if (spec_.dropout.active()) {
     drop(tile, p);
   }
-  const std::size_t Dv = spec_.shape.Dv;
-  if (kind == TileKind::partial && head.not_finite(block)) {
-    loops_.weigh_allowed(p, head.values(block), head.count(block),
-                         scores_->allowed(), tile.keys, Dv, range_.count, fold,
-                         context_);
-  } else {
-    loops_.weigh(p, head.values(block), head.count(block), tile.keys, Dv,
-                 range_.count, fold, context_);
-  }
+  weigh_block(head, block, kind, fold);
   loops_.fold(lanes_, fold);
   first_ = false;
+}
+
+void QueryTile::weigh_block(const PackedHead& head, std::size_t block,
+                            TileKind kind, const kernels::Fold& fold) {
+  const std::size_t keys = tile_of(head, block).keys;
+  const std::size_t rows = head.count(block);
+  kernels::MaskWord* allowed = nullptr;
+  if (head.not_finite(block)) {
+    if (kind == TileKind::partial) {
+      allowed = scores_->allowed();
+    } else if (tile_values_.cuts_pair(rows, keys)) {
+      allowed = scores_->allowed();
+      std::fill_n(allowed, keys, ~kernels::MaskWord{0});
+    }
+  }
+  tile_values_.weigh(scores_->p(block), head.values(block), rows, allowed, keys,
+                     range_.count, lanes_, fold, context_);
 }
 
 Tile QueryTile::added_tile(std::size_t n) const {
@@ -186,8 +196,8 @@ void QueryTile::take_one(const float* p, const float* values, std::size_t keys,
   for (TileStatistics& statistics : statistics_) {
     statistics.take_outcome(fold);
   }
-  loops_.weigh(p, values, keys, keys, spec_.shape.Dv, range_.count, fold,
-               context_);
+  tile_values_.weigh(p, values, keys, nullptr, keys, range_.count, lanes_, fold,
+                     context_);
   loops_.fold(lanes_, fold);
   first_ = false;
 }

@@ -13,6 +13,7 @@
 #include "attention/forward/share_tile.h"
 #include "attention/forward/tile_scores.h"
 #include "attention/forward/tile_statistics.h"
+#include "attention/forward/tile_values.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
@@ -49,6 +50,9 @@ class QueryTile {
   TileKind kind_of(const Tile& tile) const;
   // The scores of the block and its mask.
   void score_block(const PackedHead& head, std::size_t block, TileKind kind);
+  // Folds the block's p, once its softmax is known.
+  void weigh_block(const PackedHead& head, std::size_t block, TileKind kind,
+                   const kernels::Fold& fold);
   // visit(block, tile, kind) for each block that was taken: its p before
   // dropout, its maximum and the mask words are then in the shared memory.
   template <class Visit>
@@ -88,6 +92,7 @@ class QueryTile {
   const kernels::TileLayout& layout_;
   const BlockScores* scores_;
   TileScores tile_scores_;
+  TileValues tile_values_;
   AddedBlocks added_;
   QueryRange range_{};
   SequencePlace place_{};
@@ -98,7 +103,7 @@ class QueryTile {
   bool first_ = true;                     // no block was taken yet
   std::span<TileStatistics> statistics_;  // one, where some are asked for
   ShareTile* shares_ = nullptr;
-  float* q_t_;               // (D, lanes)
+  float* q_t_;               // (packed_key_size, lanes)
   float* context_;           // (Dv8, lanes)
   kernels::RowState state_;  // (lanes) each
 };

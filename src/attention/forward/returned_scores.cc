@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention/forward/packed_numbers.h"
 #include "attention/log2_domain.h"
 #include "attention/score_terms.h"
 #include "steps/mask_tile.h"
@@ -22,7 +23,7 @@ bool computed(ScoresStage stage) {
 ReturnedScores::ReturnedScores(const AttentionSpec& spec, Arena& arena)
     : spec_(spec), keys_(nullptr), scores_(nullptr), allowed_(nullptr) {
   if (computed(spec.scores)) {
-    keys_ = arena.take<float>(kKeyBlock, spec.shape.D);
+    keys_ = arena.take<float>(kKeyBlock, packed_key_size(spec));
     scores_ = arena.take<float>(kKeyBlock, kMaxQueryLanes);
     allowed_ = arena.take<kernels::MaskWord>(kKeyBlock);
   }

@@ -7,6 +7,8 @@
 #include "headwise/attention/spec.h"
 #include "kernels/additive_tile.h"
 #include "kernels/attention_tile.h"
+#include "kernels/pair_tile.h"
+#include "kernels/rows.h"
 #include "run/arena.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -15,12 +17,15 @@ class TileScores {
  public:
   TileScores(const AttentionSpec& spec, Arena& arena);
 
-  // What the queries are multiplied by when they are packed.
+  // What the queries are multiplied by when they are packed as float32.
   float query_factor() const;
+  // q (queries, D) -> q_t (packed_key_size, lanes), as compute() takes them.
+  void pack_queries(const kernels::NumberRows<const void>& q, std::size_t lanes,
+                    float* q_t) const;
   // Takes the score_weight of a query head.
   void begin(std::size_t h);
-  // scores (count, lanes) of q_t (D, lanes), the packed queries, and keys
-  // (count, D).
+  // scores (count, lanes) of the packed queries q_t and keys (count,
+  // packed_key_size).
   void compute(const float* q_t, const float* keys, std::size_t count,
                std::size_t queries, std::size_t lanes, float* scores) const;
 
@@ -31,7 +36,9 @@ class TileScores {
   const AttentionSpec& spec_;
   const kernels::AttentionTile& products_;
   const kernels::AdditiveTile& additive_;
+  const kernels::PairTile* pairs_;  // null: no products of pairs
   float* score_weight_;
+  float* widened_;  // (D, lanes), queries on their way to pairs
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -21,7 +21,7 @@ struct WorkerMemory {
   WorkerMemory(const AttentionSpec& spec, const Schedule& schedule,
                Arena& arena)
       : heads(make_array<PackedHead>(
-            arena, schedule.split == Split::key_heads ? 1 : 0, spec.shape)),
+            arena, schedule.split == Split::key_heads ? 1 : 0, spec)),
         scores(make_array<BlockScores>(arena, 1, spec)),
         tiles(make_array<QueryTile>(arena, schedule.tiles_at_once, spec,
                                     scores.data())),
@@ -45,7 +45,7 @@ struct Memory {
                                      schedule.split == Split::key_heads
                                          ? 0
                                          : spec.shape.B * spec.shape.Hkv,
-                                     spec.shape)),
+                                     spec)),
         workers(make_array<WorkerMemory>(arena, schedule.workers, spec,
                                          schedule)) {}
 

@@ -21,7 +21,7 @@ constexpr std::size_t kChunks = ChunkedRows::kMost;
 std::size_t heads_at_once(const AttentionSpec& spec, const Schedule& schedule) {
   constexpr std::size_t kMostBytes = 16 << 20;
   const AttentionShape& shape = spec.shape;
-  const std::size_t head_bytes = bytes_taken<PackedHead>(shape);
+  const std::size_t head_bytes = bytes_taken<PackedHead>(spec);
   const std::size_t heads = shape.B * shape.Hkv;
   const std::size_t enough = (2 * schedule.workers + kChunks - 1) / kChunks;
   return std::clamp<std::size_t>(
@@ -52,8 +52,8 @@ struct Worker {
 struct Memory {
   Memory(const AttentionSpec& spec, const Schedule& schedule,
          const KeyShares* shares, Arena& arena)
-      : heads(make_array<PackedHead>(arena, heads_at_once(spec, schedule),
-                                     spec.shape)),
+      : heads(
+            make_array<PackedHead>(arena, heads_at_once(spec, schedule), spec)),
         chunks(make_array<RowsTogether>(arena,
                                         heads_at_once(spec, schedule) *
                                             spec.shape.largest_group() *

@@ -1,0 +1,155 @@
+// In bfloat16 the kernels' bits are those of docs/arithmetic.md, on every
+// instruction set with fused multiply-add, and no cut of the work changes them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "attention/attention_call.h"
+#include "attention/contract.h"
+#include "support/targets.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::attend;
+using testing_support::clone;
+using testing_support::Contract;
+using testing_support::every_options;
+using testing_support::EveryMask;
+using testing_support::Inputs;
+using testing_support::kFusedTargets;
+using testing_support::kShapes;
+using testing_support::OptionsCase;
+using testing_support::Outputs;
+using testing_support::random_inputs;
+using testing_support::same_bits;
+using testing_support::target_name;
+using testing_support::targets;
+using testing_support::TargetTest;
+using testing_support::tensor_of;
+
+AttentionOptions in_bf16(AttentionOptions options) {
+  options.arithmetic = Arithmetic::bf16;
+  return options;
+}
+
+class Bf16Test : public TargetTest {
+ protected:
+  static void expect_contract(const Inputs<float>& in,
+                              const AttentionOptions& options,
+                              const std::string& name,
+                              const OperationOptions& operation_options = {}) {
+    const AttentionOptions bf16 = in_bf16(options);
+    EXPECT_TRUE(same_bits(attend(in, bf16, operation_options),
+                          Contract(in, bf16, operation_options).run()))
+        << name;
+  }
+};
+
+TEST_P(Bf16Test, HoldsTheContractForEveryMaskAndOption) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 8800);
+    const EveryMask every_mask(shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      expect_contract(in, c.options,
+                      c.name + ", Lkv " + std::to_string(shape.Lkv),
+                      c.operation_options);
+    }
+  }
+}
+
+TEST_P(Bf16Test, HoldsTheContractForSizesAroundPairsVectorsTilesAndBlocks) {
+  for (const std::size_t Lq : {1u, 15u, 16u, 17u, 48u, 49u}) {
+    for (const std::size_t Lkv : {1u, 2u, 7u, 127u, 128u, 129u, 257u}) {
+      const AttentionShape shape{1, 2, 1, Lq, Lkv, 9, 11};
+      expect_contract(
+          random_inputs(shape, 8810),
+          {.mask = causal(),
+           .query_start = QueryStart::bottom_right(),
+           .attn_weights = AttnWeights::per_head},
+          "Lq " + std::to_string(Lq) + ", Lkv " + std::to_string(Lkv));
+    }
+  }
+}
+
+TEST_P(Bf16Test, HoldsTheContractForEveryHeadSize) {
+  for (const std::size_t D : {1u, 2u, 3u, 7u, 8u, 63u, 64u, 65u, 257u}) {
+    for (const std::size_t Dv : {1u, 4u, 8u, 9u, 129u}) {
+      const AttentionShape shape{1, 1, 1, 20, 130, D, Dv};
+      expect_contract(random_inputs(shape, 8820), {},
+                      "D " + std::to_string(D) + ", Dv " + std::to_string(Dv));
+    }
+  }
+}
+
+// Denormal numbers become 0, and the largest of all round to infinity.
+TEST_P(Bf16Test, HoldsTheContractForNumbersOfEverySize) {
+  const AttentionShape shape{1, 2, 2, 20, 300, 8, 8};
+  for (const double range : {1e-39, 1e-30, 1e-3, 30.0, 1e4, 1e18, 3.4e38}) {
+    expect_contract(random_inputs(shape, 8830, range),
+                    {.attn_weights = AttnWeights::per_head},
+                    "range " + std::to_string(range));
+  }
+}
+
+// Some values are no numbers, in front of and behind the end of what a query
+// sees, which falls within a pair.
+TEST_P(Bf16Test, ReadsNoMaskedValue) {
+  for (const std::size_t Lkv : {7u, 128u, 200u}) {
+    const AttentionShape shape{2, 2, 1, 33, Lkv, 6, 10};
+    Inputs<float> in = random_inputs(shape, 8840);
+    const float kPoisons[] = {kNaN, -kMinusInf, 3.4e38f, kMinusInf};
+    for (std::size_t n = 3, turn = 0; n < in.value.size(); n += 101) {
+      in.value.data()[n] = kPoisons[turn++ % 4];
+    }
+    const EveryMask every_mask(shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      expect_contract(in, c.options, c.name, c.operation_options);
+    }
+    for (const std::int64_t first : {1, 4, 5}) {
+      const auto lengths = tensor_of<std::int64_t, 1>({2}, {first, first + 1});
+      const Mask mask = key_lengths(lengths);
+      const Outputs<float> want =
+          attend(random_inputs(shape, 8840), in_bf16({.mask = mask}));
+      Inputs<float> poisoned = random_inputs(shape, 8840);
+      for (std::size_t b = 0; b < 2; ++b) {
+        for (std::size_t j = static_cast<std::size_t>(lengths(b)); j < Lkv;
+             ++j) {
+          for (std::size_t c = 0; c < shape.Dv; ++c) {
+            poisoned.value(b, j, 0, c) = kNaN;
+            poisoned.key(b, j, 0, c % shape.D) = kNaN;
+          }
+        }
+      }
+      EXPECT_TRUE(same_bits(attend(poisoned, in_bf16({.mask = mask})), want))
+          << first << " of " << Lkv;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Bf16Test,
+                         testing::ValuesIn(targets(kFusedTargets)),
+                         target_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Bf16Test);
+
+TEST(Bf16BitsTest, AreTheSameOnAnyNumberOfThreadsAndFor16BitNumbers) {
+  for (const AttentionShape& shape : kShapes) {
+    const Inputs<float> in = random_inputs(shape, 8850);
+    const EveryMask every_mask(shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      const AttentionOptions bf16 = in_bf16(c.options);
+      const Outputs<float> want = attend(in, bf16, c.operation_options);
+      const Executor executor = Executor::with_threads(3).value();
+      AttentionOptions threaded = bf16;
+      threaded.executor = &executor;
+      EXPECT_TRUE(same_bits(attend(in, threaded, c.operation_options), want))
+          << c.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headwise
