@@ -10,6 +10,7 @@
 //   over D, log2 e, product                          the tanh as below
 //   inputs that are e |q| u, e |k| u   2 e S         additive: e (|q| + |k|)
 //   from the exact ones                              |score_weight|
+//   bf16: of q and of k, 2^-8 each   2^17 S          not additive
 //   softcap: c, s/c, tanh, product   9 t             t = min(S, softcap) by
 //   now;
 //                                    tanh is within 4.4 u, |x tanh'(x)| <= tanh
@@ -32,7 +33,8 @@
 //   theta_j = delta_j + deltabar + u (2 (128 + 2 nb) + 5)   f = 1 / (1 -
 //   p_drop)
 //
-// and numbers below 2^-126 are lost, which `kLost` has ample room for.
+// In bf16 theta_j has two roundings of 2^-8 more, of p_j and of v_j. And
+// numbers below 2^-126 are lost, which `kLost` has ample room for.
 #pragma once
 
 #include <algorithm>
@@ -50,6 +52,7 @@ namespace headwise::testing_support {
 class ErrorBound {
  public:
   static constexpr double kUnit = 0x1p-24;
+  static constexpr double kBf16Unit = 0x1p-8;
   static constexpr double kLost = 0x1p-110;
 
   // `exact` holds the reference's attention weights, per head, and LSE.
@@ -89,11 +92,12 @@ class ErrorBound {
                                                  sum + 5 * kUnit)) +
             kLost};
     const double factor = spec_.dropout.active() ? spec_.dropout.factor() : 1;
+    const double product = bf16() ? 2 * kBf16Unit : 0;
     for (std::size_t j = 0; j < keys_.count(place); ++j) {
       const double w = weight(b, h, i, j) * factor;
       const double theta = delta[j] + shared + 5 * kUnit;
       row.attn_weights[j] += w * std::expm1(1.01 * (theta + sum));
-      const double share = w * std::expm1(1.01 * (theta + 2 * sum));
+      const double share = w * std::expm1(1.01 * (theta + 2 * sum + product));
       for (std::size_t c = 0; c < spec_.shape.Dv; ++c) {
         row.output[c] += share * std::abs(keys_.value(place, h, j, c));
       }
@@ -189,7 +193,9 @@ class ErrorBound {
                               s.Hkv +
                           s.kv_head(h)];
     double t = std::abs(spec_.scale) * query_norm_[query] * key_norm;
-    double error = (static_cast<double>(s.D) + 3 + 2 * input_error_) * t;
+    const double rounded = bf16() ? 2 * kBf16Unit / kUnit : 0;
+    double error =
+        (static_cast<double>(s.D) + 3 + 2 * input_error_ + rounded) * t;
     if (spec_.additive()) {
       t = 0;
       double square = 0;
@@ -233,6 +239,7 @@ class ErrorBound {
     return error;
   }
 
+  bool bf16() const { return spec_.arithmetic == Arithmetic::bf16; }
   double folds(const SequencePlace& place, std::size_t h) const {
     const std::size_t blocks = (place.Lkv + 127) / 128;
     return static_cast<double>(blocks + spec_.added_keys.count()) +

@@ -59,6 +59,7 @@ RandomCall draw() {
   if (call.has(Feature::rotary)) {  // a rotated number has more bits
     call.dtype = DType::float32;
   }
+  call.arithmetic = any(0, 3) == 3 ? Arithmetic::bf16 : Arithmetic::exact;
   call.threads = any(1, 3);
   call.stream = static_cast<std::uint32_t>(any(0, 100000)) * 32;
   return call;
@@ -68,6 +69,13 @@ RandomCall draw() {
 
 rc::Gen<RandomCall> random_call() { return rc::gen::exec(draw); }
 
+rc::Gen<RandomCall> random_exact_call() {
+  return rc::gen::map(random_call(), [](RandomCall call) {
+    call.arithmetic = Arithmetic::exact;
+    return call;
+  });
+}
+
 std::ostream& operator<<(std::ostream& to, const RandomCall& call) {
   to << "B " << call.B << ", Hkv " << call.Hkv << ", group " << call.group
      << " + " << call.more[0] << " or " << call.more[1] << ", Lq " << call.Lq
@@ -75,8 +83,9 @@ std::ostream& operator<<(std::ostream& to, const RandomCall& call) {
      << ", range " << kRanges[call.range] << ", bias form " << call.bias_form
      << ", start form " << call.start_form << ", weights form "
      << call.weights_form << ", scores stage " << call.scores_stage << ", "
-     << name_of(call.dtype) << ", rotary form " << call.rotary_form
-     << ", threads " << call.threads << ", stream " << call.stream << ", with";
+     << name_of(call.dtype) << ", arithmetic " << name_of(call.arithmetic)
+     << ", rotary form " << call.rotary_form << ", threads " << call.threads
+     << ", stream " << call.stream << ", with";
   for (std::size_t f = 0; f < kFeatureNames.size(); ++f) {
     if (call.features[f]) {
       to << " " << kFeatureNames[f];

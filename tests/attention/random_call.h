@@ -11,6 +11,7 @@
 #include <iosfwd>
 #include <string_view>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/dtype.h"
 
 namespace headwise::testing_support {
@@ -71,7 +72,8 @@ struct RandomCall {
   std::size_t weights_form = 0;  // AttnWeights
   std::size_t scores_stage = 0;  // ScoresStage
   DType dtype = DType::float32;  // of query, key, value and output
-  std::size_t rotary_form = 0;   // of random_rotation.h
+  Arithmetic arithmetic = Arithmetic::exact;
+  std::size_t rotary_form = 0;  // of random_rotation.h
   std::size_t threads = 1;
   std::uint32_t stream = 0;  // of the numbers that fill the tensors
 
@@ -86,7 +88,10 @@ struct RandomCall {
 inline constexpr std::array<double, 5> kRanges = {1, 2, 0.01, 8, 30};
 inline constexpr std::size_t kBiasForms = 4;
 
+// One of four is in bf16.
 rc::Gen<RandomCall> random_call();
+// All are exact.
+rc::Gen<RandomCall> random_exact_call();
 std::ostream& operator<<(std::ostream& to, const RandomCall& call);
 
 }  // namespace headwise::testing_support

@@ -257,6 +257,7 @@ AttentionOptions RandomCallTensors::options() const {
   }
   options.attn_weights = static_cast<AttnWeights>(call_.weights_form);
   options.scores = static_cast<ScoresStage>(call_.scores_stage);
+  options.arithmetic = call_.arithmetic;
   options.executor = &executor_;
   return options;
 }

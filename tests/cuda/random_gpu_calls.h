@@ -16,7 +16,7 @@ namespace headwise::testing_support {
 template <class Compare>
 void expect_for_random_calls(const Compare& compare) {
   EXPECT_TRUE(rc::check([&] {
-    RandomCall call = *random_call();
+    RandomCall call = *random_exact_call();
     fit_to_gpu(call);
     const std::string failure = call.stream / 320 % 2 == 0
                                     ? compare(call, BFloat16{})
