@@ -130,6 +130,20 @@ TEST_P(Bf16Test, ReadsNoMaskedValue) {
   }
 }
 
+// The first queries see an odd number of keys, all of them, and the next key
+// that others see is no number.
+TEST_P(Bf16Test, ReadsNoValueBehindTheLastKeyOfATile) {
+  const AttentionShape shape{1, 1, 1, 96, 9, 6, 10};
+  Inputs<float> in = random_inputs(shape, 8845);
+  in.value(0, 5, 0, 3) = kNaN;
+  Tensor<std::int64_t, 2> lengths =
+      Tensor<std::int64_t, 2>::create({1, 96}).value();
+  for (std::size_t i = 0; i < 96; ++i) {
+    lengths(0, i) = i < 48 ? 5 : 9;
+  }
+  expect_contract(in, {.mask = key_lengths(lengths.view())}, "odd lengths");
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Bf16Test,
                          testing::ValuesIn(targets(kFusedTargets)),
                          target_name);
