@@ -30,6 +30,7 @@ using testing_support::target_name;
 using testing_support::targets;
 using testing_support::TargetTest;
 using testing_support::tensor_of;
+using testing_support::uniform;
 
 AttentionOptions in_bf16(AttentionOptions options) {
   options.arithmetic = Arithmetic::bf16;
@@ -163,6 +164,32 @@ TEST(Bf16BitsTest, AreTheSameOnAnyNumberOfThreadsAndFor16BitNumbers) {
           << c.name;
     }
   }
+}
+
+std::string message_of(const Status& status) {
+  return status ? "" : status.error().message();
+}
+
+TEST(Bf16ErrorsTest, NameTheArithmeticWhereOnlyFloat32IsComputed) {
+  const AttentionShape shape{1, 1, 1, 2, 2, 2, 2};
+  const Inputs<float> in = random_inputs(shape, 8860);
+  const AttentionOptions bf16 = in_bf16({});
+  const auto steps = stepwise_attention(in.query, in.key, in.value, bf16);
+  ASSERT_FALSE(steps);
+  EXPECT_EQ(steps.error().message(),
+            "attention: arithmetic is bf16, expected exact: this "
+            "call computes in float32 only");
+  const auto softmax_rows = uniform<4>({1, 1, 2, 2}, 8861);
+  auto d_query = clone(in.query);
+  EXPECT_EQ(message_of(attention_backward({.query = in.query,
+                                           .key = in.key,
+                                           .value = in.value,
+                                           .output = in.value,
+                                           .softmax_rows = softmax_rows,
+                                           .d_output = in.value},
+                                          {.query = d_query}, bf16)),
+            "attention_backward: arithmetic is bf16, expected "
+            "exact: this call computes in float32 only");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "attention/check_exact.h"
 #include "attention/check_parts.h"
 #include "attention/reference/added_steps.h"
 #include "base/check.h"
@@ -122,6 +123,7 @@ Result<AttentionSteps> stepwise_attention(
       attention_shape(query.extents(), key.extents(), value.extents());
   HEADWISE_TRY(shape);
   HEADWISE_TRY(check_no_part("attention", operation_options));
+  HEADWISE_TRY(check_exact("attention", options.arithmetic));
   const auto spec = AttentionSpec::create(*shape, options, operation_options);
   HEADWISE_TRY(spec);
   if (options.offsets.ragged()) {
