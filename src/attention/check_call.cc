@@ -6,7 +6,6 @@
 #include <string>
 #include <tuple>
 
-#include "attention/check_exact.h"
 #include "attention/check_parts.h"
 #include "base/check.h"
 #include "base/memory_overlap.h"
@@ -360,7 +359,6 @@ Result<AttentionSpec> backward_spec(const BackwardInputsOf<T>& inputs,
     return value_error(kOperation, "statistics", "asked for",
                        "none: the forward pass computes them");
   }
-  HEADWISE_TRY(check_exact(kOperation, options.arithmetic));
   auto spec =
       AttentionSpec::create(*shape, options, operation_options, kOperation);
   HEADWISE_TRY(spec);

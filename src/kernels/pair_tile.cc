@@ -14,6 +14,7 @@
 // Before all that is compiled for its instructions:
 #include "kernels/pairs-inl.h"
 // clang-format off
+#include "kernels/gradient_products-inl.h"
 #include "kernels/tile_products-inl.h"
 // clang-format on
 
@@ -57,6 +58,15 @@ HWY_INLINE hn::Vec<D> poison_of(D d, hn::Vec<D> pairs) {
   const auto zero = hn::Zero(d);
   return hn::Or(hn::Mul(EmulatedPairs::lower(d, pairs), zero),
                 hn::Mul(EmulatedPairs::upper(d, pairs), zero));
+}
+
+bool finite(const float* pairs, std::size_t count) {
+  const Lane d;
+  auto poison = hn::Zero(d);
+  for (std::size_t at = 0; at < count; at += kLanes) {
+    poison = hn::Or(poison, poison_of(d, hn::Load(d, pairs + at)));
+  }
+  return hn::AllFalse(d, hn::IsNaN(poison));
 }
 
 // Two numbers that are not in a vector.
@@ -155,10 +165,25 @@ void weigh_allowed(const float* p, const float* values, std::size_t rows,
 }
 
 template <class Pairs>
+void add_keys(const float* d_scores, const float* keys, std::size_t rows,
+              const MaskWord* allowed, std::size_t count, std::size_t D8,
+              std::size_t queries, float* d_query) {
+  add_keys_by<Pairs>(d_scores, keys, count_pairs(rows), allowed,
+                     count_pairs(count), D8, queries, d_query);
+}
+
+template <class Pairs>
+void add_queries(const QueryPart* parts, std::size_t count, std::size_t keys,
+                 const float* rows, std::size_t size, float* sums) {
+  add_queries_by<Pairs>(parts, count, keys, rows, size, sums);
+}
+
+template <class Pairs>
 const PairTile* tile_of() {
   using Read = NumberRows<const void>;
   static constexpr PairTile kTile = {
       pair_rows<Pairs>,
+      finite,
       [](const Read& k, std::size_t D, float* keys) HWY_ATTR {
         k.visit([=](const auto& rows) HWY_ATTR { pack_keys(rows, D, keys); });
       },
@@ -169,7 +194,9 @@ const PairTile* tile_of() {
       },
       score<Pairs>,
       weigh<Pairs>,
-      weigh_allowed<Pairs>};
+      weigh_allowed<Pairs>,
+      add_keys<Pairs>,
+      add_queries<Pairs>};
   return &kTile;
 }
 

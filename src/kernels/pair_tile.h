@@ -1,4 +1,5 @@
-// The products of attention over a tile (attention_tile.h) in bfloat16: pairs
+// The products of attention over a tile (attention_tile.h, gradient_tile.h) in
+// bfloat16: pairs
 // of numbers in the place of each float (pairs-inl.h).
 //
 //   q_t       (D', lanes)     D' = count_pairs(D); the last pair of an odd
@@ -13,6 +14,7 @@
 
 #include "headwise/version.h"
 #include "kernels/attention_tile.h"
+#include "kernels/gradient_tile.h"
 #include "kernels/rows.h"
 
 namespace headwise::inline HEADWISE_ABI::kernels {
@@ -23,9 +25,11 @@ constexpr std::size_t count_pairs(std::size_t numbers) {
 
 struct PairTile {
   // pairs (count', lanes) = rows (count, lanes), rounded; lanes is a multiple
-  // of 8.
+  // of 8 or of a vector.
   void (*pair_rows)(const float* rows, std::size_t count, std::size_t lanes,
                     float* pairs);
+  // Whether every number of `count` pairs, a multiple of 16, is finite.
+  bool (*finite)(const float* pairs, std::size_t count);
   // k (count, D) -> keys (count, D').
   void (*pack_keys)(const NumberRows<const void>& k, std::size_t D,
                     float* keys);
@@ -47,6 +51,15 @@ struct PairTile {
                         const MaskWord* allowed, std::size_t count,
                         std::size_t Dv, std::size_t queries, const Fold& fold,
                         float* context);
+  // As in GradientTile, with d_scores in pairs of keys.
+  void (*add_keys)(const float* d_scores, const float* keys, std::size_t rows,
+                   const MaskWord* allowed, std::size_t count, std::size_t D8,
+                   std::size_t queries, float* d_query);
+  // As in GradientTile: p (keys, lanes) and rows are pairs of queries, those of
+  // each part in pairs of their own; `taken` has a bit of every query.
+  void (*add_queries)(const QueryPart* parts, std::size_t count,
+                      std::size_t keys, const float* rows, std::size_t size,
+                      float* sums);
 };
 
 // Whether this processor has the dot product of AVX512-BF16, and it is not

@@ -55,6 +55,15 @@ struct EmulatedPairs {
     return hn::IfThenElse(mask_of(d, allowed[0], first),
                           hn::MulAdd(lower(d, x), lower(d, y), sum), sum);
   }
+  // The lower product only if bit 0 of `taken` is 1, the upper one bit 1.
+  template <class D>
+  static HWY_INLINE hn::Vec<D> add_taken(D d, hn::Vec<D> x, hn::Vec<D> y,
+                                         hn::Vec<D> sum, MaskWord taken) {
+    if ((taken & 2) != 0) {
+      sum = hn::MulAdd(upper(d, x), upper(d, y), sum);
+    }
+    return (taken & 1) != 0 ? hn::MulAdd(lower(d, x), lower(d, y), sum) : sum;
+  }
   template <class D>
   static HWY_INLINE hn::Vec<D> pair(D d, hn::Vec<D> low, hn::Vec<D> high) {
     return hn::BitCast(d, hn::Or(bfloat16_bits(d, low),

@@ -38,6 +38,12 @@ struct FloatProducts {
     return hn::IfThenElse(mask_of(d, *allowed, first), hn::MulAdd(x, y, sum),
                           sum);
   }
+  // Only if bit 0 of `taken` is 1.
+  template <class D>
+  static HWY_INLINE hn::Vec<D> add_taken(D /*d*/, hn::Vec<D> x, hn::Vec<D> y,
+                                         hn::Vec<D> sum, MaskWord taken) {
+    return (taken & 1) != 0 ? hn::MulAdd(x, y, sum) : sum;
+  }
 };
 
 }  // namespace HWY_NAMESPACE

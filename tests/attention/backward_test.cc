@@ -115,6 +115,39 @@ TEST_P(BackwardContractTest, HoldsForEveryOption) {
   }
 }
 
+TEST_P(BackwardContractTest, HoldsInBf16ForEveryOption) {
+  std::vector<AttentionShape> shapes = kShapes;
+  shapes.push_back({1, 2, 1, 97, 130, 9, 11});
+  for (const AttentionShape& shape : shapes) {
+    const Inputs<float> in = random_inputs(shape, 3430);
+    const EveryMask every_mask(shape, true);
+    for (const OptionsCase& c : every_options(every_mask)) {
+      AttentionOptions options = c.options;
+      options.arithmetic = Arithmetic::bf16;
+      expect_contract(in, options, c.operation_options, c.name);
+    }
+  }
+}
+
+// What is no number, or none once it is rounded, stays where it may be read.
+TEST_P(BackwardContractTest, HoldsInBf16WhereNumbersAreNotFinite) {
+  const AttentionShape shape{1, 2, 1, 97, 130, 9, 11};
+  const float kPoisons[] = {kNaN, 3.4e38f, kMinusInf};
+  std::size_t turn = 0;
+  for (auto tensor :
+       {&Inputs<float>::query, &Inputs<float>::key, &Inputs<float>::value}) {
+    Inputs<float> in = random_inputs(shape, 3440);
+    for (std::size_t n = 61; n < (in.*tensor).size(); n += 577) {
+      (in.*tensor).data()[n] = kPoisons[turn++ % 3];
+    }
+    const EveryMask every_mask(shape, true);
+    for (const auto& [name, mask] : every_mask.masks()) {
+      expect_contract(in, {.mask = mask, .arithmetic = Arithmetic::bf16}, {},
+                      name);
+    }
+  }
+}
+
 TEST_P(BackwardContractTest, HoldsForUnevenGroups) {
   const AttentionShape shape{2, 7, 2, 97, 257, 9, 11};
   const Inputs<float> in = random_inputs(shape, 3420);

@@ -131,6 +131,24 @@ class ContractBackward {
                ? static_cast<float>(spec_.dropout.factor())
                : 0;
   }
+  bool bf16() const { return spec_.arithmetic == Arithmetic::bf16; }
+  // As the call's arithmetic multiplies a number.
+  float rounded(float x) const {
+    return bf16() ? widened(narrowed_to_bfloat16(x)) : x;
+  }
+  // Of products that additive scores have in float32.
+  float rounded_dot(float x) const { return spec_.additive() ? x : rounded(x); }
+  // The place in [first, end) of the n-th product of a chain: in bf16 the
+  // second of each pair comes first.
+  std::size_t in_order(std::size_t n, std::size_t first,
+                       std::size_t end) const {
+    return bf16() ? std::min(first + ((n - first) ^ 1), end - 1) : n;
+  }
+  // The same of a chain that additive scores have in float32.
+  std::size_t in_dot_order(std::size_t n, std::size_t first,
+                           std::size_t end) const {
+    return spec_.additive() ? n : in_order(n, first, end);
+  }
   // A chain that ends as -0 is +0.
   static float ended(float chain) { return chain + 0.0f; }
 
@@ -140,6 +158,14 @@ class ContractBackward {
     const AttentionShape& s = spec_.shape;
     const auto factor = static_cast<float>(spec_.scale * kLog2E);
     float chain = 0;
+    for (std::size_t n = 0; bf16() && !spec_.additive() && n < s.D; ++n) {
+      const std::size_t d = in_order(n, 0, s.D);
+      chain = std::fma(rounded(in_.query(b, i, h, d)), rounded(key(b, j, h, d)),
+                       chain);
+    }
+    if (bf16() && !spec_.additive()) {
+      return ended(chain) * factor;
+    }
     for (std::size_t d = 0; d < s.D; ++d) {
       chain = spec_.additive() ? std::fma(spec_.score_weight(h, d),
                                           tangent(b, h, i, j, d), chain)
@@ -295,9 +321,10 @@ class ContractBackward {
         continue;
       }
       float d_weight = 0;
-      for (std::size_t c = 0; c < s.Dv; ++c) {
-        d_weight =
-            std::fma(up_.d_output(b, i, h, c), value(b, j, h, c), d_weight);
+      for (std::size_t n = 0; n < s.Dv; ++n) {
+        const std::size_t c = in_order(n, 0, s.Dv);
+        d_weight = std::fma(rounded(up_.d_output(b, i, h, c)),
+                            rounded(value(b, j, h, c)), d_weight);
       }
       d_weight = ended(d_weight);
       if (spec_.dropout.active()) {
@@ -352,9 +379,11 @@ class ContractBackward {
     for (std::size_t d = 0; d < s.D; ++d) {
       for_each_block(b, [&](std::size_t first, std::size_t end) {
         float chain = 0;
-        for (std::size_t j = first; j < end; ++j) {
+        for (std::size_t n = first; n < end; ++n) {
+          const std::size_t j = in_dot_order(n, first, end);
           if (row.allowed[j]) {
-            chain = std::fma(row.d_product[j], by_query(b, h, i, j, d), chain);
+            chain = std::fma(rounded_dot(row.d_product[j]),
+                             rounded_dot(by_query(b, h, i, j, d)), chain);
           }
         }
         gradients_.query(b, i, h, d) += chain;
@@ -374,10 +403,11 @@ class ContractBackward {
       }
       for (std::size_t d = 0; d < s.D; ++d) {
         float chain = 0;
-        for (std::size_t i = first; i < end; ++i) {
+        for (std::size_t n = first; n < end; ++n) {
+          const std::size_t i = in_dot_order(n, first, end);
           if (rows[i].allowed[j]) {
-            chain =
-                std::fma(rows[i].d_product[j], by_key(b, h, i, j, d), chain);
+            chain = std::fma(rounded_dot(rows[i].d_product[j]),
+                             rounded_dot(by_key(b, h, i, j, d)), chain);
           }
         }
         (is_added(j) ? learned_key_(g, d) : gradients_.key(b, j, g, d)) +=
@@ -385,10 +415,11 @@ class ContractBackward {
       }
       for (std::size_t c = 0; c < s.Dv; ++c) {
         float chain = 0;
-        for (std::size_t i = first; i < end; ++i) {
+        for (std::size_t n = first; n < end; ++n) {
+          const std::size_t i = in_order(n, first, end);
           if (rows[i].read[j]) {
-            chain =
-                std::fma(rows[i].weight[j], up_.d_output(b, i, h, c), chain);
+            chain = std::fma(rounded(rows[i].weight[j]),
+                             rounded(up_.d_output(b, i, h, c)), chain);
           }
         }
         (is_added(j) ? learned_value_(g, c) : gradients_.value(b, j, g, c)) +=

@@ -78,8 +78,8 @@ struct AttentionOptions {
   // raw and softcap come before the mask, so masked keys are read for them. The
   // backward pass takes no gradient of the returned scores.
   ScoresStage scores = ScoresStage::none;
-  // bf16: query, key, attention weights and value are multiplied in bfloat16.
-  // Not on a GPU and not in the backward pass.
+  // bf16: query, key, attention weights and value are multiplied in bfloat16,
+  // and so are the gradients. Not on a GPU.
   Arithmetic arithmetic = Arithmetic::exact;
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };

@@ -53,9 +53,17 @@ GradientScratch::GradientScratch(const AttentionSpec& spec, Arena& arena)
                                                        : 0)),
       distance(arena.take<float>(spec.alibi.given() ? kTileSize : 0)),
       output_t(arena.take<float>(spec.shape.Dv, kQueryBlock)),
+      key_pairs(arena.take<float>(values_in_pairs(spec) ? kTileSize : 0)),
+      query_pairs(arena.take<float>(values_in_pairs(spec) ? kTileSize : 0)),
       allowed(arena.take<kernels::MaskWord>(kernels::kMaxParts, kKeyBlock)),
       read(arena.take<kernels::MaskWord>(kernels::kMaxParts, kKeyBlock)),
       kept(arena.take<kernels::MaskWord>(kKeyBlock)) {}
+
+PackedRows::PackedRows(std::size_t width, bool in_pairs, Arena& arena)
+    : columns(width),
+      size(row_size(width)),
+      rows(arena.take<float>(kQueryBlock, size)),
+      pairs(in_pairs ? arena.take<float>(kQueryBlock, size) : nullptr) {}
 
 GradientBlock::GradientBlock(const AttentionSpec& spec,
                              const WantedGradients& wanted, Arena& arena)
@@ -65,15 +73,20 @@ GradientBlock::GradientBlock(const AttentionSpec& spec,
       gradient_loops_(kernels::gradient_tile()),
       additive_loops_(kernels::additive_tile()),
       layout_(kernels::tile_layout()),
+      pairs_(kernels::pair_tile()),
       tile_scores_(spec, arena),
-      q_t_(arena.take<float>(spec.shape.D, kQueryBlock)),
+      q_t_(arena.take<float>(packed_key_size(spec), kQueryBlock)),
       d_output_t_(arena.take<float>(spec.shape.Dv, kQueryBlock)),
+      d_output_pairs_t_(
+          values_in_pairs(spec)
+              ? arena.take<float>(packed_value_row(spec), kQueryBlock)
+              : nullptr),
       q_(reads_query_rows()
-             ? arena.take<float>(kQueryBlock, row_size(spec.shape.D))
-             : nullptr),
+             ? PackedRows(spec.shape.D, keys_in_pairs(spec), arena)
+             : PackedRows()),
       d_output_(wanted.values
-                    ? arena.take<float>(kQueryBlock, row_size(spec.shape.Dv))
-                    : nullptr),
+                    ? PackedRows(spec.shape.Dv, values_in_pairs(spec), arena)
+                    : PackedRows()),
       d_query_(wanted.queries
                    ? arena.take<float>(kQueryBlock, row_size(spec.shape.D))
                    : nullptr),
@@ -115,30 +128,32 @@ void GradientBlock::begin(const QueryRange& range,
   tile_scores_.begin(range.h);
   const std::size_t D = spec_.shape.D;
   const std::size_t Dv = spec_.shape.Dv;
-  const Part whole{0, range.count, 0};
   if (reads_query_rows()) {
-    query_finite_ = layout_.pack_rows(
-        rows_of(inputs.query, place_, range, whole), D, row_size(D), q_);
+    pack(inputs.query, q_);
   }
   if (wanted_.values) {
-    d_output_finite_ =
-        layout_.pack_rows(rows_of(inputs.d_output, place_, range, whole), Dv,
-                          row_size(Dv), d_output_);
+    pack(inputs.d_output, d_output_);
   }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
-    const auto pack = [&](const NumberView<const void>& tensor,
-                          std::size_t size, float factor, float* to) {
-      layout_.pack_queries(rows_of(tensor, place_, range, own_part), size,
-                           factor, own_part.lanes, to);
+    const auto pack_values = [&](const NumberView<const void>& tensor,
+                                 float* to) {
+      layout_.pack_queries(rows_of(tensor, place_, range, own_part), Dv, 1,
+                           own_part.lanes, to);
     };
     float* d_output_t = d_output_t_ + own_part.first * Dv;
-    pack(inputs.query, D, tile_scores_.query_factor(),
-         q_t_ + own_part.first * D);
-    pack(inputs.d_output, Dv, 1, d_output_t);
-    pack(inputs.output, Dv, 1, own.output_t);
+    tile_scores_.pack_queries(rows_of(inputs.query, place_, range, own_part),
+                              own_part.lanes,
+                              q_t_ + own_part.first * packed_key_size(spec_));
+    pack_values(inputs.d_output, d_output_t);
+    pack_values(inputs.output, own.output_t);
     gradient_loops_.delta(d_output_t, own.output_t, Dv, own_part.lanes,
                           delta_ + own_part.first);
+    if (d_output_pairs_t_ != nullptr) {
+      pairs_.pair_rows(
+          d_output_t, Dv, own_part.lanes,
+          d_output_pairs_t_ + own_part.first * packed_value_row(spec_));
+    }
   }
   if (d_query_ != nullptr) {
     std::fill_n(d_query_, row_size(D) * kQueryBlock, 0.0f);
@@ -148,6 +163,25 @@ void GradientBlock::begin(const QueryRange& range,
   }
   std::fill_n(d_slopes_, kQueryBlock, 0.0f);
   std::fill_n(d_t5_bias_, buckets_of(spec_), 0.0f);
+}
+
+void GradientBlock::pack(const NumberView<const void>& tensor,
+                         PackedRows& to) const {
+  to.finite =
+      layout_.pack_rows(rows_of(tensor, place_, range_, {0, range_.count, 0}),
+                        to.columns, to.size, to.rows);
+  if (to.pairs == nullptr) {
+    return;
+  }
+  float* pairs = to.pairs;
+  for (std::size_t n = 0; n < parts(); ++n) {
+    const Part own_part = part(n);
+    pairs_.pair_rows(to.rows + own_part.first * to.size, own_part.queries,
+                     to.size, pairs);
+    pairs += kernels::count_pairs(own_part.queries) * to.size;
+  }
+  to.finite =
+      pairs_.finite(to.pairs, static_cast<std::size_t>(pairs - to.pairs));
 }
 
 void GradientBlock::resume(const GradientState& state) {
@@ -226,8 +260,9 @@ void GradientBlock::score(const GradientHead& head, std::size_t block,
                           const GradientScratch& own) const {
   const Part own_part = part(n);
   const std::size_t at = own_part.first * kKeyBlock;
-  tile_scores_.compute(q_t_ + own_part.first * spec_.shape.D, head.keys(block),
-                       tile.keys, own_part.queries, own_part.lanes, own.p + at);
+  tile_scores_.compute(q_t_ + own_part.first * packed_key_size(spec_),
+                       head.keys(block), tile.keys, own_part.queries,
+                       own_part.lanes, own.p + at);
   float* const slope = spec_.softcap ? own.slope + at : nullptr;
   if (head.is_added(block)) {
     apply_softcap(spec_, tile.keys, own_part.lanes, own.p + at, slope);
@@ -306,16 +341,29 @@ void GradientBlock::add_given(const GradientHead& head,
   }
 }
 
+void GradientBlock::weights_gradient(const GradientHead& head,
+                                     std::size_t block, const Tile& tile,
+                                     const Part& own_part,
+                                     float* d_scores) const {
+  const std::size_t Dv = spec_.shape.Dv;
+  if (d_output_pairs_t_ != nullptr) {
+    pairs_.score(d_output_pairs_t_ + own_part.first * packed_value_row(spec_),
+                 head.values(block), tile.keys, Dv, own_part.queries, 1,
+                 d_scores);
+  } else {
+    loops_.score(d_output_t_ + own_part.first * Dv, head.values(block), Dv,
+                 tile.keys, Dv, own_part.queries, d_scores);
+  }
+}
+
 void GradientBlock::differentiate_part(const GradientHead& head,
                                        std::size_t block, const Tile& tile,
                                        std::size_t n, bool masked,
                                        const GradientScratch& own) {
   const Part own_part = part(n);
   const std::size_t at = own_part.first * kKeyBlock;
-  const std::size_t Dv = spec_.shape.Dv;
   score(head, block, tile, n, own);
-  loops_.score(d_output_t_ + own_part.first * Dv, head.values(block), Dv,
-               tile.keys, Dv, own_part.queries, own.d_scores + at);
+  weights_gradient(head, block, tile, own_part, own.d_scores + at);
   const bool given = inputs_->d_attn_weights.data() != nullptr;
   if (given) {
     load_given(tile, n, masked, own);
@@ -436,17 +484,67 @@ void GradientBlock::take(const GradientHead& head, std::size_t block,
                                      own_part.lanes, own.d_scores + at);
       }
     }
-    const bool all = d_output_finite_ || !found.masked;
+    const bool all = d_output_.finite || !found.masked;
     weights[n] = {own.p + at, own_part.lanes, own_part.queries,
                   all ? nullptr : own.read + n * kKeyBlock};
   }
   if (wanted_.values) {
-    gradient_loops_.add_queries(weights, parts(), keys, d_output_,
-                                row_size(spec_.shape.Dv), head.d_values(block));
+    add_to_keys({weights, parts()}, keys, d_output_, own, head.d_values(block));
   }
   if (found.scores) {
     add_operands(head, block, found, own);
   }
+}
+
+void GradientBlock::add_to_query(const GradientHead& head, std::size_t block,
+                                 std::size_t keys, kernels::MaskWord* allowed,
+                                 bool masked, const Part& own_part,
+                                 const GradientScratch& own) const {
+  const std::size_t D8 = kernels::value_columns(spec_.shape.D);
+  const float* d_scores = own.d_scores + own_part.first * kKeyBlock;
+  float* d_query = d_query_ + own_part.first * D8;
+  const std::size_t rows = head.count(block);
+  if (!keys_in_pairs(spec_)) {
+    gradient_loops_.add_keys(d_scores, head.key_panels(block), rows,
+                             head.finite(block) || !masked ? nullptr : allowed,
+                             keys, D8, own_part.queries, d_query);
+    return;
+  }
+  // The key behind an odd number of them is not read.
+  const bool cut = keys % 2 != 0 && keys < rows;
+  const bool select = !head.finite(block) && (masked || cut);
+  if (select && !masked) {
+    std::fill_n(allowed, keys, ~kernels::MaskWord{0});
+  }
+  if (select && keys % 2 != 0) {
+    allowed[keys] = 0;
+  }
+  pairs_.pair_rows(d_scores, keys, own_part.lanes, own.key_pairs);
+  pairs_.add_keys(own.key_pairs, head.key_panels(block), rows,
+                  select ? allowed : nullptr, keys, D8, own_part.queries,
+                  d_query);
+}
+
+void GradientBlock::add_to_keys(std::span<kernels::QueryPart> parts,
+                                std::size_t keys, const PackedRows& rows,
+                                const GradientScratch& own, float* sums) const {
+  if (rows.pairs == nullptr) {
+    gradient_loops_.add_queries(parts.data(), parts.size(), keys, rows.rows,
+                                rows.size, sums);
+    return;
+  }
+  float* to = own.query_pairs;
+  for (kernels::QueryPart& part : parts) {
+    pairs_.pack_keys(
+        kernels::Rows<const float>{part.p, keys,
+                                   static_cast<std::ptrdiff_t>(part.lanes), 1},
+        part.queries, to);
+    part.p = to;
+    part.lanes = kernels::count_pairs(part.queries);
+    to += keys * part.lanes;
+  }
+  pairs_.add_queries(parts.data(), parts.size(), keys, rows.pairs, rows.size,
+                     sums);
 }
 
 void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
@@ -454,33 +552,26 @@ void GradientBlock::add_operands(const GradientHead& head, std::size_t block,
                                  const GradientScratch& own) {
   const std::size_t keys = found.tile.keys;
   const std::size_t D = spec_.shape.D;
-  const std::size_t D8 = kernels::value_columns(D);
   kernels::QueryPart scores[kernels::kMaxParts];
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
-    const float* d_scores = own.d_scores + own_part.first * kKeyBlock;
-    const kernels::MaskWord* allowed =
-        found.masked ? own.allowed + n * kKeyBlock : nullptr;
+    kernels::MaskWord* allowed = own.allowed + n * kKeyBlock;
     if (wanted_.queries && !spec_.additive()) {
-      gradient_loops_.add_keys(
-          d_scores, head.key_panels(block), head.count(block),
-          head.finite(block) ? nullptr : allowed, keys, D8, own_part.queries,
-          d_query_ + own_part.first * D8);
+      add_to_query(head, block, keys, allowed, found.masked, own_part, own);
     }
     // A masked product with a finite query is 0; a tangent that is not read
     // need not be computed.
-    const bool all = query_finite_ && !spec_.additive();
-    scores[n] = {d_scores, own_part.lanes, own_part.queries,
-                 all ? nullptr : allowed};
+    const bool all = !found.masked || (q_.finite && !spec_.additive());
+    scores[n] = {own.d_scores + own_part.first * kKeyBlock, own_part.lanes,
+                 own_part.queries, all ? nullptr : allowed};
   }
   if (spec_.additive() && reads_query_rows()) {
     additive_loops_.add_gradients(
-        {head.keys(block), keys, D, tile_scores_.score_weight(), q_, scores,
-         parts()},
+        {head.keys(block), keys, D, tile_scores_.score_weight(), q_.rows,
+         scores, parts()},
         {wanted_.keys ? head.d_keys(block) : nullptr, d_query_, d_w_});
   } else if (wanted_.keys) {
-    gradient_loops_.add_queries(scores, parts(), keys, q_, row_size(D),
-                                head.d_keys(block));
+    add_to_keys({scores, parts()}, keys, q_, own, head.d_keys(block));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "attention/backward/gradient_head.h"
 #include "attention/backward/wanted_gradients.h"
@@ -23,13 +24,17 @@ namespace headwise::inline HEADWISE_ABI {
 struct GradientScratch {
   GradientScratch(const AttentionSpec& spec, Arena& arena);
 
-  float* p;                    // scores, then attention weights
-  float* d_scores;             // the weights' gradients, then the scores'
-  float* slope;                // softcap's derivative
-  float* given;                // of one part: gradients of returned weights
-  float* diagonals;            // sums of d_scores
-  float* distance;             // of one part: ALiBi's, negative
-  float* output_t;             // of one part: (Dv, lanes)
+  float* p;          // scores, then attention weights
+  float* d_scores;   // the weights' gradients, then the scores'
+  float* slope;      // softcap's derivative
+  float* given;      // of one part: gradients of returned weights
+  float* diagonals;  // sums of d_scores
+  float* distance;   // of one part: ALiBi's, negative
+  float* output_t;   // of one part: (Dv, lanes)
+  // In bf16: of one part, d_scores in pairs of keys; and p or d_scores in pairs
+  // of queries.
+  float* key_pairs;
+  float* query_pairs;
   kernels::MaskWord* allowed;  // which query may attend to which key
   kernels::MaskWord* read;     // and which values a uniform row reads
   kernels::MaskWord* kept;     // of one part: by dropout
@@ -57,6 +62,18 @@ inline std::size_t first_share_block(const AttentionShape& shape,
              ? first_share_block(b, shape.sequence(b).first_query)
              : 0;
 }
+
+// The queries of a block, or the gradients of their outputs, as rows.
+struct PackedRows {
+  PackedRows() = default;
+  PackedRows(std::size_t width, bool in_pairs, Arena& arena);
+
+  std::size_t columns = 0;
+  std::size_t size = 0;    // row_size(columns)
+  float* rows = nullptr;   // (queries, size)
+  float* pairs = nullptr;  // in bf16 the same by pairs, those of each part
+  bool finite = true;      // every number, as it is multiplied
+};
 
 class GradientBlock {
  public:
@@ -108,6 +125,8 @@ class GradientBlock {
                    const Tile& tile) const;
   // The tile of one part.
   static Tile tile_of(const Tile& tile, const Part& part);
+  // The block's rows of a tensor.
+  void pack(const NumberView<const void>& tensor, PackedRows& to) const;
   kernels::SavedRows saved_rows(std::size_t n) const;
   void load_rows(TensorView<const float, 4> softmax_rows);
   void score(const GradientHead& head, std::size_t block, const Tile& tile,
@@ -118,6 +137,10 @@ class GradientBlock {
   // own.given = the gradient that came with the weights of the part.
   void load_given(const Tile& tile, std::size_t n, bool masked,
                   const GradientScratch& own) const;
+  // d_scores = the chain of d_output and the values.
+  void weights_gradient(const GradientHead& head, std::size_t block,
+                        const Tile& tile, const Part& own_part,
+                        float* d_scores) const;
   void differentiate_part(const GradientHead& head, std::size_t block,
                           const Tile& tile, std::size_t n, bool masked,
                           const GradientScratch& own);
@@ -125,6 +148,15 @@ class GradientBlock {
                         const GradientScratch& own) const;
   void add_slopes(const Tile& tile, std::size_t n, const GradientScratch& own);
   void add_t5_bias(const Tile& tile, const GradientScratch& own);
+  // d_query += the chain of d_scores and the keys.
+  void add_to_query(const GradientHead& head, std::size_t block,
+                    std::size_t keys, kernels::MaskWord* allowed, bool masked,
+                    const Part& own_part, const GradientScratch& own) const;
+  // sums += the chains of the rows and `parts`, p or d_scores, over the
+  // queries.
+  void add_to_keys(std::span<kernels::QueryPart> parts, std::size_t keys,
+                   const PackedRows& rows, const GradientScratch& own,
+                   float* sums) const;
   // What follows from the gradients of the plain scores, own.d_scores.
   void add_operands(const GradientHead& head, std::size_t block,
                     const Gradients& found, const GradientScratch& own);
@@ -146,6 +178,7 @@ class GradientBlock {
   const kernels::GradientTile& gradient_loops_;
   const kernels::AdditiveTile& additive_loops_;
   const kernels::TileLayout& layout_;
+  const kernels::PairTile& pairs_;
   TileScores tile_scores_;
   const BackwardCallInputs* inputs_ = nullptr;
   QueryRange range_{};
@@ -156,16 +189,15 @@ class GradientBlock {
   // One bit per query. Left out: it has no key, or nothing depends on it.
   std::uint64_t left_out_ = 0;
   std::uint64_t uniform_ = 0;  // of these, reads all values
-  bool query_finite_ = true;
-  bool d_output_finite_ = true;
-  float* q_t_;         // (parts, D, lanes), times TileScores' factor
-  float* d_output_t_;  // (parts, Dv, lanes)
+  float* q_t_;                 // (parts, packed_key_size, lanes)
+  float* d_output_t_;          // (parts, Dv, lanes)
+  float* d_output_pairs_t_;    // the same in pairs, if values are in pairs
   // Null where nothing wanted needs them, as those below:
-  float* q_;         // (queries, row_size(D))
-  float* d_output_;  // (queries, row_size(Dv))
-  float* d_query_;   // (parts, D8, lanes); additive: (queries, row_size(D))
-  float* d_w_;       // additive: of the score_weight, (queries, row_size(D))
-  float* max_;       // (parts, lanes), and so on
+  PackedRows q_;
+  PackedRows d_output_;
+  float* d_query_;  // (parts, D8, lanes); additive: (queries, row_size(D))
+  float* d_w_;      // additive: of the score_weight, (queries, row_size(D))
+  float* max_;      // (parts, lanes), and so on
   float* reciprocal_;
   float* delta_;
   float* d_slopes_;

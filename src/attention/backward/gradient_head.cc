@@ -18,8 +18,10 @@ std::size_t most_blocks(const AttentionSpec& spec) {
 std::size_t panels_size(const AttentionSpec& spec,
                         const WantedGradients& wanted) {
   const bool needed = wanted.queries && !spec.additive();
+  const std::size_t rows =
+      keys_in_pairs(spec) ? kernels::count_pairs(kKeyBlock) : kKeyBlock;
   return needed ? kernels::value_columns(spec.shape.D) / kernels::kValuePanel *
-                      kernels::value_panel_size(kKeyBlock)
+                      kernels::value_panel_size(rows)
                 : 0;
 }
 
@@ -38,10 +40,14 @@ GradientHead::GradientHead(const AttentionSpec& spec,
       added_blocks_(has_last_keys(spec.key_part) ? added_.count() : 0),
       D_(spec.shape.D),
       Dv_(spec.shape.Dv),
+      key_pairs_(keys_in_pairs(spec)),
+      value_pairs_(values_in_pairs(spec)),
+      key_size_(packed_key_size(spec)),
+      value_size_(packed_value_row(spec)),
       wanted_(wanted),
       panels_size_(panels_size(spec, wanted)),
-      keys_(arena.take<float>(most_blocks(spec), kKeyBlock, D_)),
-      values_(arena.take<float>(most_blocks(spec), kKeyBlock, Dv_)),
+      keys_(arena.take<float>(most_blocks(spec), kKeyBlock, key_size_)),
+      values_(arena.take<float>(most_blocks(spec), kKeyBlock, value_size_)),
       panels_(arena.take<float>(most_blocks(spec), panels_size_)),
       d_keys_(wanted.keys ? arena.take<float>(most_blocks(spec), kKeyBlock,
                                               row_size(D_))
@@ -49,7 +55,8 @@ GradientHead::GradientHead(const AttentionSpec& spec,
       d_values_(wanted.values ? arena.take<float>(most_blocks(spec), kKeyBlock,
                                                   row_size(Dv_))
                               : nullptr),
-      finite_(arena.take<bool>(most_blocks(spec))) {}
+      finite_(arena.take<bool>(most_blocks(spec))),
+      row_(arena.take<float>(added_.count() == 0 ? 0 : D_ + Dv_)) {}
 
 void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
                          std::size_t g) {
@@ -77,21 +84,34 @@ void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
                   std::min(place_.Lkv, spec.mask.visible_end(b, 0, place_.Lq)));
 }
 
+void GradientHead::pack_rows(const kernels::NumberRows<const void>& keys,
+                             const kernels::NumberRows<const void>& values,
+                             std::size_t block) {
+  const kernels::TileLayout& layout = kernels::tile_layout();
+  const kernels::PairTile& pairs = kernels::pair_tile();
+  (key_pairs_ ? pairs.pack_keys : layout.pack_keys)(keys, D_,
+                                                    this->keys(block));
+  if (panels_size_ != 0) {
+    finite_[block] = (key_pairs_ ? pairs.pack_values : layout.pack_values)(
+        keys, D_, key_panels(block));
+  }
+  (value_pairs_ ? pairs.pack_keys : layout.pack_keys)(values, Dv_,
+                                                      this->values(block));
+}
+
 void GradientHead::pack_added(std::size_t block) {
   const std::size_t n = block - blocks();
-  float* const keys = keys_ + block * kKeyBlock * D_;
-  float* const values = values_ + block * kKeyBlock * Dv_;
   for (std::size_t d = 0; d < D_; ++d) {
-    keys[d] = added_.key(n, g_, d);
+    row_[d] = added_.key(n, g_, d);
   }
   for (std::size_t c = 0; c < Dv_; ++c) {
-    values[c] = added_.value(n, g_, c);
+    row_[D_ + c] = added_.value(n, g_, c);
   }
-  if (panels_size_ != 0) {
-    finite_[block] = kernels::tile_layout().pack_values(
-        kernels::Rows<const float>{keys, 1, static_cast<std::ptrdiff_t>(D_), 1},
-        D_, panels_ + block * panels_size_);
-  }
+  const auto row = [&](std::size_t first, std::size_t size) {
+    return kernels::Rows<const float>{row_ + first, 1,
+                                      static_cast<std::ptrdiff_t>(size), 1};
+  };
+  pack_rows(row(0, D_), row(D_, Dv_), block);
 }
 
 void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
@@ -105,17 +125,9 @@ void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
     pack_added(block);
     return;
   }
-  const kernels::TileLayout& layout = kernels::tile_layout();
-  const auto keys =
-      rows_of(inputs.key, place_, g_, first_key(block), count(block));
-  layout.pack_keys(keys, D_, keys_ + block * kKeyBlock * D_);
-  if (panels_size_ != 0) {
-    finite_[block] =
-        layout.pack_values(keys, D_, panels_ + block * panels_size_);
-  }
-  layout.pack_keys(
-      rows_of(inputs.value, place_, g_, first_key(block), count(block)), Dv_,
-      values_ + block * kKeyBlock * Dv_);
+  pack_rows(rows_of(inputs.key, place_, g_, first_key(block), count(block)),
+            rows_of(inputs.value, place_, g_, first_key(block), count(block)),
+            block);
 }
 
 void GradientHead::resume(const GradientState& state, std::size_t block) {

@@ -8,6 +8,7 @@
 #include "attention/backward/wanted_gradients.h"
 #include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
+#include "attention/forward/packed_numbers.h"
 #include "headwise/attention/spec.h"
 #include "kernels/gradient_tile.h"
 #include "kernels/tile_layout.h"
@@ -66,16 +67,17 @@ class GradientHead {
     const std::size_t end = block < blocks_in_front() ? first_ : end_;
     return std::min(kernels::kKeyBlock, end - first_key(block));
   }
-  // Of a block: its keys, D apart, and its values, Dv apart.
-  const float* keys(std::size_t block) const {
-    return keys_ + block * kernels::kKeyBlock * D_;
+  // Of a block: its keys, packed_key_size() apart, and its values,
+  // packed_value_row() apart.
+  float* keys(std::size_t block) const {
+    return keys_ + block * kernels::kKeyBlock * key_size_;
   }
-  const float* values(std::size_t block) const {
-    return values_ + block * kernels::kKeyBlock * Dv_;
+  float* values(std::size_t block) const {
+    return values_ + block * kernels::kKeyBlock * value_size_;
   }
-  // Of a block: its keys in panels of 8 columns, (count, 8) each. Where the
-  // gradients of queries are wanted, of dot products.
-  const float* key_panels(std::size_t block) const {
+  // Of a block: its keys in panels of 8 columns, (count, 8) each, or as many
+  // pairs. Where the gradients of queries are wanted, of dot products.
+  float* key_panels(std::size_t block) const {
     return panels_ + block * panels_size_;
   }
   // Whether every key of the block is finite.
@@ -90,6 +92,9 @@ class GradientHead {
 
  private:
   void pack_added(std::size_t block);
+  void pack_rows(const kernels::NumberRows<const void>& keys,
+                 const kernels::NumberRows<const void>& values,
+                 std::size_t block);
   std::size_t blocks_in_front() const { return key_blocks(first_ - begin_); }
 
   void store_block(const NumberView<void>& key, float scale,
@@ -99,6 +104,10 @@ class GradientHead {
   std::size_t added_blocks_;
   std::size_t D_;
   std::size_t Dv_;
+  bool key_pairs_;
+  bool value_pairs_;
+  std::size_t key_size_;    // floats of a key
+  std::size_t value_size_;  // and of a value
   WantedGradients wanted_;
   std::size_t panels_size_;  // floats of a block's panels; 0: none are needed
   std::size_t g_ = 0;
@@ -114,6 +123,7 @@ class GradientHead {
   float* d_keys_;
   float* d_values_;
   bool* finite_;
+  float* row_;  // of an added key and its value that are packed
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

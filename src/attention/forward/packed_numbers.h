@@ -26,6 +26,11 @@ inline std::size_t packed_key_size(const AttentionSpec& spec) {
   return keys_in_pairs(spec) ? kernels::count_pairs(spec.shape.D)
                              : spec.shape.D;
 }
+// Floats in a packed row of a value, as the backward pass has it.
+inline std::size_t packed_value_row(const AttentionSpec& spec) {
+  return values_in_pairs(spec) ? kernels::count_pairs(spec.shape.Dv)
+                               : spec.shape.Dv;
+}
 // Floats in the packed values of this number of keys.
 inline std::size_t packed_values_size(const AttentionSpec& spec,
                                       std::size_t keys) {
