@@ -77,16 +77,16 @@ Result<Projected> project_inputs(const MultiHeadAttentionParams& params,
   const auto some = std::span(all).first(params.w_v ? 3 : 2);
   const bool one_memory = !params.w_v || is_same_view(inputs.key, inputs.value);
   if (one_memory && ends.empty() && is_same_view(inputs.query, inputs.key)) {
-    project(inputs.query, some, {}, executor);
+    HEADWISE_TRY(project(inputs.query, some, {}, executor));
     return projected;
   }
-  project(inputs.query, some.first(1), {}, executor);
+  HEADWISE_TRY(project(inputs.query, some.first(1), {}, executor));
   if (one_memory) {
-    project(inputs.key, some.subspan(1), ends, executor);
+    HEADWISE_TRY(project(inputs.key, some.subspan(1), ends, executor));
     return projected;
   }
-  project(inputs.key, some.subspan(1, 1), ends, executor);
-  project(inputs.value, some.subspan(2), ends, executor);
+  HEADWISE_TRY(project(inputs.key, some.subspan(1, 1), ends, executor));
+  HEADWISE_TRY(project(inputs.value, some.subspan(2), ends, executor));
   return projected;
 }
 

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
+#include "headwise/base/tensor.h"
+#include "headwise/run/large_pages.h"
 #include "kernels/gemm.h"
+#include "kernels/pair_gemm.h"
+#include "kernels/pair_tile.h"
 #include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -19,6 +24,8 @@ constexpr std::size_t kMostRows = 132;
 constexpr std::size_t kTaskStrips = 8;
 // With fewer multiplications a task costs more than it saves.
 constexpr std::size_t kTaskWork = std::size_t{1} << 18;
+// Numbers that are worth a thread where they are rounded.
+constexpr std::size_t kRoundedNumbers = std::size_t{1} << 16;
 
 // The tokens that are projected, counted over the sequences.
 class Tokens {
@@ -60,14 +67,19 @@ class Tokens {
   std::size_t count_;
 };
 
+// x as the projections of an arithmetic read it.
+struct InputRows {
+  const TensorView<const float, 3>& exact;
+  TensorView<const float, 2> rounded;  // (tokens, pairs)
+};
+
 // A call divided into tasks: parts of the tokens, and for each of them parts of
 // the output features of all projections.
 class Tasks {
  public:
-  Tasks(const TensorView<const float, 3>& x,
-        std::span<const Projection> projections,
-        std::span<const std::size_t> ends, std::size_t threads)
-      : x_(x), projections_(projections), tokens_(x, ends) {
+  Tasks(const InputRows& x, std::span<const Projection> projections,
+        const Tokens& tokens, std::size_t threads)
+      : x_(x), projections_(projections), tokens_(tokens) {
     for (const Projection& projection : projections) {
       strips_ += kernels::count_strips(projection.linear->out_features());
     }
@@ -84,7 +96,7 @@ class Tasks {
   std::size_t grain() const {
     const std::size_t work = (tokens_.count() / token_parts_ + 1) *
                              (strips_ / strip_parts_ + 1) * kStripFeatures *
-                             x_.extent(2);
+                             x_.exact.extent(2);
     return kTaskWork / (work + 1) + 1;
   }
 
@@ -120,26 +132,31 @@ class Tasks {
   void multiply(const Projection& projection, std::size_t begin,
                 std::size_t end, std::size_t first_strip,
                 std::size_t last_strip) const {
-    const std::size_t in = x_.extent(2);
+    const Linear& linear = *projection.linear;
+    const bool in_pairs = linear.arithmetic() == Arithmetic::bf16;
+    const std::size_t elements =
+        in_pairs ? x_.rounded.extent(1) : x_.exact.extent(2);
     const std::size_t first = first_strip * kStripFeatures;
-    const std::size_t last = std::min(last_strip * kStripFeatures,
-                                      projection.linear->out_features());
+    const std::size_t last =
+        std::min(last_strip * kStripFeatures, linear.out_features());
     std::array<const float*, kMostRows> x;
     std::array<float*, kMostRows> y;
-    tokens_.for_each(begin, end,
-                     [&](std::size_t n, std::size_t b, std::size_t l) {
-                       x[n] = &x_(b, l, 0);
-                       y[n] = &projection.y(b, l, first);
-                     });
-    kernels::gemm().multiply({x.data(), x_.stride(2), y.data(), end - begin},
-                             projection.linear->packed().data() +
-                                 first_strip * kernels::strip_size(in),
-                             in, last - first);
+    tokens_.for_each(
+        begin, end, [&](std::size_t n, std::size_t b, std::size_t l) {
+          x[n] = in_pairs ? &x_.rounded(begin + n, 0) : &x_.exact(b, l, 0);
+          y[n] = &projection.y(b, l, first);
+        });
+    const kernels::Gemm& gemm =
+        in_pairs ? kernels::pair_gemm() : kernels::gemm();
+    gemm.multiply(
+        {x.data(), in_pairs ? 1 : x_.exact.stride(2), y.data(), end - begin},
+        linear.packed().data() + first_strip * kernels::strip_size(elements),
+        elements, last - first);
   }
 
-  const TensorView<const float, 3>& x_;
+  InputRows x_;
   std::span<const Projection> projections_;
-  Tokens tokens_;
+  const Tokens& tokens_;
   std::size_t strips_ = 0;
   std::size_t token_parts_ = 0;
   std::size_t strip_parts_ = 1;
@@ -167,21 +184,55 @@ void fill_with_bias(const Projection& projection) {
   }
 }
 
+bool is_in_bf16(const Projection& projection) {
+  return projection.linear->arithmetic() == Arithmetic::bf16;
+}
+
+// The tokens' features in pairs, (tokens, pairs).
+Result<Tensor<float, 2>> rounded(const TensorView<const float, 3>& x,
+                                 const Tokens& tokens,
+                                 const Executor& executor) {
+  const std::size_t in = x.extent(2);
+  auto pairs = Tensor<float, 2>::create_unset(
+      {tokens.count(), kernels::count_pairs(in)});
+  HEADWISE_TRY(pairs);
+  prefer_large_pages(pairs->data(), pairs->size() * sizeof(float));
+  executor.parallel_for(
+      tokens.count(), kRoundedNumbers / in + 1,
+      [&](std::size_t begin, std::size_t end) {
+        const auto pack = kernels::pair_tile().pack_keys;
+        tokens.for_each(
+            begin, end, [&](std::size_t n, std::size_t b, std::size_t l) {
+              pack(kernels::Rows<const float>{&x(b, l, 0), 1, 0, x.stride(2)},
+                   in, &(*pairs)(begin + n, 0));
+            });
+      });
+  return pairs;
+}
+
 }  // namespace
 
-void project(TensorView<const float, 3> x,
-             std::span<const Projection> projections,
-             std::span<const std::size_t> ends, const Executor& executor) {
+Status project(TensorView<const float, 3> x,
+               std::span<const Projection> projections,
+               std::span<const std::size_t> ends, const Executor& executor) {
   for (const Projection& projection : projections) {
     clear_behind(projection, ends);
   }
   if (x.extent(2) == 0) {
     std::ranges::for_each(projections, fill_with_bias);
-    return;
+    return ok();
   }
-  const Tasks tasks(x, projections, ends, executor.threads());
+  const Tokens tokens(x, ends);
+  Tensor<float, 2> pairs;
+  if (std::ranges::any_of(projections, is_in_bf16)) {
+    auto made = rounded(x, tokens, executor);
+    HEADWISE_TRY(made);
+    pairs = *std::move(made);
+  }
+  const Tasks tasks({x, std::as_const(pairs).view()}, projections, tokens,
+                    executor.threads());
   if (tasks.count() == 0) {
-    return;
+    return ok();
   }
   executor.parallel_for(tasks.count(), tasks.grain(),
                         [&](std::size_t begin, std::size_t end) {
@@ -190,6 +241,7 @@ void project(TensorView<const float, 3> x,
                             tasks.run(task);
                           }
                         });
+  return ok();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

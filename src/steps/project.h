@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/projection.h"
@@ -18,8 +19,9 @@ struct Projection {
 
 // y = linear x for every projection; x (B, L, in_features), any strides. If
 // `ends` (B) is given, only the tokens below ends[b] are projected and the rest
-// are 0: no query sees them. Sizes must have been checked.
-void project(TensorView<const float, 3> x,
+// are 0: no query sees them. Sizes must have been checked. Errors:
+// out_of_memory, for the rounded x of projections in bfloat16.
+Status project(TensorView<const float, 3> x,
              std::span<const Projection> projections,
              std::span<const std::size_t> ends, const Executor& executor);
 

@@ -10,6 +10,7 @@
 #include "headwise/kernels/targets.h"
 #include "headwise/run/large_pages.h"
 #include "kernels/gemm.h"
+#include "kernels/pair_gemm.h"
 #include "steps/project.h"
 #include "steps/widen.h"
 
@@ -98,13 +99,38 @@ Linear Linear::for_inference() && {
   return std::move(*this);
 }
 
+Result<Linear> Linear::in_bf16() const try {
+  HEADWISE_TRY(check_target());
+  auto packed = arithmetic_ == Arithmetic::bf16
+                    ? packed_.clone()
+                    : Tensor<float, 1>::create_unset(
+                          {kernels::count_strips(out_features()) *
+                           kernels::pair_strip_size(in_features())});
+  HEADWISE_TRY(packed);
+  if (arithmetic_ != Arithmetic::bf16) {
+    kernels::pair_strips(packed_.data(), in_features(), out_features(),
+                         packed->data());
+  }
+  Linear rounded({}, {}, *std::move(packed));
+  rounded.features_ = features_;
+  rounded.has_bias_ = has_bias_;
+  rounded.is_given_ = false;
+  rounded.arithmetic_ = Arithmetic::bf16;
+  return rounded;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
 Status Linear::check_given() const {
   if (is_given_) {
     return ok();
   }
   return Error{ErrorCode::unsupported,
                ErrorDetails{.operation = "linear",
-                            .given = "the parameters were kept for inference",
+                            .given = arithmetic_ == Arithmetic::bf16
+                                         ? "the parameters are in bfloat16"
+                                         : "the parameters were kept for "
+                                           "inference",
                             .expected = "a layer that can be trained"}};
 }
 
@@ -142,8 +168,7 @@ Status Linear::forward_into(TensorView<const float, 3> x,
   HEADWISE_TRY(
       check_overlap("linear", {{"y", Footprint(y)}}, {{name, Footprint(x)}}));
   HEADWISE_TRY(check_target());
-  project(x, std::array{Projection{this, y}}, {}, executor);
-  return ok();
+  return project(x, std::array{Projection{this, y}}, {}, executor);
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +113,55 @@ TEST_P(GemmContractTest, HoldsWithNaNsAndInfinities) {
                         contract_projection(x.view(), linear)));
 }
 
+TEST_P(GemmContractTest, InBfloat16HoldsForEverySize) {
+  for (const std::size_t in :
+       {1u, 2u, 7u, 127u, 128u, 129u, 131u, 768u, 2200u}) {
+    for (const std::size_t out : {1u, 15u, 16u, 48u, 65u, 129u}) {
+      const Linear linear = linear_of(in, out);
+      const Linear rounded = linear.in_bf16().value();
+      for (const std::size_t rows : {1u, 2u, 5u, 6u, 13u}) {
+        const auto x = uniform<3>({1, rows, in}, 10);
+        EXPECT_TRUE(
+            same_bits(rounded.forward(x.view()).value(),
+                      contract_projection(x.view(), linear, Arithmetic::bf16)))
+            << rows << " x " << in << " x " << out;
+      }
+    }
+  }
+}
+
+// Products and sums that are denormal, and factors that round to infinity.
+TEST_P(GemmContractTest, InBfloat16HoldsForNumbersOfEverySize) {
+  for (const double range : {1e-38, 1e-20, 1e-18, 1.0, 1e19, 3.4e38}) {
+    for (const bool bias : {false, true}) {
+      const Linear linear =
+          Linear::from_params(uniform<2>({20, 301}, 19, -range, range),
+                              bias ? uniform<1>({20}, 20) : Tensor<float, 1>())
+              .value();
+      const auto x = uniform<3>({1, 9, 301}, 12, -range, range);
+      EXPECT_TRUE(
+          same_bits(linear.in_bf16().value().forward(x.view()).value(),
+                    contract_projection(x.view(), linear, Arithmetic::bf16)))
+          << "range " << range << ", bias " << bias;
+    }
+  }
+}
+
+TEST_P(GemmContractTest, InBfloat16HoldsWithNaNsAndInfinities) {
+  const Linear linear = linear_of(141, 33);
+  auto x = uniform<3>({1, 8, 141}, 13);
+  x(0, 1, 3) = kNaN;
+  x(0, 2, 140) = kNaN;
+  x(0, 3, 139) = -kMinusInf;
+  x(0, 5, 0) = kMinusInf;
+  x(0, 5, 130) = -kMinusInf;
+  x(0, 6, 7) = std::numeric_limits<float>::max();  // infinity, rounded
+  x(0, 7, 8) = std::numeric_limits<float>::denorm_min();
+  EXPECT_TRUE(
+      same_bits(linear.in_bf16().value().forward(x.view()).value(),
+                contract_projection(x.view(), linear, Arithmetic::bf16)));
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, GemmContractTest,
                          testing::ValuesIn(targets(kFusedTargets)),
                          target_name);
@@ -179,9 +229,68 @@ TEST_P(GemmEveryTargetTest, StridesChangeNoBit) {
   EXPECT_TRUE(same_bits(linear.forward(view).value(), want));
 }
 
+TEST_P(GemmEveryTargetTest, InBfloat16ARowHasItsBitsWithAnyOthersAndStrides) {
+  const Linear linear = linear_of(257, 193).in_bf16().value();
+  const auto x = uniform<3>({3, 100, 257}, 15);
+  const auto want =
+      linear.forward(x.view(), "x", Executor::with_threads(1).value()).value();
+  for (const std::size_t threads : {2u, 7u}) {
+    EXPECT_TRUE(same_bits(
+        linear.forward(x.view(), "x", Executor::with_threads(threads).value())
+            .value(),
+        want))
+        << threads << " threads";
+  }
+  for (const std::size_t row : {0u, 65u, 131u, 132u, 299u}) {
+    const std::size_t b = row / 100;
+    const std::size_t l = row % 100;
+    auto backwards = filled<float, 1>({2 * 257}, kNaN);  // every second
+    for (std::size_t i = 0; i < 257; ++i) {
+      backwards(2 * (256 - i)) = x(b, l, i);
+    }
+    for (const TensorView<const float, 3>& alone :
+         {TensorView<const float, 3>(&x(b, l, 0), {1, 1, 257}),
+          TensorView<const float, 3>(&backwards(512), {1, 1, 257},
+                                     {0, 0, -2})}) {
+      EXPECT_TRUE(same_bits(linear.forward(alone).value().elements(),
+                            {&want(b, l, 0), 193}))
+          << "row " << row;
+    }
+  }
+}
+
+// A factor is rounded by at most 2^-8 of itself, so a product by 2^-7 + 2^-16,
+// and the sums are rounded by at most 137 times 2^-24 of what they add.
+TEST_P(GemmEveryTargetTest, InBfloat16StaysWithinItsBound) {
+  for (const std::size_t in : {1u, 2u, 129u, 768u}) {
+    const Linear linear = linear_of(in, 37);
+    const Linear rounded = linear.in_bf16().value();
+    const auto x = uniform<3>({1, 11, in}, 14);
+    const auto got = rounded.forward(x.view()).value();
+    double largest = 0;
+    for (std::size_t l = 0; l < 11; ++l) {
+      for (std::size_t o = 0; o < 37; ++o) {
+        double sum = linear.bias()(o);
+        double magnitudes = std::abs(sum) * 1e-3;
+        for (std::size_t i = 0; i < in; ++i) {
+          const double product =
+              double{x(0, l, i)} * double{linear.weight()(o, i)};
+          sum += product;
+          magnitudes += std::abs(product);
+        }
+        const double error = std::abs(double{got(0, l, o)} - sum);
+        EXPECT_LE(error, magnitudes * 0x1.01p-7) << in << " features";
+        largest = std::max(largest, error / magnitudes);
+      }
+    }
+    EXPECT_GT(largest, 0x1p-14) << "is rounded, " << in << " features";
+  }
+}
+
 TEST_P(GemmEveryTargetTest, SideBySideIsTheSameAsOneByOne) {
-  const std::array<Linear, 3> linears = {
-      linear_of(200, 70), linear_of(200, 33, false), linear_of(200, 1)};
+  const std::array<Linear, 4> linears = {
+      linear_of(200, 70), linear_of(200, 33, false), linear_of(200, 1),
+      linear_of(200, 40).in_bf16().value()};
   const auto x = uniform<3>({2, 75, 200}, 17);
   for (const std::size_t threads : {1u, 3u}) {
     const Executor executor = Executor::with_threads(threads).value();
@@ -191,7 +300,7 @@ TEST_P(GemmEveryTargetTest, SideBySideIsTheSameAsOneByOne) {
       got.push_back(filled<float, 3>({2, 75, linear.out_features()}, kNaN));
       projections.push_back({&linear, got.back().view()});
     }
-    project(x.view(), projections, {}, executor);
+    ASSERT_TRUE(project(x.view(), projections, {}, executor));
     for (std::size_t n = 0; n < linears.size(); ++n) {
       EXPECT_TRUE(same_bits(got[n], linears[n].forward(x.view()).value()))
           << "projection " << n << ", " << threads << " threads";
@@ -199,8 +308,8 @@ TEST_P(GemmEveryTargetTest, SideBySideIsTheSameAsOneByOne) {
   }
 }
 
-TEST_P(GemmEveryTargetTest, TokensBehindTheEndAreZeroAndNotRead) {
-  const Linear linear = linear_of(50, 20);
+// Tokens from the end on are zero and not read.
+void expect_only_tokens_before_the_end(const Linear& linear) {
   auto x = uniform<3>({5, 30, 50}, 18);
   const std::array<std::size_t, 5> ends = {0, 30, 7, 0, 29};
   const auto whole = linear.forward(x.view()).value();
@@ -218,9 +327,17 @@ TEST_P(GemmEveryTargetTest, TokensBehindTheEndAreZeroAndNotRead) {
   }
   for (const std::size_t threads : {1u, 3u}) {
     auto got = filled<float, 3>({5, 30, 20}, kNaN);
-    project(x.view(), std::array{Projection{&linear, got.view()}}, ends,
-            Executor::with_threads(threads).value());
+    ASSERT_TRUE(project(x.view(), std::array{Projection{&linear, got.view()}},
+                        ends, Executor::with_threads(threads).value()));
     EXPECT_TRUE(same_bits(got, want)) << threads << " threads";
+  }
+}
+
+TEST_P(GemmEveryTargetTest, TokensBehindTheEndAreZeroAndNotRead) {
+  for (const bool rounded : {false, true}) {
+    const Linear linear =
+        rounded ? linear_of(50, 20).in_bf16().value() : linear_of(50, 20);
+    expect_only_tokens_before_the_end(linear);
   }
 }
 

@@ -14,7 +14,9 @@
 //
 // A Linear keeps its parameters twice: as given, for inspection and training,
 // and packed as the inner loops read them. Only update() changes them.
-// for_inference() keeps only the packed ones.
+// for_inference() keeps only the packed ones, and so does in_bf16(), in half of
+// their memory: there x and the weight are rounded to bfloat16 before they are
+// multiplied; the sums and the bias are float32.
 //
 // Backward, with d_y the gradient of a loss with respect to y:
 //
@@ -38,6 +40,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/half.h"
 #include "headwise/base/random.h"
@@ -84,6 +87,10 @@ class Linear {
   // bias() are then empty views, the backward passes return an error
   // (unsupported), and update() does nothing.
   Linear for_inference() &&;
+  // The same projection in bfloat16, whatever this one is in. What is not there
+  // after for_inference() is not there either. Errors: out_of_memory,
+  // unsupported for a HEADWISE_TARGET that is not available.
+  Result<Linear> in_bf16() const;
 
   // x may have any strides. Errors: shape_mismatch, out_of_memory, unsupported
   // for a HEADWISE_TARGET that is not available. Messages call x `name`.
@@ -119,9 +126,11 @@ class Linear {
   std::size_t in_features() const { return features_[1]; }
   std::size_t out_features() const { return features_[0]; }
   bool has_bias() const { return has_bias_; }
+  Arithmetic arithmetic() const { return arithmetic_; }
   TensorView<const float, 2> weight() const { return weight_.view(); }
   TensorView<const float, 1> bias() const { return bias_.view(); }
-  // Weight and bias as the inner loops read them (kernels/gemm.h).
+  // Weight and bias as the inner loops read them (kernels/gemm.h; in bfloat16
+  // kernels/pair_gemm.h).
   TensorView<const float, 1> packed() const { return packed_.view(); }
 
  private:
@@ -138,7 +147,8 @@ class Linear {
 
   Extents<2> features_;  // out, in
   bool has_bias_;
-  bool is_given_ = true;  // weight_ and bias_ are there
+  bool is_given_ = true;                       // weight_ and bias_ are there
+  Arithmetic arithmetic_ = Arithmetic::exact;  // of packed_
   Tensor<float, 2> weight_;
   Tensor<float, 1> bias_;
   Tensor<float, 1> packed_;
