@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "distribute/call_digest.h"
+#include "module/check_exact.h"
 #include "module/layer_call.h"
 #include "steps/check_rotation.h"
 
@@ -16,6 +17,7 @@ Status check_layer(std::string_view operation,
     return value_error(operation, "layer", "one with an open input size",
                        "one whose input sizes are known: call fix_sizes()");
   }
+  HEADWISE_TRY(check_exact(operation, layer.config().arithmetic));
   return layer.config().num_heads == 0
              ? Status(value_error(operation, "num_heads", "0",
                                   "a layer with heads"))

@@ -11,6 +11,7 @@
 #include "distribute/feature_shares.h"
 #include "distribute/head_shards.h"
 #include "headwise/distribute/shard_plan.h"
+#include "module/check_exact.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -55,6 +56,7 @@ Status check(const MultiHeadAttention& layer, std::size_t ranks,
                        "a rank below " + std::to_string(ranks),
                        ErrorCode::out_of_range);
   }
+  HEADWISE_TRY(check_exact(kOperation, config.arithmetic));
   HEADWISE_TRY(check_params(layer.params()));
   if (config.num_heads == 0) {
     return value_error(kOperation, "num_heads", "0", "a layer with heads");

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "kernels/gemm.h"
+#include "module/check_exact.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -62,6 +63,7 @@ Result<HeadValues> HeadValues::create(std::string_view operation,
                        "one whose input sizes are known: call fix_sizes()");
   }
   const MultiHeadAttentionConfig& config = layer.config();
+  HEADWISE_TRY(check_exact(operation, config.arithmetic));
   const std::size_t Dv = *config.v_head_dim;
   HEADWISE_TRY(
       check_shape(operation, "value", value, "(B, Lkv, Hkv, Dv)",

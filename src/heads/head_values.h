@@ -19,8 +19,8 @@ namespace headwise::inline HEADWISE_ABI {
 class HeadValues {
  public:
   // Errors: invalid_argument while an input size of the layer is open;
-  // shape_mismatch for values that do not have the layer's heads;
-  // out_of_memory.
+  // shape_mismatch for values that do not have the layer's heads; unsupported
+  // for a layer in bf16; out_of_memory.
   static Result<HeadValues> create(std::string_view operation,
                                    const MultiHeadAttention& layer,
                                    const Extents<4>& value);

@@ -129,6 +129,22 @@ Status check_added_keys(const MultiHeadAttentionParams& params,
                      "(" + name + " * v_head_dim)", {{heads * v_head_dim}});
 }
 
+Status check_one_arithmetic(const MultiHeadAttentionParams& params) {
+  const Arithmetic wanted = params.w_q.arithmetic();
+  for (const auto& [name, linear] :
+       {std::pair("w_k", &params.w_k),
+        {"w_v", params.w_v ? &*params.w_v : &params.w_q},
+        {"w_o", params.w_o ? &*params.w_o : &params.w_q}}) {
+    if (linear->arithmetic() != wanted) {
+      return value_error(
+          kOperation, name,
+          "in " + std::string(name_of(linear->arithmetic())) + " arithmetic",
+          std::string(name_of(wanted)) + ", as w_q");
+    }
+  }
+  return ok();
+}
+
 Status check_heads(const HeadCounts& heads) {
   const std::size_t num_kv_heads = kv_heads_of(heads);
   HEADWISE_TRY(check_at_least_one(kOperation, "num_heads", heads.num_heads));
@@ -296,6 +312,7 @@ Result<MultiHeadAttentionConfig> complete_config(
 Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
                                  const HeadCounts& heads) {
   HEADWISE_TRY(check_dropout(heads.dropout));
+  HEADWISE_TRY(check_one_arithmetic(params));
   if (heads.num_heads == 0) {
     const Status s = check_no_heads(params, kv_heads_of(heads));
     return s ? Result<std::size_t>(0) : s.error();

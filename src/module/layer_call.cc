@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "headwise/steps/head_gates.h"
 #include "module/check_config.h"
+#include "module/check_exact.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 
@@ -46,6 +47,7 @@ Status check_layer_options(const LayerState& layer,
 
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call) {
   AttentionOptions options = call.options;
+  options.arithmetic = layer.config.arithmetic;
   options.dropout.p = options.dropout.p.value_or(layer.config.dropout);
   return options;
 }
@@ -75,6 +77,29 @@ OperationOptions operation_options_of(const LayerState& layer) {
 }  // namespace headwise::internal::inline HEADWISE_ABI
 
 namespace headwise::inline HEADWISE_ABI {
+
+Status check_arithmetic(const LayerState& layer, const LayerCall& call) {
+  const Arithmetic arithmetic = layer.config.arithmetic;
+  if (arithmetic == Arithmetic::exact &&
+      call.options.arithmetic != Arithmetic::exact) {
+    return value_error(kLayerOperation, "arithmetic",
+                       name_of(call.options.arithmetic),
+                       "exact, which is the layer's");
+  }
+  struct Use {
+    std::string_view name;
+    bool asked;
+  };
+  for (const auto& [name, asked] :
+       {Use{"a backward pass", call.for_backward},
+        Use{"a trace", call.trace != nullptr},
+        Use{"a cache", call.layer_options.cache != nullptr}}) {
+    if (asked) {
+      HEADWISE_TRY(check_exact(kLayerOperation, arithmetic, name));
+    }
+  }
+  return ok();
+}
 
 Status check_output(const LayerState& layer, const AttentionOptions& options,
                     const Extents<3>& query, const UntypedView& output) {

@@ -29,7 +29,7 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options);
 
-// The caller's options with the layer's own dropout.
+// The caller's options with the layer's own arithmetic and dropout.
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call);
 
 // The layer's score weight, groups and added keys.
@@ -47,6 +47,10 @@ using internal::check_inputs;
 using internal::check_layer_options;
 using internal::operation_options_of;
 using internal::options_of;
+
+// Errors: invalid_argument for bf16 in an exact layer; unsupported for what a
+// layer in bf16 does not do.
+Status check_arithmetic(const LayerState& layer, const LayerCall& call);
 
 // For an output in the caller's memory. Errors: invalid_argument,
 // shape_mismatch.

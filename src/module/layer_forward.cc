@@ -299,6 +299,7 @@ namespace headwise::internal::inline HEADWISE_ABI {
 
 Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call) {
   HEADWISE_TRY(check_inputs(layer, call.inputs));
+  HEADWISE_TRY(check_arithmetic(layer, call));
   HEADWISE_TRY(check_layer_options(layer, call.layer_options));
   HEADWISE_TRY(check_hooks(call));
   if (call.layer_options.cache != nullptr && layer.config.num_heads != 0) {

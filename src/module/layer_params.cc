@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "headwise/steps/projection.h"
@@ -74,6 +75,15 @@ Result<HeadNormParams> first_norm(const QkNorm& norm, std::size_t heads,
   HEADWISE_TRY(bias);
   std::ranges::fill(weight->elements(), norm.plus_one ? 0.0f : 1.0f);
   return HeadNormParams{*std::move(weight), *std::move(bias)};
+}
+
+Result<std::optional<Linear>> rounded(const std::optional<Linear>& linear) {
+  if (!linear) {
+    return std::optional<Linear>();
+  }
+  auto made = linear->in_bf16();
+  HEADWISE_TRY(made);
+  return std::optional(*std::move(made));
 }
 
 Status update_norm(
@@ -176,7 +186,26 @@ Result<MultiHeadAttentionParams> draw_params(
     params.bias_k = *std::move(bias_k);
     params.bias_v = *std::move(bias_v);
   }
+  if (config.arithmetic == Arithmetic::bf16) {
+    HEADWISE_TRY(round_projections(params));
+  }
   return params;
+}
+
+Status round_projections(MultiHeadAttentionParams& params) {
+  auto w_q = params.w_q.in_bf16();
+  auto w_k = params.w_k.in_bf16();
+  auto w_v = rounded(params.w_v);
+  auto w_o = rounded(params.w_o);
+  HEADWISE_TRY(w_q);
+  HEADWISE_TRY(w_k);
+  HEADWISE_TRY(w_v);
+  HEADWISE_TRY(w_o);
+  params.w_q = *std::move(w_q);
+  params.w_k = *std::move(w_k);
+  params.w_v = *std::move(w_v);
+  params.w_o = *std::move(w_o);
+  return ok();
 }
 
 void give_new_id(LayerState& layer) {

@@ -23,6 +23,10 @@ void give_new_id(LayerState& layer);
 // Gives the parameters an id that no other parameters have.
 void set_params(LayerState& layer, MultiHeadAttentionParams params);
 
+// Every projection is in bf16 then. Errors, after which nothing has changed:
+// those of Linear::in_bf16().
+Status round_projections(MultiHeadAttentionParams& params);
+
 // MultiHeadAttention::update() of a layer without open sizes.
 Status update_params(
     LayerState& layer,

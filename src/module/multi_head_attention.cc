@@ -9,6 +9,7 @@
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "module/check_config.h"
+#include "module/check_exact.h"
 #include "module/layer_call.h"
 #include "module/layer_params.h"
 #include "module/layer_run.h"
@@ -54,7 +55,8 @@ MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
       .qk_norm = params.q_norm ? heads.qk_norm : std::nullopt,
       .rotary = std::move(heads.rotary),
       .add_bias_kv = params.bias_k.has_value(),
-      .add_zero_attn = heads.add_zero_attn};
+      .add_zero_attn = heads.add_zero_attn,
+      .arithmetic = params.w_q.arithmetic()};
 }
 
 }  // namespace
@@ -140,6 +142,24 @@ Status MultiHeadAttention::set_rotary(std::optional<Rotary> rotary) try {
   return caught_out_of_memory();
 }
 
+Status MultiHeadAttention::set_arithmetic(Arithmetic arithmetic) try {
+  if (arithmetic == state_->config.arithmetic) {
+    return ok();
+  }
+  if (arithmetic == Arithmetic::exact && state_->params) {
+    return value_error(kLayerOperation, "arithmetic", "exact",
+                       "bf16: the layer's parameters are rounded already");
+  }
+  if (state_->params) {
+    HEADWISE_TRY(round_projections(*state_->params));
+  }
+  state_->config.arithmetic = arithmetic;
+  give_new_id(*state_);
+  return ok();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
 const MultiHeadAttentionConfig& MultiHeadAttention::config() const {
   return state_->config;
 }
@@ -156,6 +176,7 @@ void MultiHeadAttention::share_memory_with(const MultiHeadAttention& other) {
 Status MultiHeadAttention::update(
     FunctionRef<Status(std::string_view, std::span<float>)> change) {
   HEADWISE_TRY(check_no_open_size(state_->config));
+  HEADWISE_TRY(check_exact(kLayerOperation, state_->config.arithmetic));
   return update_params(*state_, change);
 }
 

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/heads_left.h"
+#include "module/check_exact.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -43,6 +44,7 @@ Status check(const MultiHeadAttention& layer,
              std::span<const std::size_t> heads) {
   const auto& params = layer.params();
   const MultiHeadAttentionConfig& config = layer.config();
+  HEADWISE_TRY(check_exact(kOperation, config.arithmetic));
   if (!params || !is_given(*params)) {
     return value_error(kOperation, "layer", "without the parameters as given",
                        "one that can be trained", ErrorCode::unsupported);

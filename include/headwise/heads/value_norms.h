@@ -35,7 +35,8 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // Errors: invalid_argument while an input size of the layer is open;
-// shape_mismatch for values that do not have the layer's heads; out_of_memory.
+// shape_mismatch for values that do not have the layer's heads; unsupported for
+// a layer in bf16; out_of_memory.
 Result<Tensor<float, 3>> value_norms(
     const MultiHeadAttention& layer, TensorView<const float, 4> value,
     const Executor& executor = Executor::default_executor());

@@ -69,6 +69,7 @@
 #include <vector>
 
 #include "headwise/attention/spec.h"
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/half.h"
 #include "headwise/base/random.h"
@@ -121,6 +122,10 @@ struct MultiHeadAttentionConfig {
   std::optional<Rotary> rotary{};
   bool add_bias_kv = false;    // a learned key and value in every sequence
   bool add_zero_attn = false;  // a key and value of zeros
+  // bf16: projections and attention multiply numbers rounded to bfloat16
+  // (docs/arithmetic.md). Only for forward passes: the layer keeps its
+  // projections' parameters packed, in a quarter of the memory.
+  Arithmetic arithmetic = Arithmetic::exact;
 };
 
 // The same configuration with every missing size filled in. Errors:
@@ -283,9 +288,10 @@ class MultiHeadAttention {
   // complete_config().
   static Result<MultiHeadAttention> create(
       const MultiHeadAttentionConfig& config, Seed seed);
-  // Sizes come from the parameters. A layer may have no heads, as after pruning
-  // all of them: its parameters then have no features, and its output is w_o's
-  // bias. Errors: shape_mismatch, invalid_argument.
+  // Sizes come from the parameters, and so does the arithmetic: that of every
+  // projection. A layer may have no heads, as after pruning all of them: its
+  // parameters then have no features, and its output is w_o's bias. Errors:
+  // shape_mismatch, invalid_argument.
   static Result<MultiHeadAttention> from_params(MultiHeadAttentionParams params,
                                                 HeadCounts heads);
   // The same with even groups.
@@ -305,6 +311,17 @@ class MultiHeadAttention {
   // has changed: invalid_argument for a rotary_dim above head_dim.
   Status set_rotary(std::optional<Rotary> rotary);
 
+  // From now on the layer computes in this arithmetic; for a layer that was
+  // read from a file. Rounded parameters stay rounded. Errors, after which
+  // nothing has changed: invalid_argument for exact in a layer in bf16 that has
+  // its parameters; out_of_memory, unsupported for a HEADWISE_TARGET that is
+  // not available.
+  Status set_arithmetic(Arithmetic arithmetic);
+
+  // options.arithmetic may be left out: that of the layer is used. bf16 in an
+  // exact layer is an error (invalid_argument), and so are a trace, a cache and
+  // forward_for_backward() in a layer in bf16 (unsupported).
+  //
   // Calls change nothing and may run at the same time. The layer keeps the
   // memory of at most 16 of them for later calls. `trace`, if given, receives
   // each step with its tensor, which takes L x L memory. A ragged batch is (1,
@@ -394,7 +411,8 @@ class MultiHeadAttention {
   // backward() refuses what was saved before. The first error of `change` ends
   // the update and is returned; an exception of `change` reaches the caller.
   // What `change` wrote until then stays, and the layer remains usable. Errors:
-  // invalid_argument while an input size is open; then `change` is not called.
+  // invalid_argument while an input size is open, unsupported for a layer in
+  // bf16; then `change` is not called.
   Status update(
       FunctionRef<Status(std::string_view name, std::span<float> values)>
           change);

@@ -55,9 +55,10 @@ struct OnnxLayerOptions {
 
 // Replaces the file as a whole or not at all. Errors: unsupported for a layer
 // that opset 23 cannot express (additive scoring, added keys, no heads and no
-// output projection), for one of 2 GiB or more, and in a build without ONNX;
-// invalid_argument for an open input size, for a layer of Linear::for_inference
-// and for a scale or softcap out of its range; io_error; out_of_memory.
+// output projection), for one in bf16 or of 2 GiB or more, and in a build
+// without ONNX; invalid_argument for an open input size, for a layer of
+// Linear::for_inference and for a scale or softcap out of its range; io_error;
+// out_of_memory.
 Status write_onnx_layer(const std::string& path,
                         const MultiHeadAttention& layer,
                         const OnnxLayerOptions& options = {});

@@ -26,8 +26,9 @@
 // Errors: out_of_range for a head that does not exist; invalid_argument for one
 // that is given twice; unsupported for a layer without w_o, for a layer without
 // w_v that would lose a key/value head, for a layer with a norm over the whole
-// projection, which the features of a removed head are part of, and for a layer
-// that was kept only for inference or has open sizes; out_of_memory.
+// projection, which the features of a removed head are part of, for a layer in
+// bf16, and for one that was kept only for inference or has open sizes;
+// out_of_memory.
 //
 // Source: Michel, Levy & Neubig 2019, arXiv:1905.10650.
 //
