@@ -13,6 +13,7 @@
 #include "interop/param_file.h"
 #include "models/bert_names.h"
 #include "models/kept_heads.h"
+#include "module/check_exact.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -238,9 +239,12 @@ class Reader {
     HEADWISE_TRY(bias);
     auto linear =
         of_file(Linear::from_params(*std::move(weight), *std::move(bias)));
-    return linear && access_.use == BertUse::inference
-               ? std::move(*linear).for_inference()
-               : std::move(linear);
+    if (!linear || access_.use == BertUse::training) {
+      return linear;
+    }
+    return access_.arithmetic == Arithmetic::bf16
+               ? linear->in_bf16()
+               : std::move(*linear).for_inference();
   }
 
   // Old files say gamma and beta.
@@ -316,6 +320,9 @@ class Reader {
 Result<BertParams> read_bert_params(const std::string& folder,
                                     const BertConfig& config,
                                     const BertAccess& access) {
+  if (access.use == BertUse::training) {
+    HEADWISE_TRY(check_exact(kOperation, access.arithmetic, "training"));
+  }
   const auto path = find_params(kOperation, folder);
   HEADWISE_TRY(path);
   const auto reader = Reader::open(*path, config, access);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cfenv>
+#include <cmath>
 
 #include "models/bert_reference.h"
 #include "models/pooling_reference.h"
@@ -16,6 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing_support::BertReference;
 using testing_support::HasError;
+using testing_support::IsError;
 using testing_support::Params;
 using testing_support::pooled;
 using testing_support::put_modules;
@@ -30,8 +32,9 @@ class SentenceEncoderTest : public testing::Test {
   void put(std::string_view name, std::string_view text) {
     put_file(folder_ / name, bytes_of(text));
   }
-  SentenceEncoder model() {
-    auto read = SentenceEncoder::read(folder_.path());
+  SentenceEncoder model(Arithmetic arithmetic = Arithmetic::exact) {
+    auto read =
+        SentenceEncoder::read(folder_.path(), {.arithmetic = arithmetic});
     EXPECT_TRUE(read) << read.error().message();
     return *std::move(read);
   }
@@ -81,9 +84,7 @@ TEST_F(SentenceEncoderTest, PoolingsStandOneAfterAnotherAndAreNormalized) {
   }
 }
 
-TEST_F(SentenceEncoderTest,
-       ASentenceHasTheSameBitsBesideAnyOthersOnAnyThreads) {
-  const SentenceEncoder encoder = model();
+void expect_same_bits_beside_others(const SentenceEncoder& encoder) {
   const auto few = encoder.encode(kSentences).value();
   std::vector<std::string_view> many;
   for (int n = 0; n < 1000; ++n) {
@@ -101,6 +102,49 @@ TEST_F(SentenceEncoderTest,
       ASSERT_EQ(done.cut[n], few.cut[n % kSentences.size()]);
     }
   }
+}
+
+TEST_F(SentenceEncoderTest,
+       ASentenceHasTheSameBitsBesideAnyOthersOnAnyThreads) {
+  for (const Arithmetic arithmetic : {Arithmetic::exact, Arithmetic::bf16}) {
+    expect_same_bits_beside_others(model(arithmetic));
+  }
+}
+
+TEST_F(SentenceEncoderTest, EmbeddingsInBf16AreNearTheExactOnes) {
+  const SentenceEncoder encoder = model(Arithmetic::bf16);
+  const auto exact = model().encode(kSentences).value().embeddings;
+  const auto got = encoder.encode(kSentences).value().embeddings;
+  for (std::size_t n = 0; n < kSentences.size(); ++n) {
+    double product = 0;
+    double of_exact = 0;
+    double of_got = 0;
+    for (std::size_t e = 0; e < 12; ++e) {
+      const double x = exact(n, e);
+      const double y = got(n, e);
+      product += x * y;
+      of_exact += x * x;
+      of_got += y * y;
+    }
+    EXPECT_GT(product / std::sqrt(of_exact * of_got), 0.9995);
+  }
+  EXPECT_FALSE(same_bits(got, exact));
+}
+
+TEST_F(SentenceEncoderTest, InBf16EveryProjectionIs) {
+  const SentenceEncoder encoder = model(Arithmetic::bf16);
+  for (const BertLayer& layer : encoder.encoder().layers()) {
+    EXPECT_EQ(layer.attention.config().arithmetic, Arithmetic::bf16);
+    EXPECT_EQ(layer.intermediate.arithmetic(), Arithmetic::bf16);
+    EXPECT_EQ(layer.output.arithmetic(), Arithmetic::bf16);
+  }
+}
+
+TEST_F(SentenceEncoderTest, IsNotTrainedInBf16) {
+  EXPECT_THAT(
+      SentenceEncoder::read(folder_.path(), {.use = BertUse::training,
+                                             .arithmetic = Arithmetic::bf16}),
+      IsError(ErrorCode::unsupported, "arithmetic"));
 }
 
 TEST_F(SentenceEncoderTest, TheCallersRoundingChangesNoBit) {

@@ -56,6 +56,7 @@
 #include <vector>
 
 #include "headwise/base/any_view.h"
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -94,6 +95,10 @@ enum class BertUse { inference, training };
 struct BertAccess {
   FileAccess file = FileAccess::mapped;
   BertUse use = BertUse::inference;
+  // bf16: every projection and attention multiplies numbers rounded to bfloat16
+  // (docs/arithmetic.md), and the projections take half the memory. Embeddings,
+  // norms and GELU are as in exact. Only for inference.
+  Arithmetic arithmetic = Arithmetic::exact;
 };
 
 struct BertOptions {
@@ -160,7 +165,8 @@ struct BertMemory {
 // An encoder that was moved from can only be destroyed or assigned to.
 class BertEncoder {
  public:
-  // `folder` holds the parameters: settings.transformer_folder.
+  // `folder` holds the parameters: settings.transformer_folder. Errors: also
+  // unsupported for BertUse::training in bf16.
   static Result<BertEncoder> read(const std::string& folder,
                                   const BertConfig& config,
                                   const BertAccess& access = {});

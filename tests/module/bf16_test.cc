@@ -1,0 +1,196 @@
+// A layer in bf16: its projections and its attention are those of bf16, and
+// what it does not do is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headwise/attention/forward.h"
+#include "headwise/decode/kv_cache.h"
+#include "module/layer.h"
+#include "support/errors.h"
+#include "support/half_tensors.h"
+#include "support/tensors.h"
+
+namespace headwise {
+namespace {
+
+using testing_support::forward_of;
+using testing_support::IsError;
+using testing_support::layer_of;
+using testing_support::narrowed_to;
+using testing_support::same_bits;
+using testing_support::uniform;
+using testing_support::widened_to_float;
+
+std::vector<MultiHeadAttentionConfig> configs() {
+  return {{.embed_dim = 24, .num_heads = 4, .arithmetic = Arithmetic::bf16},
+          {.embed_dim = 21,
+           .num_heads = 3,
+           .num_kv_heads = 1,
+           .bias = false,
+           .rotary = Rotary::create({.rotary_dim = 6, .base = 100}).value(),
+           .arithmetic = Arithmetic::bf16},
+          {.embed_dim = 140,
+           .num_heads = 4,
+           .out_proj = false,
+           .value_proj = false,
+           .qk_norm = QkNorm{},
+           .arithmetic = Arithmetic::bf16},
+          {.embed_dim = 18,
+           .num_heads = 2,
+           .scoring = Scoring::additive,
+           .add_bias_kv = true,
+           .arithmetic = Arithmetic::bf16}};
+}
+
+MultiHeadAttentionConfig exact(MultiHeadAttentionConfig config) {
+  config.arithmetic = Arithmetic::exact;
+  return config;
+}
+
+TEST(Bf16LayerTest, IsItsProjectionsAndAttentionInBf16) {
+  const MultiHeadAttention layer = layer_of(configs()[0]);
+  const MultiHeadAttention drawn = layer_of(exact(configs()[0]));
+  const auto x = uniform<3>({2, 9, 24}, 4200);
+  const auto projected = [&](const Linear& linear,
+                             TensorView<const float, 3> of) {
+    return linear.in_bf16().value().forward(of).value();
+  };
+  const MultiHeadAttentionParams& params = *drawn.params();
+  const auto q = projected(params.w_q, x.view());
+  const auto k = projected(params.w_k, x.view());
+  const auto v = projected(*params.w_v, x.view());
+  auto context = Tensor<float, 3>::create({2, 9, 24}).value();
+  const auto in_heads = [](auto& t) {
+    return TensorView(t.data(), {2, 9, 4, 6});
+  };
+  ASSERT_TRUE(attention(in_heads(q), in_heads(k), in_heads(v),
+                        in_heads(context), {.arithmetic = Arithmetic::bf16}));
+  EXPECT_TRUE(same_bits(forward_of(layer, x).output,
+                        projected(*params.w_o, std::as_const(context).view())));
+}
+
+TEST(Bf16LayerTest, IsNearTheExactOneHoweverItIsMade) {
+  for (const MultiHeadAttentionConfig& config : configs()) {
+    const MultiHeadAttention layer = layer_of(config);
+    MultiHeadAttention set = layer_of(exact(config));
+    const auto x = uniform<3>({2, 40, config.embed_dim}, 4201);
+    const auto want = forward_of(set, x).output;
+    const auto got = forward_of(layer, x).output;
+    double largest = 0;
+    double error = 0;
+    for (std::size_t n = 0; n < got.size(); ++n) {
+      const double y = want.data()[n];
+      largest = std::max(largest, std::abs(y));
+      error = std::max(error, std::abs(double{got.data()[n]} - y));
+    }
+    EXPECT_LT(error, largest * 0.02);
+    EXPECT_GT(error, largest * 1e-5) << "is rounded";
+    ASSERT_TRUE(set.set_arithmetic(Arithmetic::bf16));
+    EXPECT_TRUE(same_bits(forward_of(set, x).output, got));
+    EXPECT_EQ(set.config().arithmetic, Arithmetic::bf16);
+  }
+}
+
+TEST(Bf16LayerTest, OpenSizesAreDrawnInBf16) {
+  MultiHeadAttentionConfig config = configs()[0];
+  const auto x = uniform<3>({1, 5, 24}, 4202);
+  const auto want = forward_of(layer_of(config), x).output;
+  config.kdim = kOpenSize;
+  MultiHeadAttention open = layer_of(config);
+  ASSERT_TRUE(open.fix_sizes({.kdim = 24}));
+  EXPECT_TRUE(same_bits(forward_of(open, x).output, want));
+}
+
+// Alone or in a batch with padding, on any number of threads.
+TEST(Bf16LayerTest, ASequenceHasItsBitsWithAnyOthers) {
+  for (const MultiHeadAttentionConfig& config : configs()) {
+    const MultiHeadAttention layer = layer_of(config);
+    const std::size_t E = config.embed_dim;
+    const auto x = uniform<3>({3, 150, E}, 4203);
+    const std::vector<std::int64_t> lengths = {150, 1, 131};
+    for (const std::size_t threads : {1u, 3u}) {
+      const Executor executor = Executor::with_threads(threads).value();
+      const auto got = forward_of(
+          layer, x, {.mask = key_lengths(lengths), .executor = &executor});
+      for (std::size_t b = 0; b < 3; ++b) {
+        const auto length = static_cast<std::size_t>(lengths[b]);
+        const TensorView<const float, 3> alone(&x(b, 0, 0), {1, length, E});
+        const auto want = layer.forward(alone, alone, alone).value().output;
+        EXPECT_TRUE(
+            same_bits({&got.output(b, 0, 0), want.size()}, want.elements()))
+            << "sequence " << b << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(Bf16LayerTest, InputsOf16BitsGiveTheBitsOfTheSameNumbersAsFloats) {
+  const MultiHeadAttention layer = layer_of(configs()[0]);
+  const auto x = narrowed_to<BFloat16>(uniform<3>({2, 9, 24}, 4204));
+  const auto got = layer.forward(x.view(), x.view(), x.view()).value().output;
+  const auto wide = widened_to_float(x);
+  const auto want = forward_of(layer, wide).output;
+  EXPECT_TRUE(same_bits(widened_to_float(got),
+                        widened_to_float(narrowed_to<BFloat16>(want))));
+}
+
+TEST(Bf16LayerTest, WhatItDoesNotDoIsRefused) {
+  MultiHeadAttention layer = layer_of(configs()[0]);
+  const auto x = uniform<3>({1, 5, 24}, 4205);
+  const auto is_refused = IsError(ErrorCode::unsupported, "arithmetic");
+  EXPECT_THAT(layer.forward_for_backward(x.view(), x.view(), x.view()),
+              is_refused);
+  KvCache cache =
+      KvCache::create({.num_kv_heads = 4, .head_dim = 6, .max_tokens = 64})
+          .value();
+  const std::vector<SequenceId> ids = {cache.add().value()};
+  EXPECT_THAT(layer.forward(x.view(), x.view(), x.view(), {},
+                            {.cache = &cache, .sequences = ids}),
+              is_refused);
+  EXPECT_THAT(layer.update([&](std::string_view, std::span<float>) {
+    ADD_FAILURE() << "called";
+    return ok();
+  }),
+              is_refused);
+}
+
+TEST(Bf16LayerTest, RoundedParametersStayRounded) {
+  MultiHeadAttention layer = layer_of(configs()[0]);
+  EXPECT_THAT(layer.set_arithmetic(Arithmetic::exact),
+              IsError(ErrorCode::invalid_argument, "arithmetic"));
+  EXPECT_TRUE(layer.set_arithmetic(Arithmetic::bf16));
+}
+
+TEST(Bf16LayerTest, ACallInBf16NeedsALayerInBf16) {
+  const auto x = uniform<3>({1, 5, 24}, 4206);
+  const AttentionOptions options = {.arithmetic = Arithmetic::bf16};
+  EXPECT_THAT(layer_of(exact(configs()[0]))
+                  .forward(x.view(), x.view(), x.view(), options),
+              IsError(ErrorCode::invalid_argument, "arithmetic"));
+  const MultiHeadAttention layer = layer_of(configs()[0]);
+  EXPECT_TRUE(same_bits(forward_of(layer, x, options).output,
+                        forward_of(layer, x).output));
+}
+
+TEST(Bf16LayerTest, ProjectionsOfOneLayerHaveOneArithmetic) {
+  const auto linear = [] {
+    return Linear::create({8, 8}, RandomStream(Seed{7}, 1)).value();
+  };
+  const auto rounded = [&] { return linear().in_bf16().value(); };
+  EXPECT_THAT(MultiHeadAttention::from_params(
+                  {rounded(), rounded(), linear(), rounded()}, 2),
+              IsError(ErrorCode::invalid_argument, "w_v"));
+  const auto layer = MultiHeadAttention::from_params(
+      {rounded(), rounded(), rounded(), rounded()}, 2);
+  EXPECT_EQ(layer.value().config().arithmetic, Arithmetic::bf16);
+}
+
+}  // namespace
+}  // namespace headwise
