@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "distribute/call_digest.h"
-#include "module/check_exact.h"
 #include "module/layer_call.h"
 #include "steps/check_rotation.h"
 

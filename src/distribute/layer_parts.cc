@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "distribute/feature_shares.h"
 #include "distribute/head_shards.h"
 #include "headwise/distribute/shard_plan.h"
-#include "module/check_exact.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

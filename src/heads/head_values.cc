@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "kernels/gemm.h"
-#include "module/check_exact.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

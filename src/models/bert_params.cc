@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/layouts.h"
@@ -13,7 +14,6 @@
 #include "interop/param_file.h"
 #include "models/bert_names.h"
 #include "models/kept_heads.h"
-#include "module/check_exact.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -1,9 +1,9 @@
 #include "module/layer_call.h"
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "headwise/steps/head_gates.h"
 #include "module/check_config.h"
-#include "module/check_exact.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 
@@ -86,19 +86,12 @@ Status check_arithmetic(const LayerState& layer, const LayerCall& call) {
                        name_of(call.options.arithmetic),
                        "exact, which is the layer's");
   }
-  struct Use {
-    std::string_view name;
-    bool asked;
-  };
-  for (const auto& [name, asked] :
-       {Use{"a backward pass", call.for_backward},
-        Use{"a trace", call.trace != nullptr},
-        Use{"a cache", call.layer_options.cache != nullptr}}) {
-    if (asked) {
-      HEADWISE_TRY(check_exact(kLayerOperation, arithmetic, name));
-    }
+  if (call.for_backward) {
+    return check_exact(kLayerOperation, arithmetic, "a backward pass");
   }
-  return ok();
+  return call.trace == nullptr
+             ? ok()
+             : check_exact(kLayerOperation, arithmetic, "a trace");
 }
 
 Status check_output(const LayerState& layer, const AttentionOptions& options,

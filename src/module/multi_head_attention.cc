@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "module/check_config.h"
-#include "module/check_exact.h"
 #include "module/layer_call.h"
 #include "module/layer_params.h"
 #include "module/layer_run.h"
@@ -176,7 +176,8 @@ void MultiHeadAttention::share_memory_with(const MultiHeadAttention& other) {
 Status MultiHeadAttention::update(
     FunctionRef<Status(std::string_view, std::span<float>)> change) {
   HEADWISE_TRY(check_no_open_size(state_->config));
-  HEADWISE_TRY(check_exact(kLayerOperation, state_->config.arithmetic));
+  HEADWISE_TRY(
+      check_exact(kLayerOperation, state_->config.arithmetic, "update()"));
   return update_params(*state_, change);
 }
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/heads_left.h"
-#include "module/check_exact.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

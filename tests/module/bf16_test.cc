@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "headwise/attention/forward.h"
-#include "headwise/decode/kv_cache.h"
 #include "module/layer.h"
 #include "support/errors.h"
 #include "support/half_tensors.h"
@@ -146,13 +145,6 @@ TEST(Bf16LayerTest, WhatItDoesNotDoIsRefused) {
   const auto x = uniform<3>({1, 5, 24}, 4205);
   const auto is_refused = IsError(ErrorCode::unsupported, "arithmetic");
   EXPECT_THAT(layer.forward_for_backward(x.view(), x.view(), x.view()),
-              is_refused);
-  KvCache cache =
-      KvCache::create({.num_kv_heads = 4, .head_dim = 6, .max_tokens = 64})
-          .value();
-  const std::vector<SequenceId> ids = {cache.add().value()};
-  EXPECT_THAT(layer.forward(x.view(), x.view(), x.view(), {},
-                            {.cache = &cache, .sequences = ids}),
               is_refused);
   EXPECT_THAT(layer.update([&](std::string_view, std::span<float>) {
     ADD_FAILURE() << "called";

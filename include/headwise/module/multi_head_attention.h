@@ -319,7 +319,7 @@ class MultiHeadAttention {
   Status set_arithmetic(Arithmetic arithmetic);
 
   // options.arithmetic may be left out: that of the layer is used. bf16 in an
-  // exact layer is an error (invalid_argument), and so are a trace, a cache and
+  // exact layer is an error (invalid_argument), and so are a trace and
   // forward_for_backward() in a layer in bf16 (unsupported).
   //
   // Calls change nothing and may run at the same time. The layer keeps the
