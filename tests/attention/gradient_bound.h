@@ -8,7 +8,8 @@
 //   Abar_i   = sum_j W_ij A_ij                          and of Delta
 //   m_ij     = W_ij (A_ij + Abar_i)                     and of dS
 //   eDelta_i = sum_c |dO_ic| eO_ic + sum_j |dW_ij| eP_ij + n u Abar_i
-//   e_ij     = eP_ij (A_ij + Abar_i) + W_ij (n u A_ij + eDelta_i) + 4 u m_ij
+//   e_ij     = eP_ij (A_ij + Abar_i) + (W_ij + eP_ij) (n u A_ij + eDelta_i)
+//              + 4 u m_ij
 //
 // a softcap's slope 1 - t^2 adds m_ij (10 u + 2 dt), dt <= delta_ij / softcap
 // with delta the error of the score, that of W_ij relative to it; and each sum
@@ -21,9 +22,10 @@
 // with the factors scale k, scale q, 1 of a bias and of T5's, whose sums along
 // the diagonals of a block take up to 48 more, the distance of ALiBi, and for
 // additive scoring w of the features and 1 of w itself, whose tanh has 10
-// u. Where queries and keys are e |q| u and e |k| u from the exact ones, a
-// factor scale k or scale q is e scale |k| u or e scale |q| u off, and the
-// slope of the tanh, whose own is below 0.77, and the tanh e (|q| + |k|) u.
+// u. In bf16 n u has two roundings of 2^-8 more. Where queries and keys are e
+// |q| u and e |k| u from the exact ones, a factor scale k or scale q is e scale
+// |k| u or e scale |q| u off, and the slope of the tanh, whose own is below
+// 0.77, and the tanh e (|q| + |k|) u.
 #pragma once
 
 #include <cmath>
@@ -54,6 +56,9 @@ class GradientBound {
     roundings_ = ErrorBound::kUnit *
                  static_cast<double>(s.B * s.Hq * s.Lq + spec.pair_columns() +
                                      s.D + s.Dv + spec.shape.Hq + 16);
+    if (spec.arithmetic == Arithmetic::bf16) {  // of both factors of a product
+      roundings_ += 2 * ErrorBound::kBf16Unit;
+    }
   }
 
   // One bound for each element.
@@ -116,7 +121,7 @@ class GradientBound {
     if (bound_.sinks.size() != 0) {
       bound_.sinks(at.h) +=
           1.01 *
-          (row.sink * delta +
+          (row.sink * (delta + delta_error) +
            forward_.sink_share(at.b, at.h, at.i) *
                (delta_error + (roundings_ + 4 * ErrorBound::kUnit) * delta));
     }
@@ -129,7 +134,8 @@ class GradientBound {
       const double m = w * (magnitude[j] + delta);
       add_score(at, j, m,
                 row.attn_weights[j] * (magnitude[j] + delta) +
-                    w * (roundings_ * magnitude[j] + delta_error) +
+                    (w + row.attn_weights[j]) *
+                        (roundings_ * magnitude[j] + delta_error) +
                     4 * ErrorBound::kUnit * m,
                 std::log1p(row.attn_weights[j] / (w * factor_)));
     }
@@ -194,7 +200,7 @@ class GradientBound {
     }
     double plain = whole;
     if (spec_.softcap) {
-      plain += 1.01 * magnitude *
+      plain += (1.01 * magnitude + whole) *
                (10 * ErrorBound::kUnit + 2 * relative / *spec_.softcap);
     }
     const double query_off = input_error_ * query_norm(at);

@@ -1,5 +1,6 @@
 #include "attention/random_call.h"
 
+#include <cstdlib>
 #include <ostream>
 
 namespace headwise::testing_support {
@@ -59,7 +60,9 @@ RandomCall draw() {
   if (call.has(Feature::rotary)) {  // a rotated number has more bits
     call.dtype = DType::float32;
   }
-  call.arithmetic = any(0, 3) == 3 ? Arithmetic::bf16 : Arithmetic::exact;
+  const bool all_in_bf16 = std::getenv("HEADWISE_RANDOM_BF16") != nullptr;
+  call.arithmetic =
+      any(0, 3) == 3 || all_in_bf16 ? Arithmetic::bf16 : Arithmetic::exact;
   call.threads = any(1, 3);
   call.stream = static_cast<std::uint32_t>(any(0, 100000)) * 32;
   return call;

@@ -88,7 +88,7 @@ struct RandomCall {
 inline constexpr std::array<double, 5> kRanges = {1, 2, 0.01, 8, 30};
 inline constexpr std::size_t kBiasForms = 4;
 
-// One of four is in bf16.
+// One of four is in bf16; all where the environment has HEADWISE_RANDOM_BF16.
 rc::Gen<RandomCall> random_call();
 // All are exact.
 rc::Gen<RandomCall> random_exact_call();

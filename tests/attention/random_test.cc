@@ -1,7 +1,6 @@
 // The kernels against the reference in binary64, over random calls: each
 // element within the bound of error_bound.h. How many calls: RC_PARAMS in the
-// environment, such as max_success=20000, or what the build says. All are in
-// bf16 where the environment has HEADWISE_RANDOM_BF16.
+// environment, such as max_success=20000, or what the build says.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -240,10 +239,7 @@ TEST(RandomTest, EveryElementIsWithinTheBoundOfTheReference) {
   setenv("RC_PARAMS", "max_success=" HEADWISE_RANDOM_CALLS, 0);
   Tally tally;
   const bool right = rc::check([&tally] {
-    RandomCall call = *random_call();
-    if (std::getenv("HEADWISE_RANDOM_BF16") != nullptr) {
-      call.arithmetic = Arithmetic::bf16;
-    }
+    const RandomCall call = *random_call();
     tally.count(call);
     const std::string failure = Comparison(call).run();
     if (!failure.empty()) {

@@ -56,7 +56,7 @@ GradientHead::GradientHead(const AttentionSpec& spec,
                                                   row_size(Dv_))
                               : nullptr),
       finite_(arena.take<bool>(most_blocks(spec))),
-      row_(arena.take<float>(added_.count() == 0 ? 0 : D_ + Dv_)) {}
+      added_rows_(arena.take<float>(added_.count(), D_ + Dv_)) {}
 
 void GradientHead::begin(const AttentionSpec& spec, std::size_t b,
                          std::size_t g) {
@@ -101,17 +101,20 @@ void GradientHead::pack_rows(const kernels::NumberRows<const void>& keys,
 
 void GradientHead::pack_added(std::size_t block) {
   const std::size_t n = block - blocks();
+  // Threads may pack several at a time.
+  float* const key = added_rows_ + n * (D_ + Dv_);
+  float* const value = key + D_;
   for (std::size_t d = 0; d < D_; ++d) {
-    row_[d] = added_.key(n, g_, d);
+    key[d] = added_.key(n, g_, d);
   }
   for (std::size_t c = 0; c < Dv_; ++c) {
-    row_[D_ + c] = added_.value(n, g_, c);
+    value[c] = added_.value(n, g_, c);
   }
-  const auto row = [&](std::size_t first, std::size_t size) {
-    return kernels::Rows<const float>{row_ + first, 1,
-                                      static_cast<std::ptrdiff_t>(size), 1};
+  const auto row = [](const float* x, std::size_t size) {
+    return kernels::Rows<const float>{x, 1, static_cast<std::ptrdiff_t>(size),
+                                      1};
   };
-  pack_rows(row(0, D_), row(D_, Dv_), block);
+  pack_rows(row(key, D_), row(value, Dv_), block);
 }
 
 void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {

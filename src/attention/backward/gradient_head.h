@@ -123,7 +123,7 @@ class GradientHead {
   float* d_keys_;
   float* d_values_;
   bool* finite_;
-  float* row_;  // of an added key and its value that are packed
+  float* added_rows_;  // each added key and its value, before they are packed
 };
 
 }  // namespace headwise::inline HEADWISE_ABI
