@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Measures `headwise encode` beside sentence-transformers and ONNX Runtime:
+"""Measures `headwise encode` beside sentence-transformers and ONNX Runtime or, with
+--arithmetic bf16, beside sentence-transformers and OpenVINO in bfloat16:
 script/bench --encode calls it.
 
 All of them encode the same sentences with the same model, in rounds as those of
 compare.py. Before, each one's embeddings are compared with float64 and with those
 of headwise: a wrong one is not timed. What it writes, in --out:
-DATE-CPU-COMMIT-encode.json with the numbers of every round, and from it .md.
+DATE-CPU-COMMIT-encode.json (or -encode-bf16.json) with the numbers of every round,
+and from it .md.
 """
 import importlib.util
 import json
@@ -17,11 +19,13 @@ import time
 
 import numpy as np
 
+import encode_bf16_report
 import encode_report
 import sentences
-from harness import (Peers, Refused, conditions, each_result, keep,
-                     load_and_compute, parsed, parser, refuse_without,
+from harness import (Peers, Refused, add_arithmetic, conditions, each_result,
+                     keep, load_and_compute, parsed, parser, refuse_without,
                      results_file, status_of, timed_rounds, with_scratch)
+from rankings import drawn_pairs, swaps
 
 HERE = pathlib.Path(__file__).resolve().parent
 # library: (its program, its forms). Both must be right, or there is no result.
@@ -30,7 +34,15 @@ PYTHON = {
                               ["sentence_transformers"]),
     "onnxruntime": ("encode_with_onnxruntime.py", ["ort_export", "ort_fused"]),
 }
-LARGEST_COSINE_GAP = 1e-6  # 1 - cosine; over it an embedding is wrong
+PYTHON_BF16 = {
+    "sentence_transformers": (
+        "encode_with_sentence_transformers.py",
+        ["sentence_transformers", "sentence_transformers_bf16"]),
+    "openvino": ("encode_with_openvino.py", ["openvino_bf16"]),
+}
+# 1 - cosine; over it an embedding is wrong. Of a form in bfloat16 this finds only
+# mistakes: how good it is the table says.
+LARGEST_COSINE_GAP = {"exact": 1e-6, "bf16": 1e-2}
 SLICE_SECONDS = 0.25  # a round's runs of one peer last at least this long
 SAMPLE_SECONDS = 0.0005  # between two looks at the memory of a process
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
@@ -46,10 +58,14 @@ class Workload:
         self.file = self.folder / "sentences.txt"
         self.file.write_text("".join(line + "\n" for line in self.lines),
                              encoding="utf-8")
-        (self.folder / "workload.json").write_text(json.dumps(
-            {"kind": "encode", "model": str(model),
-             "sentences": str(self.file), "onnx": str(scratch)}),
-            encoding="utf-8")
+        self.bf16_folder = self.folder / "bf16"  # for headwise
+        self.bf16_folder.mkdir()
+        for arithmetic, folder in (("exact", self.folder),
+                                   ("bf16", self.bf16_folder)):
+            (folder / "workload.json").write_text(json.dumps(
+                {"kind": "encode", "model": str(model),
+                 "arithmetic": arithmetic, "sentences": str(self.file),
+                 "encoders": str(scratch)}), encoding="utf-8")
 
     def read_reference(self):
         self.reference = np.fromfile(f"{self.file}.f64").reshape(
@@ -65,11 +81,14 @@ def default_model():
     return found and pathlib.Path(found.origin).parent / "model"
 
 
-def prepare(workloads, model, scratch, log):
-    """The encoder as ONNX and the float64 embeddings, each by a program of its
-    own: what they load stays out of the peers."""
+def prepare(workloads, options, scratch, log):
+    """The encoder as the others read it and the float64 embeddings, each by a
+    program of its own: what they load stays out of the peers."""
     files = [workload.file for workload in workloads]
-    for program, *arguments in (("encoder_to_onnx.py", model, scratch),
+    model = options.model
+    to_peers = ("encoder_to_openvino.py" if options.arithmetic == "bf16" else
+                "encoder_to_onnx.py")
+    for program, *arguments in ((to_peers, model, scratch),
                                 ("encoder_reference.py", model, *files)):
         print(f"{program}: once", file=sys.stderr)
         done = subprocess.run(
@@ -83,25 +102,43 @@ def prepare(workloads, model, scratch, log):
 
 
 def started(options, threads, log):
+    bf16 = options.arithmetic == "bf16"
+    python = PYTHON_BF16 if bf16 else PYTHON
     peers = Peers(options.server, threads, log)
-    for library, (program, forms) in PYTHON.items():
+    if bf16:
+        peers.forms["headwise"].append(encode_bf16_report.OURS)
+    for library, (program, forms) in python.items():
         peers.add_python(library, forms, HERE / "peers" / program, OFFLINE)
-    peers.need(PYTHON)
+    peers.need(python)
     return peers
 
 
+def cosines(some, others):
+    """Of the embeddings in the same rows, in float64."""
+    some, others = some.astype(np.float64), others.astype(np.float64)
+    return (some * others).sum(1) / (
+        np.linalg.norm(some, axis=1) * np.linalg.norm(others, axis=1))
+
+
 def cosine_gap(expected, given):
-    """1 - cosine of the pair that differs most, in float64."""
-    expected, given = expected.astype(np.float64), given.astype(np.float64)
-    cosines = (expected * given).sum(1) / (
-        np.linalg.norm(expected, axis=1) * np.linalg.norm(given, axis=1))
-    return float(1 - cosines.min())
+    """1 - cosine of the pair that differs most."""
+    return float(1 - cosines(expected, given).min())
+
+
+def similarities(embeddings):
+    """Of the drawn pairs of sentences."""
+    firsts, seconds = map(list, zip(*drawn_pairs(len(embeddings))))
+    return cosines(embeddings[firsts], embeddings[seconds]).tolist()
 
 
 def check(worker, form, workload, ours):
     """(the peer's record without times, its embeddings or None); `ours` are the
-    embeddings of headwise, None before there are any."""
-    record, given = load_and_compute(worker, form, workload.folder)
+    embeddings of headwise in float32, None before there are any."""
+    arithmetic = "bf16" if form.endswith("_bf16") else "exact"
+    record, given = load_and_compute(
+        worker, form, workload.bf16_folder if form == encode_bf16_report.OURS
+        else workload.folder)
+    record["arithmetic"] = arithmetic
     if given is None:
         return record, None
     embeddings = given["out"]
@@ -111,11 +148,16 @@ def check(worker, form, workload, ours):
                 f"{embeddings.size} numbers, expected "
                 f"{workload.reference.size}"}, None
     embeddings = embeddings.reshape(workload.reference.shape)
-    expected = [workload.reference] + ([] if ours is None else [ours])
+    expected = [workload.reference]
+    if arithmetic == "exact" and ours is not None:
+        expected.append(ours)
     gap = max(cosine_gap(each, embeddings) for each in expected)
     record.update(cosine_gap=gap, max_abs_error=float(
         np.abs(embeddings - workload.reference).max()))
-    if not gap <= LARGEST_COSINE_GAP:  # nor where it is NaN
+    if len(workload.lines) > 1:
+        record["swaps"] = swaps(similarities(workload.reference),
+                                similarities(embeddings))
+    if not gap <= LARGEST_COSINE_GAP[arithmetic]:  # nor where it is NaN
         worker.ask("drop", form)
         record.update(state="wrong", why=f"a cosine is less than 1 by {gap:.1e}")
     return record, embeddings
@@ -126,27 +168,28 @@ def measure(peers, workload, rounds):
     records, live, ours = {}, [], None
     for library, form, worker in peers.all():
         record, embeddings = check(worker, form, workload, ours)
-        if library == "headwise":
+        if form == "headwise":
             ours = embeddings
         records[form] = {"library": library, **record}
         if record["state"] == "ok":
             live.append((form, worker))
-    refuse_without(["headwise", *PYTHON], workload.name, records, live)
+    refuse_without(list(peers.workers), workload.name, records, live)
     rounds_of = timed_rounds(peers, live, records, rounds, SLICE_SECONDS)
     return {"workload": workload.name, "threads": peers.threads,
             "sentences": len(workload.lines), "tokens": workload.tokens,
             "timed": [form for form, _ in live], **rounds_of, "peers": records}
 
 
-def memory_of(headwise, workload, model, threads):
+def memory_of(options, workload, threads):
     """The most that `headwise encode` takes as a process, model read and all.
     RssAnon is its own, RssFile the pages of files that it has mapped, of which
     the system keeps one copy for everyone: looked at every half millisecond, and
     so at least this much. VmHWM is the system's own record of their sum."""
     embeddings = workload.folder / "memory.npy"
     process = subprocess.Popen(
-        [headwise, "encode", "--model", model, workload.file, "--out",
-         embeddings, "--threads", str(threads)],
+        [options.headwise, "encode", "--model", options.model, workload.file,
+         "--out", embeddings, "--threads", str(threads),
+         *(["--arithmetic", "bf16"] if options.arithmetic == "bf16" else [])],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = {}
     while process.poll() is None:
@@ -165,13 +208,15 @@ def compare(options, scratch, log):
                      (options.model / "model.safetensors").stat().st_size}
     workloads = [Workload(name, scratch, options.model)
                  for name in sentences.WORKLOADS]
-    prepare(workloads, options.model, scratch, log)
-    memory = [memory_of(options.headwise, workloads[0], options.model, threads)
+    prepare(workloads, options, scratch, log)
+    memory = [memory_of(options, workloads[0], threads)
               for threads in options.threads]
-    file = results_file(options.out, told, "encode")
+    bf16 = options.arithmetic == "bf16"
+    file = results_file(options.out, told, "encode", *(["bf16"] if bf16 else []))
+    write = (encode_bf16_report if bf16 else encode_report).write
     results = each_result(options, workloads,
                           lambda threads: started(options, threads, log), measure)
-    return keep(results, told, file, lambda kept: encode_report.write(
+    return keep(results, told, file, lambda kept: write(
         {"conditions": told, "memory": memory, "results": kept}, file))
 
 
@@ -179,6 +224,7 @@ def parse(arguments):
     made = parser(__doc__.splitlines()[0], serves=True)
     made.add_argument("--model", type=pathlib.Path, default=default_model(),
                       help="the model's folder (default: the installed one)")
+    add_arithmetic(made)
     options = parsed(made, arguments)
     if not options.model or not (options.model / "config.json").is_file():
         made.error("--model wants the folder of a model")

@@ -16,6 +16,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 LONG_SECONDS = 0.5  # a run so long does not notice that the caches were empty
+PEAKS = ["fma_peak_gflops", "read_gb_s", "bf16_peak_gflops"]  # of Peers.peak()
 SPIN_SECONDS = 0.25  # for so long may threads wait busily for the next call
 
 
@@ -97,7 +98,8 @@ class Peers:
                 yield library, form, worker
 
     def peak(self):
-        """(FMA GFLOP/s, read GB/s), once the peer before has come to rest."""
+        """(FMA GFLOP/s, read GB/s, bf16 GFLOP/s), once the peer before has come
+        to rest."""
         if self.threads > 1:
             time.sleep(SPIN_SECONDS)
         return [float(each) for each in
@@ -171,7 +173,7 @@ def timed_rounds(peers, live, records, rounds, slice_seconds, in_order=shuffled)
         count[form] = max(1, math.ceil(slice_seconds / max(once[form], 1e-6)))
         records[form].update(runs=count[form], seconds=[])
     # Before each peer and after the last: a peer's peak is the mean of its two.
-    orders, peaks, reads = [], [], []
+    orders, taken_of = [], {name: [] for name in PEAKS}
     for order in in_order(live, rounds):
         taken = []
         for form, worker in order:
@@ -182,11 +184,11 @@ def timed_rounds(peers, live, records, rounds, slice_seconds, in_order=shuffled)
                 seconds_of(worker, form, count[form], peers.threads))
         taken.append(peers.peak())
         orders.append([form for form, _ in order])
-        peaks.append([fma for fma, _ in taken])
-        reads.append([read for _, read in taken])
+        for name, values in zip(PEAKS, zip(*taken)):
+            taken_of[name].append(list(values))
     for form, worker in live:
         worker.ask("drop", form)
-    return {"order": orders, "fma_peak_gflops": peaks, "read_gb_s": reads}
+    return {"order": orders, **taken_of}
 
 
 def each_result(options, workloads, start, measure):
@@ -300,6 +302,12 @@ def parser(description, serves=False):
     made.add_argument("--rounds", type=int, default=10)
     made.add_argument("--out", type=pathlib.Path, default=HERE / "results")
     return made
+
+
+def add_arithmetic(made):
+    made.add_argument("--arithmetic", choices=["exact", "bf16"],
+                      default="exact", help="bf16: measure bfloat16, headwise "
+                      "with --arithmetic bf16")
 
 
 def parsed(made, arguments):

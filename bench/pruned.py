@@ -53,6 +53,7 @@ def measure(options, threads, workloads, references, scratch):
 def parse(arguments):
     made = parser(__doc__.splitlines()[0], serves=True)
     made.set_defaults(
+        arithmetic="exact",
         threads=[1, 2][:len(os.sched_getaffinity(0))], rounds=15,
         workloads=[name for full in LAYERS
                    for name in (full, pruned_report.half_of(full))])

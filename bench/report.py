@@ -138,7 +138,7 @@ def own_forms(results):
             "| --- | --- | ---: | ---: | ---: | ---: | ---: |", *rows, ""]
 
 
-def every_peer(result):
+def every_peer(result, share=share):
     lines = [f"### `{result['workload']}`, {result['threads']} thread(s), "
              f"{result['gflop']:.4g} GFLOP", "",
              "| peer | median | least | share of the peak | RMS error | "
@@ -160,15 +160,19 @@ def every_peer(result):
     return lines + [""]
 
 
+def told_lines(told):
+    """The conditions, and what the numbers are."""
+    return [f"headwise {told['headwise']}, {told['rounds']} rounds, "
+            f"{told['cpus']} processors, load average "
+            f"{told['load_average'][0]:.1f} before and "
+            f"{told['load_average'][1]:.1f} after. Times and shares are "
+            "medians; errors are against float64, the RMS error relative to "
+            "the RMS of the result (bench/README.md).", ""]
+
+
 def markdown(data):
     told = data["conditions"]
-    lines = [f"# {told['cpu']}, {told['date']}", "",
-             f"headwise {told['headwise']}, {told['rounds']} rounds, "
-             f"{told['cpus']} processors, load average "
-             f"{told['load_average'][0]:.1f} before and "
-             f"{told['load_average'][1]:.1f} after. Times and shares are "
-             "medians; errors are against float64, the RMS error relative to "
-             "the RMS of the result (bench/README.md).", ""]
+    lines = [f"# {told['cpu']}, {told['date']}", "", *told_lines(told)]
     for threads in sorted({r["threads"] for r in data["results"]}):
         results = [r for r in data["results"] if r["threads"] == threads]
         lines += summary(results, threads) + own_forms(results)

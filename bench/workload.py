@@ -37,7 +37,7 @@ class Workload:
                 "lens": int(bool(listed["lengths"])),
                 "bias": int(listed["bias"]),
                 "weights": int(listed["attn_weights"]),
-                "dtype": DTYPES[dtype]}
+                "dtype": DTYPES[dtype], "arithmetic": "exact"}
         if kind == "module":
             spec["D"] = listed["embed_dim"]
         if listed["window"] is not None:
@@ -55,6 +55,17 @@ class Workload:
                     spec[key] = value
         return cls(listed["workload"], listed["gflop"], spec,
                    listed["lengths"])
+
+    def in_bf16(self):
+        """The same workload with Arithmetic::bf16."""
+        return dataclasses.replace(
+            self, spec={**self.spec, "arithmetic": "bf16"}, variants={})
+
+    @property
+    def coarsest(self):
+        """The coarsest numbers that headwise multiplies."""
+        return ("bf16" if self.spec["arithmetic"] == "bf16" else
+                self.spec["dtype"])
 
     def draw(self):
         """Normal numbers, the same for the same name."""

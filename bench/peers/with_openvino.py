@@ -81,7 +81,7 @@ def attend(graph, spec, tensors, q, k, v):
     return [ops.scaled_dot_product_attention(*inputs, causal=causal)]
 
 
-def make_rows(spec, tensors):
+def make_rows(spec, tensors, precision):
     """One query sees every key: no row needs a mask."""
     need_one_query(spec)
     graph = Graph()
@@ -89,7 +89,7 @@ def make_rows(spec, tensors):
         tensors["q"].reshape(spec["B"], spec["Hkv"], -1, spec["d"]),
         tensors["k"], tensors["v"]))
     request = graph.request([ops.scaled_dot_product_attention(
-        q, k, v, causal=False)])
+        q, k, v, causal=False)], precision)
     return (lambda: request.infer() and graph.feeds,
             lambda _: {"out": np.array(request.get_output_tensor(0).data)})
 
@@ -106,7 +106,7 @@ def remembered(graph, spec, name, new, beams):
     return both
 
 
-def make_cached(spec, tensors):
+def make_cached(spec, tensors, precision):
     """A model that generates text: each run appends a key to its state. begin()
     sets all keys but two and runs once, so that the timed runs find memory to
     grow into; the first of them has Lk keys."""
@@ -121,7 +121,7 @@ def make_cached(spec, tensors):
     k, v = (spread(remembered(graph, spec, n, new[n], beams), spec)
             for n in "kv")
     request = graph.request([ops.scaled_dot_product_attention(
-        q, k, v, causal=False)])
+        q, k, v, causal=False)], precision)
     past = {n: np.ascontiguousarray(tensors[n][:, :, :-2]) for n in "kv"}
 
     def begin():
@@ -140,12 +140,13 @@ def make_cached(spec, tensors):
 
 
 def make(peer, spec, tensors):
-    if peer == "openvino_rows":
-        return make_rows(spec, tensors)
-    if peer == "openvino_cache":
-        return make_cached(spec, tensors)
-    precision = "bf16" if peer == "openvino_bf16" else "f32"
-    need(peer in ("openvino", "openvino_bf16"), "no such form")
+    form = peer.removesuffix("_bf16")
+    precision = "f32" if form == peer else "bf16"
+    if form == "openvino_rows":
+        return make_rows(spec, tensors, precision)
+    if form == "openvino_cache":
+        return make_cached(spec, tensors, precision)
+    need(form == "openvino", "no such form")
     graph = Graph()
     if spec["kind"] == "module":
         x = graph.feed(tensors["x"])

@@ -14,27 +14,30 @@ from worker import (by_name, need, need_one_query, need_scores, score_mask,
                     serve, threads)
 
 
-def as_tensors(tensors):
-    return {name: torch.from_numpy(value) for name, value in tensors.items()}
+def as_tensors(tensors, dtype=torch.float32):
+    t = {name: torch.from_numpy(value) for name, value in tensors.items()}
+    return {name: value.to(dtype) if value.is_floating_point() else value
+            for name, value in t.items()}
 
 
-def mask_tensor(spec, tensors, has_causal):
+def mask_tensor(spec, tensors, has_causal, dtype=torch.float32):
     mask, causal = score_mask(spec, tensors, has_causal)
-    return None if mask is None else torch.from_numpy(mask), causal
+    return None if mask is None else as_tensors({"mask": mask}, dtype)["mask"], causal
 
 
-def attend_by(peer, spec, tensors):
+def attend_by(peer, spec, tensors, dtype):
     """attend(q, k, v) -> (out, weights or None)"""
     if peer == "torch_sdpa":
         need(not spec["weights"], "returns no weights")
-        mask, causal = mask_tensor(spec, tensors, has_causal=True)
+        mask, causal = mask_tensor(spec, tensors, has_causal=True,
+                                   dtype=dtype)
         grouped = spec["Hq"] != spec["Hkv"]
         return lambda q, k, v: (F.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped),
                                 None)
     need(peer == "torch_matmul", "no such form")
     need_scores(spec, 1)
-    mask, _ = mask_tensor(spec, tensors, has_causal=False)
+    mask, _ = mask_tensor(spec, tensors, has_causal=False, dtype=dtype)
     hidden = ~mask if mask is not None and mask.dtype == torch.bool else None
     group = spec["Hq"] // spec["Hkv"]
     scale = 1 / math.sqrt(spec["d"])
@@ -58,13 +61,13 @@ def make_rows(spec, t):
     need_one_query(spec)
     rows = t["q"].view(spec["B"], spec["Hkv"], -1, spec["d"])
     return (lambda: F.scaled_dot_product_attention(rows, t["k"], t["v"]),
-            lambda out: {"out": out.float()})
+            lambda out: {"out": out})
 
 
 def make_mha(spec, t):
     need(not spec["lens"] and not spec["causal"], "masks are not set up")
     mha = torch.nn.MultiheadAttention(spec["D"], spec["Hq"],
-                                      batch_first=True).eval()
+                                      batch_first=True, dtype=t["x"].dtype).eval()
     mha.in_proj_weight.copy_(torch.cat([t["wq"], t["wk"], t["wv"]]))
     mha.in_proj_bias.copy_(torch.cat([t["bq"], t["bk"], t["bv"]]))
     mha.out_proj.weight.copy_(t["wo"])
@@ -90,7 +93,7 @@ def padded_again(spec, parts):
     """[(H, L, d)] -> (B, H, Lq, d)"""
     out = np.zeros([spec[n] for n in ("B", "Hq", "Lq", "d")], np.float32)
     for whole, part in zip(out, parts):
-        whole[:, :part.shape[1]] = part.numpy()
+        whole[:, :part.shape[1]] = part.float().numpy()
     return {"out": out}
 
 
@@ -162,7 +165,7 @@ def make_flex(spec, t):
                         score_mod=None if bias is None else add_bias,
                         enable_gqa=spec["Hq"] != spec["Hkv"])
 
-    return run, lambda out: {"out": out.numpy()}
+    return run, lambda out: {"out": out}
 
 
 def make_backward(spec, tensors):
@@ -185,11 +188,8 @@ def make_backward(spec, tensors):
         zip(("out", "dq", "dk", "dv"), (x.detach() for x in results)))
 
 
-def make(peer, spec, tensors):
-    t = as_tensors(tensors)
-    if peer.endswith("_bf16"):
-        t = {name: value.bfloat16() for name, value in t.items()}
-        peer = peer.removesuffix("_bf16")
+def make_form(peer, spec, tensors, dtype):
+    t = as_tensors(tensors, dtype)
     if peer == "torch_rows":
         return make_rows(spec, t)
     if peer == "torch_backward":
@@ -203,11 +203,10 @@ def make(peer, spec, tensors):
         return make_nested(spec, t)
     if peer == "torch_flex":
         return make_flex(spec, t)
-    attend = attend_by(peer, spec, tensors)
+    attend = attend_by(peer, spec, tensors, dtype)
     if spec["kind"] != "module":
         return (lambda: attend(t["q"], t["k"], t["v"]),
-                lambda result: by_name(spec)([None if each is None else
-                                              each.float() for each in result]))
+                by_name(spec))
     B, L, H = spec["B"], spec["Lq"], spec["Hq"]
     w_qkv = torch.cat([t["wq"], t["wk"], t["wv"]])
     b_qkv = torch.cat([t["bq"], t["bk"], t["bv"]])
@@ -220,6 +219,15 @@ def make(peer, spec, tensors):
         return F.linear(merged, t["wo"], t["bo"]), p
 
     return run_layer, by_name(spec)
+
+
+def make(peer, spec, tensors):
+    form = peer.removesuffix("_bf16")
+    run, show = make_form(form, spec, tensors, torch.float32 if form == peer
+                          else torch.bfloat16)
+    return run, lambda result: {
+        name: value.float() if torch.is_tensor(value) else value
+        for name, value in show(result).items()}
 
 
 torch.set_num_threads(threads())

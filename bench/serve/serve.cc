@@ -129,8 +129,8 @@ class Server {
       HEADWISE_TRY(meter);
       peak_ = *std::move(meter);
     }
-    return fmt::format("{:.3f} {:.3f}", peak_->fma_gflops(),
-                       peak_->read_gb_s());
+    return fmt::format("{:.3f} {:.3f} {:.3f}", peak_->fma_gflops(),
+                       peak_->read_gb_s(), peak_->bf16_gflops());
   }
 
   static Error not_loaded(const std::string& name) {

@@ -6,7 +6,9 @@
 //   run NAME n          ok SECONDS PROCESSOR_SECONDS, of all n runs
 //   out NAME FOLDER     ok OUTPUT...; each is written as FOLDER/OUTPUT.bin
 //   drop NAME           ok
-//   peak                ok FMA_GFLOPS READ_GB_S, what the machine can do now
+//   peak                ok FMA_GFLOPS READ_GB_S BF16_GFLOPS, what the machine
+//   can
+//                       do now
 //   quit                ends the program, and so does the end of the input
 #pragma once
 

@@ -189,8 +189,9 @@ Error unsupported(std::string what) {
 
 // What is asked for and not offered, so that no answer is a different one.
 Status check_offered(const Spec& spec) {
-  static const Words kOfEveryKind = {"name", "kind", "B", "Hq",    "Hkv",
-                                     "Lq",   "Lk",   "d", "dtype", "fresh"};
+  static const Words kOfEveryKind = {"name",  "kind",  "B",         "Hq",
+                                     "Hkv",   "Lq",    "Lk",        "d",
+                                     "dtype", "fresh", "arithmetic"};
   const Kind* const kind = find_kind(spec.text("kind"));
   if (kind == nullptr) {
     return unsupported("kind " + spec.text("kind"));
@@ -285,16 +286,32 @@ Status read_cache(const Spec& spec, Workload& workload) {
   return ok();
 }
 
+Result<Arithmetic> read_arithmetic(const Spec& spec) {
+  const std::string name = spec.text("arithmetic");
+  for (const Arithmetic each : {Arithmetic::exact, Arithmetic::bf16}) {
+    if (name == name_of(each)) {
+      return each;
+    }
+  }
+  if (!name.empty()) {
+    return bad_spec(
+        fmt::format("arithmetic is {}, expected exact or bf16", name));
+  }
+  return Arithmetic::exact;
+}
+
 Result<Workload> read_workload(const Spec& spec) {
   const auto shape = read_shape(spec);
   const auto causal = spec.flag("causal");
   const auto attn_weights = spec.flag("weights");
   const auto padded = spec.flag("lens");
   const auto bias = spec.flag("bias");
+  const auto arithmetic = read_arithmetic(spec);
   HEADWISE_TRY(causal);
   HEADWISE_TRY(attn_weights);
   HEADWISE_TRY(padded);
   HEADWISE_TRY(bias);
+  HEADWISE_TRY(arithmetic);
   HEADWISE_TRY(shape);
   Workload workload{
       .name = spec.text("name"),
@@ -304,7 +321,8 @@ Result<Workload> read_workload(const Spec& spec) {
       .bias = *bias,
       .bfloat16 = spec.text("kind") == "sdpa" && spec.text("dtype") == "bf16",
       .ragged = spec.text("kind") == "ragged",
-      .backward = spec.text("kind") == "training"};
+      .backward = spec.text("kind") == "training",
+      .arithmetic = *arithmetic};
   if (*padded || workload.ragged) {
     const auto lengths = spec.tensor<std::int32_t, 1>("lens", {shape->B});
     HEADWISE_TRY(lengths);

@@ -14,6 +14,7 @@
 //   causal lens bias weights     0 or 1; causal 1 of a cached workload
 //   dtype    f32, the default; sdpa: bf16, of query, key, value and output;
 //            cached: bf16, f16 or i8, of the numbers in the cache
+//   arithmetic   exact, the default, or bf16
 //   window   keys to the left of each query that it sees, besides its own
 //   page     tokens per page of the cache; without it the cache is contiguous
 //   prefix   0 or 1: the values are the keys' first dv features, not stored

@@ -8,29 +8,15 @@
 // Only after foreach_target.h:
 #include <hwy/highway.h>
 
+#include "kernels/peak-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Lane = hn::CappedTag<float, 16>;
-using Vector = hn::Vec<Lane>;
-// Ten chains keep two units with a latency of 4 or 5 cycles busy; twelve chains
-// and the two factors fit in the 16 registers of AVX2.
-constexpr std::size_t kChains = 12;
 constexpr std::size_t kSums = 4;
-
-// Adds up the chains so that the compiler cannot remove any.
-template <std::size_t kCount>
-HWY_INLINE float total(const Vector (&chains)[kCount]) {
-  const Lane d;
-  Vector sum = hn::Zero(d);
-  for (const auto& chain : chains) {
-    sum = hn::Add(sum, chain);
-  }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
-}
 
 double multiply_adds(std::size_t turns, float* result) {
   const Lane d;

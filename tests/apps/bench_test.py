@@ -7,9 +7,9 @@ import json
 import cli_case
 from cli_case import BAD_INPUT, USAGE
 
-FIELDS = ["workload", "cpu", "target", "threads", "seconds_min",
-          "seconds_median", "gflops", "fma_peak_gflops", "peak_fraction",
-          "read_gb_s"]
+FIELDS = ["workload", "cpu", "target", "threads", "arithmetic",
+          "seconds_min", "seconds_median", "gflops", "fma_peak_gflops",
+          "peak_fraction", "read_gb_s"]
 
 
 class BenchTest(cli_case.CliTest):
@@ -92,7 +92,8 @@ class BenchTest(cli_case.CliTest):
             self.assertEqual(result["workload"], "seed")
             self.assertIn(result["target"], sets.split())
             self.assertLessEqual(result["threads"], int(threads))
-            for field in FIELDS[4:]:
+            self.assertEqual(result["arithmetic"], "exact")
+            for field in FIELDS[5:]:
                 self.assertGreater(result[field], 0, field)
             # One round is its own least and its own median.
             self.assertEqual(result["seconds_min"], result["seconds_median"])

@@ -348,7 +348,8 @@ class ServeTest(cli_case.CliTest):
         self.assertIn("error cannot write", self.ask("out x /nowhere"))
         self.assertEqual(self.ask("drop x"), "ok")
         self.assertEqual(self.ask("drop x"), "ok")
-        self.assertRegex(self.ask("peak"), r"^ok \d+\.\d+ \d+\.\d+$")
+        self.assertRegex(self.ask("peak"),
+                         r"^ok \d+\.\d+ \d+\.\d+ \d+\.\d+$")
 
     def test_quit_and_the_end_of_the_input_both_end_it(self):
         for text in (b"quit\njump\n", b""):

@@ -56,7 +56,9 @@ Result<BenchCache> BenchCache::create(const Workload& workload,
                                            : tokens(value, n, count)));
   }
   auto plan = DecodePlan::create(created.cache_, shape.Hq, shape.B * shape.Lq,
-                                 {.mask = causal(), .executor = &executor});
+                                 {.mask = causal(),
+                                  .arithmetic = workload.arithmetic,
+                                  .executor = &executor});
   HEADWISE_TRY(plan);
   auto workspace = Workspace::create(plan->workspace_bytes());
   HEADWISE_TRY(workspace);

@@ -159,6 +159,7 @@ AttentionOptions options_of(const Workload& workload, const BenchInputs& inputs,
   if (workload.attn_weights) {
     options.attn_weights = AttnWeights::per_head;
   }
+  options.arithmetic = workload.arithmetic;
   options.dropout = {.p = workload.dropout, .training = workload.backward};
   return options;
 }

@@ -86,11 +86,11 @@ Result<BenchResult> measure(const Workload& workload, const Executor& executor,
   std::vector<double> fractions;
   std::vector<double> reads;
   for (std::size_t round = 0; round < rounds; ++round) {
-    const double before = peak.fma_gflops();
+    const double before = peak.gflops(workload.arithmetic);
     const auto seconds = time_slice(*bench_case, *slice, executor);
     HEADWISE_TRY(seconds);
     times.push_back(*seconds);
-    peaks.push_back((before + peak.fma_gflops()) / 2);
+    peaks.push_back((before + peak.gflops(workload.arithmetic)) / 2);
     fractions.push_back(work / times.back() / peaks.back());
     reads.push_back(peak.read_gb_s());
   }
@@ -98,10 +98,11 @@ Result<BenchResult> measure(const Workload& workload, const Executor& executor,
                      .cpu = cpu_name(),
                      .target = *target,
                      .threads = executor.threads(),
+                     .arithmetic = workload.arithmetic,
                      .seconds_min = *std::ranges::min_element(times),
                      .seconds_median = median(times),
                      .gflops = work / median(times),
-                     .fma_peak_gflops = median(peaks),
+                     .peak_gflops = median(peaks),
                      .peak_fraction = median(fractions),
                      .read_gb_s = median(reads)};
 }

@@ -15,11 +15,12 @@ struct BenchResult {
   std::string cpu;  // as the system calls it
   std::string target;
   std::size_t threads;
+  Arithmetic arithmetic;
   // Of one run: processor time with one thread, else the clock on the wall.
   double seconds_min;
   double seconds_median;
-  double gflops;           // at the median
-  double fma_peak_gflops;  // the median of the rounds
+  double gflops;       // at the median
+  double peak_gflops;  // of the arithmetic: the median of the rounds
   // The median over the rounds of the rate over the peak of the same round.
   double peak_fraction;
   double read_gb_s;  // the median of the rounds

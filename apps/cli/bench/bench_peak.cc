@@ -31,6 +31,17 @@ double rate_of(const std::function<double(std::size_t)>& work,
   return amount / (thread_seconds() - start);
 }
 
+// Turns of `run` that fill a slice.
+std::size_t turns_of(double (*run)(std::size_t turns)) {
+  std::size_t turns = 1024;
+  for (double seconds = 0; seconds < kSliceSeconds; turns *= 2) {
+    const double start = thread_seconds();
+    run(turns);
+    seconds = thread_seconds() - start;
+  }
+  return turns;
+}
+
 }  // namespace
 
 double thread_seconds() { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
@@ -47,13 +58,10 @@ Result<PeakMeter> PeakMeter::create(std::size_t threads) {
 }
 
 PeakMeter::PeakMeter(std::size_t threads, Tensor<float, 1> memory)
-    : threads_(threads), memory_(std::move(memory)) {
-  for (double seconds = 0; seconds < kSliceSeconds; turns_ *= 2) {
-    const double start = thread_seconds();
-    kernels::run_multiply_adds(turns_);
-    seconds = thread_seconds() - start;
-  }
-}
+    : threads_(threads),
+      fma_turns_(turns_of(kernels::run_multiply_adds)),
+      bf16_turns_(turns_of(kernels::run_pair_products)),
+      memory_(std::move(memory)) {}
 
 double PeakMeter::sum_of_rates(
     const std::function<double(std::size_t)>& work) const {
@@ -75,7 +83,13 @@ double PeakMeter::sum_of_rates(
 
 double PeakMeter::fma_gflops() const {
   return 1e-9 * sum_of_rates([&](std::size_t) {
-           return kernels::run_multiply_adds(turns_);
+           return kernels::run_multiply_adds(fma_turns_);
+         });
+}
+
+double PeakMeter::bf16_gflops() const {
+  return 1e-9 * sum_of_rates([&](std::size_t) {
+           return kernels::run_pair_products(bf16_turns_);
          });
 }
 

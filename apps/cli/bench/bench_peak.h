@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 
@@ -25,8 +26,14 @@ class PeakMeter {
   // Errors: out_of_memory.
   static Result<PeakMeter> create(std::size_t threads);
 
-  double fma_gflops() const;  // of all the threads together
-  double read_gb_s() const;   // 10^9 bytes a second
+  double fma_gflops() const;   // of all the threads together
+  double bf16_gflops() const;  // of products of bfloat16
+  double read_gb_s() const;    // 10^9 bytes a second
+
+  // The peak of what is multiplied by this arithmetic.
+  double gflops(Arithmetic arithmetic) const {
+    return arithmetic == Arithmetic::bf16 ? bf16_gflops() : fma_gflops();
+  }
 
  private:
   PeakMeter(std::size_t threads, Tensor<float, 1> memory);
@@ -35,8 +42,9 @@ class PeakMeter {
   double sum_of_rates(const std::function<double(std::size_t)>& work) const;
 
   std::size_t threads_;
-  std::size_t turns_ = 1024;  // of multiply-adds that fill a slice
-  Tensor<float, 1> memory_;   // far larger than the caches
+  std::size_t fma_turns_;  // that fill a slice
+  std::size_t bf16_turns_;
+  Tensor<float, 1> memory_;  // far larger than the caches
 };
 
 }  // namespace headwise::cli

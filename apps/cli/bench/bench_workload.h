@@ -35,6 +35,7 @@ struct Workload {
   std::optional<KvCacheOptions> cache{};
   std::size_t chunk = 0;  // queries of a call; 0: all
   bool shuffled = false;  // the pages of a sequence are not in a row
+  Arithmetic arithmetic = Arithmetic::exact;
 };
 
 // In the order of the list that is shown.

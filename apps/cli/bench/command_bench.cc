@@ -134,14 +134,18 @@ Outcome list(const BenchFlags& flags, std::ostream& out) {
 }
 
 std::string result_as_json(const BenchResult& result) {
+  const char* const peak = result.arithmetic == Arithmetic::bf16
+                               ? "bf16_peak_gflops"
+                               : "fma_peak_gflops";
   const Json json = {{"workload", result.workload},
                      {"cpu", result.cpu},
                      {"target", result.target},
                      {"threads", result.threads},
+                     {"arithmetic", name_of(result.arithmetic)},
                      {"seconds_min", result.seconds_min},
                      {"seconds_median", result.seconds_median},
                      {"gflops", result.gflops},
-                     {"fma_peak_gflops", result.fma_peak_gflops},
+                     {peak, result.peak_gflops},
                      {"peak_fraction", result.peak_fraction},
                      {"read_gb_s", result.read_gb_s}};
   return json_text(json);
@@ -152,7 +156,7 @@ std::string result_as_text(const BenchResult& result) {
       "{:<20}{:>11.3f}{:>11.3f}{:>9.1f}{:>13.1f}{:>7.1f}%"
       "{:>8.1f}\n",
       result.workload, result.seconds_median * 1e3, result.seconds_min * 1e3,
-      result.gflops, result.fma_peak_gflops, result.peak_fraction * 100,
+      result.gflops, result.peak_gflops, result.peak_fraction * 100,
       result.read_gb_s);
 }
 

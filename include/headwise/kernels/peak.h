@@ -21,6 +21,11 @@ namespace headwise::inline HEADWISE_ABI::kernels {
 // two.
 double run_multiply_adds(std::size_t turns);
 
+// The same with the products of Arithmetic::bf16: pairs of bfloat16, by the
+// processor's dot product or, where it has none or HEADWISE_BF16=emulated turns
+// it off, by two fused multiply-adds.
+double run_pair_products(std::size_t turns);
+
 // Loads every element once.
 void read_all(std::span<const float> elements);
 
