@@ -39,7 +39,7 @@ PYTHON = {
 PYTHON_BF16 = {
     "torch": ["torch_sdpa_bf16", "torch_rows_bf16", "torch_loop_bf16",
               "torch_nested_bf16", "torch_flex_bf16", "torch_matmul_bf16",
-              "torch_mha_bf16"],
+              "torch_mha_bf16", "torch_backward_bf16"],
     "openvino": ["openvino_bf16", "openvino_rows_bf16", "openvino_cache_bf16"],
 }
 REQUIRED = ["torch", "onnxruntime", "openvino"]
@@ -162,9 +162,7 @@ def variants_of(workload, listed, arithmetic):
 def chosen_workloads(options):
     listed = {one["workload"]: one for one in map(json.loads, said_by(
         options.headwise, "bench", "--list", "--json").splitlines())}
-    names = options.workloads or [
-        name for name in DEFAULT_WORKLOADS
-        if options.arithmetic == "exact" or not listed[name]["backward"]]
+    names = options.workloads or DEFAULT_WORKLOADS
     for name in names:
         if name not in listed:
             raise Refused(f"--workloads has {name}, expected some of "

@@ -168,13 +168,13 @@ def make_flex(spec, t):
     return run, lambda out: {"out": out}
 
 
-def make_backward(spec, tensors):
+def make_backward(spec, tensors, dtype):
     # Gradients know no inference mode.
     with torch.inference_mode(False):
         t = {name: value.clone()
-             for name, value in as_tensors(tensors).items()}
+             for name, value in as_tensors(tensors, dtype).items()}
         q, k, v = (t[n].requires_grad_() for n in "qkv")
-        mask, causal = mask_tensor(spec, tensors, has_causal=True)
+        mask, causal = mask_tensor(spec, tensors, has_causal=True, dtype=dtype)
         mask = None if mask is None else mask.clone()
     grouped = spec["Hq"] != spec["Hkv"]
 
@@ -193,7 +193,7 @@ def make_form(peer, spec, tensors, dtype):
     if peer == "torch_rows":
         return make_rows(spec, t)
     if peer == "torch_backward":
-        return make_backward(spec, tensors)
+        return make_backward(spec, tensors, dtype)
     if peer == "torch_mha":
         need(spec["kind"] == "module", "no such form of attention")
         return make_mha(spec, t), by_name(spec)

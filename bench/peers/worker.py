@@ -12,7 +12,7 @@ to make and to show.
     outputs   out (B, Hq, Lq, dv), of a layer (B, L, D); weights (B, Hq, Lq, Lk)
 
 Of the kind "training" the gradients of sum(out * do) are computed too: dq, dk,
-dv. Only forms whose name ends with _backward do it.
+dv. Only forms named _backward do it.
 
 Of the kind "ragged" the sequences end at lens, queries too: what a peer gives
 for a row behind the end does not count, and a mask of the keys is right.
@@ -121,7 +121,8 @@ def read_folder(folder):
 def read_attention(peer, folder):
     """What make() gets behind the peer's name."""
     spec, tensors = read_folder(folder)
-    need((spec["kind"] == "training") == peer.endswith("_backward"),
+    need((spec["kind"] == "training") ==
+         peer.removesuffix("_bf16").endswith("_backward"),
          "no such form with or without gradients")
     return spec, tensors
 

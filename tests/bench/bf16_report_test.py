@@ -99,7 +99,7 @@ class EncodeBf16ReportTest(unittest.TestCase):
 
 class RankingsTest(unittest.TestCase):
     def test_pairs_of_another_order_are_counted(self):
-        # 0.1 and 0.4 swap, and 0.3 and 0.4; two of the same similarity do not.
+        # 0.4 falls behind 0.1 and both 0.3; these two have no order.
         self.assertEqual(rankings.swaps([0.1, 0.4, 0.3, 0.3, 0.9],
                                         [0.2, 0.15, 0.3, 0.25, 0.9]),
                          {"of": 10, "swapped": 3, "largest_swap": 0.4 - 0.1,

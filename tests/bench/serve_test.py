@@ -180,6 +180,25 @@ class ServeTest(cli_case.CliTest):
         out, _ = attend(spec, *(tensors[n][0] for n in "qkv"))
         self.check(self.outputs(folder)["out"], out, 0.01)
 
+    def test_the_arithmetic_is_the_one_asked_for(self):
+        spec = {"kind": "sdpa", **self.SIZES}
+        tensors = self.heads(spec)
+        # bfloat16 has 8 digits: of x / 3 it leaves none alone.
+        tensors["v"] = ([x / 3 for x in tensors["v"][0]], tensors["v"][1])
+        outputs = {}
+        for arithmetic in ("exact", "bf16"):
+            folder = self.write_case(tensors, **spec, arithmetic=arithmetic)
+            self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
+            outputs[arithmetic] = self.outputs(folder)["out"]
+        out, _ = attend(spec, *(tensors[n][0] for n in "qkv"))
+        self.check(outputs["exact"], out)
+        self.check(outputs["bf16"], out, 0.01)
+        self.assertNotEqual(outputs["exact"], outputs["bf16"])
+        folder = self.write_case(tensors, **spec, arithmetic="f16")
+        self.assertEqual(
+            self.ask(f"load x {folder}"),
+            "error spec.txt: arithmetic is f16, expected exact or bf16")
+
     def test_the_layer_is_that_of_the_formula(self):
         for more in ({}, {"bias": 1}, {"lens": 1}):
             for H in (1, 2, 3):  # of 4 numbers each, where a token has 8
