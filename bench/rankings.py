@@ -22,7 +22,7 @@ def swaps(expected, found):
     swapped = [second - first
                for (first, found_first), (second, found_second)
                in itertools.combinations(pairs, 2)
-               if second > first and found_second < found_first]
+               if found_second < found_first]
     return {"of": len(pairs) * (len(pairs) - 1) // 2, "swapped": len(swapped),
             "largest_swap": max(swapped, default=0.0),
             "largest_difference": max(abs(one - other) for one, other in pairs)}

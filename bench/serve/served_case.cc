@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "headwise/base/checked_product.h"
+#include "served_arithmetic.h"
 
 namespace headwise::cli {
 namespace {
@@ -286,27 +287,14 @@ Status read_cache(const Spec& spec, Workload& workload) {
   return ok();
 }
 
-Result<Arithmetic> read_arithmetic(const Spec& spec) {
-  const std::string name = spec.text("arithmetic");
-  for (const Arithmetic each : {Arithmetic::exact, Arithmetic::bf16}) {
-    if (name == name_of(each)) {
-      return each;
-    }
-  }
-  if (!name.empty()) {
-    return bad_spec(
-        fmt::format("arithmetic is {}, expected exact or bf16", name));
-  }
-  return Arithmetic::exact;
-}
-
 Result<Workload> read_workload(const Spec& spec) {
   const auto shape = read_shape(spec);
   const auto causal = spec.flag("causal");
   const auto attn_weights = spec.flag("weights");
   const auto padded = spec.flag("lens");
   const auto bias = spec.flag("bias");
-  const auto arithmetic = read_arithmetic(spec);
+  const auto arithmetic =
+      served_arithmetic("spec.txt", spec.text("arithmetic"));
   HEADWISE_TRY(causal);
   HEADWISE_TRY(attn_weights);
   HEADWISE_TRY(padded);

@@ -1,6 +1,7 @@
 #include "served_sentences.h"
 
 #include "headwise/train/labelled_text.h"
+#include "served_arithmetic.h"
 #include "shell/json.h"
 #include "shell/read_text.h"
 
@@ -45,7 +46,14 @@ Result<ServedSentences> ServedSentences::read(
   }
   auto text = read_text("sentences", sentences);
   HEADWISE_TRY(text);
-  auto model = SentenceEncoder::read(folder_of_model);
+  const auto named = json.find("arithmetic");
+  const auto arithmetic = served_arithmetic(
+      "workload.json", named == json.end()  ? std::string()
+                       : named->is_string() ? named->get<std::string>()
+                                            : named->dump());
+  HEADWISE_TRY(arithmetic);
+  auto model =
+      SentenceEncoder::read(folder_of_model, {.arithmetic = *arithmetic});
   HEADWISE_TRY(model);
   ServedSentences made(*std::move(model), *std::move(text), executor);
   made.sentences_ = text_lines(*made.text_);

@@ -1,8 +1,9 @@
 // Sentences to be encoded, as a harness describes them: a folder with a file
 //
-//   workload.json   {"kind": "encode", "model": DIR, "sentences": FILE}
+//   workload.json   {"kind": "encode", "model": DIR, "sentences": FILE,
+//                    "arithmetic": "exact" | "bf16"}
 //
-// FILE has one sentence per line.
+// FILE has one sentence per line. The arithmetic may be left out: exact.
 #pragma once
 
 #include <filesystem>

@@ -180,20 +180,27 @@ class ServeTest(cli_case.CliTest):
         out, _ = attend(spec, *(tensors[n][0] for n in "qkv"))
         self.check(self.outputs(folder)["out"], out, 0.01)
 
-    def test_the_arithmetic_is_the_one_asked_for(self):
-        spec = {"kind": "sdpa", **self.SIZES}
-        tensors = self.heads(spec)
-        # bfloat16 has 8 digits: of x / 3 it leaves none alone.
-        tensors["v"] = ([x / 3 for x in tensors["v"][0]], tensors["v"][1])
+    def in_each_arithmetic(self, tensors, **spec):
+        """{arithmetic: out}"""
         outputs = {}
         for arithmetic in ("exact", "bf16"):
             folder = self.write_case(tensors, **spec, arithmetic=arithmetic)
             self.assertRegex(self.ask(f"load x {folder}"), "^ok headwise ")
             outputs[arithmetic] = self.outputs(folder)["out"]
+        self.assertNotEqual(outputs["exact"], outputs["bf16"])
+        return outputs
+
+    def test_the_arithmetic_is_the_one_asked_for(self):
+        spec = {"kind": "sdpa", **self.SIZES}
+        tensors = self.heads(spec)
+        # bfloat16 has 8 digits: of x / 3 it leaves none alone.
+        tensors["v"] = ([x / 3 for x in tensors["v"][0]], tensors["v"][1])
+        outputs = self.in_each_arithmetic(tensors, **spec)
         out, _ = attend(spec, *(tensors[n][0] for n in "qkv"))
         self.check(outputs["exact"], out)
         self.check(outputs["bf16"], out, 0.01)
-        self.assertNotEqual(outputs["exact"], outputs["bf16"])
+        self.in_each_arithmetic(self.layer(2), kind="module", B=2, Hq=2, Hkv=2,
+                                Lq=3, Lk=3, d=4, D=8)
         folder = self.write_case(tensors, **spec, arithmetic="f16")
         self.assertEqual(
             self.ask(f"load x {folder}"),

@@ -169,6 +169,8 @@ Result<BenchCase> BenchCase::create(Workload workload, BenchInputs inputs,
   BenchCase created(std::move(workload), std::move(inputs));
   created.executor_ = &executor;
   if (created.inputs_.layer) {
+    HEADWISE_TRY(
+        created.inputs_.layer->set_arithmetic(created.workload_.arithmetic));
     auto output = Tensor<float, 3>::create(created.inputs_.x.extents());
     HEADWISE_TRY(output);
     created.layer_result_.output = *std::move(output);
