@@ -5,6 +5,8 @@
 
 #include "kernel_loop.h"
 #include "kernels/gemm.h"
+#include "kernels/pair_gemm.h"
+#include "kernels/pair_tile.h"
 
 namespace headwise {
 namespace {
@@ -18,8 +20,10 @@ struct Projection {
         weight(drawn(E * E, 2)),
         bias(drawn(E, 3)),
         strips(drawn(count_strips(E) * strip_size(E), 4)),
+        pairs(drawn(count_strips(E) * pair_strip_size(E), 6)),
         y(drawn(row_count * E, 5)) {
     pack();
+    pair_strips(strips.data(), E, E, pairs.data());
     for (std::size_t row = 0; row < row_count; ++row) {
       x_rows.push_back(x.data() + row * E);
       y_rows.push_back(y.data() + row * E);
@@ -33,6 +37,7 @@ struct Projection {
   Tensor<float, 1> weight;  // (E, E)
   Tensor<float, 1> bias;
   Tensor<float, 1> strips;
+  Tensor<float, 1> pairs;
   Tensor<float, 1> y;  // (rows, E)
   std::vector<const float*> x_rows;
   std::vector<float*> y_rows;
@@ -41,6 +46,11 @@ struct Projection {
 void multiply(Projection& p) {
   gemm().multiply({p.x_rows.data(), 1, p.y_rows.data(), p.x_rows.size()},
                   p.strips.data(), p.E, p.E);
+}
+// The first half of each row of x is read as pairs: any bits are as fast.
+void multiply_pairs(Projection& p) {
+  pair_gemm().multiply({p.x_rows.data(), 1, p.y_rows.data(), p.x_rows.size()},
+                       p.pairs.data(), count_pairs(p.E), p.E);
 }
 void plain_multiply(Projection& p) {
   for (std::size_t row = 0; row < p.x_rows.size(); ++row) {
@@ -73,6 +83,8 @@ void add_gemm(const std::string& target) {
       const double products = parameters * static_cast<double>(rows);
       add_products("multiply/" + target + size, products,
                    on_rows(rows, E, multiply));
+      add_products("multiply/bf16/" + target + size, products,
+                   on_rows(rows, E, multiply_pairs));
       add_products("multiply/plain" + size, products,
                    on_rows(rows, E, plain_multiply));
     }

@@ -175,6 +175,51 @@ TEST(LinearTest, ForInferenceItHasHalfTheParametersAndTheSameBits) {
   }
 }
 
+TEST(LinearTest, InBf16ItHasAQuarterOfTheParametersForForwardOnly) {
+  const Tensor<float, 3> x = uniform<3>({2, 5, 400}, 3);
+  const Linear linear = linear_of(400, 32);
+  const Linear rounded = linear.in_bf16().value();
+  EXPECT_EQ(linear.arithmetic(), Arithmetic::exact);
+  EXPECT_EQ(rounded.arithmetic(), Arithmetic::bf16);
+  EXPECT_EQ(rounded.in_features(), 400u);
+  EXPECT_EQ(rounded.out_features(), 32u);
+  EXPECT_TRUE(rounded.has_bias());
+  EXPECT_EQ(rounded.weight().size(), 0u);
+  EXPECT_EQ(rounded.bias().size(), 0u);
+  EXPECT_EQ(rounded.packed().size(), 200u * 32 + 32);  // and the bias
+  const Tensor<float, 3> y = rounded.forward(x).value();
+  EXPECT_TRUE(same_bits(rounded.in_bf16().value().forward(x).value(), y));
+  EXPECT_TRUE(same_bits(
+      linear_of(400, 32).for_inference().in_bf16().value().forward(x).value(),
+      y));
+  for (const Error& error : {rounded.backward_input(y).error(),
+                             rounded.backward_params(x, y).error()}) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_EQ(error.message(),
+              "linear: the parameters are in bfloat16, expected a layer that "
+              "can be trained");
+  }
+}
+
+TEST(LinearTest, InBf16AWeightWithoutRowsOrColumnsIsLegal) {
+  const Linear bias =
+      Linear::from_params(Tensor<float, 2>::create({3, 0}).value(),
+                          tensor_of<float, 1>({3}, {1.01f, 2.02f, 3.03f}))
+          .value()
+          .in_bf16()
+          .value();
+  const Tensor<float, 3> nothing = Tensor<float, 3>::create({1, 1, 0}).value();
+  EXPECT_THAT(bias.forward(nothing).value().elements(),
+              ElementsAre(1.01f, 2.02f, 3.03f));
+  const Linear none =
+      Linear::from_params(Tensor<float, 2>::create({0, 3}).value())
+          .value()
+          .in_bf16()
+          .value();
+  const Tensor<float, 3> x = uniform<3>({1, 2, 3}, 3);
+  EXPECT_EQ(none.forward(x).value().size(), 0u);
+}
+
 TEST(LinearTest, AnUpdateThatThrowsLeavesWhatItWroteInUse) {
   const Tensor<float, 3> x = uniform<3>({2, 5, 20}, 3);
   Linear linear = linear_of(20, 33);
