@@ -116,6 +116,7 @@ Result<CheckedLayer> checked_alone(std::string_view operation,
                                    const ContextLayerCall& call,
                                    const ContextLayerInputs& own) {
   HEADWISE_TRY(check_layer(operation, layer));
+  HEADWISE_TRY(check_exact(operation, call.options.arithmetic));
   auto of_heads = operation_of(layer, call);
   HEADWISE_TRY(of_heads);
   auto context =

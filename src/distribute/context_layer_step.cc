@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "distribute/checked_layer.h"
 #include "distribute/gather_rows.h"
@@ -226,6 +227,7 @@ Result<NewTokens> checked(const MultiHeadAttention& layer,
                           const ContextLayerInputs& tokens,
                           const AttentionOptions& options) {
   HEADWISE_TRY(check_layer(kOperation, layer));
+  HEADWISE_TRY(check_exact(kOperation, options.arithmetic));
   HEADWISE_TRY(check_tokens(layer.config(), tokens));
   auto all = new_tokens(cache, ids, tokens.query.extents(), options.offsets);
   const MultiHeadAttentionConfig& config = layer.config();

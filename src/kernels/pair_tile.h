@@ -1,6 +1,5 @@
 // The products of attention over a tile (attention_tile.h, gradient_tile.h) in
-// bfloat16: pairs
-// of numbers in the place of each float (pairs-inl.h).
+// bfloat16: pairs of numbers in the place of each float (pairs-inl.h).
 //
 //   q_t       (D', lanes)     D' = count_pairs(D); the last pair of an odd
 //   keys      (keys, D')      number ends in 0

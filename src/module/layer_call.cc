@@ -47,7 +47,9 @@ Status check_layer_options(const LayerState& layer,
 
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call) {
   AttentionOptions options = call.options;
-  options.arithmetic = layer.config.arithmetic;
+  if (layer.config.arithmetic != Arithmetic::exact) {
+    options.arithmetic = layer.config.arithmetic;
+  }
   options.dropout.p = options.dropout.p.value_or(layer.config.dropout);
   return options;
 }

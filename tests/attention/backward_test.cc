@@ -86,8 +86,14 @@ class BackwardContractTest : public TargetTest {
                               const AttentionOptions& options,
                               const OperationOptions& operation_options,
                               const std::string& name) {
-    const Upstream<float> upstream =
-        random_upstream(in, options, 3410, operation_options);
+    expect_contract(in, random_upstream(in, options, 3410, operation_options),
+                    options, operation_options, name);
+  }
+  static void expect_contract(const Inputs<float>& in,
+                              const Upstream<float>& upstream,
+                              const AttentionOptions& options,
+                              const OperationOptions& operation_options,
+                              const std::string& name) {
     auto out = outputs_for(in, options, operation_options);
     const auto [B, Lq, Hq, D] = in.query.extents();
     auto rows = Tensor<float, 4>::create({B, Hq, Lq, 2}).value();
@@ -145,6 +151,17 @@ TEST_P(BackwardContractTest, HoldsInBf16WhereNumbersAreNotFinite) {
       expect_contract(in, {.mask = mask, .arithmetic = Arithmetic::bf16}, {},
                       name);
     }
+  }
+  const Inputs<float> in = random_inputs(shape, 3450);
+  const EveryMask every_mask(shape, true);
+  for (const auto& [name, mask] : every_mask.masks()) {
+    const AttentionOptions options = {.mask = mask,
+                                      .arithmetic = Arithmetic::bf16};
+    Upstream<float> upstream = random_upstream(in, options, 3460);
+    for (std::size_t n = 5; n < upstream.d_output.size(); n += 401) {
+      upstream.d_output.data()[n] = kPoisons[turn++ % 3];
+    }
+    expect_contract(in, upstream, options, {}, name + ", d_output");
   }
 }
 

@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Bf16Test,
                          target_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Bf16Test);
 
-TEST(Bf16BitsTest, AreTheSameOnAnyNumberOfThreadsAndFor16BitNumbers) {
+TEST(Bf16BitsTest, AreTheSameOnAnyNumberOfThreads) {
   for (const AttentionShape& shape : kShapes) {
     const Inputs<float> in = random_inputs(shape, 8850);
     const EveryMask every_mask(shape, true);

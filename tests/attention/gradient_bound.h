@@ -11,13 +11,14 @@
 //   e_ij     = eP_ij (A_ij + Abar_i) + (W_ij + eP_ij) (n u A_ij + eDelta_i)
 //              + 4 u m_ij
 //
-// a softcap's slope 1 - t^2 adds m_ij (10 u + 2 dt), dt <= delta_ij / softcap
-// with delta the error of the score, that of W_ij relative to it; and each sum
+// a softcap's slope 1 - t^2 adds (m_ij + e_ij) (10 u + 2 dt), dt <= delta_ij /
+// softcap with delta the error of the score, that of W_ij relative to it; and
+// each sum
 //
 //   |d_value - exact|  <= sum (eP_ij + n u P_ij) |dO|
 //   |gradient - exact| <= sum (e_ij + n u m_ij) |factor|
-//   |d_sinks - exact|  <= sum_i eP_is Abar_i + W_is (eDelta_i + (n + 4) u
-//   Abar_i)
+//   |d_sinks - exact|  <= sum_i eP_is (Abar_i + eDelta_i)
+//                         + W_is (eDelta_i + (n + 4) u Abar_i)
 //
 // with the factors scale k, scale q, 1 of a bias and of T5's, whose sums along
 // the diagonals of a block take up to 48 more, the distance of ALiBi, and for

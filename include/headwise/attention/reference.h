@@ -11,7 +11,7 @@
 //   output  = sum_j dropout(w[j]) * value[b,j,g,:]
 //   lse     = max s + log sum exp(s - max s)
 //
-// AttentionOptions::arithmetic is not looked at: nothing is rounded to bfloat16.
+// AttentionOptions::arithmetic is ignored: nothing is rounded to bfloat16.
 // Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.
 #pragma once
 

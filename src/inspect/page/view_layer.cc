@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "attention/check_exact.h"
 #include "base/check.h"
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/view_page.h"
@@ -114,6 +115,7 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   const auto shape = attention_shape(query.extents(), key.extents(),
                                      without_features(key.extents()));
   HEADWISE_TRY(shape);
+  HEADWISE_TRY(check_exact(kViewPage, options.arithmetic));
   OperationOptions asked = operation_options;
   asked.statistics.rows = true;  // there are no values
   auto spec = AttentionSpec::create(*shape, options, asked, kViewPage);
