@@ -22,7 +22,7 @@ struct Projection {
 // are 0: no query sees them. Sizes must have been checked. Errors:
 // out_of_memory, for the rounded x of projections in bfloat16.
 Status project(TensorView<const float, 3> x,
-             std::span<const Projection> projections,
-             std::span<const std::size_t> ends, const Executor& executor);
+               std::span<const Projection> projections,
+               std::span<const std::size_t> ends, const Executor& executor);
 
 }  // namespace headwise::inline HEADWISE_ABI
