@@ -165,6 +165,23 @@ TEST_P(BackwardContractTest, HoldsInBf16WhereNumbersAreNotFinite) {
   }
 }
 
+// The first queries see an odd number of keys, all of them or not, and the next
+// key that others see is no number.
+TEST_P(BackwardContractTest, HoldsInBf16BehindTheLastKeyOfABlock) {
+  const AttentionShape shape{1, 1, 1, 96, 9, 6, 10};
+  Inputs<float> in = random_inputs(shape, 3470);
+  in.key(0, 5, 0, 3) = kNaN;
+  auto lengths = Tensor<std::int64_t, 2>::create({1, 96}).value();
+  for (std::size_t i = 0; i < 96; ++i) {
+    lengths(0, i) = i < 48 ? 5 : 9;
+  }
+  const Mask seen = key_lengths(lengths.view());
+  for (const Mask& mask : {seen, seen & window(3, 9)}) {
+    expect_contract(in, {.mask = mask, .arithmetic = Arithmetic::bf16}, {},
+                    "odd lengths");
+  }
+}
+
 TEST_P(BackwardContractTest, HoldsForUnevenGroups) {
   const AttentionShape shape{2, 7, 2, 97, 257, 9, 11};
   const Inputs<float> in = random_inputs(shape, 3420);
