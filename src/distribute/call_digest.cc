@@ -29,6 +29,7 @@ void add_options(const AttentionSpec& spec, Digest& digest) {
   digest.add(spec.scale);
   digest.add(spec.softcap.value_or(0));
   digest.add(static_cast<std::uint64_t>(spec.empty_rows));
+  digest.add(static_cast<std::uint64_t>(spec.arithmetic));
   digest.add(spec.alibi.slopes());
   digest.add(spec.sinks.view());
   digest.add(std::uint64_t{spec.bias.given()});

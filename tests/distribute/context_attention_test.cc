@@ -102,18 +102,27 @@ void expect_bits_of_one_process(const WholeCall<float>& call,
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 300, .Lkv = 520, .D = 4, .Dv = 3};
 
-TEST(ContextAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
+void expect_bits_for_every_option(Arithmetic arithmetic) {
   const Inputs<float> in = random_inputs(kShape, 7400);
   const EveryMask every_mask(kShape, true);
   Turns turns;
   for (const auto& [name, options, operation_options] :
        every_options(every_mask)) {
-    const WholeCall<float> call = {kShape, in, options_of_parts(options),
-                                   operation_options};
+    WholeCall<float> call = {kShape, in, options_of_parts(options),
+                             operation_options};
+    call.options.arithmetic = arithmetic;
     if (has_blocks_in_place(call)) {
       expect_bits_of_one_process(call, name, turns);
     }
   }
+}
+
+TEST(ContextAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
+  expect_bits_for_every_option(Arithmetic::exact);
+}
+
+TEST(ContextAttentionTest, InBf16EveryOptionHasTheBitsOfOneProcess) {
+  expect_bits_for_every_option(Arithmetic::bf16);
 }
 
 TEST(ContextAttentionTest, GatheredKeysTakeTheOptionsThatNeedAllKeys) {
@@ -382,6 +391,14 @@ TEST(ContextAttentionErrorsTest, DifferentOptionsAreAnErrorOnAll) {
     call.options.scale = rank == 2 ? 0.5 : 0.25;
   };
   for (const std::string& message : messages_of({}, change_scale)) {
+    EXPECT_THAT(message, HasSubstr("rank 2"));
+    EXPECT_THAT(message, HasSubstr("digest"));
+  }
+  const auto change_arithmetic = [](std::size_t rank, ContextCall& call,
+                                    auto&) {
+    call.options.arithmetic = rank == 2 ? Arithmetic::bf16 : Arithmetic::exact;
+  };
+  for (const std::string& message : messages_of({}, change_arithmetic)) {
     EXPECT_THAT(message, HasSubstr("rank 2"));
     EXPECT_THAT(message, HasSubstr("digest"));
   }

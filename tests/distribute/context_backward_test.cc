@@ -71,7 +71,7 @@ void expect_gradients_of_one_process(const WholeCall<float>& call,
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 500, .Lkv = 900, .D = 4, .Dv = 3};
 
-TEST(ContextBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
+void expect_gradients_for_every_option(Arithmetic arithmetic) {
   AttentionShape shape = kShape;
   shape.B = 1;
   const Inputs<float> in = random_inputs(shape, 7610);
@@ -79,8 +79,9 @@ TEST(ContextBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
   std::size_t turn = 0;
   for (const auto& [name, options, operation_options] :
        every_options(every_mask)) {
-    const WholeCall<float> call = {shape, in, options_of_parts(options),
-                                   operation_options};
+    WholeCall<float> call = {shape, in, options_of_parts(options),
+                             operation_options};
+    call.options.arithmetic = arithmetic;
     const auto spec =
         AttentionSpec::create(shape, call.options, call.operation_options)
             .value();
@@ -88,6 +89,14 @@ TEST(ContextBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
       expect_gradients_of_one_process(call, name, turn, {&kDeals[turn % 3], 1});
     }
   }
+}
+
+TEST(ContextBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
+  expect_gradients_for_every_option(Arithmetic::exact);
+}
+
+TEST(ContextBackwardTest, InBf16EveryOptionHasTheBitsOfOneProcess) {
+  expect_gradients_for_every_option(Arithmetic::bf16);
 }
 
 TEST(ContextBackwardTest, PaddingAndGroups) {

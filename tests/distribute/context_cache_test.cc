@@ -233,6 +233,15 @@ TEST(ContextCacheTest, EveryTypeOfCache) {
   }
 }
 
+TEST(ContextCacheTest, Bf16InEveryTypeOfCache) {
+  AttentionOptions options = {.mask = causal()};
+  options.arithmetic = Arithmetic::bf16;
+  for (const DType dtype :
+       {DType::float32, DType::bfloat16, DType::float16, DType::int8}) {
+    expect_same({.steps = kSteps, .options = options, .dtype = dtype}, {1, 3});
+  }
+}
+
 TEST(ContextCacheTest, SixteenBitTensors) {
   expect_same<BFloat16>({.steps = kSteps,
                          .options = {.mask = causal()},

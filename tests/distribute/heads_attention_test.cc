@@ -48,17 +48,26 @@ testing::AssertionResult same_by_heads(const WholeCall<T>& whole,
   return same_bits(got, by_one_process(whole)) << ", by " << ranks << " ranks";
 }
 
-TEST(HeadsAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
+void expect_bits_for_every_option(Arithmetic arithmetic) {
   const Inputs<float> in = random_inputs(kHeadsShape, 7500);
   const EveryMask every_mask(kHeadsShape, true);
   std::size_t turn = 0;
   for (const auto& [name, options, operation_options] :
        every_options(every_mask)) {
-    const WholeCall<float> whole = {kHeadsShape, in, options_of_ranks(options),
-                                    operation_options};
+    WholeCall<float> whole = {kHeadsShape, in, options_of_ranks(options),
+                              operation_options};
+    whole.options.arithmetic = arithmetic;
     EXPECT_TRUE(same_by_heads(whole, 1 + turn++ * 5 % 16, Deal::zig_zag))
         << name;
   }
+}
+
+TEST(HeadsAttentionTest, EveryOptionHasTheBitsOfOneProcess) {
+  expect_bits_for_every_option(Arithmetic::exact);
+}
+
+TEST(HeadsAttentionTest, InBf16EveryOptionHasTheBitsOfOneProcess) {
+  expect_bits_for_every_option(Arithmetic::bf16);
 }
 
 // Whether rank r has those of its heads of the whole tensor.

@@ -49,19 +49,28 @@ Tensor<float, 4> upstream_of(const AttentionShape& s) {
   return uniform<4>({s.B, s.Lq, s.Hq, s.Dv}, 7700);
 }
 
-TEST(HeadsBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
+void expect_gradients_for_every_option(Arithmetic arithmetic) {
   const Inputs<float> in = random_inputs(kHeadsShape, 7710);
   const EveryMask every_mask(kHeadsShape, true);
   std::size_t turn = 0;
   for (const auto& [name, options, operation_options] :
        every_options(every_mask)) {
-    const WholeCall<float> whole = {kHeadsShape, in, options_of_ranks(options),
-                                    operation_options};
+    WholeCall<float> whole = {kHeadsShape, in, options_of_ranks(options),
+                              operation_options};
+    whole.options.arithmetic = arithmetic;
     const BackwardCall<float> backward(whole, upstream_of(kHeadsShape));
     EXPECT_TRUE(
         same_by_heads(backward, whole, 1 + turn++ * 5 % 16, Deal::zig_zag))
         << name;
   }
+}
+
+TEST(HeadsBackwardTest, EveryOptionHasTheBitsOfOneProcess) {
+  expect_gradients_for_every_option(Arithmetic::exact);
+}
+
+TEST(HeadsBackwardTest, InBf16EveryOptionHasTheBitsOfOneProcess) {
+  expect_gradients_for_every_option(Arithmetic::bf16);
 }
 
 TEST(HeadsBackwardTest, WeightsHaveAGradientByHeads) {
