@@ -106,7 +106,7 @@ struct Loops {
         kHeadSize, 0.1f, q.data());
     for (std::size_t n = 0; n < kPanels; ++n) {
       stored.score(q.data(), kGroup, {panel(head, n), nullptr, kPanelKeys},
-                   kHeadSize, scores.data() + n * kPanelKeys);
+                   kHeadSize, 1, scores.data() + n * kPanelKeys);
     }
     row_tile().softmax(kGroup, kTokens, nullptr, scores.data(), max);
     const ValueRows rows = {values_of(head), nullptr, kTokens, kHeadSize};

@@ -74,7 +74,7 @@ void attend(Head& head) {
       loops.score(head.q.data(), head.rows,
                   {head.keys(n) + panel * head.block_bytes / kPanels,
                    head.key_scales(n) + panel * kPanelKeys, kPanelKeys},
-                  kHeadSize, head.scores.data() + panel * kPanelKeys);
+                  kHeadSize, 1, head.scores.data() + panel * kPanelKeys);
     }
     row_tile().softmax(head.rows, kKeyBlock, nullptr, head.scores.data(),
                        head.max);

@@ -16,11 +16,11 @@ struct WorkerMemory {
   WorkerMemory(const AttentionSpec& spec, const KvCacheOptions& options,
                Arena& arena)
       : heads(make_array<PackedHead>(arena, 1, spec, kernels::kKeyBlock)),
-        values(StoredHead::take_memory(options, arena)),
+        stored(StoredHead::take_memory(spec, options, arena)),
         tiles(make_array<GroupTile>(arena, 1, spec)) {}
 
   std::span<PackedHead> heads;
-  float* values;
+  StoredHead::Memory stored;
   std::span<GroupTile> tiles;
 };
 
@@ -146,8 +146,10 @@ class GroupsCall {
   template <class Body>
   void with_head(const WorkerMemory& own, const Group& group,
                  const Body& body) const {
-    const StoredHead stored(call_.cache, call_.ids[group.b].slot, group.g,
-                            own.values, StoredHead::Values::in_keys);
+    const StoredHead stored(
+        call_.spec, call_.cache, call_.ids[group.b].slot, group.g, own.stored,
+        GroupTile::values_in_keys(call_.spec) ? StoredHead::Values::in_keys
+                                              : StoredHead::Values::packed);
     PackedHead& head = own.heads.front();
     head.pack_blocks_of(call_.spec, stored, group.b);
     body(head);

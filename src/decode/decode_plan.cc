@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "attention/check_call.h"
-#include "attention/check_exact.h"
 #include "attention/check_parts.h"
 #include "attention/ragged_weights.h"
 #include "base/check.h"
@@ -65,7 +64,6 @@ struct RunMemory {
 Status check_options(const AttentionOptions& options,
                      const OperationOptions& operation_options) {
   HEADWISE_TRY(check_no_part(kOperation, operation_options));
-  HEADWISE_TRY(check_exact(kOperation, options.arithmetic));
   if (options.offsets.ragged()) {
     return value_error(kOperation, "offsets", "given",
                        "none: they are an argument of each run");

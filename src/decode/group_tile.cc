@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "attention/empty_row.h"
-#include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/schedule.h"
 #include "attention/score_terms.h"
@@ -36,8 +35,10 @@ GroupTile::GroupTile(const AttentionSpec& spec, Arena& arena)
     : spec_(spec),
       loops_(kernels::attention_tile()),
       layout_(kernels::tile_layout()),
+      tile_scores_(spec, arena),
+      tile_values_(spec, arena),
       rows_(arena.take<float>(kMaxQueryLanes, spec.shape.D)),
-      q_t_(arena.take<float>(spec.shape.D, kMaxQueryLanes)),
+      q_t_(arena.take<float>(packed_key_size(spec), kMaxQueryLanes)),
       context_(arena.take<float>(kernels::value_columns(spec.shape.Dv),
                                  kMaxQueryLanes)),
       p_(arena.take<float>(kKeyBlock, kMaxQueryLanes)),
@@ -68,10 +69,10 @@ void GroupTile::begin(std::size_t b, std::size_t g, std::size_t first,
                                  head_of(n), 1),
                       D, rows_ + n * D);
   }
-  layout_.pack_queries(
+  tile_scores_.pack_queries(
       kernels::Rows<const float>{rows_, count, static_cast<std::ptrdiff_t>(D),
                                  1},
-      D, times_log2e(spec_.scale), lanes_, q_t_);
+      lanes_, q_t_);
   begin_rows();
 }
 
@@ -111,8 +112,7 @@ void GroupTile::take(const PackedHead& head, std::size_t block) {
   if (kind == TileKind::empty) {
     return;
   }
-  const std::size_t D = spec_.shape.D;
-  loops_.score(q_t_, head.keys(block), D, tile.keys, D, count_, p_);
+  tile_scores_.compute(q_t_, head.keys(block), tile.keys, count_, lanes_, p_);
   apply_score_terms(spec_, tile, lanes_, p_);
   if (kind == TileKind::partial) {
     loops_.mask(allowed_, tile.keys, lanes_, p_);
@@ -120,10 +120,21 @@ void GroupTile::take(const PackedHead& head, std::size_t block) {
   loops_.softmax(tile.keys, lanes_, p_, max_, sum_);
   const kernels::Fold fold{max_, sum_, state_, empty_};
   const bool selects = kind == TileKind::partial && head.not_finite(block);
-  loops_.weigh_rows(p_, head.keys(block), D, selects ? allowed_ : nullptr,
-                    tile.keys, spec_.shape.Dv, count_, fold, context_);
+  weigh(head, block, selects ? allowed_ : nullptr, fold);
   loops_.fold(lanes_, fold);
   empty_ = false;
+}
+
+void GroupTile::weigh(const PackedHead& head, std::size_t block,
+                      MaskWord* allowed, const kernels::Fold& fold) const {
+  const std::size_t keys = head.count(block);
+  if (values_in_keys(spec_)) {
+    loops_.weigh_rows(p_, head.keys(block), spec_.shape.D, allowed, keys,
+                      spec_.shape.Dv, count_, fold, context_);
+  } else {
+    tile_values_.weigh(p_, head.values(block), keys, allowed, keys, count_,
+                       lanes_, fold, context_);
+  }
 }
 
 void GroupTile::finish(const CallOutputs& outputs) const {

@@ -7,6 +7,9 @@
 
 #include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
+#include "attention/forward/tile_scores.h"
+#include "attention/forward/tile_values.h"
+#include "attention/packed_numbers.h"
 #include "headwise/attention/spec.h"
 #include "kernels/attention_tile.h"
 #include "kernels/tile_layout.h"
@@ -25,12 +28,16 @@ struct GroupRows {
 
 class GroupTile {
  public:
-  // Values are the first features of the keys, which are rows.
   GroupTile(const AttentionSpec& spec, Arena& arena);
 
   // Whether a tile may have rows of several heads, where nothing but the mask
   // tells heads apart, and values that are whole vectors.
   static bool serves(const AttentionSpec& spec);
+  // Whether values are read where they are: the first features of the keys,
+  // which are rows. Pairs of keys are packed as those of any other values.
+  static bool values_in_keys(const AttentionSpec& spec) {
+    return !values_in_pairs(spec);
+  }
   // The most rows of a tile.
   static std::size_t most_rows() {
     return kernels::attention_tile().query_lanes;
@@ -65,12 +72,16 @@ class GroupTile {
   }
   std::size_t query_of(std::size_t n) const { return (first_ + n) % place_.Lq; }
   TileKind mask_words(Tile tile);
+  void weigh(const PackedHead& head, std::size_t block,
+             kernels::MaskWord* allowed, const kernels::Fold& fold) const;
   void finish_row(std::size_t n, const Row& row,
                   const CallOutputs& outputs) const;
 
   const AttentionSpec& spec_;
   const kernels::AttentionTile& loops_;
   const kernels::TileLayout& layout_;
+  TileScores tile_scores_;
+  TileValues tile_values_;
   std::size_t b_ = 0;
   SequencePlace place_{};
   std::size_t first_head_ = 0;
@@ -79,7 +90,7 @@ class GroupTile {
   std::size_t lanes_ = 0;
   bool empty_ = true;  // no block was taken yet
   float* rows_;        // (lanes, D): queries on their way to q_t
-  float* q_t_;         // (D, lanes)
+  float* q_t_;         // (packed_key_size, lanes)
   float* context_;     // (Dv8, lanes)
   float* p_;           // (kKeyBlock, lanes)
   float* max_;         // (lanes), of a block

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "attention/few_rows/key_words.h"
-#include "attention/log2_domain.h"
+#include "attention/few_rows/packed_rows.h"
 #include "attention/score_terms.h"
 #include "attention/seen_keys.h"
 #include "attention/tasks.h"
@@ -23,7 +23,6 @@ namespace {
 using kernels::kKeyBlock;
 using kernels::kPanelKeys;
 using kernels::kRowsAtOnce;
-using kernels::whole_lines;
 
 constexpr std::size_t kPanels = kKeyBlock / kPanelKeys;
 
@@ -49,7 +48,7 @@ std::size_t most_rows(const AttentionShape& shape) {
 struct WorkerMemory {
   WorkerMemory(const AttentionSpec& spec, Arena& arena)
       : keys(arena.take<float>(kKeyBlock, spec.shape.D)),
-        q(arena.take<float>(most_rows(spec.shape), whole_lines(spec.shape.D))),
+        q(arena.take<float>(most_rows(spec.shape), packed_row_size(spec))),
         scores(arena.take<float>(kRowsAtOnce, kKeyBlock)),
         words(arena.take<kernels::MaskWord>(kKeyBlock)),
         key_words(arena.take<kernels::KeyWords>(most_rows(spec.shape))),
@@ -62,7 +61,7 @@ struct WorkerMemory {
 
   float* keys;                         // (kKeyBlock, D), before they are packed
   std::array<float*, kPanels> panels;  // (D, kPanelKeys) each
-  float* q;                            // (rows, whole_lines(D))
+  float* q;                            // (rows, packed_row_size)
   float* scores;                       // (kRowsAtOnce, kKeyBlock)
   kernels::MaskWord* words;            // (kKeyBlock)
   kernels::KeyWords* key_words;        // (rows)
@@ -172,7 +171,7 @@ class ReceivedPass {
         stored ? stored_panels(own, b, g, first_key, keys)
                : pack_panels(own, b, g, first_key, keys, packed),
         stored ? own.stored->key_loops()
-               : kernels::stored_tile(kernels::StoredType::float32)};
+               : stored_loops(spec_, kernels::StoredType::float32)};
     load_sums(block, own.sums);
     const std::size_t most = queries_of_a_tile(block.heads);
     for (std::size_t i = 0; i < place.Lq; i += most) {
@@ -193,8 +192,8 @@ class ReceivedPass {
       const WorkerMemory& own, std::size_t b, std::size_t g, std::size_t first,
       std::size_t keys, std::array<kernels::KeyPanel, kPanels>& packed) const {
     const std::size_t D = spec_.shape.D;
-    const StoredHead stored(call_.cache, call_.ids[b].slot, g, nullptr);
-    const float* const rows = stored.keys(first, keys, own.keys);
+    const StoredHead stored(spec_, call_.cache, call_.ids[b].slot, g, {});
+    const float* const rows = stored.rows(first, keys, own.keys);
     std::size_t panels = 0;
     for (std::size_t k = 0; k < keys; k += kPanelKeys, ++panels) {
       const kernels::Rows<const float> some = {
@@ -261,13 +260,12 @@ class ReceivedPass {
     if (seen.nothing) {
       return;
     }
-    const std::size_t D = spec_.shape.D;
     for (std::size_t head = 0; head < block.heads; ++head) {
-      loops_.pack_rows(call_.inputs.query.rows(
-                           block.place.batch, block.place.first_query + first,
-                           block.first_head + head, queries),
-                       D, times_log2e(spec_.scale),
-                       own.q + head * queries * whole_lines(D));
+      pack_query_rows(spec_,
+                      call_.inputs.query.rows(block.place.batch,
+                                              block.place.first_query + first,
+                                              block.first_head + head, queries),
+                      own.q + head * queries * packed_row_size(spec_));
     }
     const std::size_t rows = block.heads * queries;
     for (std::size_t row = 0; row < rows; row += kRowsAtOnce) {
@@ -279,7 +277,6 @@ class ReceivedPass {
   void add_rows(const WorkerMemory& own, const Block& block, const Tile& tile,
                 std::size_t first, std::size_t count,
                 const kernels::KeyWords* allowed) const {
-    const std::size_t D = spec_.shape.D;
     // What is in the scores of keys that no row sees does not matter.
     const kernels::KeyWords seen = seen_by_any(allowed, count);
     const std::size_t keys =
@@ -287,8 +284,8 @@ class ReceivedPass {
     std::size_t k = 0;
     for (const kernels::KeyPanel& panel : block.panels) {
       if (sees_any(seen, k, panel.width)) {
-        block.loops.score(own.q + first * whole_lines(D), count, panel, D,
-                          own.scores + k);
+        block.loops.score(own.q + first * packed_row_size(spec_), count, panel,
+                          spec_.shape.D, score_factor(spec_), own.scores + k);
       }
       k += panel.width;
     }

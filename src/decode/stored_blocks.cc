@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "attention/few_rows/packed_rows.h"
+
 namespace headwise::inline HEADWISE_ABI {
 
 StoredBlocks::StoredBlocks(const DecodeCall& call)
     : cache_(call.cache),
       ids_(call.ids),
       first_head_(call.first_head),
-      loops_(kernels::stored_tile(call.cache.cells.layout().type)),
+      loops_(stored_loops(call.spec, call.cache.cells.layout().type)),
       reads_ahead_(call.cache.cells.layout().type !=
                    kernels::StoredType::float32) {}
 

@@ -2,40 +2,53 @@
 
 #include <algorithm>
 
-#include "kernels/tile_layout.h"
+#include "attention/packed_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 using kernels::Rows;
 
-float* StoredHead::take_memory(const KvCacheOptions& options, Arena& arena) {
-  return arena.take<float>(options.value_is_key_prefix ? 0 : kernels::kKeyBlock,
-                           options.v_head_dim);
+StoredHead::Memory StoredHead::take_memory(const AttentionSpec& spec,
+                                           const KvCacheOptions& options,
+                                           Arena& arena) {
+  return {
+      arena.take<float>(keys_in_pairs(spec) ? kernels::kKeyBlock : 0,
+                        options.head_dim),
+      arena.take<float>(options.value_is_key_prefix ? 0 : kernels::kKeyBlock,
+                        options.v_head_dim)};
 }
 
 RowSource::Packed StoredHead::pack(std::size_t first, std::size_t count,
                                    float* keys, float* values) const {
-  const kernels::TileLayout& layout = kernels::tile_layout();
-  const std::size_t Dv = cache_.options.v_head_dim;
-  Rows<const float> rows = in_place(first, count);
+  float* const widened = keys_in_pairs(spec_) ? memory_.keys : keys;
+  const Rows<const float> stored = in_place(first, count);
   if (cache_.options.value_is_key_prefix) {
-    if (rows.data == nullptr) {
-      load(first, count, keys, nullptr);
-      rows = {keys, count, static_cast<std::ptrdiff_t>(cache_.options.head_dim),
-              1};
-    }
-    return {rows.data, values_ == Values::in_keys
-                           ? all_finite(first, count)
-                           : layout.pack_values(rows, Dv, values)};
+    const float* const rows = this->rows(first, count, widened);
+    return {packed(rows, count, keys),
+            values_ == Values::in_keys
+                ? all_finite(first, count)
+                : pack_values(spec_,
+                              Rows<const float>{rows, count, row_stride(), 1},
+                              values)};
   }
-  load(first, count, keys, rows.data == nullptr ? memory_ : nullptr);
-  if (rows.data == nullptr) {
-    rows = {memory_, count, static_cast<std::ptrdiff_t>(Dv), 1};
-  }
-  return {keys, layout.pack_values(rows, Dv, values)};
+  load(first, count, widened,
+       stored.data == nullptr ? memory_.values : nullptr);
+  const Rows<const float> rows =
+      stored.data != nullptr
+          ? stored
+          : Rows<const float>{
+                memory_.values, count,
+                static_cast<std::ptrdiff_t>(cache_.options.v_head_dim), 1};
+  return {packed(widened, count, keys), pack_values(spec_, rows, values)};
 }
 
 const float* StoredHead::keys(std::size_t first, std::size_t count,
+                              float* keys) const {
+  return packed(rows(first, count, keys_in_pairs(spec_) ? memory_.keys : keys),
+                count, keys);
+}
+
+const float* StoredHead::rows(std::size_t first, std::size_t count,
                               float* keys) const {
   if (cache_.options.value_is_key_prefix) {
     if (const Rows<const float> rows = in_place(first, count);
@@ -44,6 +57,15 @@ const float* StoredHead::keys(std::size_t first, std::size_t count,
     }
   }
   load(first, count, keys, nullptr);
+  return keys;
+}
+
+const float* StoredHead::packed(const float* rows, std::size_t count,
+                                float* keys) const {
+  if (!keys_in_pairs(spec_)) {
+    return rows;
+  }
+  pack_keys(spec_, Rows<const float>{rows, count, row_stride(), 1}, keys);
   return keys;
 }
 

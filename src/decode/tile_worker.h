@@ -15,7 +15,7 @@ struct TileWorker {
   TileWorker(const AttentionSpec& spec, const KvCacheOptions& options,
              Arena& arena)
       : heads(make_array<PackedHead>(arena, 1, spec, kernels::kKeyBlock)),
-        values(StoredHead::take_memory(options, arena)),
+        stored(StoredHead::take_memory(spec, options, arena)),
         scores(make_array<BlockScores>(arena, 1, spec)),
         tiles(make_array<QueryTile>(arena, tiles_at_once(spec), spec,
                                     scores.data())) {}
@@ -30,14 +30,14 @@ struct TileWorker {
   template <class Body>
   void with_head(const DecodeCall& call, std::size_t b, std::size_t g,
                  const Body& body) const {
-    const StoredHead rows(call.cache, call.ids[b].slot, call.first_head + g,
-                          values);
+    const StoredHead rows(call.spec, call.cache, call.ids[b].slot,
+                          call.first_head + g, stored);
     heads.front().pack_blocks_of(call.spec, rows, b);
     body(heads.front());
   }
 
   std::span<PackedHead> heads;
-  float* values;
+  StoredHead::Memory stored;
   std::span<BlockScores> scores;
   std::span<QueryTile> tiles;
 };

@@ -119,7 +119,7 @@ bool store_values(const NumberRows<const void>& values, std::size_t Dv,
       put_scale<T>(scales, n, scale);
       for (std::size_t c = 0; c < Dv; ++c) {
         to[c] = stored<T>(widened(given.at(n, c)), scale);
-        poison += read<T>(to[c], scale) * 0.0f;
+        poison += widened(narrowed_to_bfloat16(read<T>(to[c], scale))) * 0.0f;
       }
     }
     return poison == 0;

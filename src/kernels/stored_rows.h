@@ -67,7 +67,7 @@ void store_keys(const NumberRows<const void>& keys, std::size_t D,
                 StoredType type, std::size_t width, std::size_t first,
                 void* panel, float* scales);
 // Writes values (count, Dv) as rows one after another. Returns whether every
-// number is finite when it is read back.
+// number is finite when it is read back, and rounded to bfloat16.
 bool store_values(const NumberRows<const void>& values, std::size_t Dv,
                   StoredType type, void* rows, float* scales);
 

@@ -17,10 +17,10 @@ namespace headwise::inline HEADWISE_ABI::kernels {
 
 // Loops that depend on how keys and values are stored.
 struct StoredTile {
-  // scores[r][k] = chain over D of q[r] and key k of the panel; q has rows of
-  // whole_lines(D).
+  // scores[r][k] = factor * the chain over D of q[r] and key k of the panel; q
+  // has rows of whole_lines(D).
   void (*score)(const float* q, std::size_t rows, const KeyPanel& panel,
-                std::size_t D, float* scores);
+                std::size_t D, float factor, float* scores);
   // context[r] = chain over the keys of p[r] and the values, in rows of
   // whole_lines(Dv), and sum[r] = the sum of p[r], both in key order through
   // all parts. `near`: other rows have just read these values, which makes

@@ -2,12 +2,15 @@
 // instruction set with fused multiply-add, and no cut of the work changes them.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/attention_call.h"
 #include "attention/contract.h"
+#include "support/half_tensors.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 
@@ -22,14 +25,17 @@ using testing_support::EveryMask;
 using testing_support::Inputs;
 using testing_support::kFusedTargets;
 using testing_support::kShapes;
+using testing_support::narrowed_to;
 using testing_support::OptionsCase;
 using testing_support::Outputs;
 using testing_support::random_inputs;
+using testing_support::rounded_to;
 using testing_support::same_bits;
 using testing_support::target_name;
 using testing_support::targets;
 using testing_support::TargetTest;
 using testing_support::tensor_of;
+using testing_support::widened_to_float;
 
 AttentionOptions in_bf16(AttentionOptions options) {
   options.arithmetic = Arithmetic::bf16;
@@ -43,9 +49,15 @@ class Bf16Test : public TargetTest {
                               const std::string& name,
                               const OperationOptions& operation_options = {}) {
     const AttentionOptions bf16 = in_bf16(options);
-    EXPECT_TRUE(same_bits(attend(in, bf16, operation_options),
-                          Contract(in, bf16, operation_options).run()))
-        << name;
+    const Outputs<float> want = Contract(in, bf16, operation_options).run();
+    EXPECT_TRUE(same_bits(attend(in, bf16, operation_options), want)) << name;
+    // Few queries are computed in another way unless weights are wanted.
+    AttentionOptions plain = bf16;
+    plain.attn_weights = AttnWeights::none;
+    plain.scores = ScoresStage::none;
+    const Outputs<float> few = attend(in, plain, operation_options);
+    EXPECT_TRUE(same_bits(few.output, want.output)) << name << ", plain";
+    EXPECT_TRUE(same_bits(few.lse, want.lse)) << name << ", plain";
   }
 };
 
@@ -78,28 +90,38 @@ TEST_P(Bf16Test, HoldsTheContractForSizesAroundPairsVectorsTilesAndBlocks) {
 TEST_P(Bf16Test, HoldsTheContractForEveryHeadSize) {
   for (const std::size_t D : {1u, 2u, 3u, 7u, 8u, 63u, 64u, 65u, 257u}) {
     for (const std::size_t Dv : {1u, 4u, 8u, 9u, 129u}) {
-      const AttentionShape shape{1, 1, 1, 20, 130, D, Dv};
-      expect_contract(random_inputs(shape, 8820), {},
-                      "D " + std::to_string(D) + ", Dv " + std::to_string(Dv));
+      for (const std::size_t Lq : {3u, 20u}) {
+        const AttentionShape shape{1, 1, 1, Lq, 131, D, Dv};
+        expect_contract(random_inputs(shape, 8820), {},
+                        "Lq " + std::to_string(Lq) + ", D " +
+                            std::to_string(D) + ", Dv " + std::to_string(Dv));
+      }
     }
   }
 }
 
 // Denormal numbers become 0, and the largest of all round to infinity.
 TEST_P(Bf16Test, HoldsTheContractForNumbersOfEverySize) {
-  const AttentionShape shape{1, 2, 2, 20, 300, 8, 8};
-  for (const double range : {1e-39, 1e-30, 1e-3, 30.0, 1e4, 1e18, 3.4e38}) {
-    expect_contract(random_inputs(shape, 8830, range),
-                    {.attn_weights = AttnWeights::per_head},
-                    "range " + std::to_string(range));
+  for (const std::size_t Lq : {2u, 20u}) {
+    const AttentionShape shape{1, 2, 2, Lq, 300, 8, 24};
+    for (const double range : {1e-39, 1e-30, 1e-3, 30.0, 1e4, 1e18, 3.4e38}) {
+      expect_contract(random_inputs(shape, 8830, range),
+                      {.attn_weights = AttnWeights::per_head},
+                      "range " + std::to_string(range));
+    }
   }
 }
 
 // Some values are no numbers, in front of and behind the end of what a query
 // sees, which falls within a pair.
 TEST_P(Bf16Test, ReadsNoMaskedValue) {
-  for (const std::size_t Lkv : {7u, 128u, 200u}) {
-    const AttentionShape shape{2, 2, 1, 33, Lkv, 6, 10};
+  for (const auto& [Lq, Lkv, Dv] : {std::array<std::size_t, 3>{33, 7, 10},
+                                    {33, 128, 10},
+                                    {33, 200, 10},
+                                    {3, 7, 10},
+                                    {5, 200, 10},
+                                    {4, 200, 40}}) {
+    const AttentionShape shape{2, 2, 1, Lq, Lkv, 6, Dv};
     Inputs<float> in = random_inputs(shape, 8840);
     const float kPoisons[] = {kNaN, -kMinusInf, 3.4e38f, kMinusInf};
     for (std::size_t n = 3, turn = 0; n < in.value.size(); n += 101) {
@@ -148,6 +170,35 @@ INSTANTIATE_TEST_SUITE_P(Targets, Bf16Test,
                          testing::ValuesIn(targets(kFusedTargets)),
                          target_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Bf16Test);
+
+// Keys and values of 16 bits are read as they are where queries are few.
+template <class T>
+void expect_the_bits_of_floats(const AttentionShape& shape) {
+  const Inputs<float> in = random_inputs(shape, 8860);
+  const auto query = narrowed_to<T>(in.query);
+  const auto key = narrowed_to<T>(in.key);
+  const auto value = narrowed_to<T>(in.value);
+  const Inputs<float> wide = {widened_to_float(query), widened_to_float(key),
+                              widened_to_float(value)};
+  const AttentionOptions bf16 = in_bf16({.mask = causal()});
+  auto output = narrowed_to<T>(attend(wide, {}).output);
+  ASSERT_TRUE(attention(query, key, value,
+                        AttentionOutputsOf<T>{.output = output}, bf16));
+  EXPECT_TRUE(same_bits(widened_to_float(output),
+                        rounded_to<T>(attend(wide, bf16).output)))
+      << "Lq " << shape.Lq << ", D " << shape.D;
+}
+
+TEST(Bf16BitsTest, Of16BitTensorsAreThoseOfTheSameFloats) {
+  for (const std::size_t Lq : {1u, 4u, 30u}) {
+    for (const auto& [D, Dv] :
+         {std::pair(32u, 40u), std::pair(9u, 150u), std::pair(18u, 3u)}) {
+      const AttentionShape shape{1, 4, 2, Lq, 333, D, Dv};
+      expect_the_bits_of_floats<BFloat16>(shape);
+      expect_the_bits_of_floats<Float16>(shape);
+    }
+  }
+}
 
 TEST(Bf16BitsTest, AreTheSameOnAnyNumberOfThreads) {
   for (const AttentionShape& shape : kShapes) {

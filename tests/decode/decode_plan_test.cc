@@ -37,9 +37,23 @@ using testing_support::tensor_of;
 using testing_support::Text;
 using testing_support::uniform;
 
-TEST(DecodePlanTest, ChunksOfAnySizeHaveTheBitsOfOneCall) {
+class DecodePlanBitsTest : public testing::TestWithParam<Arithmetic> {
+ protected:
+  static AttentionOptions in(AttentionOptions options) {
+    options.arithmetic = GetParam();
+    return options;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Arithmetics, DecodePlanBitsTest,
+                         testing::Values(Arithmetic::exact, Arithmetic::bf16),
+                         [](const auto& tested) {
+                           return std::string(name_of(tested.param));
+                         });
+
+TEST_P(DecodePlanBitsTest, ChunksOfAnySizeHaveTheBitsOfOneCall) {
   const Text text(290);
-  const AttentionOptions options = {.mask = causal()};
+  const AttentionOptions options = in({.mask = causal()});
   for (const KvCacheOptions& cache : every_cache()) {
     SCOPED_TRACE(name_of(cache));
     Decoder decoder(cache, options);
@@ -53,9 +67,9 @@ TEST(DecodePlanTest, ChunksOfAnySizeHaveTheBitsOfOneCall) {
   }
 }
 
-TEST(DecodePlanTest, ThreadsChangeNoBit) {
+TEST_P(DecodePlanBitsTest, ThreadsChangeNoBit) {
   const Text text(1500);
-  const AttentionOptions options = {.mask = causal()};
+  const AttentionOptions options = in({.mask = causal()});
   for (const DType dtype : {DType::float32, DType::int8}) {
     const KvCacheOptions cache = cache_of(16, dtype);
     for (const std::size_t threads : {1u, 2u, 3u, 7u}) {
@@ -75,7 +89,7 @@ TEST(DecodePlanTest, ThreadsChangeNoBit) {
 
 // Few rows of one sequence, whose values are in the keys of one head: threads
 // share its blocks of keys.
-TEST(DecodePlanTest, ThreadsChangeNoBitOfLatentAttention) {
+TEST_P(DecodePlanBitsTest, ThreadsChangeNoBitOfLatentAttention) {
   Text text(1500);
   text.key = uniform<4>({1, 1500, 1, kD}, 320, -2, 2);
   const auto starts = tensor_of<std::int64_t, 1>({1}, {5});
@@ -83,7 +97,8 @@ TEST(DecodePlanTest, ThreadsChangeNoBitOfLatentAttention) {
       {.mask = causal(), .softcap = 4.0},
       {.mask = window(1200, 0, 40)},
       {.mask = causal() & key_starts(starts.view())}};
-  for (const AttentionOptions& options : all) {
+  for (const AttentionOptions& of : all) {
+    const AttentionOptions options = in(of);
     for (const KvCacheOptions& cache :
          {cache_of(16, DType::float32, true), cache_of(0, DType::int8, true),
           cache_of(128, DType::bfloat16, true)}) {
@@ -110,8 +125,8 @@ TEST(DecodePlanTest, ThreadsChangeNoBitOfLatentAttention) {
 }
 
 // Sequences of different lengths in one call, some without a new token.
-TEST(DecodePlanTest, NeighboursInTheBatchChangeNoBit) {
-  const AttentionOptions options = {.mask = causal()};
+TEST_P(DecodePlanBitsTest, NeighboursInTheBatchChangeNoBit) {
+  const AttentionOptions options = in({.mask = causal()});
   for (const std::size_t page_size : {0u, 16u}) {
     Decoder decoder(cache_of(page_size), options, 2);
     const KvCacheOptions& cache = decoder.cache.options();
@@ -171,8 +186,8 @@ TEST(DecodePlanTest, NeighboursInTheBatchChangeNoBit) {
 
 // A prompt, chunks and single tokens in one call, in whatever way each is
 // computed.
-TEST(DecodePlanTest, APromptAmongSingleTokensChangesNoBit) {
-  const AttentionOptions options = {.mask = causal()};
+TEST_P(DecodePlanBitsTest, APromptAmongSingleTokensChangesNoBit) {
+  const AttentionOptions options = in({.mask = causal()});
   const std::vector<KvCacheOptions> caches = {
       cache_of(16), cache_of(0, DType::int8), cache_of(64, DType::bfloat16),
       cache_of(16, DType::float32, true)};
@@ -279,17 +294,17 @@ TEST(DecodePlanTest, ForkAndTruncateChangeNoBit) {
   }
 }
 
-TEST(DecodePlanTest, ARollingWindowIsItsMaskAndNeedsFewPages) {
+TEST_P(DecodePlanBitsTest, ARollingWindowIsItsMaskAndNeedsFewPages) {
   for (const std::int64_t keep_first : {0, 5, 40}) {
     for (const std::size_t page_size : {0u, 16u, 64u}) {
       KvCacheOptions cache = cache_of(page_size);
       cache.window = RollingWindow{.left = 50, .keep_first = keep_first};
       cache.max_sequences = 1;
       cache.max_tokens = page_size == 0 ? 512 : 256;
-      const AttentionOptions options = {.mask = causal()};
+      const AttentionOptions options = in({.mask = causal()});
       Decoder decoder(cache, options);
       const Text text(700, 500);
-      const AttentionOptions masked = {.mask = window(50, 0, keep_first)};
+      const AttentionOptions masked = in({.mask = window(50, 0, keep_first)});
       cache.window.reset();
       cache.v_head_dim = kDv;
       const auto want = one_call(text, cache, masked);
@@ -310,7 +325,7 @@ struct NamedOptions {
   OperationOptions operation{};
 };
 
-TEST(DecodePlanTest, EveryOptionHasTheBitsOfOneCall) {
+TEST_P(DecodePlanBitsTest, EveryOptionHasTheBitsOfOneCall) {
   const Text text(180, 600);
   const auto slopes = alibi_slopes(kHeads).value();
   const auto table = uniform<2>({12, kHeads}, 918, -2, 2);
@@ -344,7 +359,8 @@ TEST(DecodePlanTest, EveryOptionHasTheBitsOfOneCall) {
        {.mask = causal()},
        {.kv_groups = HeadGroups::create(sizes).value()}},
   };
-  for (const auto& [name, options, operation] : all) {
+  for (const auto& [name, of, operation] : all) {
+    const AttentionOptions options = in(of);
     for (const std::size_t page_size : {0u, 16u}) {
       Decoder decoder(cache_of(page_size), options, 1, operation);
       const auto want =
@@ -406,10 +422,10 @@ TEST(DecodePlanTest, WeightsAndSoftmaxRowsAreThoseOfOneCall) {
   }
 }
 
-// A value that is NaN or infinite changes the rows that may read it and no
-// other, also once its page is used again.
-TEST(DecodePlanTest, AMaskedValueIsNotRead) {
-  const AttentionOptions options = {.mask = window(20, 0)};
+// A value that is NaN or infinite, or may be once it is rounded, changes the
+// rows that may read it and no other, also once its page is used again.
+TEST_P(DecodePlanBitsTest, AMaskedValueIsNotRead) {
+  const AttentionOptions options = in({.mask = window(20, 0)});
   for (const KvCacheOptions& cache :
        {cache_of(16), cache_of(16, DType::bfloat16),
         cache_of(16, DType::float16), cache_of(16, DType::int8),
@@ -417,6 +433,7 @@ TEST(DecodePlanTest, AMaskedValueIsNotRead) {
     Decoder decoder(cache, options);
     Text text(200, 800);
     text.value(0, 90, 1, 3) = std::numeric_limits<float>::infinity();
+    text.value(0, 60, 0, 2) = std::numeric_limits<float>::max();
     text.key(0, 120, 0, 1) = std::numeric_limits<float>::quiet_NaN();
     const auto want = one_call(text, decoder.cache.options(), options);
     const SequenceId id = decoder.cache.add().value();

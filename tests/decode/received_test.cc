@@ -74,19 +74,32 @@ Tensor<float, 2> in_one_call(const Text& text, const KvCacheOptions& cache,
   return received(sequence);
 }
 
-TEST(ReceivedTest, ChunksOfAnySizeGiveTheSumsOfOneCall) {
+void expect_the_sums_of_one_call(const KvCacheOptions& cache,
+                                 const AttentionOptions& options) {
   const Text text(290);
-  const AttentionOptions options = {.mask = causal()};
+  Decoder decoder(collecting(cache), options);
+  const auto want = in_one_call(text, decoder.cache.options(), options);
+  for (const std::size_t chunk : {1u, 7u, 64u, 1000u}) {
+    const SequenceId id = decoder.cache.add().value();
+    decoder.take_all(id, text, chunk);
+    EXPECT_TRUE(same_bits(received(decoder.cache, id), want)) << chunk;
+    ASSERT_TRUE(decoder.cache.erase(id));
+  }
+}
+
+TEST(ReceivedTest, ChunksOfAnySizeGiveTheSumsOfOneCall) {
   for (const KvCacheOptions& cache : every_cache()) {
     SCOPED_TRACE(name_of(cache));
-    Decoder decoder(collecting(cache), options);
-    const auto want = in_one_call(text, decoder.cache.options(), options);
-    for (const std::size_t chunk : {1u, 7u, 64u, 1000u}) {
-      const SequenceId id = decoder.cache.add().value();
-      decoder.take_all(id, text, chunk);
-      EXPECT_TRUE(same_bits(received(decoder.cache, id), want)) << chunk;
-      ASSERT_TRUE(decoder.cache.erase(id));
-    }
+    expect_the_sums_of_one_call(cache, {.mask = causal()});
+  }
+}
+
+TEST(ReceivedTest, InBf16ChunksOfAnySizeGiveTheSumsOfOneCall) {
+  AttentionOptions options = {.mask = causal()};
+  options.arithmetic = Arithmetic::bf16;
+  for (const KvCacheOptions& cache : every_cache()) {
+    SCOPED_TRACE(name_of(cache));
+    expect_the_sums_of_one_call(cache, options);
   }
 }
 

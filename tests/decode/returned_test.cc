@@ -242,6 +242,20 @@ TEST(DecodeStatisticsTest, HaveTheBitsOfACall) {
   }
 }
 
+TEST(DecodeStatisticsTest, InBf16HaveTheBitsOfACall) {
+  const Text text(191, 3120);
+  AttentionOptions options = {.mask = causal()};
+  options.arithmetic = Arithmetic::bf16;
+  AttentionOptions mean = options;
+  mean.attn_weights = AttnWeights::mean;
+  mean.scores = ScoresStage::softcap;
+  for (const KvCacheOptions& cache : some_caches()) {
+    SCOPED_TRACE(name_of(cache));
+    expect_the_bits_of_calls(cache, text, kChunks, options, kAllStatistics);
+    expect_the_bits_of_calls(cache, text, kChunks, mean, {});
+  }
+}
+
 // A text of one sequence, cut into `chunks`, on 1, 2, 3 and 7 threads.
 void expect_no_thread_changes_a_bit(std::size_t length, std::uint32_t stream,
                                     const std::vector<std::size_t>& chunks,

@@ -138,7 +138,7 @@ TEST_P(RowTileTest, ScoresAreChainsOverTheHeadSize) {
         auto scores = Tensor<float, 2>::create({rows, kKeyBlock}).value();
         for (std::size_t n = 0; n < block.key_panels.size(); ++n) {
           kernels::stored_tile(type).score(q.data(), rows, block.key_panels[n],
-                                           D, &scores(0, n * width));
+                                           D, 1, &scores(0, n * width));
         }
         for (std::size_t k = 0; k < count; ++k) {
           const auto key = kept(type, &block.keys(k, 0), D);

@@ -8,7 +8,7 @@
 #include "attention/backward/wanted_gradients.h"
 #include "attention/call_views.h"
 #include "attention/forward/packed_head.h"
-#include "attention/forward/packed_numbers.h"
+#include "attention/packed_numbers.h"
 #include "headwise/attention/spec.h"
 #include "kernels/gradient_tile.h"
 #include "kernels/tile_layout.h"

@@ -5,6 +5,7 @@
 
 #include "attention/empty_row.h"
 #include "attention/few_rows/key_words.h"
+#include "attention/few_rows/packed_rows.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 #include "attention/schedule.h"
@@ -39,7 +40,7 @@ HeadRows::HeadRows(const AttentionSpec& spec, Arena& arena)
       loops_(kernels::row_tile()),
       heads_see_the_same_(same_for_all_heads(spec.mask)),
       has_terms_(has_score_terms(spec)),
-      q_(arena.take<float>(most_rows(spec.shape), whole_lines(spec.shape.D))),
+      q_(arena.take<float>(most_rows(spec.shape), packed_row_size(spec))),
       state_(spec, arena),
       sinks_(make_array<RowResults>(arena, spec.sinks.given() ? 1 : 0, spec)) {}
 
@@ -65,10 +66,8 @@ void HeadRows::begin(std::size_t b, std::size_t g,
   first_head_ = spec_.shape.first_query_head(g);
   rows_ = spec_.shape.group_size(g) * place_.Lq;
   keys_ = seen_keys(spec_, b);
-  const std::size_t D = spec_.shape.D;
   for_rows(query, [&](const auto& rows, std::size_t first) {
-    loops_.pack_rows(rows, D, times_log2e(spec_.scale),
-                     q_ + first * whole_lines(D));
+    pack_query_rows(spec_, rows, q_ + first * packed_row_size(spec_));
   });
   std::fill_n(state_.max, whole_lines(rows_), kMinusInf);
   std::fill_n(state_.sum, whole_lines(rows_), 0.0f);
@@ -116,10 +115,10 @@ void HeadRows::score(const RowBlock& keys, const kernels::StoredTile& loops,
                      const Tile& tile, std::size_t first, std::size_t count,
                      const kernels::KeyWords* allowed,
                      const RowScratch& scratch, float* max) const {
-  const std::size_t D = spec_.shape.D;
   float* scores = scratch.scores;
   for (const kernels::KeyPanel& panel : keys.panels) {
-    loops.score(q_ + first * whole_lines(D), count, panel, D, scores);
+    loops.score(q_ + first * packed_row_size(spec_), count, panel,
+                spec_.shape.D, score_factor(spec_), scores);
     scores += panel.width;
   }
   for (std::size_t r = 0; has_terms_ && r < count; ++r) {

@@ -87,7 +87,7 @@ class HeadRows {
   std::size_t rows_ = 0;
   SequencePlace place_{};
   SeenKeys keys_{};
-  float* q_;  // (rows, whole_lines(D))
+  float* q_;  // (rows, packed_row_size)
   RowResults state_;
   std::span<RowResults> sinks_;  // one, where there are any
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention/few_rows/packed_rows.h"
 #include "kernels/row_tile.h"
 #include "kernels/tile_layout.h"
 
@@ -9,34 +10,38 @@ namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 using kernels::kPanelKeys;
-using kernels::stored_tile;
 using kernels::StoredType;
 
 namespace {
 
-const kernels::StoredTile& loops_of(DType dtype) {
-  return stored_tile(dtype == DType::bfloat16  ? StoredType::bfloat16
-                     : dtype == DType::float16 ? StoredType::float16
-                                               : StoredType::float32);
+StoredType type_of(DType dtype) {
+  return dtype == DType::bfloat16  ? StoredType::bfloat16
+         : dtype == DType::float16 ? StoredType::float16
+                                   : StoredType::float32;
 }
 
 }  // namespace
 
 PlainBlocks::PlainBlocks(const AttentionSpec& spec, Arena& arena)
     : spec_(spec),
-      panel_loops_(stored_tile(StoredType::float32)),
+      panel_loops_(keys_in_pairs(spec)
+                       ? kernels::panels_of_pairs()
+                       : kernels::stored_tile(StoredType::float32)),
       loops_(&panel_loops_) {
   for (float*& memory : panel_memory_) {
     memory = arena.take<float>(spec.shape.D, kPanelKeys);
   }
   value_memory_ = arena.take<float>(kKeyBlock, spec.shape.Dv);
+  widened_ =
+      arena.take<float>(keys_in_pairs(spec) ? spec.shape.D : 0, kPanelKeys);
 }
 
 void PlainBlocks::read(const NumberView<const void>& key,
                        const NumberView<const void>& value) {
   key_ = key;
   value_ = value;
-  loops_ = value.stride(3) == 1 ? &loops_of(value.dtype()) : &panel_loops_;
+  loops_ = value.stride(3) == 1 ? &stored_loops(spec_, type_of(value.dtype()))
+                                : &panel_loops_;
 }
 
 void PlainBlocks::begin(std::size_t b, std::size_t g) {
@@ -62,14 +67,25 @@ kernels::ValueRows PlainBlocks::values(std::size_t first,
           static_cast<std::ptrdiff_t>(spec_.shape.Dv)};
 }
 
+void PlainBlocks::pack_panel(const kernels::NumberRows<const void>& keys,
+                             std::size_t following, float* panel) const {
+  const std::size_t D = spec_.shape.D;
+  if (!keys_in_pairs(spec_)) {
+    kernels::row_tile().pack_panel(keys, following, D, panel);
+    return;
+  }
+  kernels::row_tile().pack_panel(keys, following, D, widened_);
+  kernels::pair_tile().pair_rows(widened_, D, kernels::panel_width(keys.count),
+                                 panel);
+}
+
 RowBlock PlainBlocks::block(std::size_t first, std::size_t count) {
   const std::size_t end = first + count;
   const std::size_t panels = (count + kPanelKeys - 1) / kPanelKeys;
   for (std::size_t n = 0; n < panels; ++n) {
     const std::size_t from = first + n * kPanelKeys;
     const kernels::NumberRows<const void> rows = keys(from, end);
-    kernels::row_tile().pack_panel(rows, place_.Lkv - from - rows.count,
-                                   spec_.shape.D, panel_memory_[n]);
+    pack_panel(rows, place_.Lkv - from - rows.count, panel_memory_[n]);
     panels_[n] = {panel_memory_[n], nullptr, kernels::panel_width(rows.count)};
   }
   values_ = values(first, count);

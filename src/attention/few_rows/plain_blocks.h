@@ -35,15 +35,18 @@ class PlainBlocks final : public RowBlocks {
   kernels::NumberRows<const void> keys(std::size_t first,
                                        std::size_t end) const;
   kernels::ValueRows values(std::size_t first, std::size_t count) const;
+  void pack_panel(const kernels::NumberRows<const void>& keys,
+                  std::size_t following, float* panel) const;
 
   const AttentionSpec& spec_;
-  const kernels::StoredTile& panel_loops_;  // float32
+  const kernels::StoredTile& panel_loops_;  // float32, or panels of pairs
   const kernels::StoredTile* loops_;        // of the values' type
   NumberView<const void> key_;
   NumberView<const void> value_;
   SequencePlace place_{};
   std::size_t g_ = 0;
   std::array<float*, kPanels> panel_memory_;  // (D, kPanelKeys) each
+  float* widened_;       // (D, kPanelKeys), keys on their way to pairs
   float* value_memory_;  // (kKeyBlock, Dv), of values with other strides
   std::array<kernels::KeyPanel, kPanels> panels_;
   kernels::ValueRows values_{};

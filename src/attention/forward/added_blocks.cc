@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "attention/forward/packed_numbers.h"
+#include "attention/packed_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -25,14 +25,14 @@ class RowSource {
   virtual ~RowSource() = default;
 
   struct Packed {
-    const float* keys;  // rows of D: in `keys`, or where they are
+    const float* keys;  // in `keys`, or where they are
     bool all_finite;    // every value
   };
-  // Packs the keys [first, first + count) of the sequence as rows of D, and
-  // their values in panels (kernels/tile_layout.h, pack_values).
+  // Packs the keys [first, first + count) of the sequence as rows, and their
+  // values in panels (packed_numbers.h).
   virtual Packed pack(std::size_t first, std::size_t count, float* keys,
                       float* values) const = 0;
-  // The keys alone, as rows of D: in `keys`, or where they are.
+  // The keys alone: in `keys`, or where they are.
   virtual const float* keys(std::size_t first, std::size_t count,
                             float* keys) const = 0;
 };

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "attention/empty_row.h"
-#include "attention/forward/packed_numbers.h"
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
+#include "attention/packed_numbers.h"
 #include "attention/score_terms.h"
 #include "attention/softmax_row.h"
 #include "kernels/dropout_tile.h"

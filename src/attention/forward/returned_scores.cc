@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "attention/forward/packed_numbers.h"
 #include "attention/log2_domain.h"
+#include "attention/packed_numbers.h"
 #include "attention/score_terms.h"
 #include "steps/mask_tile.h"
 

@@ -20,8 +20,7 @@ constexpr std::size_t kFewBlocks = 8;
 }  // namespace
 
 bool rows_serve(const AttentionSpec& spec) {
-  return spec.arithmetic == Arithmetic::exact && !spec.additive() &&
-         !spec.dropout.active() && !spec.statistics.any() &&
+  return !spec.additive() && !spec.dropout.active() && !spec.statistics.any() &&
          spec.attn_weights == AttnWeights::none &&
          spec.scores == ScoresStage::none && spec.added_keys.count() == 0;
 }

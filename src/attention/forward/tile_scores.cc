@@ -1,7 +1,7 @@
 #include "attention/forward/tile_scores.h"
 
-#include "attention/forward/packed_numbers.h"
 #include "attention/log2_domain.h"
+#include "attention/packed_numbers.h"
 #include "kernels/tile_layout.h"
 
 namespace headwise::inline HEADWISE_ABI {

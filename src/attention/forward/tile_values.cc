@@ -1,6 +1,6 @@
 #include "attention/forward/tile_values.h"
 
-#include "attention/forward/packed_numbers.h"
+#include "attention/packed_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
