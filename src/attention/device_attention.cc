@@ -50,10 +50,9 @@ Status check_device_options(const AttentionOptions& attention_options,
                        ErrorCode::unsupported);
   }
   if (attention_options.arithmetic != Arithmetic::exact) {
-    return value_error("attention", "arithmetic",
-                       name_of(attention_options.arithmetic),
-                       "exact on cuda: only the CPU has others",
-                       ErrorCode::unsupported);
+    return value_error(
+        "attention", "arithmetic", name_of(attention_options.arithmetic),
+        "exact on cuda: only the CPU has others", ErrorCode::unsupported);
   }
   if (attention_options.dropout.place != DropoutPlace()) {
     return value_error("attention", "dropout.place", "given",

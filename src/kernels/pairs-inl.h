@@ -6,7 +6,7 @@
 // included between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
 //
 // What follows this file may use AVX512-BF16 where the target is AVX3. Only
-// NativePairs do, which serve where native_pairs() says so.
+// NativePairs use it, where native_pairs() says so.
 #if defined(HEADWISE_KERNELS_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADWISE_KERNELS_PAIRS_INL_H_
 #undef HEADWISE_KERNELS_PAIRS_INL_H_

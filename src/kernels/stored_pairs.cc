@@ -1,6 +1,7 @@
 #include "kernels/stored_pairs.h"
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -53,19 +54,23 @@ struct PairReads {
     HWY_INLINE Elements(const float* p, std::size_t rows, std::size_t keys) {
       const Lane d;
       for (std::size_t r = 0; r < rows; ++r) {
-        BFloat16* const to = p_ + r * kKeyBlock;
+        float* const pairs = p_ + r * kKeyBlock / 2;
         for (std::size_t k = 0; k < keys; k += kLanes) {
-          store_narrowed(hn::Load(d, p + r * kKeyBlock + k), d, to + k);
+          alignas(64) BFloat16 rounded[kLanes];
+          store_narrowed(hn::Load(d, p + r * kKeyBlock + k), d, rounded);
+          std::memcpy(reinterpret_cast<char*>(pairs) + k * sizeof(BFloat16),
+                      rounded, sizeof rounded);
         }
         if (keys % 2 != 0) {
-          to[keys] = {};
+          std::memset(reinterpret_cast<char*>(pairs) + keys * sizeof(BFloat16),
+                      0, sizeof(BFloat16));
         }
       }
     }
-    const float* data() const { return reinterpret_cast<const float*>(p_); }
+    const float* data() const { return p_; }
 
    private:
-    alignas(64) BFloat16 p_[kRowsAtOnce * kKeyBlock];
+    alignas(64) float p_[kRowsAtOnce * kKeyBlock / 2];
   };
   static HWY_INLINE float rounded(float x) {
     return headwise::widened(narrowed_to_bfloat16(x));

@@ -21,7 +21,7 @@
 // float32 without the matrix units; only the weights take Lq x Lkv memory.
 //
 // A row's bits depend neither on the batch it is in, nor on padding or packing;
-// they are not those of the CPU (Arithmetic::unpromised, docs/arithmetic.md).
+// they are not those of the CPU (docs/gpu.md).
 // Errors: those of the CPU; unsupported when built without CUDA, without such a
 // GPU, or for options that the GPU does not have yet; device_error when the GPU
 // reports a failure.

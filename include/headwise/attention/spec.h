@@ -79,7 +79,7 @@ struct AttentionOptions {
   // backward pass takes no gradient of the returned scores.
   ScoresStage scores = ScoresStage::none;
   // bf16: query, key, attention weights and value are multiplied in bfloat16,
-  // and so are the gradients. Not on a GPU.
+  // and so are the gradients; additive scores are float32. Not on a GPU.
   Arithmetic arithmetic = Arithmetic::exact;
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
