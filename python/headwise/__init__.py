@@ -59,6 +59,7 @@ _PLACES = {
     "key_lengths": "_core",
     "key_padding": "_core",
     "key_starts": "_core",
+    "native_bf16": "_core",
     "observe": "transformers",
     "promises_same_bits": "_core",
     "read_safetensors": "_safetensors",

@@ -43,6 +43,7 @@ constexpr char kSignature[] =
     "offsets: Integers | tuple[Integers, Integers] | None = None, "
     "empty_rows: str | None = None, dropout: Dropout | None = None, "
     "attn_weights: str | None = None, scores: str | None = None, "
+    "arithmetic: str | None = None, "
     "executor: Executor | None = None, score_weight: Array | None = None, "
     "kv_groups: Integers | None = None, "
     "statistics: StatisticsOptions | None = None, "
@@ -86,6 +87,8 @@ Options; None is the default of each:
                   "first_key": that of a part of the keys}
     attn_weights  "per_head", "mean" or "after_dropout": also return them
     scores        "raw", "softcap", "bias" or "softmax": also return them
+    arithmetic    "bf16": multiply numbers rounded to bfloat16, add them up in
+                  float32; default "exact"
     executor      Executor.with_threads(n)
     score_weight  (Hq, D), float32: additive scores
     kv_groups     (Hkv): number of query heads that read each key head

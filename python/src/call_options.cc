@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "arithmetic_words.h"
 #include "error.h"
 #include "executor_object.h"
 #include "number_arguments.h"
@@ -225,6 +226,11 @@ constexpr OptionField kOfAttention[] = {
     {"scores",
      [](CallOptions& o, nb::handle value) {
        o.attention.scores = one_of(value, o.named("scores"), kScores);
+     }},
+    {"arithmetic",
+     [](CallOptions& o, nb::handle value) {
+       o.attention.arithmetic =
+           one_of(value, o.named("arithmetic"), kArithmetics);
      }},
     {"executor",
      [](CallOptions& o, nb::handle value) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "argument_memory.h"
+#include "arithmetic_words.h"
 #include "error.h"
 #include "number_arguments.h"
 #include "rotary_argument.h"
@@ -107,6 +108,7 @@ MultiHeadAttentionConfig take_config(NamedFields& fields) {
   take_boolean(fields, "value_proj", config.value_proj);
   take_word(fields, "scoring", config.scoring, kScorings);
   take_boolean(fields, "add_bias_kv", config.add_bias_kv);
+  take_word(fields, "arithmetic", config.arithmetic, kArithmetics);
   return config;
 }
 
@@ -149,6 +151,7 @@ nb::dict config_dict(const MultiHeadAttentionConfig& config) {
   dict["rotary"] = config.rotary.has_value();
   dict["add_bias_kv"] = config.add_bias_kv;
   dict["add_zero_attn"] = config.add_zero_attn;
+  dict["arithmetic"] = word_of(config.arithmetic, kArithmetics);
   return dict;
 }
 

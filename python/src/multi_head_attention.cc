@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "arithmetic_words.h"
 #include "bindings.h"
 #include "error.h"
 #include "headwise/interop/load_attention.h"
@@ -35,9 +36,13 @@ LayerObject* from_params(nb::handle params, const nb::kwargs& keywords) {
   constexpr std::string_view kOperation = "MultiHeadAttention.from_params";
   NamedFields fields(keywords, kOperation);
   HeadCounts counts = take_head_counts(fields);
+  Arithmetic arithmetic = Arithmetic::exact;
+  take_word(fields, "arithmetic", arithmetic, kArithmetics);
   fields.end();
-  return new LayerObject(value_of(MultiHeadAttention::from_params(
-      NamedParams(params, kOperation).params(), std::move(counts))));
+  auto layer = value_of(MultiHeadAttention::from_params(
+      NamedParams(params, kOperation).params(), std::move(counts)));
+  check(layer.set_arithmetic(arithmetic));
+  return new LayerObject(std::move(layer));  // nanobind owns it
 }
 
 LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
@@ -54,6 +59,8 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
     options.qk_norm = qk_norm_argument(value, name);
   });
   take_boolean(fields, "add_zero_attn", options.add_zero_attn);
+  Arithmetic arithmetic = Arithmetic::exact;
+  take_word(fields, "arithmetic", arithmetic, kArithmetics);
   std::optional<Rotary> rotary;
   fields.take("rotary", [&](nb::handle value, ArgumentName name) {
     rotary = rotary_argument(value, name);
@@ -65,6 +72,7 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
     auto layer = load_attention(file, options);
     HEADWISE_TRY(layer);
     HEADWISE_TRY(layer->set_rotary(std::move(rotary)));
+    HEADWISE_TRY(layer->set_arithmetic(arithmetic));
     return layer;
   };
   return new LayerObject(value_of(read()));
@@ -135,6 +143,9 @@ constexpr char kCreateDocumentation[] =
                     "llama3", "factor": 4, ...}}, or tables "cos" and "sin",
                     (positions, rotary_dim / 2)
     add_bias_kv, add_zero_attn   default False
+    arithmetic      "exact" (default), or "bf16": projections and attention
+                    multiply numbers rounded to bfloat16; forward() only, and
+                    without a cache
 
 Errors: ValueError for sizes that do not fit.)";
 
@@ -171,7 +182,8 @@ Calls may be in several threads at once.)")
               "vdim: int | None = None, head_dim: int | None = None, "
               "dropout: float = 0.0, qk_norm: dict[str, Any] | None = None, "
               "rotary: dict[str, Any] | None = None, "
-              "add_zero_attn: bool = False) -> MultiHeadAttention"),
+              "add_zero_attn: bool = False, "
+              "arithmetic: str = 'exact') -> MultiHeadAttention"),
           "A layer with a copy of these parameters, float32, bfloat16 or "
           "float16; sizes come from them. vdim: of a layer without w_v. "
           "Errors: "
@@ -186,7 +198,8 @@ Calls may be in several threads at once.)")
                   "vdim: int | None = None, "
                   "qk_norm: dict[str, Any] | None = None, "
                   "rotary: dict[str, Any] | None = None, "
-                  "add_zero_attn: bool = False) -> MultiHeadAttention"),
+                  "add_zero_attn: bool = False, "
+                  "arithmetic: str = 'exact') -> MultiHeadAttention"),
           "A layer of a .safetensors, its index, a .npz or a folder of .npy, "
           "in "
           "any layout that `headwise convert` knows. `layer` is its number in "

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arithmetic_words.h"
 #include "bindings.h"
 #include "error.h"
 #include "executor_object.h"
@@ -79,11 +80,14 @@ class Texts {
   std::vector<std::string_view> views_;
 };
 
-SentenceEncoder read(nb::handle folder, nb::handle access) {
+SentenceEncoder read(nb::handle folder, nb::handle access,
+                     nb::handle arithmetic) {
   const std::string path =
       path_argument(folder, {"SentenceEncoder.read", "folder"});
   const BertAccess how = {
-      .file = file_access(access, {"SentenceEncoder.read", "access"})};
+      .file = file_access(access, {"SentenceEncoder.read", "access"}),
+      .arithmetic = one_of(arithmetic, {"SentenceEncoder.read", "arithmetic"},
+                           kArithmetics)};
   const auto read = [&] {
     const nb::gil_scoped_release released;
     return SentenceEncoder::read(path, how);
@@ -180,13 +184,16 @@ from sentences to embeddings, as sentence-transformers computes them.
     model = headwise.SentenceEncoder.read("all-MiniLM-L6-v2")
     embeddings = model.encode(["Heads matter.", "So do we."])    # (2, 384))")
       .def_static("read", &read, nb::arg("folder").none(), nb::kw_only(),
-                  nb::arg("access") = "mapped",
+                  nb::arg("access") = "mapped", nb::arg("arithmetic") = "exact",
                   nb::sig("def read(folder: str | bytes | PathLike[str], *, "
-                          "access: str = 'mapped') -> SentenceEncoder"),
+                          "access: str = 'mapped', arithmetic: str = 'exact') "
+                          "-> SentenceEncoder"),
                   R"(Opens the folder of a model; headwise downloads nothing.
 
-    access   "mapped" or "read", as in read_safetensors(): "read" for files that
-             another program may change
+    access      "mapped" or "read", as in read_safetensors(): "read" for files
+                that another program may change
+    arithmetic  "exact", or "bf16": projections and attention multiply numbers
+                rounded to bfloat16
 
 Errors: OSError; ValueError for files with wrong content; NotImplementedError
 for models that headwise does not compute; MemoryError.)")

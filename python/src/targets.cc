@@ -1,4 +1,5 @@
-// headwise.available_targets, current_target and promises_same_bits
+// headwise.available_targets, current_target, native_bf16 and
+// promises_same_bits
 #include "headwise/kernels/targets.h"
 
 #include <nanobind/nanobind.h>
@@ -23,6 +24,12 @@ void bind_targets(nb::module_& module) {
       "The one in use: the best, or that of the environment variable "
       "HEADWISE_TARGET. Errors: NotImplementedError for one that is not "
       "available.");
+  module.def(
+      "native_bf16", [] { return value_of(native_bf16()); },
+      nb::sig("def native_bf16() -> bool"),
+      "Whether arithmetic=\"bf16\" uses the processor's dot products of "
+      "bfloat16; elsewhere fused multiply-adds give the same bits. Errors: "
+      "those of current_target().");
   module.def(
       "promises_same_bits",
       [](nb::handle target) {

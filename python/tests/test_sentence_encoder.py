@@ -61,6 +61,18 @@ def test_kinds_of_iterables(model, made):
     )
 
 
+def test_bf16_is_near_exact_and_the_same_in_any_batch(folder, model):
+    in_bf16 = headwise.SentenceEncoder.read(folder, arithmetic="bf16")
+    few, exact = in_bf16.encode(SENTENCES), model.encode(SENTENCES)
+    assert np.abs(few - exact).max() < 0.05
+    assert (few != exact).any(axis=1).all()
+    many = in_bf16.encode(SENTENCES[::-1] * 40, executor=headwise.Executor.with_threads(1))
+    np.testing.assert_array_equal(many[:len(SENTENCES)], few[::-1])
+    with pytest.raises(ValueError, match="SentenceEncoder.read: arithmetic is 'fp16', "
+                                         "expected exact, bf16"):
+        headwise.SentenceEncoder.read(folder, arithmetic="fp16")
+
+
 def test_no_sentence(model):
     assert model.encode([]).shape == (0, 8)
 

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "base/out_of_memory.h"
+#include "kernels/pair_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -51,6 +53,23 @@ Status force_target() {
                             .expected = "one of " + names}};
 }
 
+Status check_bf16() {
+  const char* choice = std::getenv("HEADWISE_BF16");
+  if (choice == nullptr || *choice == '\0' ||
+      std::string_view(choice) == "emulated") {
+    return ok();
+  }
+  return Error{ErrorCode::unsupported,
+               ErrorDetails{.argument = "HEADWISE_BF16",
+                            .given = "is " + std::string(choice),
+                            .expected = "emulated or nothing"}};
+}
+
+Status check_environment() {
+  HEADWISE_TRY(force_target());
+  return check_bf16();
+}
+
 }  // namespace
 
 std::vector<std::string> available_targets() {
@@ -62,8 +81,8 @@ std::vector<std::string> available_targets() {
 }
 
 Status check_target() try {
-  static const Status forced = force_target();
-  return forced;
+  static const Status checked = check_environment();
+  return checked;
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -71,6 +90,13 @@ Status check_target() try {
 Result<std::string> current_target() try {
   HEADWISE_TRY(check_target());
   return name_of(best_first(available()).front());
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<bool> native_bf16() try {
+  HEADWISE_TRY(check_target());
+  return best_first(available()).front() == HWY_AVX3 && kernels::native_pairs();
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -103,6 +103,20 @@ class BenchTest(cli_case.CliTest):
                 result["peak_fraction"] * result["fma_peak_gflops"] /
                 result["gflops"], 1, 6)
 
+    def test_bf16_is_measured_against_its_own_peak(self):
+        text = self.succeed("bench", "--workload", "seed", "seed_module",
+                            "--rounds", "1", "--arithmetic", "bf16", "--json")
+        for line in text.splitlines():
+            result = json.loads(line)
+            self.assertEqual(result["arithmetic"], "bf16")
+            self.assertNotIn("fma_peak_gflops", result)
+            self.assertAlmostEqual(
+                result["peak_fraction"] * result["bf16_peak_gflops"] /
+                result["gflops"], 1, 6)
+        self.fail_with(USAGE, "--arithmetic is for --device cpu", "bench",
+                       "--workload", "seed", "--arithmetic", "bf16",
+                       "--device", "cuda")
+
     def test_a_forced_instruction_set_is_the_one_measured(self):
         sets = self.succeed("info").split("instruction sets: ")[1].split("\n")[0]
         target = sets.split()[-1]

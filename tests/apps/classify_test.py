@@ -33,10 +33,10 @@ class ClassifyTest(CliTest):
         return self.succeed("classify", "--model", "model", *arguments,
                             **options)
 
-    def expected(self):
+    def expected(self, *options):
         """The probabilities of every line, in plain Python."""
         self.succeed("encode", "--model", "model", "lines.txt", "--out",
-                     "e.npy")
+                     "e.npy", *options)
         (count, size), values = read_npy(self.folder / "e.npy")
         _, tensors = read_safetensors(
             self.folder / "model/classifier.safetensors")
@@ -54,6 +54,16 @@ class ClassifyTest(CliTest):
         for row, wanted in zip(rows, self.expected(), strict=True):
             self.assertEqual(row[0], ["body", "signs"][wanted[1] > wanted[0]])
             self.assertAlmostEqual(float(row[1]), max(wanted), delta=1e-6)
+
+    def test_bf16_is_of_embeddings_in_bf16(self):
+        options = ("--arithmetic", "bf16")
+        lines = self.classify("lines.txt", *options).splitlines()
+        exact = self.expected()
+        wanted = self.expected(*options)
+        self.assertNotEqual(exact, wanted)
+        for line, probabilities in zip(lines, wanted, strict=True):
+            self.assertAlmostEqual(float(line.split("\t")[1]),
+                                   max(probabilities), delta=1e-6)
 
     def test_json_has_the_probabilities_of_all_labels(self):
         lines = [json.loads(line) for line in

@@ -134,6 +134,15 @@ class AloneTest(CorpusCase):
         self.assertEqual((self.folder / "b.npy").read_bytes(),
                          (self.folder / "other.npy").read_bytes())
 
+    def test_another_arithmetic_begins_anew(self):
+        self.interrupted()
+        bf16 = ("--arithmetic", "bf16")
+        self.succeed(*self.call("bf16.npy", *bf16))
+        printed = self.succeed(*self.call("o.npy", *bf16))
+        self.assertEqual(self.counts_of(printed), (self.COUNT, 0))
+        self.assertEqual((self.folder / "o.npy").read_bytes(),
+                         (self.folder / "bf16.npy").read_bytes())
+
     def test_the_tokens_cut_are_those_of_one_run(self):
         self.interrupted()
         def cut(printed):

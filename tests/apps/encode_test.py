@@ -46,6 +46,19 @@ class TinyModelTest(CliTest):
             for n, embedding in enumerate(many):
                 self.assertEqual(embedding, few[::-1][n % len(few)])
 
+    def test_bf16_is_near_exact_and_the_same_in_any_batch(self):
+        _, exact = self.encode(LINES)
+        bf16 = ("--arithmetic", "bf16")
+        _, few = self.encode(LINES, *bf16)
+        _, many = self.encode(LINES[::-1] * 40, *bf16, "--threads", "1",
+                              env={"HEADWISE_BF16": "emulated"})
+        for n, embedding in enumerate(many):
+            self.assertEqual(embedding, few[::-1][n % len(few)])
+        for one, other in zip(exact, few, strict=True):
+            self.assertNotEqual(one, other)
+            self.assertLess(largest_difference(list(one), list(other)), 0.05)
+        self.assertEqual(self.encode(LINES, "--arithmetic", "exact")[1], exact)
+
     def test_json_is_a_line_a_sentence(self):
         text = self.succeed("encode", "--model", "tiny", "--json",
                             stdin=text_of(LINES))

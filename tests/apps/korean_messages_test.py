@@ -58,7 +58,7 @@ ERRORS_ONLY = ("src/base/error.cc", "src/inspect/")
 NAMES = set("""
     ablate ablation accuracy additive al alibi auto bench bert bias bool bottom-right cividis
     classify clone cls confidence cpu cuda distance distilbert dot download duplicate
-    dtype encoder-decoder entropy et explain false first fisher flax flow
+    dtype emulated encoder-decoder entropy et exact explain false first fisher flax flow
     full-size git gradient headwise headwise-causal hidden huggingface-cli id importance induction inf
     ink integrated integrated-by-layer
     kdim keras key kv largest librsvg linear llama3 ln log-sum-exp loss

@@ -8,10 +8,10 @@ from cli_case import CliTest, read_npy
 class RunCase(CliTest):
     """`run` and attention by plain loops."""
 
-    def refuse(self, code, message, *arguments):
+    def refuse(self, code, message, *arguments, **options):
         """Fails with this code and message, and writes nothing."""
         before = sorted(self.folder.iterdir())
-        line = self.fail_with(code, message, *arguments)
+        line = self.fail_with(code, message, *arguments, **options)
         self.assertEqual(sorted(self.folder.iterdir()), before)
         return line
 

@@ -330,6 +330,10 @@ class TogetherTest(CallCase):
         self.assertEqual(said_in(done), ["headwise: --out o.npy: Is a directory"])
         self.assertEqual(self.left_over(), [])
 
+    def test_bf16_has_the_bits_of_one_process(self):
+        for scheme in ("context", "heads"):
+            self.assert_same_files(2, *self.call("--arithmetic", "bf16"), scheme=scheme)
+
     def test_what_the_ranks_cannot_do_is_said_once(self):
         call = self.call("--empty-rows", "uniform", "--d-output", "do.npy", "--grad-dir",
                          "gradients")

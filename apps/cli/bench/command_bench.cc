@@ -9,6 +9,8 @@
 #include "bench_device.h"
 #include "bench_measure.h"
 #include "bench_workload.h"
+#include "operation/arithmetic_option.h"
+#include "operation/option_errors.h"
 #include "shell/add_command.h"
 #include "shell/json.h"
 #include "shell/output.h"
@@ -34,6 +36,7 @@ struct BenchFlags {
   bool json = false;
   std::string device = "cpu";
   std::string dtype;  // empty: not given
+  std::string arithmetic;
 };
 
 std::string described(const Workload& workload) {
@@ -208,6 +211,7 @@ std::vector<Workload> chosen_workloads(const BenchFlags& flags) {
         asked(std::string(kAll)) && (flags.device == "cpu" || on_gpu);
     if (of_all || asked(workload.name)) {
       chosen.push_back(workload);
+      chosen.back().arithmetic = arithmetic_of(flags.arithmetic);
     }
   }
   return chosen;
@@ -220,7 +224,9 @@ Outcome run_workloads(const BenchFlags& flags, const Measure& measure_one,
   bool headed = false;
   for (const Workload& workload : chosen_workloads(flags)) {
     const auto result = measure_one(workload);
-    HEADWISE_TRY(result);
+    if (!result) {
+      return in_option_words(result.error(), {});
+    }
     const std::string text =
         flags.json ? result_as_json(*result)
                    : (headed ? "" : heading(*result)) + result_as_text(*result);
@@ -238,6 +244,9 @@ Outcome run_bench(const BenchFlags& flags, const Streams& streams) {
     return list(flags, streams.out);
   }
   if (flags.device == "cuda") {
+    if (!flags.arithmetic.empty()) {
+      return usage("--arithmetic is for --device cpu");
+    }
     const DType dtype =
         flags.dtype == "float16" ? DType::float16 : DType::bfloat16;
     return run_workloads(
@@ -289,6 +298,7 @@ void add_options(const Arguments& command, BenchFlags& flags) {
           "element type for --device cuda: bfloat16 (default) or float16")
       .type_name("NAME")
       .advanced();
+  add_arithmetic_option(command, flags.arithmetic);
   command.add_flag("--json", flags.json, "print one JSON object per line");
   command.add_flag("--list", flags.list, "list the workloads and their sizes");
 }

@@ -16,6 +16,7 @@
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/train/labelled_text.h"
 #include "label_lines.h"
+#include "operation/arithmetic_option.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
@@ -50,6 +51,7 @@ struct ClassifyFlags {
   std::string out;
   std::size_t max_tokens = 0;  // 0: the model's
   std::size_t threads = 0;     // 0: all
+  std::string arithmetic;
   bool all = false;
   bool json = false;
 };
@@ -162,7 +164,8 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
                            "one text per line"));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
-  const auto encoder = read_model(flags.model);
+  const auto encoder =
+      read_model(flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)});
   HEADWISE_TRY(encoder);
   const auto probe = read_probe(flags.model, *encoder);
   HEADWISE_TRY(probe);
@@ -194,6 +197,7 @@ void add_options(const Arguments& command, ClassifyFlags& flags) {
                  "maximum: the model's limit)")
       .advanced();
   add_threads_option(command, flags.threads);
+  add_arithmetic_option(command, flags.arithmetic);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "headwise/interop/row_parts.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/train/labelled_text.h"
+#include "operation/arithmetic_option.h"
 #include "shell/add_command.h"
 #include "shell/deadline.h"
 #include "shell/file_plan.h"
@@ -51,6 +52,7 @@ struct EncodeFlags {
   std::string sentences = "-";
   std::string out;
   std::size_t threads = 0;  // 0: all
+  std::string arithmetic;
   SaveEvery save_every;
   std::optional<std::size_t> deadline;
   bool json = false;
@@ -151,7 +153,8 @@ Result<EncodeInputs> read_inputs(const EncodeFlags& flags) {
                            text_lines(*text), "one sentence per line"));
   auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
-  auto model = read_model(flags.model);
+  auto model =
+      read_model(flags.model, {.arithmetic = arithmetic_of(flags.arithmetic)});
   HEADWISE_TRY(model);
   return EncodeInputs{*std::move(text), *std::move(executor),
                       *std::move(model)};
@@ -195,6 +198,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
                               .text = in->text,
                               .sentences = sentences,
                               .out = flags.out,
+                              .arithmetic = arithmetic_of(flags.arithmetic),
                               .save_every = flags.save_every.interval()},
                              in->executor, counts));
   return (*group)->rank() != 0
@@ -216,6 +220,7 @@ void add_options(const Arguments& command, EncodeFlags& flags) {
                    "write the embeddings: (sentences, size)");
   command.add_flag("--json", flags.json, "print one line of JSON per sentence");
   add_threads_option(command, flags.threads);
+  add_arithmetic_option(command, flags.arithmetic);
   flags.save_every.add_option(command);
   add_deadline_option(command, flags.deadline);
 }

@@ -121,6 +121,7 @@ class EncodeJob {
         {"command", "encode"},
         {"headwise", version()},
         {"model", model_},
+        {"arithmetic", name_of(corpus_.arithmetic)},
         {"text", text_}}.dump());
     return ok();
   }
@@ -133,6 +134,8 @@ class EncodeJob {
     HEADWISE_TRY(
         agreed(group_, group_.busy_with([this] { return identify(); })));
     if (!alone()) {
+      HEADWISE_TRY(of_all_ranks(
+          group_.check_same("--arithmetic", name_of(corpus_.arithmetic))));
       HEADWISE_TRY(check_same_file(group_, "--model", model_));
       HEADWISE_TRY(check_same_file(group_, "FILE", text_));
       HEADWISE_TRY(share_folder(group_, "--out", folder()));

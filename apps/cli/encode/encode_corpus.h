@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/distribute/communicator.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
@@ -22,6 +23,7 @@ struct Corpus {
   std::string_view text;  // the whole file
   std::span<const std::string_view> sentences;
   std::string out;
+  Arithmetic arithmetic;  // of the model
   std::chrono::seconds save_every;
 };
 

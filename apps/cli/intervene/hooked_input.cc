@@ -33,7 +33,7 @@ Status HookedInput::read_causal(WithClassifier classifier) {
 }
 
 Status HookedInput::read_sentences(WithClassifier classifier, BertUse use) {
-  auto encoder = read_model(folder_, use);
+  auto encoder = read_model(folder_, {.use = use});
   HEADWISE_TRY(encoder);
   sentences_ = std::make_unique<SentenceEncoder>(*std::move(encoder));
   if (classifier == WithClassifier::required) {

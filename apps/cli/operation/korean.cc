@@ -117,6 +117,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "float32입니다. 16비트 텐서는 .safetensors 파일에서 읽습니다"},
     {"seed of the dropout mask (default 0)", "드롭아웃의 시드(기본값 0)"},
     {"values added to the scores; -inf masks", "점수에 더할 값. -inf면 마스킹"},
+    {"what is multiplied: float32 (exact, default), or numbers rounded to "
+     "bfloat16, added up in float32 (bf16; docs/arithmetic.md)",
+     "곱하는 수: float32(exact, 기본값) 또는 bfloat16으로 반올림한 수"
+     "(bf16, 합은 float32, docs/arithmetic.md)"},
     {"what is normalised: a head's features with weights for all heads "
      "(default) or for each head, or all heads at once",
      "정규화할 범위: 헤드의 특징(가중치는 모든 헤드 공통, 기본값), 헤드마다 "

@@ -12,6 +12,7 @@ class Arguments;
 // As typed; an empty string is an option that was not given.
 struct OperationFlags {
   std::size_t threads = 0;  // 0: all
+  std::string arithmetic;
   bool causal = false;
   std::string window;
   std::string query_start;

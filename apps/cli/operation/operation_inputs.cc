@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "arithmetic_option.h"
 #include "dialect_flags.h"
 #include "option_errors.h"
 #include "read_tensor.h"
@@ -433,6 +434,7 @@ AttentionOptions OperationInputs::options(CallPart& part) const {
                            .t5_bias = t5_bias(),
                            .empty_rows = empty_rows(),
                            .dropout = dropout(part),
+                           .arithmetic = arithmetic_of(flags_.arithmetic),
                            .executor = executor_ ? &*executor_ : nullptr};
   if (bias_) {
     options.bias = Bias(part.data_of_scores(bias_->data(), bias_axes_),

@@ -39,6 +39,7 @@ constexpr auto kOptions = std::to_array<ArgumentOption>(
     {{"added_keys.bias_k", "--bias-k"},
      {"added_keys.bias_v", "--bias-v"},
      {"alibi", "--alibi"},
+     {"arithmetic", "--arithmetic"},
      {"bias", "--bias"},
      {"dropout.keep_mask", "--keep-mask"},
      {"dropout.p", "--dropout"},

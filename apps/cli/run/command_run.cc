@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "operation/arithmetic_option.h"
 #include "operation/number_type.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
@@ -197,6 +198,7 @@ void add_tensor_options(const Arguments& tensors, RunFlags& flags) {
       .required();
   add_layout_option(tensors, flags.layout);
   add_dtype_option(tensors, flags.dtype);
+  add_arithmetic_option(tensors, flags.operation.arithmetic);
   add_ragged_options(tensors, flags.operation);
 }
 

@@ -6,6 +6,7 @@
 #include "keep_mask.h"
 #include "layer_result.h"
 #include "operands.h"
+#include "operation/arithmetic_option.h"
 #include "operation/layer_params.h"
 #include "operation/number_type.h"
 #include "parallel_layer.h"
@@ -102,6 +103,8 @@ Result<MultiHeadAttention> ready_layer(const RunFlags& flags,
   auto rotation = rotary.rotary(*files->layer.config().head_dim);
   HEADWISE_TRY(rotation);
   HEADWISE_TRY(files->layer.set_rotary(*std::move(rotation)));
+  HEADWISE_TRY(
+      files->layer.set_arithmetic(arithmetic_of(flags.operation.arithmetic)));
   if (flags.cache.given() && files->layer.config().add_bias_kv) {
     return option_error("--params " + flags.params,
                         "has bias_k, an added key, which --cache does not take",

@@ -46,9 +46,10 @@ Status check_bert_folder(const std::string& folder) {
                                  : ok();
 }
 
-Result<SentenceEncoder> read_model(const std::string& folder, BertUse use) {
+Result<SentenceEncoder> read_model(const std::string& folder,
+                                   const BertAccess& access) {
   HEADWISE_TRY(check_bert_folder(folder));
-  return read_for("--model", SentenceEncoder::read(folder, {.use = use}));
+  return read_for("--model", SentenceEncoder::read(folder, access));
 }
 
 Result<std::unique_ptr<TextModel>> read_any_model(const std::string& folder,

@@ -141,7 +141,7 @@ class SentenceJob {
 
 Result<SentenceEncoder> SentenceJob::read_encoder(BertUse use) const {
   return agreed_on(group_, work_visibly(&group_, [&] {
-                     return read_model(flags_.model, use);
+                     return read_model(flags_.model, {.use = use});
                    }));
 }
 

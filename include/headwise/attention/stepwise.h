@@ -32,10 +32,10 @@ struct AttentionSteps {
 };
 
 // Shapes and errors are those of attention(); also unsupported for a part of
-// the keys. Each step is reported to `trace`, if given: scores, capped_scores,
-// biased_scores, t5_scores, alibi_scores, the masks, masked_scores, sinks,
-// attn_weights, dropped_weights, context. Added keys are columns behind the Lkv
-// keys of all of them but the masks.
+// the keys and for bf16. Each step is reported to `trace`, if given: scores,
+// capped_scores, biased_scores, t5_scores, alibi_scores, the masks,
+// masked_scores, sinks, attn_weights, dropped_weights, context. Added keys are
+// columns behind the Lkv keys of all of them but the masks.
 Result<AttentionSteps> stepwise_attention(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOptions& options = {},

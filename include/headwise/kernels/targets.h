@@ -1,6 +1,7 @@
 // The instruction sets that the kernels can use on this processor.
 //
 // The environment variable HEADWISE_TARGET forces one, by the names below.
+// HEADWISE_BF16=emulated turns the processor's products of bfloat16 off.
 #pragma once
 
 #include <string>
@@ -21,8 +22,14 @@ std::vector<std::string> available_targets();
 // are.
 Result<std::string> current_target();
 
-// Returns only the errors of current_target(). Cheap enough for every call.
+// Returns only the errors of current_target(), and unsupported for another
+// HEADWISE_BF16 than "emulated". Cheap enough for every call.
 Status check_target();
+
+// Whether Arithmetic::bf16 uses the processor's dot products of bfloat16
+// (AVX512-BF16); elsewhere fused multiply-adds give the same bits. Errors:
+// those of check_target().
+Result<bool> native_bf16();
 
 // Whether the kernels of `target` keep the promise of the same bits
 // (docs/arithmetic.md): those with fused multiply-add do.

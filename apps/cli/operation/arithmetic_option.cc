@@ -1,0 +1,22 @@
+#include "arithmetic_option.h"
+
+#include "shell/args.h"
+
+namespace headwise::cli {
+
+void add_arithmetic_option(const Arguments& arguments,
+                           std::string& arithmetic) {
+  arguments.add_choice(
+      "--arithmetic", arithmetic,
+      {std::string(name_of(Arithmetic::exact)),
+       std::string(name_of(Arithmetic::bf16))},
+      "what is multiplied: float32 (exact, default), or numbers rounded to "
+      "bfloat16, added up in float32 (bf16; docs/arithmetic.md)");
+}
+
+Arithmetic arithmetic_of(const std::string& typed) {
+  return typed == name_of(Arithmetic::bf16) ? Arithmetic::bf16
+                                            : Arithmetic::exact;
+}
+
+}  // namespace headwise::cli
