@@ -177,7 +177,7 @@ Status MultiHeadAttention::update(
     FunctionRef<Status(std::string_view, std::span<float>)> change) {
   HEADWISE_TRY(check_no_open_size(state_->config));
   HEADWISE_TRY(
-      check_exact(kLayerOperation, state_->config.arithmetic, "update()"));
+      check_exact(kLayerOperation, state_->config.arithmetic, "training"));
   return update_params(*state_, change);
 }
 
