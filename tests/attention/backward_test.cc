@@ -135,7 +135,8 @@ TEST_P(BackwardContractTest, HoldsInBf16ForEveryOption) {
   }
 }
 
-// What is no number, or none once it is rounded, stays where it may be read.
+// NaN, infinities and numbers that round to infinity reach only the gradients
+// that may read them.
 TEST_P(BackwardContractTest, HoldsInBf16WhereNumbersAreNotFinite) {
   const AttentionShape shape{1, 2, 1, 97, 130, 9, 11};
   const float kPoisons[] = {kNaN, 3.4e38f, kMinusInf};
@@ -165,8 +166,8 @@ TEST_P(BackwardContractTest, HoldsInBf16WhereNumbersAreNotFinite) {
   }
 }
 
-// The first queries see an odd number of keys, all of them or not, and the next
-// key that others see is no number.
+// The first queries see an odd number of keys, all of them or not. The next
+// key, which other queries see, is NaN.
 TEST_P(BackwardContractTest, HoldsInBf16BehindTheLastKeyOfABlock) {
   const AttentionShape shape{1, 1, 1, 96, 9, 6, 10};
   Inputs<float> in = random_inputs(shape, 3470);

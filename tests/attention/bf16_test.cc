@@ -112,8 +112,8 @@ TEST_P(Bf16Test, HoldsTheContractForNumbersOfEverySize) {
   }
 }
 
-// Some values are no numbers, in front of and behind the end of what a query
-// sees, which falls within a pair.
+// Some values are NaN or infinite, on both sides of the last key that a query
+// sees, which may be the first of its pair.
 TEST_P(Bf16Test, ReadsNoMaskedValue) {
   for (const auto& [Lq, Lkv, Dv] : {std::array<std::size_t, 3>{33, 7, 10},
                                     {33, 128, 10},
@@ -152,8 +152,8 @@ TEST_P(Bf16Test, ReadsNoMaskedValue) {
   }
 }
 
-// The first queries see an odd number of keys, all of them, and the next key
-// that others see is no number.
+// The first queries see all of an odd number of keys. The value of the next
+// key, which other queries see, is NaN.
 TEST_P(Bf16Test, ReadsNoValueBehindTheLastKeyOfATile) {
   const AttentionShape shape{1, 1, 1, 96, 9, 6, 10};
   Inputs<float> in = random_inputs(shape, 8845);
