@@ -26,8 +26,9 @@ Result<LinearGradients> gradients_of_features(
     const PartRange& features, bool with_bias,
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) {
   const auto sequences = projection_terms(x, d_y, offsets);
-  auto weight = projection_weight_gradient(
-      sequences, x.extent(2), {features.first, features.count}, executor);
+  auto weight = projection_weight_gradient(sequences, x.extent(2),
+                                           {features.first, features.count},
+                                           Arithmetic::exact, executor);
   HEADWISE_TRY(weight);
   auto bias = projection_bias_gradient(
       sequences, {features.first, with_bias ? features.count : 0});

@@ -65,10 +65,11 @@ Tensor<float, 1> flat(Tensor<float, 2> x) {
 }  // namespace
 
 ParamGradients::ParamGradients(const ParamShards& shards, std::size_t rank,
-                               double norm_eps)
+                               double norm_eps, Arithmetic arithmetic)
     : shards_(shards),
       rank_(rank),
       norm_eps_(norm_eps),
+      arithmetic_(arithmetic),
       out_(shards.ranks()),
       in_(shards.ranks()) {
   const std::vector<ShardedParam>& params = shards.params();
@@ -269,8 +270,8 @@ Status ParamGradients::sum_projection(
           {d_y + row * group.d_y_size, {rows, group.d_y_size}}};
     });
   }
-  auto weight = projection_weight_gradient(sequences, group.x_size,
-                                           own_rows(group.weight), executor);
+  auto weight = projection_weight_gradient(
+      sequences, group.x_size, own_rows(group.weight), arithmetic_, executor);
   auto bias = projection_bias_gradient(sequences, own_rows(group.bias));
   HEADWISE_TRY(weight);
   HEADWISE_TRY(bias);

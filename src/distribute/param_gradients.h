@@ -14,6 +14,7 @@
 
 #include "distribute/batch_shares.h"
 #include "distribute/param_shards.h"
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/distribute/communicator.h"
@@ -25,8 +26,10 @@ namespace headwise::inline HEADWISE_ABI {
 class ParamGradients final : public ParamTerms {
  public:
   // NAME.weight with two axes and NAME.bias are a projection, with one axis a
-  // norm; NAME.weight alone is a table. `shards` outlives this object.
-  ParamGradients(const ParamShards& shards, std::size_t rank, double norm_eps);
+  // norm; NAME.weight alone is a table. `arithmetic` is that of every
+  // projection. `shards` outlives this object.
+  ParamGradients(const ParamShards& shards, std::size_t rank, double norm_eps,
+                 Arithmetic arithmetic);
 
   // A new batch.
   void begin(const BatchShares& batch);
@@ -83,6 +86,7 @@ class ParamGradients final : public ParamTerms {
   const ParamShards& shards_;
   std::size_t rank_;
   double norm_eps_;
+  Arithmetic arithmetic_;
   std::vector<Group> groups_;  // in the order of names
   std::map<std::string, std::size_t, std::less<>> group_of_;
   std::optional<BatchShares> batch_;

@@ -30,8 +30,9 @@ const Gemm& gemm() { return *HWY_DYNAMIC_DISPATCH(loops)(); }
 namespace {
 
 // Of a whole strip; the compiler unrolls the loop over its features.
-void pack_whole_strip(const float* weight, std::size_t in_features, float* to) {
-  for (std::size_t i = 0; i < in_features; ++i) {
+void pack_whole_rows(const float* weight, std::size_t in_features,
+                     std::size_t count, float* to) {
+  for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t f = 0; f < kStripFeatures; ++f) {
       to[f] = weight[f * in_features + i];
     }
@@ -39,17 +40,21 @@ void pack_whole_strip(const float* weight, std::size_t in_features, float* to) {
   }
 }
 
-void pack_last_strip(const float* weight, std::size_t in_features,
-                     std::size_t features, float* to) {
-  std::fill_n(to, in_features * kStripFeatures, 0.0f);
+}  // namespace
+
+void pack_strip_rows(const float* weight, std::size_t in_features,
+                     std::size_t count, std::size_t features, float* to) {
+  if (features == kStripFeatures) {
+    pack_whole_rows(weight, in_features, count, to);
+    return;
+  }
+  std::fill_n(to, count * kStripFeatures, 0.0f);
   for (std::size_t f = 0; f < features; ++f) {
-    for (std::size_t i = 0; i < in_features; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       to[i * kStripFeatures + f] = weight[f * in_features + i];
     }
   }
 }
-
-}  // namespace
 
 void pack_strips(const float* weight, const float* bias,
                  std::size_t in_features, std::size_t out_features,
@@ -62,13 +67,8 @@ void pack_strips(const float* weight, const float* bias,
     if (bias != nullptr) {
       std::copy_n(bias + first, features, to);
     }
-    to += kStripFeatures;
-    const float* const from = weight + first * in_features;
-    if (features == kStripFeatures) {
-      pack_whole_strip(from, in_features, to);
-    } else {
-      pack_last_strip(from, in_features, features, to);
-    }
+    pack_strip_rows(weight + first * in_features, in_features, in_features,
+                    features, to + kStripFeatures);
   }
 }
 

@@ -33,7 +33,7 @@ inline std::size_t count_strips(std::size_t out_features) {
   return (out_features + kStripFeatures - 1) / kStripFeatures;
 }
 // Floats in one strip.
-inline std::size_t strip_size(std::size_t in_features) {
+constexpr std::size_t strip_size(std::size_t in_features) {
   return (1 + in_features) * kStripFeatures;
 }
 
@@ -60,7 +60,11 @@ struct Gemm {
 void pack_strips(const float* weight, const float* bias,
                  std::size_t in_features, std::size_t out_features,
                  float* strips);
-// The same for the transposed weight, without a bias: strips of its in_features
+// Of one strip the rows of `count` input features: weight (features,
+// in_features) begins at the first of them, and `features` is at most 16.
+void pack_strip_rows(const float* weight, std::size_t in_features,
+                     std::size_t count, std::size_t features, float* to);
+// pack_strips() for the transposed weight, without a bias: strips of its in_features
 // outputs, from out_features inputs.
 void pack_transposed_strips(const float* weight, std::size_t in_features,
                             std::size_t out_features, float* strips);

@@ -53,5 +53,73 @@ void pair_strips(const float* strips, std::size_t in_features,
     pairs += pair_strip_size(in_features);
   }
 }
+
+namespace {
+
+// Rows of a strip that are rounded together; an even number.
+constexpr std::size_t kRowsTogether = 32;
+using StripRows = float[kRowsTogether * kStripFeatures];
+
+// fill(first, count, features, rows) writes the rows of `count` terms of a sum
+// from `begin` on, for the `features` results of a strip from `first` on.
+template <class Fill>
+void pair_rows_of_strips(std::size_t begin, std::size_t terms,
+                         std::size_t results, const Fill& fill, float* pairs) {
+  alignas(64) StripRows rows;
+  const std::size_t count = std::min(kRowsTogether, terms - begin);
+  for (std::size_t strip = 0; strip < count_strips(results); ++strip) {
+    const std::size_t first = strip * kStripFeatures;
+    fill(first, count, std::min(kStripFeatures, results - first), rows);
+    pair_tile().pair_rows(rows, count, kStripFeatures,
+                          pairs + strip * pair_strip_size(terms) +
+                              (1 + begin / 2) * kStripFeatures);
+  }
+}
+
+}  // namespace
+
+void pack_pair_strips(const float* weight, const float* bias,
+                      std::size_t in_features, std::size_t out_features,
+                      float* pairs) {
+  for (std::size_t begin = 0; begin < in_features; begin += kRowsTogether) {
+    pair_rows_of_strips(
+        begin, in_features, out_features,
+        [&](std::size_t first, std::size_t count, std::size_t features,
+            float* rows) {
+          pack_strip_rows(weight + first * in_features + begin, in_features,
+                          count, features, rows);
+        },
+        pairs);
+  }
+  for (std::size_t first = 0; first < out_features; first += kStripFeatures) {
+    std::fill_n(pairs, kStripFeatures, 0.0f);
+    if (bias != nullptr) {
+      std::copy_n(bias + first, std::min(kStripFeatures, out_features - first),
+                  pairs);
+    }
+    pairs += pair_strip_size(in_features);
+  }
+}
+
+void pack_transposed_pair_strips(const float* weight, std::size_t in_features,
+                                 std::size_t out_features, float* pairs) {
+  for (std::size_t begin = 0; begin < out_features; begin += kRowsTogether) {
+    pair_rows_of_strips(
+        begin, out_features, in_features,
+        [&](std::size_t first, std::size_t count, std::size_t features,
+            float* rows) {
+          std::fill_n(rows, count * kStripFeatures, 0.0f);
+          for (std::size_t o = 0; o < count; ++o) {
+            std::copy_n(weight + (begin + o) * in_features + first, features,
+                        rows + o * kStripFeatures);
+          }
+        },
+        pairs);
+  }
+  for (std::size_t first = 0; first < in_features; first += kStripFeatures) {
+    std::fill_n(pairs, kStripFeatures, 0.0f);  // no bias
+    pairs += pair_strip_size(out_features);
+  }
+}
 }  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

@@ -20,6 +20,13 @@ std::size_t pair_strip_size(std::size_t in_features);
 void pair_strips(const float* strips, std::size_t in_features,
                  std::size_t out_features, float* pairs);
 
+// As pack_strips() and pack_transposed_strips(), to strips of pairs.
+void pack_pair_strips(const float* weight, const float* bias,
+                      std::size_t in_features, std::size_t out_features,
+                      float* pairs);
+void pack_transposed_pair_strips(const float* weight, std::size_t in_features,
+                                 std::size_t out_features, float* pairs);
+
 // Their `in_features` are pairs, and so are elements of x. For the best
 // instruction set of this processor, or the forced one.
 const Gemm& pair_gemm();

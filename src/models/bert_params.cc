@@ -242,9 +242,9 @@ class Reader {
     if (!linear || access_.use == BertUse::training) {
       return linear;
     }
-    return access_.arithmetic == Arithmetic::bf16
-               ? linear->in_bf16()
-               : std::move(*linear).for_inference();
+    Linear packed = std::move(*linear).for_inference();
+    return access_.arithmetic == Arithmetic::bf16 ? packed.in_bf16()
+                                                  : std::move(packed);
   }
 
   // Old files say gamma and beta.

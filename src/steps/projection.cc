@@ -87,9 +87,9 @@ Result<Linear> Linear::pack(Tensor<float, 2> weight, Tensor<float, 1> bias) {
   auto packed =
       Tensor<float, 1>::create_unset({size.value_or(~std::size_t{0})});
   HEADWISE_TRY(packed);
-  kernels::pack_strips(weight.data(), bias.size() == 0 ? nullptr : bias.data(),
-                       in, out, packed->data());
-  return Linear(std::move(weight), std::move(bias), *std::move(packed));
+  Linear linear(std::move(weight), std::move(bias), *std::move(packed));
+  linear.pack_given();
+  return linear;
 }
 
 Linear Linear::for_inference() && {
@@ -101,24 +101,58 @@ Linear Linear::for_inference() && {
 
 Result<Linear> Linear::in_bf16() const try {
   HEADWISE_TRY(check_target());
-  auto packed = arithmetic_ == Arithmetic::bf16
-                    ? packed_.clone()
-                    : Tensor<float, 1>::create_unset(
-                          {kernels::count_strips(out_features()) *
-                           kernels::pair_strip_size(in_features())});
-  HEADWISE_TRY(packed);
-  if (arithmetic_ != Arithmetic::bf16) {
-    kernels::pair_strips(packed_.data(), in_features(), out_features(),
-                         packed->data());
+  if (arithmetic_ == Arithmetic::bf16) {
+    return with_packed(packed_.clone(), arithmetic_);
   }
-  Linear rounded({}, {}, *std::move(packed));
-  rounded.features_ = features_;
-  rounded.has_bias_ = has_bias_;
-  rounded.is_given_ = false;
-  rounded.arithmetic_ = Arithmetic::bf16;
-  return rounded;
+  auto packed =
+      Tensor<float, 1>::create_unset({kernels::count_strips(out_features()) *
+                                      kernels::pair_strip_size(in_features())});
+  HEADWISE_TRY(packed);
+  kernels::pair_strips(packed_.data(), in_features(), out_features(),
+                       packed->data());
+  return with_packed(std::move(packed), Arithmetic::bf16);
 } catch (...) {
   return caught_out_of_memory();
+}
+
+Result<Linear> Linear::in_float32() const try {
+  if (arithmetic_ == Arithmetic::exact) {
+    return with_packed(packed_.clone(), arithmetic_);
+  }
+  HEADWISE_TRY(check_given());
+  auto packed =
+      Tensor<float, 1>::create_unset({kernels::count_strips(out_features()) *
+                                      kernels::strip_size(in_features())});
+  HEADWISE_TRY(packed);
+  auto linear = with_packed(std::move(packed), Arithmetic::exact);
+  if (linear) {
+    linear->pack_given();
+  }
+  return linear;
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<Linear> Linear::with_packed(Result<Tensor<float, 1>> packed,
+                                   Arithmetic arithmetic) const {
+  auto weight = weight_.clone();
+  auto bias = bias_.clone();
+  HEADWISE_TRY(packed);
+  HEADWISE_TRY(weight);
+  HEADWISE_TRY(bias);
+  Linear linear(*std::move(weight), *std::move(bias), *std::move(packed));
+  linear.features_ = features_;
+  linear.has_bias_ = has_bias_;
+  linear.is_given_ = is_given_;
+  linear.arithmetic_ = arithmetic;
+  return linear;
+}
+
+void Linear::pack_given() {
+  const auto pack = arithmetic_ == Arithmetic::bf16 ? kernels::pack_pair_strips
+                                                    : kernels::pack_strips;
+  pack(weight_.data(), has_bias() ? bias_.data() : nullptr, in_features(),
+       out_features(), packed_.data());
 }
 
 Status Linear::check_given() const {
@@ -127,10 +161,7 @@ Status Linear::check_given() const {
   }
   return Error{ErrorCode::unsupported,
                ErrorDetails{.operation = "linear",
-                            .given = arithmetic_ == Arithmetic::bf16
-                                         ? "the parameters are in bfloat16"
-                                         : "the parameters were kept for "
-                                           "inference",
+                            .given = "the parameters were kept for inference",
                             .expected = "a layer that can be trained"}};
 }
 
@@ -141,10 +172,7 @@ void Linear::update(
     Linear& linear;
     ~PackAtEnd() {
       if (linear.is_given_) {
-        kernels::pack_strips(linear.weight_.data(),
-                             linear.has_bias() ? linear.bias_.data() : nullptr,
-                             linear.in_features(), linear.out_features(),
-                             linear.packed_.data());
+        linear.pack_given();
       }
     }
   };

@@ -11,6 +11,8 @@
 #include "headwise/steps/projection.h"
 #include "headwise/steps/softmax.h"
 #include "kernels/gemm.h"
+#include "kernels/pair_gemm.h"
+#include "kernels/pair_tile.h"
 #include "run/float_environment.h"
 #include "steps/step_checks.h"
 #include "steps/token_blocks.h"
@@ -27,10 +29,12 @@ constexpr std::size_t kTaskRows = 48;
 constexpr std::size_t kTaskCopies = 64;
 
 // The gradient of a weight, gathered block by block: the tokens of a block are
-// what a projection sums over, d_y is its input and x its parameters.
+// what a projection sums over, d_y is its input and x its parameters. In
+// bfloat16 both are rounded in pairs of tokens.
 class WeightGradient {
  public:
   static Result<WeightGradient> create(std::size_t in, RowRange outputs,
+                                       Arithmetic arithmetic,
                                        const Executor& executor) {
     const std::size_t out = outputs.count;
     auto weight = Tensor<float, 2>::create({out, in});
@@ -40,7 +44,7 @@ class WeightGradient {
     HEADWISE_TRY(weight);
     HEADWISE_TRY(strips);
     HEADWISE_TRY(turned);
-    return WeightGradient(outputs, executor, *std::move(weight),
+    return WeightGradient(outputs, arithmetic, executor, *std::move(weight),
                           *std::move(strips), *std::move(turned));
   }
 
@@ -74,10 +78,11 @@ class WeightGradient {
   }
 
  private:
-  WeightGradient(RowRange outputs, const Executor& executor,
-                 Tensor<float, 2> weight, Tensor<float, 2> strips,
-                 Tensor<float, 2> turned)
+  WeightGradient(RowRange outputs, Arithmetic arithmetic,
+                 const Executor& executor, Tensor<float, 2> weight,
+                 Tensor<float, 2> strips, Tensor<float, 2> turned)
       : outputs_(outputs),
+        in_pairs_(arithmetic == Arithmetic::bf16),
         executor_(&executor),
         weight_(std::move(weight)),
         strips_(std::move(strips)),
@@ -102,12 +107,29 @@ class WeightGradient {
     return false;
   }
 
-  // The x of a token that is left out counts as 0.
+  // Elements of a block's strips and of its turned rows.
+  std::size_t elements(std::size_t tokens) const {
+    return in_pairs_ ? kernels::count_pairs(tokens) : tokens;
+  }
+
   void pack_strip(TensorView<const float, 2> x, std::size_t strip) {
+    const std::size_t tokens = x.extent(0);
+    float* const to = strips_.data() + strip * strip_size(elements(tokens));
+    if (!in_pairs_) {
+      fill_strip(x, strip, to);
+      return;
+    }
+    alignas(64) std::array<float, strip_size(kTokenBlock)> exact;
+    fill_strip(x, strip, exact.data());
+    kernels::pair_strips(exact.data(), tokens, kStripFeatures, to);
+  }
+
+  // The x of a token that is left out counts as 0.
+  void fill_strip(TensorView<const float, 2> x, std::size_t strip,
+                  float* to) const {
     const auto [tokens, in] = x.extents();
     const std::size_t first = strip * kStripFeatures;
     const std::size_t features = std::min(kStripFeatures, in - first);
-    float* to = strips_.data() + strip * strip_size(tokens);
     std::fill_n(to, kStripFeatures, 0.0f);
     for (std::size_t t = 0; t < tokens; ++t) {
       to += kStripFeatures;
@@ -120,9 +142,26 @@ class WeightGradient {
 
   void turn(TensorView<const float, 2> d_y, std::size_t begin,
             std::size_t end) {
+    if (!in_pairs_) {
+      copy_turned(d_y, begin, end, &turned_(begin, 0));
+      return;
+    }
+    std::array<float, kTaskCopies * kTokenBlock> exact;
+    copy_turned(d_y, begin, end, exact.data());
+    const auto round = kernels::pair_tile().pack_keys;
+    for (std::size_t o = begin; o < end; ++o) {
+      const float* const row = &exact[(o - begin) * kTokenBlock];
+      round(kernels::Rows<const float>{row, 1, 0, 1}, d_y.extent(0),
+            &turned_(o, 0));
+    }
+  }
+
+  // d_y of the outputs [begin, end), to rows of kTokenBlock.
+  void copy_turned(TensorView<const float, 2> d_y, std::size_t begin,
+                   std::size_t end, float* to) const {
     for (std::size_t t = 0; t < d_y.extent(0); ++t) {
       for (std::size_t o = begin; o < end; ++o) {
-        turned_(o, t) = d_y(t, outputs_.first + o);
+        to[(o - begin) * kTokenBlock + t] = d_y(t, outputs_.first + o);
       }
     }
   }
@@ -134,11 +173,14 @@ class WeightGradient {
       rows[o - begin] = &turned_(o, 0);
       sums[o - begin] = &weight_(o, 0);
     }
-    kernels::gemm().add({rows.data(), 1, sums.data(), end - begin},
-                        strips_.data(), tokens, weight_.extent(1));
+    const kernels::Gemm& gemm =
+        in_pairs_ ? kernels::pair_gemm() : kernels::gemm();
+    gemm.add({rows.data(), 1, sums.data(), end - begin}, strips_.data(),
+             elements(tokens), weight_.extent(1));
   }
 
   RowRange outputs_;
+  bool in_pairs_;
   const Executor* executor_;
   Tensor<float, 2> weight_;
   Tensor<float, 2> strips_;  // x: (strips, tokens, 16), as a projection's
@@ -203,8 +245,9 @@ std::vector<ProjectionTerms> projection_terms(
 
 Result<Tensor<float, 2>> projection_weight_gradient(
     std::span<const ProjectionTerms> sequences, std::size_t in_features,
-    RowRange outputs, const Executor& executor) {
-  auto weight = WeightGradient::create(in_features, outputs, executor);
+    RowRange outputs, Arithmetic arithmetic, const Executor& executor) {
+  auto weight =
+      WeightGradient::create(in_features, outputs, arithmetic, executor);
   HEADWISE_TRY(weight);
   for_each_block(sequences,
                  [&](const ProjectionTerms& block) { weight->add(block); });
@@ -252,14 +295,18 @@ Result<Tensor<float, 3>> Linear::backward_input(TensorView<const float, 3> d_y,
   // Of the transposed weight only the shape is used, and the strips.
   auto transposed =
       Tensor<float, 2>::create_unset({in_features(), out_features()});
+  const bool in_pairs = arithmetic_ == Arithmetic::bf16;
   auto strips = Tensor<float, 1>::create_unset(
-      {kernels::count_strips(in_features()) * strip_size(out_features())});
+      {kernels::count_strips(in_features()) *
+       (in_pairs ? kernels::pair_strip_size(out_features())
+                 : strip_size(out_features()))});
   HEADWISE_TRY(transposed);
   HEADWISE_TRY(strips);
-  kernels::pack_transposed_strips(weight_.data(), in_features(), out_features(),
-                                  strips->data());
-  const Linear backwards =
-      Linear(*std::move(transposed), {}, *std::move(strips)).for_inference();
+  const auto pack = in_pairs ? kernels::pack_transposed_pair_strips
+                             : kernels::pack_transposed_strips;
+  pack(weight_.data(), in_features(), out_features(), strips->data());
+  Linear backwards(*std::move(transposed), {}, *std::move(strips));
+  backwards.arithmetic_ = arithmetic_;
   return backwards.forward(d_y, name, executor);
 } catch (...) {
   return caught_out_of_memory();
@@ -280,8 +327,8 @@ Result<LinearGradients> Linear::backward_params(
   HEADWISE_TRY(check_token_offsets("linear", B, L, offsets));
   HEADWISE_TRY(check_target());
   const auto sequences = projection_terms(x, d_y, offsets);
-  auto weight = projection_weight_gradient(sequences, in_features(),
-                                           {0, out_features()}, executor);
+  auto weight = projection_weight_gradient(
+      sequences, in_features(), {0, out_features()}, arithmetic_, executor);
   HEADWISE_TRY(weight);
   auto bias =
       projection_bias_gradient(sequences, {0, has_bias() ? out_features() : 0});

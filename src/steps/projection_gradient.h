@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
 #include "headwise/base/tensor_view.h"
@@ -30,11 +31,11 @@ std::vector<ProjectionTerms> projection_terms(
     TensorView<const float, 3> x, TensorView<const float, 3> d_y,
     TensorView<const std::int64_t, 1> offsets);
 
-// (outputs.count, in_features), from whole sequences in order. Errors:
-// out_of_memory.
+// (outputs.count, in_features), from whole sequences in order, in the
+// arithmetic of the projection. Errors: out_of_memory.
 Result<Tensor<float, 2>> projection_weight_gradient(
     std::span<const ProjectionTerms> sequences, std::size_t in_features,
-    RowRange outputs, const Executor& executor);
+    RowRange outputs, Arithmetic arithmetic, const Executor& executor);
 // (outputs.count)
 Result<Tensor<float, 1>> projection_bias_gradient(
     std::span<const ProjectionTerms> sequences, RowRange outputs);

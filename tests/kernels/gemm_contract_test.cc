@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headwise/steps/softmax.h"
+#include "kernels/gemm_gradient_contract.h"
 #include "steps/project.h"
 #include "support/targets.h"
 #include "support/tensors.h"
@@ -20,7 +21,9 @@ namespace headwise {
 namespace {
 
 using testing_support::all_near;
+using testing_support::contract_gradients;
 using testing_support::contract_projection;
+using testing_support::expect_contract_gradients;
 using testing_support::filled;
 using testing_support::kFusedTargets;
 using testing_support::same_bits;
@@ -160,6 +163,36 @@ TEST_P(GemmContractTest, InBfloat16HoldsWithNaNsAndInfinities) {
   EXPECT_TRUE(
       same_bits(linear.in_bf16().value().forward(x.view()).value(),
                 contract_projection(x.view(), linear, Arithmetic::bf16)));
+}
+
+TEST_P(GemmContractTest, InBfloat16HoldsForTheGradients) {
+  for (const std::size_t in : {1u, 17u, 64u}) {
+    for (const std::size_t out : {1u, 15u, 131u}) {
+      const Linear linear = linear_of(in, out).in_bf16().value();
+      for (const std::size_t L : {1u, 7u, 130u}) {
+        expect_contract_gradients(linear, uniform<3>({2, L, in}, 21),
+                                  uniform<3>({2, L, out}, 22),
+                                  {{0, 0, L}, {1, 0, L}});
+      }
+    }
+  }
+}
+
+TEST_P(GemmContractTest, InBfloat16HoldsForGradientsOfEverySize) {
+  for (const double range : {1e-38, 1e-18, 1e19, 3.4e38}) {
+    const Linear linear =
+        Linear::from_params(uniform<2>({35, 20}, 23, -range, range))
+            .value()
+            .in_bf16()
+            .value();
+    const auto x = uniform<3>({1, 9, 20}, 24, -range, range);
+    const auto d_y = uniform<3>({1, 9, 35}, 25, -range, range);
+    const auto want = contract_gradients(linear, x, d_y, {{0, 0, 9}});
+    EXPECT_TRUE(same_bits(linear.backward_input(d_y).value(), want.x));
+    EXPECT_TRUE(same_bits(linear.backward_params(x, d_y).value().weight,
+                          want.params.weight))
+        << "range " << range;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, GemmContractTest,

@@ -175,29 +175,70 @@ TEST(LinearTest, ForInferenceItHasHalfTheParametersAndTheSameBits) {
   }
 }
 
-TEST(LinearTest, InBf16ItHasAQuarterOfTheParametersForForwardOnly) {
+TEST(LinearTest, InBf16ForInferenceItHasAQuarterOfTheParameters) {
   const Tensor<float, 3> x = uniform<3>({2, 5, 400}, 3);
-  const Linear linear = linear_of(400, 32);
+  const Tensor<float, 3> y =
+      linear_of(400, 32).in_bf16().value().forward(x).value();
+  const auto bf16_first = linear_of(400, 32).in_bf16().value().for_inference();
+  const auto inference_first =
+      linear_of(400, 32).for_inference().in_bf16().value();
+  for (const Linear* const linear : {&bf16_first, &inference_first}) {
+    EXPECT_EQ(linear->arithmetic(), Arithmetic::bf16);
+    EXPECT_EQ(linear->in_features(), 400u);
+    EXPECT_EQ(linear->out_features(), 32u);
+    EXPECT_TRUE(linear->has_bias());
+    EXPECT_EQ(linear->weight().size(), 0u);
+    EXPECT_EQ(linear->bias().size(), 0u);
+    EXPECT_EQ(linear->packed().size(), 200u * 32 + 32);  // and the bias
+    EXPECT_TRUE(same_bits(linear->forward(x).value(), y));
+    EXPECT_TRUE(same_bits(linear->in_bf16().value().forward(x).value(), y));
+    for (const Error& error : {linear->backward_input(y).error(),
+                               linear->backward_params(x, y).error(),
+                               linear->in_float32().error()}) {
+      EXPECT_EQ(error.code(), ErrorCode::unsupported);
+      EXPECT_EQ(error.message(),
+                "linear: the parameters were kept for inference, expected a "
+                "layer that can be trained");
+    }
+  }
+}
+
+TEST(LinearTest, InBf16ItsParametersAreStillThoseThatWereGiven) {
+  const Linear linear = linear_of(40, 33);
   const Linear rounded = linear.in_bf16().value();
   EXPECT_EQ(linear.arithmetic(), Arithmetic::exact);
   EXPECT_EQ(rounded.arithmetic(), Arithmetic::bf16);
-  EXPECT_EQ(rounded.in_features(), 400u);
-  EXPECT_EQ(rounded.out_features(), 32u);
-  EXPECT_TRUE(rounded.has_bias());
-  EXPECT_EQ(rounded.weight().size(), 0u);
-  EXPECT_EQ(rounded.bias().size(), 0u);
-  EXPECT_EQ(rounded.packed().size(), 200u * 32 + 32);  // and the bias
-  const Tensor<float, 3> y = rounded.forward(x).value();
-  EXPECT_TRUE(same_bits(rounded.in_bf16().value().forward(x).value(), y));
+  EXPECT_TRUE(same_bits(weight_of(rounded), weight_of(linear)));
+  EXPECT_TRUE(same_bits(bias_of(rounded), bias_of(linear)));
+  const Tensor<float, 3> x = uniform<3>({2, 5, 40}, 3);
+  const Linear back = rounded.in_float32().value();
+  EXPECT_EQ(back.arithmetic(), Arithmetic::exact);
+  EXPECT_TRUE(same_bits(back.forward(x).value(), linear.forward(x).value()));
+  EXPECT_TRUE(same_bits(back.in_bf16().value().forward(x).value(),
+                        rounded.forward(x).value()));
   EXPECT_TRUE(same_bits(
-      linear_of(400, 32).for_inference().in_bf16().value().forward(x).value(),
-      y));
-  for (const Error& error : {rounded.backward_input(y).error(),
-                             rounded.backward_params(x, y).error()}) {
-    EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    EXPECT_EQ(error.message(),
-              "linear: the parameters are in bfloat16, expected a layer that "
-              "can be trained");
+      linear_of(40, 33).for_inference().in_float32().value().forward(x).value(),
+      linear.forward(x).value()));
+}
+
+// Sizes around those of strips and of rows that are packed together.
+TEST(LinearTest, AnUpdateInBf16ChangesTheGivenNumbersAndThePairs) {
+  for (const std::size_t in : {1u, 31u, 32u, 33u, 100u}) {
+    for (const std::size_t out : {1u, 16u, 33u}) {
+      const Tensor<float, 3> x = uniform<3>({2, 5, in}, 3);
+      const auto step = [](std::span<float> weight, std::span<float> bias) {
+        std::ranges::for_each(weight, [](float& w) { w *= 1.0009765625f; });
+        std::ranges::for_each(bias, [](float& b) { b += 1; });
+      };
+      Linear exact = linear_of(in, out);
+      Linear rounded = exact.in_bf16().value();
+      exact.update(step);
+      rounded.update(step);
+      EXPECT_TRUE(same_bits(weight_of(rounded), weight_of(exact)));
+      EXPECT_TRUE(same_bits(rounded.forward(x).value(),
+                            exact.in_bf16().value().forward(x).value()))
+          << in << " x " << out;
+    }
   }
 }
 

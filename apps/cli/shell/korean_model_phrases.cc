@@ -153,7 +153,6 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"the numbers of each layer's heads", "레이어마다의 헤드 번호"},
     {"the output of headwise importance --out",
      "headwise importance --out이 저장한 파일"},
-    {"the parameters are in bfloat16", "파라미터가 bfloat16으로 되어 있습니다"},
     {"the parameters were read for inference",
      "파라미터를 추론용으로 읽었습니다"},
     {"the pooling that modules.json names", "modules.json에 적힌 풀링"},

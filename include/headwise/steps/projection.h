@@ -14,9 +14,10 @@
 //
 // A Linear keeps its parameters twice: as given, for inspection and training,
 // and packed as the inner loops read them. Only update() changes them.
-// for_inference() keeps only the packed ones, and so does in_bf16(), in half of
-// their memory: there x and the weight are rounded to bfloat16 before they are
-// multiplied; the sums and the bias are float32.
+// for_inference() keeps only the packed ones. in_bf16() packs them in half of
+// the memory: numbers are then rounded to bfloat16 before they are multiplied,
+// forward and backward. Sums, the bias and the parameters as given stay
+// float32.
 //
 // Backward, with d_y the gradient of a loss with respect to y:
 //
@@ -83,14 +84,17 @@ class Linear {
   static Result<Linear> from_params(TensorView<const Float16, 2> weight,
                                     TensorView<const Float16, 1> bias = {});
 
-  // The same projection in half of the memory, only for forward(): weight() and
-  // bias() are then empty views, the backward passes return an error
-  // (unsupported), and update() does nothing.
+  // The same projection in half of the memory (in bfloat16 a third), only for
+  // forward(): weight() and bias() are then empty views, the backward passes
+  // return an error (unsupported), and update() does nothing.
   Linear for_inference() &&;
   // The same projection in bfloat16, whatever this one is in. What is not there
   // after for_inference() is not there either. Errors: out_of_memory,
   // unsupported for a HEADWISE_TARGET that is not available.
   Result<Linear> in_bf16() const;
+  // And in float32: nothing is rounded. Errors: out_of_memory; unsupported in
+  // bfloat16 after for_inference().
+  Result<Linear> in_float32() const;
 
   // x may have any strides. Errors: shape_mismatch, out_of_memory, unsupported
   // for a HEADWISE_TARGET that is not available. Messages call x `name`.
@@ -104,13 +108,14 @@ class Linear {
       std::string_view name = "x",
       const Executor& executor = Executor::default_executor()) const;
 
-  // d_x (B, L, in_features) from d_y (B, L, out_features). Errors as forward().
+  // d_x (B, L, in_features) from d_y (B, L, out_features). Errors as forward();
+  // unsupported after for_inference().
   Result<Tensor<float, 3>> backward_input(
       TensorView<const float, 3> d_y, std::string_view name = "d_y",
       const Executor& executor = Executor::default_executor()) const;
   // The parameters' gradients, from the x of the forward pass. `offsets` (B +
   // 1), for a ragged batch: where the sequences begin in the one row of tokens.
-  // Errors as forward(), and those of Offsets::check.
+  // Errors as backward_input(), and those of Offsets::check.
   Result<LinearGradients> backward_params(
       TensorView<const float, 3> x, TensorView<const float, 3> d_y,
       TensorView<const std::int64_t, 1> offsets = {},
@@ -144,6 +149,11 @@ class Linear {
   // An error unless the parameters as given are kept.
   Status check_given() const;
   static Result<Linear> pack(Tensor<float, 2> weight, Tensor<float, 1> bias);
+  // Packs the parameters as given.
+  void pack_given();
+  // A copy, except for what is packed.
+  Result<Linear> with_packed(Result<Tensor<float, 1>> packed,
+                             Arithmetic arithmetic) const;
 
   Extents<2> features_;  // out, in
   bool has_bias_;
