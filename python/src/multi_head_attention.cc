@@ -144,7 +144,7 @@ constexpr char kCreateDocumentation[] =
                     (positions, rotary_dim / 2)
     add_bias_kv, add_zero_attn   default False
     arithmetic      "exact" (default), or "bf16": projections and attention
-                    multiply numbers rounded to bfloat16; forward() only
+                    multiply numbers rounded to bfloat16
 
 Errors: ValueError for sizes that do not fit.)";
 

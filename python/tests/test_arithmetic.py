@@ -133,9 +133,27 @@ def test_what_a_layer_refuses():
     x = np.zeros((1, 2, 6), np.float32)
     with pytest.raises(ValueError, match="arithmetic is bf16, expected exact, which is"):
         layer().forward(x, arithmetic="bf16")
-    bf16 = layer(arithmetic="bf16")
-    with pytest.raises(NotImplementedError, match="expected exact with a backward pass"):
-        bf16.forward_for_backward(x)
+
+
+def test_a_layer_is_trained_with_float32_parameters():
+    exact, bf16 = layer(), layer(arithmetic="bf16")
+    x = np.random.default_rng(8).standard_normal((2, 5, 6), dtype=np.float32)
+    results = []
+    for each in (exact, bf16):
+        gradients = each.forward_for_backward(x).backward(np.ones_like(x))
+        results.append(gradients.params["w_v.weight"])
+    assert not np.array_equal(*results)
+    np.testing.assert_allclose(*results, atol=2**-6 * np.abs(results[0]).max())
+
+    for name, value in bf16.params.items():
+        np.testing.assert_array_equal(value, exact.params[name])
+    before = bf16.forward(x).copy()
+    bf16.set_params({"w_o.bias": bf16.params["w_o.bias"] + 1,
+                     "w_o.weight": 2 * bf16.params["w_o.weight"]})
+    # Doubling changes no rounding.
+    bias = exact.params["w_o.bias"]
+    np.testing.assert_allclose(bf16.forward(x), 2 * (before - bias) + bias + 1, rtol=0,
+                               atol=1e-6)
 
 
 def test_errors(tensors):

@@ -1,4 +1,4 @@
-// For calls that compute in float32 only.
+// For calls that compute in float32 only, and layers.
 #pragma once
 
 #include <string>
@@ -19,6 +19,17 @@ inline Status check_exact(std::string_view operation, Arithmetic arithmetic,
                      use.empty() ? "exact: this call computes in float32 only"
                                  : "exact with " + std::string(use),
                      ErrorCode::unsupported);
+}
+
+// A layer in bf16 computes every call in it; an exact one refuses it. Errors:
+// invalid_argument.
+inline Status check_arithmetic_of_layer(std::string_view operation,
+                                        Arithmetic layer, Arithmetic asked) {
+  if (layer != Arithmetic::exact || asked == Arithmetic::exact) {
+    return ok();
+  }
+  return value_error(operation, "arithmetic", name_of(asked),
+                     "exact, which is the layer's");
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

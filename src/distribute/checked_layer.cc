@@ -11,13 +11,14 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-Status check_layer(std::string_view operation,
-                   const MultiHeadAttention& layer) {
+Status check_layer(std::string_view operation, const MultiHeadAttention& layer,
+                   Arithmetic asked) {
   if (!layer.params()) {
     return value_error(operation, "layer", "one with an open input size",
                        "one whose input sizes are known: call fix_sizes()");
   }
-  HEADWISE_TRY(check_exact(operation, layer.config().arithmetic));
+  HEADWISE_TRY(
+      check_arithmetic_of_layer(operation, layer.config().arithmetic, asked));
   return layer.config().num_heads == 0
              ? Status(value_error(operation, "num_heads", "0",
                                   "a layer with heads"))
@@ -31,6 +32,7 @@ std::string digest_of_layer(const MultiHeadAttentionConfig& config,
        {*config.query_dim, *config.kdim, *config.vdim, config.embed_dim,
         std::size_t{config.out_proj}, std::size_t{config.value_proj},
         std::size_t{config.qk_norm.has_value()},
+        std::size_t{config.arithmetic == Arithmetic::bf16},
         std::size_t{config.rotary.has_value()}}) {
     digest.add(size);
   }
@@ -73,6 +75,7 @@ Result<ContextCall> operation_of(const MultiHeadAttention& layer,
                            .chunk_keys = call.chunk_keys};
   auto& p = operation.options.dropout.p;
   p = p.value_or(config.dropout);
+  operation.options.arithmetic = config.arithmetic;
   return operation;
 }
 
@@ -115,8 +118,7 @@ Result<CheckedLayer> checked_alone(std::string_view operation,
                                    const MultiHeadAttention& layer,
                                    const ContextLayerCall& call,
                                    const ContextLayerInputs& own) {
-  HEADWISE_TRY(check_layer(operation, layer));
-  HEADWISE_TRY(check_exact(operation, call.options.arithmetic));
+  HEADWISE_TRY(check_layer(operation, layer, call.options.arithmetic));
   auto of_heads = operation_of(layer, call);
   HEADWISE_TRY(of_heads);
   auto context =

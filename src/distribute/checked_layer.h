@@ -23,8 +23,10 @@ struct CheckedLayer {
   const Executor& executor() const { return *context.spec.executor; }
 };
 
-// Errors: invalid_argument for a layer without heads or with an open size.
-Status check_layer(std::string_view operation, const MultiHeadAttention& layer);
+// Errors: invalid_argument for a layer without heads or with an open size, and
+// for a call in an arithmetic that is not the layer's.
+Status check_layer(std::string_view operation, const MultiHeadAttention& layer,
+                   Arithmetic asked);
 
 // The sizes of a layer, which all ranks must have alike; `more`: other numbers.
 std::string digest_of_layer(const MultiHeadAttentionConfig& config,

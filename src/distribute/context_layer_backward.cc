@@ -205,9 +205,9 @@ class LayerRowsBackward {
     const std::vector<PartRange> features =
         feature_ranges(linear.out_features(), group_.ranks());
     auto own = work_visibly(group_, [&] {
-      return gradients_of_features(all_x->view(), all_d_y->view(),
-                                   features[group_.rank()], linear.has_bias(),
-                                   offsets(of), all_.executor());
+      return gradients_of_features(
+          all_x->view(), all_d_y->view(), features[group_.rank()],
+          linear.has_bias(), linear.arithmetic(), offsets(of), all_.executor());
     });
     HEADWISE_TRY(own);
     auto weight = PartGathering<2>(group_, features, 0).to_first(own->weight);

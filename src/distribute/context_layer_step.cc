@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "attention/check_exact.h"
 #include "base/check.h"
 #include "distribute/checked_layer.h"
 #include "distribute/gather_rows.h"
@@ -179,6 +178,7 @@ class LayerStep {
     HEADWISE_TRY(kv_groups);
     AttentionOptions options = options_;
     options.dropout.p = options.dropout.p.value_or(config.dropout);
+    options.arithmetic = config.arithmetic;
     options.offsets = {};
     const auto heads = [&]<class T>(TensorView<T, 3> rows, std::size_t H) {
       return in_heads(
@@ -226,8 +226,7 @@ Result<NewTokens> checked(const MultiHeadAttention& layer,
                           std::span<const SequenceId> ids,
                           const ContextLayerInputs& tokens,
                           const AttentionOptions& options) {
-  HEADWISE_TRY(check_layer(kOperation, layer));
-  HEADWISE_TRY(check_exact(kOperation, options.arithmetic));
+  HEADWISE_TRY(check_layer(kOperation, layer, options.arithmetic));
   HEADWISE_TRY(check_tokens(layer.config(), tokens));
   auto all = new_tokens(cache, ids, tokens.query.extents(), options.offsets);
   const MultiHeadAttentionConfig& config = layer.config();

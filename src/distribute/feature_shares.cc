@@ -23,12 +23,12 @@ std::vector<PartRange> feature_ranges(std::size_t features, std::size_t ranks) {
 
 Result<LinearGradients> gradients_of_features(
     TensorView<const float, 3> x, TensorView<const float, 3> d_y,
-    const PartRange& features, bool with_bias,
+    const PartRange& features, bool with_bias, Arithmetic arithmetic,
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) {
   const auto sequences = projection_terms(x, d_y, offsets);
   auto weight = projection_weight_gradient(sequences, x.extent(2),
                                            {features.first, features.count},
-                                           Arithmetic::exact, executor);
+                                           arithmetic, executor);
   HEADWISE_TRY(weight);
   auto bias = projection_bias_gradient(
       sequences, {features.first, with_bias ? features.count : 0});

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
 #include "headwise/run/executor.h"
@@ -19,11 +20,12 @@ using internal::PartRange;
 // are too few.
 std::vector<PartRange> feature_ranges(std::size_t features, std::size_t ranks);
 
-// The gradients of the parameters of some output features. `d_y` has all of
-// them, as a token counts if one of its d_y does. Errors: out_of_memory.
+// The gradients of the parameters of some output features, in the arithmetic of
+// the projection. `d_y` has all of them, as a token counts if one of its d_y
+// does. Errors: out_of_memory.
 Result<LinearGradients> gradients_of_features(
     TensorView<const float, 3> x, TensorView<const float, 3> d_y,
-    const PartRange& features, bool with_bias,
+    const PartRange& features, bool with_bias, Arithmetic arithmetic,
     TensorView<const std::int64_t, 1> offsets, const Executor& executor);
 
 }  // namespace headwise::inline HEADWISE_ABI

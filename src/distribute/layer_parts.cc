@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "attention/check_exact.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "distribute/feature_shares.h"
@@ -20,22 +19,12 @@ using internal::part_along;
 
 constexpr std::string_view kOperation = "layer_shard";
 
-// Whether the parameters are there as they were given.
-bool is_given(const Linear& linear) {
-  return linear.weight().extent(0) == linear.out_features();
-}
-bool is_given(const std::optional<Linear>& linear) {
-  return !linear || is_given(*linear);
-}
-
 Status check_params(const std::optional<MultiHeadAttentionParams>& params) {
   if (!params) {
     return value_error(kOperation, "layer", "one with an open input size",
                        "one whose input sizes are known: call fix_sizes()");
   }
-  const bool given = is_given(params->w_q) && is_given(params->w_k) &&
-                     is_given(params->w_v) && is_given(params->w_o);
-  return given
+  return keeps_params(*params)
              ? ok()
              : Status(value_error(
                    kOperation, "layer", "one that was kept for inference",
@@ -56,7 +45,6 @@ Status check(const MultiHeadAttention& layer, std::size_t ranks,
                        "a rank below " + std::to_string(ranks),
                        ErrorCode::out_of_range);
   }
-  HEADWISE_TRY(check_exact(kOperation, config.arithmetic));
   HEADWISE_TRY(check_params(layer.params()));
   if (config.num_heads == 0) {
     return value_error(kOperation, "num_heads", "0", "a layer with heads");
@@ -96,6 +84,13 @@ PartRange times(const PartRange& heads, std::size_t size) {
   return {heads.first * size, heads.count * size};
 }
 
+// The packed parameters alone, in the arithmetic of `whole`.
+Result<Linear> packed_as(const Linear& whole, Linear part) {
+  Linear packed = std::move(part).for_inference();
+  return whole.arithmetic() == Arithmetic::bf16 ? packed.in_bf16()
+                                                : std::move(packed);
+}
+
 // The output features `rows`.
 Result<Linear> rows_of(const Linear& linear, const PartRange& rows) {
   auto weight = copy_of(part_along(0, linear.weight(), rows));
@@ -108,7 +103,7 @@ Result<Linear> rows_of(const Linear& linear, const PartRange& rows) {
   }
   auto part = Linear::from_params(*std::move(weight), std::move(bias));
   HEADWISE_TRY(part);
-  return (*std::move(part)).for_inference();
+  return packed_as(linear, *std::move(part));
 }
 
 // The input features `columns`, as the projection of the gradients.
@@ -121,7 +116,7 @@ Result<Linear> columns_of(const Linear& linear, const PartRange& columns) {
   HEADWISE_TRY(turned);
   auto part = Linear::from_params(*std::move(turned));
   HEADWISE_TRY(part);
-  return (*std::move(part)).for_inference();
+  return packed_as(linear, *std::move(part));
 }
 
 using OptionalLinear = std::optional<Linear>;

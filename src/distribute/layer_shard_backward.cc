@@ -91,9 +91,10 @@ class ShardBackward {
       return ok();
     }
     auto w_o = work_visibly(group_, [&] {
-      return gradients_of_features(
-          saved_.merged.view(), d_output, parts_.ranges.outputs[parts_.rank],
-          parts_.bias_o, saved_.run.options.offsets.query, executor_);
+      return gradients_of_features(saved_.merged.view(), d_output,
+                                   parts_.ranges.outputs[parts_.rank],
+                                   parts_.bias_o, config_.arithmetic,
+                                   saved_.run.options.offsets.query, executor_);
     });
     HEADWISE_TRY(w_o);
     gradients.w_o = *std::move(w_o);
@@ -167,7 +168,8 @@ class ShardBackward {
     auto d_x = gathered(inputs, 2, *own);
     HEADWISE_TRY(d_x);
     auto params = work_visibly(group_, [&] {
-      return gradients_of_features(x, d_y, rows, with_bias, offsets, executor_);
+      return gradients_of_features(x, d_y, rows, with_bias, config_.arithmetic,
+                                   offsets, executor_);
     });
     HEADWISE_TRY(params);
     return OfProjection{*std::move(d_x), *std::move(params)};

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "attention/check_exact.h"
 #include "base/check.h"
 #include "kernels/gemm.h"
 
@@ -18,6 +17,13 @@ Result<Linear> columns_of(const Linear& linear, std::size_t first,
   constexpr std::size_t kLanes = kernels::kStripFeatures;
   auto weight = Tensor<float, 2>::create_unset({linear.out_features(), count});
   HEADWISE_TRY(weight);
+  if (linear.keeps_params()) {
+    for (std::size_t out = 0; count != 0 && out < linear.out_features();
+         ++out) {
+      std::copy_n(&linear.weight()(out, first), count, &(*weight)(out, 0));
+    }
+    return Linear::from_params(*std::move(weight));
+  }
   const std::size_t strip = kernels::strip_size(linear.in_features());
   const float* const packed = linear.packed().data();
   for (std::size_t out = 0; out < linear.out_features(); ++out) {
@@ -63,7 +69,10 @@ Result<HeadValues> HeadValues::create(std::string_view operation,
                        "one whose input sizes are known: call fix_sizes()");
   }
   const MultiHeadAttentionConfig& config = layer.config();
-  HEADWISE_TRY(check_exact(operation, config.arithmetic));
+  if (config.arithmetic != Arithmetic::exact && !keeps_params(*params)) {
+    return value_error(operation, "layer", "without the parameters as given",
+                       "one that can be trained", ErrorCode::unsupported);
+  }
   const std::size_t Dv = *config.v_head_dim;
   HEADWISE_TRY(
       check_shape(operation, "value", value, "(B, Lkv, Hkv, Dv)",

@@ -82,15 +82,8 @@ namespace headwise::inline HEADWISE_ABI {
 
 Status check_arithmetic(const LayerState& layer, const LayerCall& call) {
   const Arithmetic arithmetic = layer.config.arithmetic;
-  if (arithmetic == Arithmetic::exact &&
-      call.options.arithmetic != Arithmetic::exact) {
-    return value_error(kLayerOperation, "arithmetic",
-                       name_of(call.options.arithmetic),
-                       "exact, which is the layer's");
-  }
-  if (call.for_backward) {
-    return check_exact(kLayerOperation, arithmetic, "a backward pass");
-  }
+  HEADWISE_TRY(check_arithmetic_of_layer(kLayerOperation, arithmetic,
+                                         call.options.arithmetic));
   return call.trace == nullptr
              ? ok()
              : check_exact(kLayerOperation, arithmetic, "a trace");

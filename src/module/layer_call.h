@@ -48,8 +48,8 @@ using internal::check_layer_options;
 using internal::operation_options_of;
 using internal::options_of;
 
-// Errors: invalid_argument for bf16 in an exact layer; unsupported for what a
-// layer in bf16 does not do.
+// Errors: invalid_argument for bf16 in an exact layer; unsupported for a trace
+// of a layer in bf16.
 Status check_arithmetic(const LayerState& layer, const LayerCall& call);
 
 // For an output in the caller's memory. Errors: invalid_argument,

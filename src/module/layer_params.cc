@@ -77,11 +77,16 @@ Result<HeadNormParams> first_norm(const QkNorm& norm, std::size_t heads,
   return HeadNormParams{*std::move(weight), *std::move(bias)};
 }
 
-Result<std::optional<Linear>> rounded(const std::optional<Linear>& linear) {
+Result<Linear> in(Arithmetic arithmetic, const Linear& linear) {
+  return arithmetic == Arithmetic::bf16 ? linear.in_bf16()
+                                        : linear.in_float32();
+}
+Result<std::optional<Linear>> in(Arithmetic arithmetic,
+                                 const std::optional<Linear>& linear) {
   if (!linear) {
     return std::optional<Linear>();
   }
-  auto made = linear->in_bf16();
+  auto made = in(arithmetic, *linear);
   HEADWISE_TRY(made);
   return std::optional(*std::move(made));
 }
@@ -186,17 +191,17 @@ Result<MultiHeadAttentionParams> draw_params(
     params.bias_k = *std::move(bias_k);
     params.bias_v = *std::move(bias_v);
   }
-  if (config.arithmetic == Arithmetic::bf16) {
-    HEADWISE_TRY(round_projections(params));
+  if (config.arithmetic != Arithmetic::exact) {
+    HEADWISE_TRY(set_arithmetic(params, config.arithmetic));
   }
   return params;
 }
 
-Status round_projections(MultiHeadAttentionParams& params) {
-  auto w_q = params.w_q.in_bf16();
-  auto w_k = params.w_k.in_bf16();
-  auto w_v = rounded(params.w_v);
-  auto w_o = rounded(params.w_o);
+Status set_arithmetic(MultiHeadAttentionParams& params, Arithmetic arithmetic) {
+  auto w_q = in(arithmetic, params.w_q);
+  auto w_k = in(arithmetic, params.w_k);
+  auto w_v = in(arithmetic, params.w_v);
+  auto w_o = in(arithmetic, params.w_o);
   HEADWISE_TRY(w_q);
   HEADWISE_TRY(w_k);
   HEADWISE_TRY(w_v);

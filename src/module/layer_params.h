@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
@@ -23,9 +24,9 @@ void give_new_id(LayerState& layer);
 // Gives the parameters an id that no other parameters have.
 void set_params(LayerState& layer, MultiHeadAttentionParams params);
 
-// Every projection is in bf16 then. Errors, after which nothing has changed:
-// those of Linear::in_bf16().
-Status round_projections(MultiHeadAttentionParams& params);
+// Every projection is in this arithmetic then. Errors, after which nothing has
+// changed: those of Linear::in_bf16() and Linear::in_float32().
+Status set_arithmetic(MultiHeadAttentionParams& params, Arithmetic arithmetic);
 
 // MultiHeadAttention::update() of a layer without open sizes.
 Status update_params(

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "attention/check_exact.h"
 #include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
@@ -60,6 +59,12 @@ MultiHeadAttentionConfig config_of(const MultiHeadAttentionParams& params,
 }
 
 }  // namespace
+
+bool keeps_params(const MultiHeadAttentionParams& params) {
+  return params.w_q.keeps_params() && params.w_k.keeps_params() &&
+         (!params.w_v || params.w_v->keeps_params()) &&
+         (!params.w_o || params.w_o->keeps_params());
+}
 
 struct detail::SavedLayer {
   WidenedInputs inputs;
@@ -146,12 +151,12 @@ Status MultiHeadAttention::set_arithmetic(Arithmetic arithmetic) try {
   if (arithmetic == state_->config.arithmetic) {
     return ok();
   }
-  if (arithmetic == Arithmetic::exact && state_->params) {
-    return value_error(kLayerOperation, "arithmetic", "exact",
-                       "bf16: the layer's parameters are rounded already");
-  }
   if (state_->params) {
-    HEADWISE_TRY(round_projections(*state_->params));
+    if (arithmetic == Arithmetic::exact && !keeps_params(*state_->params)) {
+      return value_error(kLayerOperation, "arithmetic", "exact",
+                         "bf16: the layer's parameters are rounded already");
+    }
+    HEADWISE_TRY(headwise::set_arithmetic(*state_->params, arithmetic));
   }
   state_->config.arithmetic = arithmetic;
   give_new_id(*state_);
@@ -176,8 +181,6 @@ void MultiHeadAttention::share_memory_with(const MultiHeadAttention& other) {
 Status MultiHeadAttention::update(
     FunctionRef<Status(std::string_view, std::span<float>)> change) {
   HEADWISE_TRY(check_no_open_size(state_->config));
-  HEADWISE_TRY(
-      check_exact(kLayerOperation, state_->config.arithmetic, "training"));
   return update_params(*state_, change);
 }
 

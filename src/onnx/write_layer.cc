@@ -57,19 +57,11 @@ Status check_params(const MultiHeadAttention& layer) {
                        "has an input size that is not set",
                        "a layer whose sizes are set with fix_sizes()");
   }
-  if (layer.config().arithmetic != Arithmetic::exact) {
-    return about_layer(ErrorCode::unsupported, "is in bf16",
-                       "a layer in exact arithmetic");
-  }
-  const MultiHeadAttentionParams& params = *layer.params();
-  for (const Linear* linear : linears(params)) {
-    if (linear->weight().extent(0) != linear->out_features()) {
-      return about_layer(ErrorCode::invalid_argument,
-                         "keeps only packed parameters",
-                         "a layer without Linear::for_inference()");
-    }
-  }
-  return ok();
+  return keeps_params(*layer.params())
+             ? ok()
+             : Status(about_layer(ErrorCode::invalid_argument,
+                                  "keeps only packed parameters",
+                                  "a layer without Linear::for_inference()"));
 }
 
 // The same ranges as attention(), and no scale that ONNX Runtime refuses.

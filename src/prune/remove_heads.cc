@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "attention/check_exact.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/heads_left.h"
@@ -27,25 +26,11 @@ std::vector<bool> marked(std::span<const std::size_t> heads,
   return gone;
 }
 
-// Whether it has its parameters still as they were given.
-bool is_given(const Linear& linear) {
-  return linear.weight().size() ==
-             linear.in_features() * linear.out_features() &&
-         (!linear.has_bias() || linear.bias().size() == linear.out_features());
-}
-
-bool is_given(const MultiHeadAttentionParams& params) {
-  return is_given(params.w_q) && is_given(params.w_k) &&
-         (!params.w_v || is_given(*params.w_v)) &&
-         (!params.w_o || is_given(*params.w_o));
-}
-
 Status check(const MultiHeadAttention& layer,
              std::span<const std::size_t> heads) {
   const auto& params = layer.params();
   const MultiHeadAttentionConfig& config = layer.config();
-  HEADWISE_TRY(check_exact(kOperation, config.arithmetic));
-  if (!params || !is_given(*params)) {
+  if (!params || !keeps_params(*params)) {
     return value_error(kOperation, "layer", "without the parameters as given",
                        "one that can be trained", ErrorCode::unsupported);
   }
@@ -361,7 +346,7 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
         std::ranges::adjacent_find(kept.of_group, std::not_equal_to<>()) ==
         kept.of_group.end();
     const auto qk_norm = left.q_norm ? config.qk_norm : std::nullopt;
-    return MultiHeadAttention::from_params(
+    auto pruned = MultiHeadAttention::from_params(
         std::move(left),
         HeadCounts{
             .num_heads = kept.query.size(),
@@ -373,6 +358,10 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
             .qk_norm = qk_norm,
             .rotary = config.rotary,
             .add_zero_attn = config.add_zero_attn});
+    if (pruned) {
+      HEADWISE_TRY(pruned->set_arithmetic(config.arithmetic));
+    }
+    return pruned;
   });
 }
 

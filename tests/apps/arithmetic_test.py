@@ -89,11 +89,20 @@ class ArithmeticTest(RunCase):
         self.succeed(*self.layer_call())
         self.assertNotEqual(self.values("o"), here)
 
-    def test_gradients_of_a_layer_need_float32(self):
-        self.put("d.npy", 1, 1, 4)
-        self.refuse(BAD_INPUT, "--arithmetic is bf16, expected exact with a "
-                    "backward pass", *self.layer_call("--arithmetic", "bf16"),
-                    "--d-output", "d.npy", "--grad-dir", "g")
+    def test_gradients_of_a_layer_are_of_rounded_numbers(self):
+        call = self.layer_call("--arithmetic", "bf16")
+        self.put("d.npy", 1, 1, 4, values=self.random_values(4))
+        self.succeed(*call, "--d-output", "d.npy", "--grad-dir", "g")
+
+        def back(name, d_y):
+            weight = self.values(f"layer/{name}.weight")
+            return [sum(bfloat16(d_y[row]) * bfloat16(weight[4 * row + column])
+                        for row in range(4)) for column in range(4)]
+
+        # Of one token the weight is 1.
+        expected = back("w_v", back("w_o", self.values("d")))
+        for x, y in zip(self.values("g/d_value"), expected, strict=True):
+            self.assertAlmostEqual(x, y, delta=1e-6)
 
     def test_gradients_are_of_rounded_numbers(self):
         self.put("d.npy", 1, 2, 3, 7, values=self.random_values(42))

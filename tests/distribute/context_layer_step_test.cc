@@ -128,6 +128,9 @@ TEST(ContextLayerStepTest, OtherLayersAndCaches) {
   MultiHeadAttentionConfig additive = kGrouped;
   additive.scoring = Scoring::additive;
   expect_same(additive, DType::bfloat16, 2, {.mask = causal()});
+  MultiHeadAttentionConfig rounded = config_of_steps();
+  rounded.arithmetic = Arithmetic::bf16;
+  expect_same(rounded, DType::float16, 3, {.mask = causal()});
 }
 
 TEST(ContextLayerStepTest, ARaggedBatch) {

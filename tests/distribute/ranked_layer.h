@@ -119,6 +119,10 @@ inline std::vector<MultiHeadAttentionConfig> kinds_of_layers() {
   kinds[7].kv_group_sizes = {1, 3, 2};
   kinds[8].rotary = Rotary::create({.rotary_dim = 8}).value();
   kinds[8].out_proj = kinds[8].bias = false;
+  kinds.push_back(kGrouped);
+  kinds.back().arithmetic = Arithmetic::bf16;
+  kinds.push_back(kinds[5]);
+  kinds.back().arithmetic = Arithmetic::bf16;
   return kinds;
 }
 

@@ -59,6 +59,27 @@ TEST(ValueNormsTest, AreTheSameInALayerForInference) {
                         value_norms(layer, value).value()));
 }
 
+TEST(ValueNormsTest, OfALayerInBf16AreThoseOfItsFloat32Parameters) {
+  auto layer = layer_with({.embed_dim = 20, .num_heads = 2});
+  const auto value = uniform<4>({1, 5, 2, 10}, 1);
+  const auto want = value_norms(layer, value).value();
+  ASSERT_TRUE(layer.set_arithmetic(Arithmetic::bf16));
+  EXPECT_TRUE(same_bits(value_norms(layer, value).value(), want));
+  const auto rounded = [] {
+    return Linear::create({20, 20}, RandomStream(Seed{1}, 1))
+        .value()
+        .for_inference()
+        .in_bf16()
+        .value();
+  };
+  const auto for_inference =
+      MultiHeadAttention::from_params(
+          {rounded(), rounded(), rounded(), rounded()}, 2)
+          .value();
+  EXPECT_THAT(value_norms(for_inference, value),
+              IsError(ErrorCode::unsupported, "layer"));
+}
+
 TEST(ValueNormsTest, ReadTheGroupOfAHead) {
   const auto layer =
       layer_with({.embed_dim = 16, .num_heads = 4, .kv_group_sizes = {1, 3}});

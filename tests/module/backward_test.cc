@@ -120,34 +120,46 @@ double largest_of(const Tensor<double, Rank>& tensor) {
   return largest;
 }
 
+// How far a gradient may be from the one in binary64.
+struct Tolerance {
+  double of_largest;
+  double of_itself;
+};
+
+Tolerance tolerance_of(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::bf16 ? Tolerance{0.04, 0.04}
+                                        : Tolerance{2e-6, 1e-5};
+}
+
 template <std::size_t Rank>
-void expect_near(const Tensor<float, Rank>& got,
+void expect_near(const Tolerance& within, const Tensor<float, Rank>& got,
                  const Tensor<double, Rank>& want, const std::string& name,
                  double at_least = 0) {
   const double largest = std::max(at_least, largest_of(want));
-  EXPECT_TRUE((all_near<float, double>(got.elements(), want.elements(),
-                                       2e-6 * largest, 1e-5)))
+  EXPECT_TRUE(
+      (all_near<float, double>(got.elements(), want.elements(),
+                               within.of_largest * largest, within.of_itself)))
       << name;
 }
 
-void expect_linear(const LinearGradients& got, const WideLinear& want,
-                   bool bias, const std::string& name) {
-  expect_near(got.weight, want.weight, name + ".weight");
+void expect_linear(const Tolerance& within, const LinearGradients& got,
+                   const WideLinear& want, bool bias, const std::string& name) {
+  expect_near(within, got.weight, want.weight, name + ".weight");
   if (bias) {
     // That of w_k is 0 but for rounding, of terms like those of its weight's.
-    expect_near(got.bias, want.bias, name + ".bias",
+    expect_near(within, got.bias, want.bias, name + ".bias",
                 4 * largest_of(want.weight));
   } else {
     EXPECT_EQ(got.bias.size(), 0u);
   }
 }
 
-void expect_norm(const HeadNormGradients& got, const WideNormGradients& want,
-                 const std::string& name) {
-  expect_near(got.weight, want.weight, name + ".weight");
+void expect_norm(const Tolerance& within, const HeadNormGradients& got,
+                 const WideNormGradients& want, const std::string& name) {
+  expect_near(within, got.weight, want.weight, name + ".weight");
   if (got.bias.size() != 0) {
     // That of k_norm is 0 but for rounding, as w_k.bias above.
-    expect_near(got.bias, want.bias, name + ".bias",
+    expect_near(within, got.bias, want.bias, name + ".bias",
                 4 * largest_of(want.weight));
   }
 }
@@ -159,6 +171,7 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
   const auto got = gradients_of(layer, call, options);
   const MultiHeadAttentionParams& params = *layer.params();
   const MultiHeadAttentionConfig& config = layer.config();
+  const Tolerance within = tolerance_of(config.arithmetic);
   OperationOptions operation_options = {
       .kv_groups = HeadGroups::create(config.kv_group_sizes).value()};
   Tensor<double, 2> d_score_weight;
@@ -212,7 +225,7 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
   Wide d_context = widened(call.d_output);
   if (params.w_o) {
     WideLinear o = differentiated(context, d_context, *params.w_o);
-    expect_linear(*got.w_o, o, params.w_o->has_bias(), name + ": w_o");
+    expect_linear(within, *got.w_o, o, params.w_o->has_bias(), name + ": w_o");
     d_context = std::move(o.x);
   }
   Wide d_q = zeros(q.extents());
@@ -233,29 +246,31 @@ void expect_gradients(const MultiHeadAttention& layer, const LayerCall& call,
        .bias_v = params.bias_v ? d_bias_v : TensorView<double, 2>()},
       options, operation_options));
   if (config.qk_norm) {
-    expect_norm(*got.q_norm, q_norm->backward(d_q), name + ": q_norm");
-    expect_norm(*got.k_norm, k_norm->backward(d_k), name + ": k_norm");
+    expect_norm(within, *got.q_norm, q_norm->backward(d_q), name + ": q_norm");
+    expect_norm(within, *got.k_norm, k_norm->backward(d_k), name + ": k_norm");
   }
   const WideLinear of_q = differentiated(query, d_q, params.w_q);
   const WideLinear of_k = differentiated(key, d_k, params.w_k);
-  expect_near(got.query, of_q.x, name + ": query");
-  expect_near(got.key, of_k.x, name + ": key");
-  expect_linear(got.w_q, of_q, config.bias, name + ": w_q");
-  expect_linear(got.w_k, of_k, config.bias, name + ": w_k");
-  expect_near(got.w_score, d_score_weight, name + ": w_score");
+  expect_near(within, got.query, of_q.x, name + ": query");
+  expect_near(within, got.key, of_k.x, name + ": key");
+  expect_linear(within, got.w_q, of_q, config.bias, name + ": w_q");
+  expect_linear(within, got.w_k, of_k, config.bias, name + ": w_k");
+  expect_near(within, got.w_score, d_score_weight, name + ": w_score");
   const auto in_a_row = [](Tensor<double, 2> heads) {
     const Extents<1> extents{heads.size()};
     return std::move(heads).with_extents(extents);
   };
-  expect_near(got.bias_k, in_a_row(std::move(d_bias_k)), name + ": bias_k");
-  expect_near(got.bias_v, in_a_row(std::move(d_bias_v)), name + ": bias_v");
+  expect_near(within, got.bias_k, in_a_row(std::move(d_bias_k)),
+              name + ": bias_k");
+  expect_near(within, got.bias_v, in_a_row(std::move(d_bias_v)),
+              name + ": bias_v");
   if (!params.w_v) {
-    expect_near(got.value, d_v, name + ": value");
+    expect_near(within, got.value, d_v, name + ": value");
     return;
   }
   const WideLinear of_v = differentiated(value, d_v, *params.w_v);
-  expect_near(got.value, of_v.x, name + ": value");
-  expect_linear(got.w_v, of_v, config.bias, name + ": w_v");
+  expect_near(within, got.value, of_v.x, name + ": value");
+  expect_linear(within, got.w_v, of_v, config.bias, name + ": w_v");
 }
 
 void enlarge(Tensor<float, 3>& x) {
@@ -335,10 +350,15 @@ TEST(LayerBackwardTest, IsTheChainRuleForEveryKindOfLayer) {
         enlarge(call.query);
         enlarge(call.key);
       }
-      if (Lq < 100) {
-        expect_gradients(layer, call, {}, name);
+      for (const Arithmetic arithmetic :
+           {Arithmetic::exact, Arithmetic::bf16}) {
+        ASSERT_TRUE(layer.set_arithmetic(arithmetic));
+        const std::string of = name + " in " + std::string(name_of(arithmetic));
+        if (Lq < 100) {
+          expect_gradients(layer, call, {}, of);
+        }
+        expect_gradients(layer, call, {.mask = causal()}, of + ", causal");
       }
-      expect_gradients(layer, call, {.mask = causal()}, name + ", causal");
     }
   }
 }

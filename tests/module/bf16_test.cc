@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -10,20 +11,31 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/attention/backward.h"
 #include "headwise/attention/forward.h"
+#include "headwise/decode/kv_cache.h"
 #include "module/layer.h"
+#include "module/random_layer_call.h"
 #include "support/errors.h"
 #include "support/half_tensors.h"
+#include "support/recorded_trace.h"
 #include "support/tensors.h"
 
 namespace headwise {
 namespace {
 
+using testing_support::filled;
 using testing_support::forward_of;
+using testing_support::gradients_of;
 using testing_support::IsError;
 using testing_support::layer_of;
+using testing_support::LayerCall;
 using testing_support::narrowed_to;
+using testing_support::random_layer_call;
+using testing_support::RecordedTrace;
 using testing_support::same_bits;
+using testing_support::same_params;
+using testing_support::tensor_of;
 using testing_support::uniform;
 using testing_support::widened_to_float;
 
@@ -140,24 +152,158 @@ TEST(Bf16LayerTest, InputsOf16BitsGiveTheBitsOfTheSameNumbersAsFloats) {
                         widened_to_float(narrowed_to<BFloat16>(want))));
 }
 
-TEST(Bf16LayerTest, WhatItDoesNotDoIsRefused) {
-  MultiHeadAttention layer = layer_of(configs()[0]);
-  const auto x = uniform<3>({1, 5, 24}, 4205);
-  const auto is_refused = IsError(ErrorCode::unsupported, "arithmetic");
-  EXPECT_THAT(layer.forward_for_backward(x.view(), x.view(), x.view()),
-              is_refused);
-  EXPECT_THAT(layer.update([&](std::string_view, std::span<float>) {
-    ADD_FAILURE() << "called";
-    return ok();
-  }),
-              is_refused);
+// The backward pass is that of its parts: attention in bf16, and w_o and w_q.
+TEST(Bf16LayerTest, ItsGradientsAreThoseOfItsProjectionsAndAttention) {
+  const MultiHeadAttention layer = layer_of(configs()[0]);
+  const LayerCall call = random_layer_call(layer, 2, 9, 9, 4207);
+  const auto got = gradients_of(layer, call, {});
+  const MultiHeadAttentionParams& params = *layer.params();
+  const auto q = params.w_q.forward(call.query).value();
+  const auto k = params.w_k.forward(call.key).value();
+  const auto v = params.w_v->forward(call.value).value();
+  const auto in_heads = [](auto& t) {
+    return TensorView(t.data(), {2, 9, 4, 6});
+  };
+  auto context = Tensor<float, 3>::create({2, 9, 24}).value();
+  auto rows = Tensor<float, 4>::create({2, 4, 9, 2}).value();
+  ASSERT_TRUE(attention(in_heads(q), in_heads(k), in_heads(v),
+                        {.output = in_heads(context), .softmax_rows = rows},
+                        {.arithmetic = Arithmetic::bf16}));
+  const auto d_context = params.w_o->backward_input(call.d_output).value();
+  auto d_q = Tensor<float, 3>::create({2, 9, 24}).value();
+  ASSERT_TRUE(attention_backward(
+      {in_heads(q), in_heads(k), in_heads(v), in_heads(std::as_const(context)),
+       rows, in_heads(d_context)},
+      {.query = in_heads(d_q)}, {.arithmetic = Arithmetic::bf16}));
+  EXPECT_TRUE(same_bits(got.query, params.w_q.backward_input(d_q).value()));
+  EXPECT_TRUE(
+      same_bits(got.w_q.weight,
+                params.w_q.backward_params(call.query, d_q).value().weight));
+  EXPECT_TRUE(same_bits(
+      got.w_o->weight,
+      params.w_o->backward_params(context, call.d_output).value().weight));
 }
 
-TEST(Bf16LayerTest, RoundedParametersStayRounded) {
+std::vector<float> params_of(const MultiHeadAttentionParamGradients& of) {
+  std::vector<float> numbers;
+  of.for_each([&](std::string_view, std::span<const float> gradient) {
+    numbers.insert(numbers.end(), gradient.begin(), gradient.end());
+  });
+  return numbers;
+}
+
+// Padded or ragged, on any number of threads.
+TEST(Bf16LayerTest, PackingAndThreadsChangeNoGradient) {
+  for (const MultiHeadAttentionConfig& config : configs()) {
+    const MultiHeadAttention layer = layer_of(config);
+    const std::size_t E = config.embed_dim;
+    const LayerCall ragged = random_layer_call(layer, 1, 161, 161, 4208);
+    const std::size_t out = ragged.d_output.extent(2);
+    const auto offsets = tensor_of<std::int64_t, 1>({3}, {0, 131, 161});
+    LayerCall padded = {
+        filled<float, 3>({2, 140, E}, 0), filled<float, 3>({2, 140, E}, 0),
+        filled<float, 3>({2, 140, E}, 0), filled<float, 3>({2, 140, out}, 0)};
+    const std::array<std::size_t, 3> begin = {0, 131, 161};
+    for (std::size_t b = 0; b < 2; ++b) {
+      const std::size_t count = begin[b + 1] - begin[b];
+      for (const auto member : {&LayerCall::query, &LayerCall::key,
+                                &LayerCall::value, &LayerCall::d_output}) {
+        const Tensor<float, 3>& from = ragged.*member;
+        std::copy_n(&from(0, begin[b], 0), count * from.extent(2),
+                    &(padded.*member)(b, 0, 0));
+      }
+    }
+    const auto want = params_of(gradients_of(
+        layer, ragged, {.offsets = {offsets.view(), offsets.view()}}));
+    const std::vector<std::int64_t> lengths = {131, 30};
+    for (const std::size_t threads : {1u, 3u}) {
+      const Executor executor = Executor::with_threads(threads).value();
+      const auto got = params_of(
+          gradients_of(layer, padded,
+                       {.mask = key_lengths(lengths), .executor = &executor}));
+      EXPECT_TRUE(same_bits(std::span(got), std::span(want)))
+          << threads << " threads";
+    }
+  }
+}
+
+TEST(Bf16LayerTest, AnUpdateChangesTheFloat32ParametersAndThePairs) {
   MultiHeadAttention layer = layer_of(configs()[0]);
+  MultiHeadAttention other = layer_of(exact(configs()[0]));
+  const auto x = uniform<3>({1, 5, 24}, 4209);
+  const auto before = forward_of(layer, x).output;
+  for (MultiHeadAttention* const each : {&layer, &other}) {
+    ASSERT_TRUE(each->update([](std::string_view, std::span<float> values) {
+      for (float& value : values) {
+        value = value * 1.25f + 0x1p-20f;
+      }
+      return ok();
+    }));
+  }
+  EXPECT_TRUE(same_params(layer, other));
+  ASSERT_TRUE(other.set_arithmetic(Arithmetic::bf16));
+  const auto after = forward_of(layer, x).output;
+  EXPECT_FALSE(same_bits(after, before));
+  EXPECT_TRUE(same_bits(after, forward_of(other, x).output));
+}
+
+TEST(Bf16LayerTest, ATraceIsRefused) {
+  const MultiHeadAttention layer = layer_of(configs()[0]);
+  const auto x = uniform<3>({1, 5, 24}, 4205);
+  RecordedTrace trace;
+  EXPECT_THAT(layer.forward(x.view(), x.view(), x.view(), {}, {}, &trace),
+              IsError(ErrorCode::unsupported, "arithmetic"));
+}
+
+TEST(Bf16LayerTest, BackInFloat32NothingIsRounded) {
+  for (const MultiHeadAttentionConfig& config : configs()) {
+    MultiHeadAttention layer = layer_of(config);
+    const auto x = uniform<3>({1, 5, config.embed_dim}, 4210);
+    ASSERT_TRUE(layer.set_arithmetic(Arithmetic::exact));
+    EXPECT_EQ(layer.config().arithmetic, Arithmetic::exact);
+    EXPECT_TRUE(same_bits(forward_of(layer, x).output,
+                          forward_of(layer_of(exact(config)), x).output));
+  }
+}
+
+TEST(Bf16LayerTest, RoundedParametersAloneStayRounded) {
+  const auto linear = [] {
+    return Linear::create({8, 8}, RandomStream(Seed{7}, 1))
+        .value()
+        .in_bf16()
+        .value()
+        .for_inference();
+  };
+  auto layer = MultiHeadAttention::from_params(
+                   {linear(), linear(), linear(), linear()}, 2)
+                   .value();
   EXPECT_THAT(layer.set_arithmetic(Arithmetic::exact),
               IsError(ErrorCode::invalid_argument, "arithmetic"));
   EXPECT_TRUE(layer.set_arithmetic(Arithmetic::bf16));
+}
+
+TEST(Bf16LayerTest, ChunksOverACacheHaveTheBitsOfOneCall) {
+  const MultiHeadAttention layer = layer_of(configs()[1]);
+  const auto x = uniform<3>({1, 150, 21}, 4211);
+  const auto want = forward_of(layer, x, {.mask = causal()}).output;
+  for (const std::size_t chunk : {1u, 40u}) {
+    KvCache cache = KvCache::create({.num_kv_heads = 1,
+                                     .head_dim = 7,
+                                     .max_tokens = 256,
+                                     .max_sequences = 1})
+                        .value();
+    const std::vector<SequenceId> ids = {cache.add().value()};
+    for (std::size_t n = 0; n < 150; n += chunk) {
+      const std::size_t count = std::min<std::size_t>(chunk, 150 - n);
+      const TensorView<const float, 3> part(&x(0, n, 0), {1, count, 21});
+      const auto got = layer
+                           .forward(part, part, part, {.mask = causal()},
+                                    {.cache = &cache, .sequences = ids})
+                           .value();
+      EXPECT_TRUE(
+          same_bits(got.output.elements(), {&want(0, n, 0), count * 21}));
+    }
+  }
 }
 
 TEST(Bf16LayerTest, ACallInBf16NeedsALayerInBf16) {

@@ -293,6 +293,16 @@ TEST(WriteLayerTest, UnsupportedLayersAreErrors) {
   EXPECT_EQ(folder.count(), 0U);
 }
 
+TEST(WriteLayerTest, ALayerInBf16GivesTheFileOfItsFloat32Parameters) {
+  const TempFolder folder;
+  auto layer = random_layer({.embed_dim = 8, .num_heads = 2});
+  ASSERT_TRUE(write_onnx_layer(folder / "exact.onnx", layer));
+  ASSERT_TRUE(layer.set_arithmetic(Arithmetic::bf16));
+  ASSERT_TRUE(write_onnx_layer(folder / "bf16.onnx", layer));
+  EXPECT_EQ(file_bytes(folder / "bf16.onnx"),
+            file_bytes(folder / "exact.onnx"));
+}
+
 TEST(WriteLayerTest, PackedLayersAndWrongNumbersAreRefused) {
   const TempFolder folder;
   const std::string path = folder / "layer.onnx";

@@ -440,6 +440,15 @@ TEST(RemovedHeadsTest, LayersThatCannotLoseAHeadAreErrors) {
   EXPECT_TRUE(remove_heads(joint, {}));
 }
 
+TEST(RemovedHeadsTest, ALayerInBf16StaysInItWithTheSameParameters) {
+  MultiHeadAttention layer = layer_of(six(3));
+  const auto want = remove_heads(layer, Heads{0, 3, 5}).value();
+  ASSERT_TRUE(layer.set_arithmetic(Arithmetic::bf16));
+  const auto left = remove_heads(layer, Heads{0, 3, 5}).value();
+  EXPECT_EQ(left.config().arithmetic, Arithmetic::bf16);
+  EXPECT_TRUE(same_params(left, want));
+}
+
 TEST(RemovedHeadsTest, WhatWasKeptForInferenceAloneIsAnError) {
   const auto for_inference = [](std::size_t heads) {
     const auto linear = [](std::size_t out, std::size_t in) {

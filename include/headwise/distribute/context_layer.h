@@ -29,8 +29,7 @@
 //
 // Errors, on every rank: those of MultiHeadAttention and of
 // context_attention(); invalid_argument for a layer without heads or with an
-// open input size; unsupported for a layer in bf16; rank_failure. After an
-// error the group cannot be used.
+// open input size; rank_failure. After an error the group cannot be used.
 //
 // Source: Liu et al. 2023, arXiv:2310.01889 (tokens divided).
 //

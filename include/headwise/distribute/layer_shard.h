@@ -83,8 +83,7 @@ class LayerShard {
   // destroyed. Errors: invalid_argument for no ranks, for a layer without heads
   // or with an open input size; out_of_range for a rank that is not below
   // `ranks`, or ranks above kMostRanks; unsupported for a norm over the whole
-  // projection (NormOver::projection), which needs all heads, and for a layer
-  // in bf16.
+  // projection (NormOver::projection), which needs all heads.
   static Result<LayerShard> create(const MultiHeadAttention& layer,
                                    std::size_t ranks, std::size_t rank,
                                    const LayerShardOptions& options = {});

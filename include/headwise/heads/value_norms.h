@@ -15,7 +15,8 @@
 // The bias b_o belongs to no key and is left out. In a layer without w_o, f is
 // the value. The time grows with Lkv, not with the number of pairs.
 //
-// Bits depend neither on the batch nor on the threads.
+// Norms are those of float32 parameters, also in a layer in bf16. Bits depend
+// neither on the batch nor on the threads.
 //
 // Source: Kobayashi et al. 2020, arXiv:2004.10102, section 3.
 //
@@ -36,7 +37,7 @@ namespace headwise::inline HEADWISE_ABI {
 
 // Errors: invalid_argument while an input size of the layer is open;
 // shape_mismatch for values that do not have the layer's heads; unsupported for
-// a layer in bf16; out_of_memory.
+// a layer in bf16 that keeps only rounded parameters; out_of_memory.
 Result<Tensor<float, 3>> value_norms(
     const MultiHeadAttention& layer, TensorView<const float, 4> value,
     const Executor& executor = Executor::default_executor());

@@ -123,8 +123,7 @@ struct MultiHeadAttentionConfig {
   bool add_bias_kv = false;    // a learned key and value in every sequence
   bool add_zero_attn = false;  // a key and value of zeros
   // bf16: projections and attention multiply numbers rounded to bfloat16
-  // (docs/arithmetic.md). Only for forward passes: the layer keeps its
-  // projections' parameters packed, in a quarter of the memory.
+  // (docs/arithmetic.md). The parameters stay float32, also in training.
   Arithmetic arithmetic = Arithmetic::exact;
 };
 
@@ -151,6 +150,10 @@ struct MultiHeadAttentionParams {
   std::optional<Tensor<float, 1>> bias_k{};
   std::optional<Tensor<float, 1>> bias_v{};
 };
+
+// Whether every projection keeps its parameters as given: none was made with
+// Linear::for_inference().
+bool keeps_params(const MultiHeadAttentionParams& params);
 
 // What the shapes of the parameters do not say about a layer.
 struct HeadCounts {
@@ -312,15 +315,15 @@ class MultiHeadAttention {
   Status set_rotary(std::optional<Rotary> rotary);
 
   // From now on the layer computes in this arithmetic; for a layer that was
-  // read from a file. Rounded parameters stay rounded. Errors, after which
-  // nothing has changed: invalid_argument for exact in a layer in bf16 that has
-  // its parameters; out_of_memory, unsupported for a HEADWISE_TARGET that is
-  // not available.
+  // read from a file. Errors, after which nothing has changed: invalid_argument
+  // for exact in a layer in bf16 that keeps only rounded parameters
+  // (Linear::for_inference()); out_of_memory, unsupported for a HEADWISE_TARGET
+  // that is not available.
   Status set_arithmetic(Arithmetic arithmetic);
 
   // options.arithmetic may be left out: that of the layer is used. bf16 in an
-  // exact layer is an error (invalid_argument), and so are a trace and
-  // forward_for_backward() in a layer in bf16 (unsupported).
+  // exact layer is an error (invalid_argument), and so is a trace of a layer in
+  // bf16 (unsupported).
   //
   // Calls change nothing and may run at the same time. The layer keeps the
   // memory of at most 16 of them for later calls. `trace`, if given, receives
@@ -411,8 +414,7 @@ class MultiHeadAttention {
   // backward() refuses what was saved before. The first error of `change` ends
   // the update and is returned; an exception of `change` reaches the caller.
   // What `change` wrote until then stays, and the layer remains usable. Errors:
-  // invalid_argument while an input size is open, unsupported for a layer in
-  // bf16; then `change` is not called.
+  // invalid_argument while an input size is open; then `change` is not called.
   Status update(
       FunctionRef<Status(std::string_view name, std::span<float> values)>
           change);

@@ -16,7 +16,8 @@
 // The graph: MatMul and Add for each projection, RMSNormalization or
 // LayerNormalization for qk_norm, RotaryEmbedding, Attention. Key heads shared
 // by groups of different sizes are repeated for each query head. Dropout is
-// left out.
+// left out. The graph computes in float32, also for a layer in bf16, whose
+// parameters are float32.
 //
 // Example:
 //   auto layer = load_attention("model.safetensors", {.layer = 3}).value();
@@ -55,8 +56,8 @@ struct OnnxLayerOptions {
 
 // Replaces the file as a whole or not at all. Errors: unsupported for a layer
 // that opset 23 cannot express (additive scoring, added keys, no heads and no
-// output projection), for one in bf16 or of 2 GiB or more, and in a build
-// without ONNX; invalid_argument for an open input size, for a layer of
+// output projection), for one of 2 GiB or more, and in a build without ONNX;
+// invalid_argument for an open input size, for a layer of
 // Linear::for_inference and for a scale or softcap out of its range; io_error;
 // out_of_memory.
 Status write_onnx_layer(const std::string& path,

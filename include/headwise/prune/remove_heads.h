@@ -20,15 +20,16 @@
 // same bits as removing them all at once, except in this bias, which is rounded
 // each time.
 //
+// A layer in bf16 stays in it, and keeps its parameters in float32.
+//
 // Dropout depends on the position of a head in the layer, so the remaining
 // heads get other random numbers.
 //
 // Errors: out_of_range for a head that does not exist; invalid_argument for one
 // that is given twice; unsupported for a layer without w_o, for a layer without
 // w_v that would lose a key/value head, for a layer with a norm over the whole
-// projection, which the features of a removed head are part of, for a layer in
-// bf16, and for one that was kept only for inference or has open sizes;
-// out_of_memory.
+// projection, which the features of a removed head are part of, and for one
+// that was kept only for inference or has open sizes; out_of_memory.
 //
 // Source: Michel, Levy & Neubig 2019, arXiv:1905.10650.
 //

@@ -132,6 +132,8 @@ class Linear {
   std::size_t out_features() const { return features_[0]; }
   bool has_bias() const { return has_bias_; }
   Arithmetic arithmetic() const { return arithmetic_; }
+  // Whether weight() and bias() are there.
+  bool keeps_params() const { return is_given_; }
   TensorView<const float, 2> weight() const { return weight_.view(); }
   TensorView<const float, 1> bias() const { return bias_.view(); }
   // Weight and bias as the inner loops read them (kernels/gemm.h; in bfloat16
