@@ -67,10 +67,12 @@ HWY_INLINE void with_vectors(std::size_t queries, const Body& body) {
   }
 }
 
-// A chain ends like this: -0 gives +0.
+// A chain ends like this: -0 gives +0. What is returned for vector v of the
+// queries is stored at `place`.
 struct EndChain {
   template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> sum) const {
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> sum, std::size_t /*v*/,
+                                   const float* /*place*/) const {
     return hn::Add(sum, hn::Zero(d));
   }
 };
@@ -88,7 +90,7 @@ template <class Tile, std::size_t kColumns, bool kSelect,
 HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                        std::size_t step, std::size_t column, std::size_t count,
                        const MaskWord* allowed, float* HWY_RESTRICT to,
-                       const End end = End()) {
+                       const End& end = End()) {
   const Lane d;
   const hn::Half<Lane> dh;
   constexpr std::size_t kWhole = Tile::kWhole;
@@ -135,10 +137,12 @@ HWY_INLINE void chains(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
   }
   for (std::size_t c = 0; c < kColumns; ++c, to += kLanesHere) {
     for (std::size_t v = 0; v < kWhole; ++v) {
-      hn::Store(end(d, sum[c][v]), d, to + v * kLanes);
+      float* const place = to + v * kLanes;
+      hn::Store(end(d, sum[c][v], v, place), d, place);
     }
     if constexpr (Tile::kHalf) {
-      hn::Store(end(dh, half_sum[c]), dh, to + kWhole * kLanes);
+      float* const place = to + kWhole * kLanes;
+      hn::Store(end(dh, half_sum[c], kWhole, place), dh, place);
     }
   }
 }

@@ -15,6 +15,7 @@
 #include "kernels/pairs-inl.h"
 // clang-format off
 #include "kernels/gradient_products-inl.h"
+#include "kernels/prefetch_row-inl.h"
 #include "kernels/tile_products-inl.h"
 // clang-format on
 
@@ -84,6 +85,7 @@ HWY_INLINE void pack_keys(const Rows<const T>& k, std::size_t D,
   for (std::size_t n = 0; n < k.count; ++n, keys += count_pairs(D)) {
     std::size_t at = 0;
     if (k.stride == 1) {
+      prefetch_ahead(k, n, D);
       auto* const to = reinterpret_cast<BFloat16*>(keys);
       for (; at + kLanes <= D / 2 * 2; at += kLanes) {
         store_narrowed(load_widened(d, k.row(n) + at), d, to + at);
@@ -109,6 +111,10 @@ HWY_INLINE bool pack_values(const Rows<const T>& v, std::size_t Dv,
   auto poison = hn::Zero(d);
   for (std::size_t n = 0; n < v.count; n += 2, values += kValuePanel) {
     float* to = values;
+    if (v.stride == 1) {
+      prefetch_ahead(v, n, Dv);
+      prefetch_ahead(v, n + 1, Dv);
+    }
     for (std::size_t first = 0; first < Dv; first += kValuePanel, to += panel) {
       const bool whole =
           v.stride == 1 && first + kValuePanel <= Dv && n + 1 < v.count;
@@ -134,8 +140,9 @@ HWY_INLINE bool pack_values(const Rows<const T>& v, std::size_t Dv,
 struct EndScore {
   float factor;
   template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> sum) const {
-    return hn::Mul(EndChain()(d, sum), hn::Set(d, factor));
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> sum, std::size_t v,
+                                   const float* place) const {
+    return hn::Mul(EndChain()(d, sum, v, place), hn::Set(d, factor));
   }
 };
 

@@ -15,6 +15,7 @@
 #include "kernels/exp2-inl.h"
 #include "kernels/half-inl.h"
 #include "kernels/mask_word-inl.h"
+#include "kernels/prefetch_row-inl.h"
 #include "kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,8 +26,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Lane = hn::CappedTag<float, 16>;
 constexpr std::size_t kLanes = hn::MaxLanes(Lane());
-// How many rows ahead to prefetch while copying.
-constexpr std::size_t kAhead = 8;
 
 // The number of columns that are processed in squares.
 HWY_INLINE std::size_t square_columns(std::size_t columns,
@@ -91,15 +90,6 @@ HWY_INLINE void pack_queries(const Rows<const T>& q, std::size_t D,
   });
 }
 
-// Prefetches a row of `columns` contiguous elements.
-template <class T>
-HWY_INLINE void prefetch_row(const T* row, std::size_t columns) {
-  constexpr std::size_t kLine = 64 / sizeof(T);
-  for (std::size_t c = 0; c < columns; c += kLine) {
-    hwy::Prefetch(row + c);
-  }
-}
-
 // Contiguous elements, in float32.
 HWY_INLINE void copy_widened(const float* from, std::size_t count,
                              float* HWY_RESTRICT to) {
@@ -123,7 +113,7 @@ HWY_INLINE void pack_keys(const Rows<const T>& k, std::size_t D,
                           float* HWY_RESTRICT keys) {
   for (std::size_t n = 0; n < k.count; ++n, keys += D) {
     if (k.stride == 1) {
-      prefetch_row(k.row(std::min(n + kAhead, k.count - 1)), D);
+      prefetch_ahead(k, n, D);
       copy_widened(k.row(n), D, keys);
       continue;
     }
@@ -164,7 +154,7 @@ HWY_INLINE bool pack_values(const Rows<const T>& v, std::size_t Dv,
     float* to = values;
     const T* from = v.row(n);
     if (v.stride == 1) {
-      prefetch_row(v.row(std::min(n + kAhead, v.count - 1)), Dv);
+      prefetch_ahead(v, n, Dv);
     }
     for (std::size_t p = 0; p < whole; ++p, to += panel, from += kValuePanel) {
       for (std::size_t c = 0; c < kValuePanel; c += kStep) {

@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class Products, class Tile, std::size_t kKeys, class End>
 HWY_INLINE void score_keys(const float* q_t, const float* keys,
                            std::size_t key_stride, std::size_t count,
-                           const End end, float* scores) {
+                           const End& end, float* scores) {
   chains<Tile, kKeys, false, Products>(q_t, keys, 1, key_stride, count, nullptr,
                                        scores, end);
 }
@@ -36,7 +36,7 @@ template <class Products, class End>
 HWY_INLINE void score_all(const float* q_t, const float* keys,
                           std::size_t key_stride, std::size_t count,
                           std::size_t elements, std::size_t queries,
-                          const End end, float* scores) {
+                          const End& end, float* scores) {
   with_vectors(queries, [&](auto vectors) HWY_ATTR {
     using Tile = decltype(vectors);
     std::size_t k = 0;
@@ -66,23 +66,42 @@ HWY_INLINE void score_all(const float* q_t, const float* keys,
   });
 }
 
-// Stores a few columns of a block's context: folded into the context so far or,
-// if there is none yet, as they are (0 for an empty block).
-template <std::size_t kVectorsHere>
-HWY_INLINE void join(const Fold& fold,
-                     const FoldOf<Lane> (&folds)[kVectorsHere],
-                     std::size_t columns, const float* HWY_RESTRICT block,
-                     float* HWY_RESTRICT context) {
-  const Lane d;
-  for (std::size_t at = 0; at < columns * kVectorsHere; ++at) {
-    float* place = context + at * kLanes;
-    const FoldOf<Lane>& by = folds[at % kVectorsHere];
-    const Vector part = hn::Load(d, block + at * kLanes);
-    hn::Store(fold.first ? hn::IfThenZeroElse(by.block_empty, part)
-                         : folded(by, hn::Load(d, place), part),
-              d, place);
+// Ends a chain of a block's context: folded into the context so far or, if
+// there is none yet, as it is (0 for an empty block).
+template <class Tile>
+class EndContext {
+ public:
+  HWY_INLINE explicit EndContext(const Fold& fold) : first_(fold.first) {
+    for (std::size_t v = 0; v < Tile::kWhole; ++v) {
+      whole_[v] = fold_of(Lane(), fold, v * kLanes);
+    }
+    if constexpr (Tile::kHalf) {
+      half_ = fold_of(hn::Half<Lane>(), fold, Tile::kWhole * kLanes);
+    }
   }
-}
+  HWY_INLINE Vector operator()(Lane d, Vector sum, std::size_t v,
+                               const float* place) const {
+    return joined(d, whole_[v], sum, place);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> operator()(D d, hn::Vec<D> sum, std::size_t /*v*/,
+                                   const float* place) const {
+    return joined(d, half_, sum, place);
+  }
+
+ private:
+  template <class D>
+  HWY_INLINE hn::Vec<D> joined(D d, const FoldOf<D>& by, hn::Vec<D> sum,
+                               const float* place) const {
+    const auto part = EndChain()(d, sum, 0, place);
+    return first_ ? hn::IfThenZeroElse(by.block_empty, part)
+                  : folded(by, hn::Load(d, place), part);
+  }
+
+  bool first_;
+  FoldOf<Lane> whole_[Tile::kWhole == 0 ? 1 : Tile::kWhole];
+  FoldOf<hn::Half<Lane>> half_;
+};
 
 // Where the values of a block are: those of one feature `step` apart, 8
 // features side by side, then the next 8 `panel` further on.
@@ -110,19 +129,14 @@ HWY_INLINE void weigh_all(const float* p, const Values& values,
                           float* context) {
   with_vectors(queries, [&](auto vectors) HWY_ATTR {
     using Tile = decltype(vectors);
-    constexpr std::size_t kVectorsHere = Tile::kLanesHere / kLanes;
-    FoldOf<Lane> folds[kVectorsHere];
-    for (std::size_t v = 0; v < kVectorsHere; ++v) {
-      folds[v] = fold_of(Lane(), fold, v * kLanes);
-    }
+    const EndContext<Tile> end(fold);
     constexpr std::size_t kStep = kBroadcasts;
     constexpr std::size_t kMost = columns_at_once<Tile>(kRows);
-    alignas(64) float block[kMost * Tile::kLanesHere];
     std::size_t c = 0;
     for (; kMost != kStep && c + kMost <= Dv; c += kMost) {
-      chains<Tile, kMost, kSelect, Products>(p, values.data + c, values.step, 1,
-                                             count, allowed, block);
-      join(fold, folds, kMost, block, context + c * Tile::kLanesHere);
+      chains<Tile, kMost, kSelect, Products>(
+          p, values.data + c, values.step, 1, count, allowed,
+          context + c * Tile::kLanesHere, end);
     }
     const auto panel = [&](std::size_t column) {
       return values.data + column / kValuePanel * values.panel +
@@ -130,14 +144,14 @@ HWY_INLINE void weigh_all(const float* p, const Values& values,
     };
     // A last column alone costs less than a step of unused ones.
     for (; c + 1 < Dv; c += kStep) {
-      chains<Tile, kStep, kSelect, Products>(p, panel(c), values.step, 1, count,
-                                             allowed, block);
-      join(fold, folds, kStep, block, context + c * Tile::kLanesHere);
+      chains<Tile, kStep, kSelect, Products>(
+          p, panel(c), values.step, 1, count, allowed,
+          context + c * Tile::kLanesHere, end);
     }
     if (c < Dv) {
       chains<Tile, 1, kSelect, Products>(p, panel(c), values.step, 1, count,
-                                         allowed, block);
-      join(fold, folds, 1, block, context + c * Tile::kLanesHere);
+                                         allowed,
+                                         context + c * Tile::kLanesHere, end);
     }
   });
 }
