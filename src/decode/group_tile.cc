@@ -117,7 +117,7 @@ void GroupTile::take(const PackedHead& head, std::size_t block) {
   if (kind == TileKind::partial) {
     loops_.mask(allowed_, tile.keys, lanes_, p_);
   }
-  loops_.softmax(tile.keys, lanes_, p_, max_, sum_);
+  tile_values_.softmax(tile.keys, lanes_, p_, max_, sum_);
   const kernels::Fold fold{max_, sum_, state_, empty_};
   const bool selects = kind == TileKind::partial && head.not_finite(block);
   weigh(head, block, selects ? allowed_ : nullptr, fold);
@@ -132,8 +132,8 @@ void GroupTile::weigh(const PackedHead& head, std::size_t block,
     loops_.weigh_rows(p_, head.keys(block), spec_.shape.D, allowed, keys,
                       spec_.shape.Dv, count_, fold, context_);
   } else {
-    tile_values_.weigh(p_, head.values(block), keys, allowed, keys, count_,
-                       lanes_, fold, context_);
+    tile_values_.weigh(p_, true, head.values(block), keys, allowed, keys,
+                       count_, lanes_, fold, context_);
   }
 }
 

@@ -50,14 +50,9 @@ struct WatchNothing {
 void softmax(std::size_t count, std::size_t lanes, float* scores, float* max,
              float* sum) {
   const WatchNothing watch;
-  switch (lanes / kLanes) {
-    case 1:
-      return softmax_vectors<1>(count, scores, max, sum, watch);
-    case 2:
-      return softmax_vectors<2>(count, scores, max, sum, watch);
-    default:
-      return softmax_vectors<3>(count, scores, max, sum, watch);
-  }
+  with_whole_vectors(lanes, [&](auto vectors) HWY_ATTR {
+    softmax_vectors<decltype(vectors)::value>(count, scores, max, sum, watch);
+  });
 }
 
 void weigh(const float* p, const float* values, std::size_t rows,

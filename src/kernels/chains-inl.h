@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include <cstddef>
+#include <type_traits>
 
 #include "headwise/version.h"
 #include "kernels/attention_tile.h"
@@ -64,6 +65,20 @@ HWY_INLINE void with_vectors(std::size_t queries, const Body& body) {
       return body(TileVectors<2, false>());
     default:
       return body(TileVectors<3, false>());
+  }
+}
+
+// The same of `lanes` lanes, all of whole vectors: their number.
+template <class Body>
+HWY_INLINE void with_whole_vectors(std::size_t lanes, const Body& body) {
+  static_assert(kVectors == 3);
+  switch (lanes / kLanes) {
+    case 1:
+      return body(std::integral_constant<std::size_t, 1>());
+    case 2:
+      return body(std::integral_constant<std::size_t, 2>());
+    default:
+      return body(std::integral_constant<std::size_t, 3>());
   }
 }
 

@@ -16,6 +16,7 @@
 // clang-format off
 #include "kernels/gradient_products-inl.h"
 #include "kernels/prefetch_row-inl.h"
+#include "kernels/softmax-inl.h"
 #include "kernels/tile_products-inl.h"
 // clang-format on
 
@@ -50,6 +51,40 @@ void pair_rows(const float* rows, std::size_t count, std::size_t lanes,
     pair_rows_by<Pairs>(hn::CappedTag<float, kValuePanel>(), rows, count, lanes,
                         pairs);
   }
+}
+
+// The p of two keys, in the place of the scores of keys before them.
+template <class Pairs, std::size_t kVectorsHere>
+HWY_INLINE void softmax_pairs(std::size_t count, float* scores, float* max,
+                              float* sum) {
+  const Lane d;
+  BlockRows<kVectorsHere> rows(count, scores);
+  constexpr std::size_t lanes = kVectorsHere * kLanes;
+  const auto p = [&](std::size_t k, std::size_t v) HWY_ATTR {
+    const Vector s = hn::Load(d, scores + k * lanes + v * kLanes);
+    return rows.take(v, hn::Sub(s, rows.shift[v]));
+  };
+  std::size_t k = 0;
+  for (; k + 1 < count; k += 2) {
+    for (std::size_t v = 0; v < kVectorsHere; ++v) {
+      const Vector low = p(k, v);
+      hn::Store(Pairs::pair(d, low, p(k + 1, v)), d,
+                scores + k / 2 * lanes + v * kLanes);
+    }
+  }
+  for (std::size_t v = 0; k < count && v < kVectorsHere; ++v) {
+    hn::Store(Pairs::pair(d, p(k, v), hn::Zero(d)), d,
+              scores + k / 2 * lanes + v * kLanes);
+  }
+  rows.store(max, sum);
+}
+
+template <class Pairs>
+void softmax(std::size_t count, std::size_t lanes, float* scores, float* max,
+             float* sum) {
+  with_whole_vectors(lanes, [&](auto vectors) HWY_ATTR {
+    softmax_pairs<Pairs, decltype(vectors)::value>(count, scores, max, sum);
+  });
 }
 
 // NaN where a number of a pair is NaN or infinite: times 0 it is NaN then, and
@@ -190,6 +225,7 @@ const PairTile* tile_of() {
   using Read = NumberRows<const void>;
   static constexpr PairTile kTile = {
       pair_rows<Pairs>,
+      softmax<Pairs>,
       finite,
       [](const Read& k, std::size_t D, float* keys) HWY_ATTR {
         k.visit([=](const auto& rows) HWY_ATTR { pack_keys(rows, D, keys); });

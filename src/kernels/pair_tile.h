@@ -27,6 +27,10 @@ struct PairTile {
   // of 8 or of a vector.
   void (*pair_rows)(const float* rows, std::size_t count, std::size_t lanes,
                     float* pairs);
+  // The softmax of AttentionTile, and pair_rows() of its p, in the place of the
+  // scores.
+  void (*softmax)(std::size_t count, std::size_t lanes, float* scores,
+                  float* max, float* sum);
   // Whether every number of `count` pairs, a multiple of 16, is finite.
   bool (*finite)(const float* pairs, std::size_t count);
   // k (count, D) -> keys (count, D').

@@ -163,7 +163,7 @@ HWY_INLINE void softmax_any(std::size_t count, std::size_t lanes,
                             const float* position, std::size_t first_key,
                             float* scores, float* max, float* sum,
                             const RowSums& block, const TopKeys& top) {
-  const auto run = [&](auto vectors) HWY_ATTR {
+  with_whole_vectors(lanes, [&](auto vectors) HWY_ATTR {
     constexpr std::size_t kVectorsHere = decltype(vectors)::value;
     WatchBlock<kVectorsHere, kRows, kTop> watch(position, first_key, top);
     softmax_vectors<kVectorsHere>(count, scores, max, sum, watch);
@@ -173,15 +173,7 @@ HWY_INLINE void softmax_any(std::size_t count, std::size_t lanes,
     if (watch.count() != 0) {
       take(top, watch.candidates(), watch.count(), first_key);
     }
-  };
-  switch (lanes / kLanes) {
-    case 1:
-      return run(std::integral_constant<std::size_t, 1>());
-    case 2:
-      return run(std::integral_constant<std::size_t, 2>());
-    default:
-      return run(std::integral_constant<std::size_t, 3>());
-  }
+  });
 }
 
 void softmax(std::size_t count, std::size_t lanes, const float* position,

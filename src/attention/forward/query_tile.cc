@@ -52,7 +52,9 @@ QueryTile::QueryTile(const AttentionSpec& spec, const BlockScores* scores,
       context_(arena.take<float>(kernels::value_columns(spec.shape.Dv),
                                  kMaxQueryLanes)),
       state_{arena.take<float>(kMaxQueryLanes),
-             arena.take<float>(kMaxQueryLanes)} {}
+             arena.take<float>(kMaxQueryLanes)},
+      only_weighs_p_(!spec.statistics.any() && !spec.dropout.active() &&
+                     !BlockScores::kept(spec)) {}
 
 void QueryTile::begin(const QueryRange& range, const CallInputs& inputs) {
   range_ = range;
@@ -149,7 +151,9 @@ void QueryTile::take(const PackedHead& head, std::size_t block) {
   }
   float* const max = scores_->max(block);
   const kernels::Fold fold{max, scores_->sum(), state_, first_};
-  if (statistics_.empty()) {
+  if (only_weighs_p_) {
+    tile_values_.softmax(tile.keys, lanes_, p, max, scores_->sum());
+  } else if (statistics_.empty()) {
     loops_.softmax(tile.keys, lanes_, p, max, scores_->sum());
   } else {
     TileStatistics& statistics = statistics_.front();
@@ -177,8 +181,8 @@ void QueryTile::weigh_block(const PackedHead& head, std::size_t block,
       std::fill_n(allowed, keys, ~kernels::MaskWord{0});
     }
   }
-  tile_values_.weigh(scores_->p(block), head.values(block), rows, allowed, keys,
-                     range_.count, lanes_, fold, context_);
+  tile_values_.weigh(scores_->p(block), only_weighs_p_, head.values(block),
+                     rows, allowed, keys, range_.count, lanes_, fold, context_);
 }
 
 Tile QueryTile::added_tile(std::size_t n) const {
@@ -196,8 +200,8 @@ void QueryTile::take_one(const float* p, const float* values, std::size_t keys,
   for (TileStatistics& statistics : statistics_) {
     statistics.take_outcome(fold);
   }
-  tile_values_.weigh(p, values, keys, nullptr, keys, range_.count, lanes_, fold,
-                     context_);
+  tile_values_.weigh(p, false, values, keys, nullptr, keys, range_.count,
+                     lanes_, fold, context_);
   loops_.fold(lanes_, fold);
   first_ = false;
 }

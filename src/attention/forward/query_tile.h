@@ -106,6 +106,7 @@ class QueryTile {
   float* q_t_;               // (packed_key_size, lanes)
   float* context_;           // (Dv8, lanes)
   kernels::RowState state_;  // (lanes) each
+  bool only_weighs_p_;       // p is used for nothing but the context
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

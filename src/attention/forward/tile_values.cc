@@ -13,13 +13,15 @@ TileValues::TileValues(const AttentionSpec& spec, Arena& arena)
                                        kernels::kMaxQueryLanes)
                    : nullptr) {}
 
-void TileValues::weigh(const float* p, const float* values, std::size_t rows,
-                       kernels::MaskWord* allowed, std::size_t keys,
-                       std::size_t queries, std::size_t lanes,
+void TileValues::weigh(const float* p, bool rounded, const float* values,
+                       std::size_t rows, kernels::MaskWord* allowed,
+                       std::size_t keys, std::size_t queries, std::size_t lanes,
                        const kernels::Fold& fold, float* context) const {
   if (pairs_ != nullptr) {
-    pairs_->pair_rows(p, keys, lanes, p_pairs_);
-    p = p_pairs_;
+    if (!rounded) {
+      pairs_->pair_rows(p, keys, lanes, p_pairs_);
+      p = p_pairs_;
+    }
     if (allowed != nullptr && keys % 2 != 0) {
       allowed[keys] = 0;
     }
