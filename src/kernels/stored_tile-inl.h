@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "headwise/version.h"
+#include "kernels/inline_loop.h"
 #include "kernels/products-inl.h"
 #include "kernels/stored_tile.h"
 #include "kernels/widen-inl.h"
@@ -154,10 +155,11 @@ HWY_INLINE void prefetch(const void* next, std::size_t at) {
 
 // The keys of some vectors of a panel from `first` on.
 template <class Reads, std::size_t kRows, std::size_t kCount>
-HWY_INLINE void score_vectors(const float* HWY_RESTRICT q,
-                              const KeyPanel& panel, std::size_t first,
-                              std::size_t D, float factor,
-                              float* HWY_RESTRICT scores) {
+HEADWISE_INLINE_LOOP void score_vectors(const float* HWY_RESTRICT q,
+                                        const KeyPanel& panel,
+                                        std::size_t first, std::size_t D,
+                                        float factor,
+                                        float* HWY_RESTRICT scores) {
   using T = typename Reads::Number;
   using Products = typename Reads::Products;
   constexpr std::size_t kNumbers = Products::kNumbers;
@@ -262,8 +264,9 @@ constexpr std::size_t kElements = kKeyBlock / Reads::Products::kNumbers;
 // where its bit is 1.
 template <class Reads, std::size_t kRows, std::size_t kCount, bool kSelect,
           bool kPrefetch = false>
-HWY_INLINE void weigh_vectors(const Weighing& w, const ValueRows& values,
-                              std::size_t key, std::size_t feature) {
+HEADWISE_INLINE_LOOP void weigh_vectors(const Weighing& w,
+                                        const ValueRows& values,
+                                        std::size_t key, std::size_t feature) {
   static_assert(!kSelect || kRows == 1);
   using T = typename Reads::Number;
   using Products = typename Reads::Products;
@@ -351,9 +354,11 @@ HWY_INLINE float value_of(const ValueRows& values, std::size_t k,
 }
 // One feature and one row.
 template <class Reads, bool kSelect>
-HWY_INLINE void weigh_feature(const Weighing& w, const float* p,
-                              const ValueRows* parts, std::size_t part_count,
-                              std::size_t feature, float* total, float* to) {
+HEADWISE_INLINE_LOOP void weigh_feature(const Weighing& w, const float* p,
+                                        const ValueRows* parts,
+                                        std::size_t part_count,
+                                        std::size_t feature, float* total,
+                                        float* to) {
   using T = typename Reads::Number;
   constexpr std::size_t kNumbers = Reads::Products::kNumbers;
   const hn::CappedTag<float, 1> one;
