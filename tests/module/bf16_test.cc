@@ -27,6 +27,7 @@ namespace {
 using testing_support::filled;
 using testing_support::forward_of;
 using testing_support::gradients_of;
+using testing_support::HasError;
 using testing_support::IsError;
 using testing_support::layer_of;
 using testing_support::LayerCall;
@@ -252,7 +253,9 @@ TEST(Bf16LayerTest, ATraceIsRefused) {
   const auto x = uniform<3>({1, 5, 24}, 4205);
   RecordedTrace trace;
   EXPECT_THAT(layer.forward(x.view(), x.view(), x.view(), {}, {}, &trace),
-              IsError(ErrorCode::unsupported, "arithmetic"));
+              HasError({.code = ErrorCode::unsupported,
+                        .argument = "arithmetic",
+                        .expected = {"exact with a trace"}}));
 }
 
 TEST(Bf16LayerTest, BackInFloat32NothingIsRounded) {
