@@ -61,6 +61,7 @@ function(headwise_library name)
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
     CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden
+    DEFINE_SYMBOL ""  # shared or static: ccache gives the same objects to both
     VISIBILITY_INLINES_HIDDEN ON)
   if(BUILD_SHARED_LIBS)
     set(namespace v${PROJECT_VERSION_MAJOR}_${PROJECT_VERSION_MINOR})
