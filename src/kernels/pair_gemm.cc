@@ -22,11 +22,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 const Gemm* loops() {
-#if HWY_TARGET == HWY_AVX3
-  return native_pairs() ? loops_of<NativePairs>() : loops_of<EmulatedPairs>();
-#else
-  return loops_of<EmulatedPairs>();
-#endif
+  return with_pairs([](auto pairs) { return loops_of<decltype(pairs)>(); });
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "headwise/kernels/peak.h"
-#include "kernels/pair_tile.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pair_peak.cc"  // this file, from src/
@@ -47,12 +46,8 @@ double run_products(std::size_t turns, float* result) {
 }
 
 double products(std::size_t turns, float* result) {
-#if HWY_TARGET == HWY_AVX3
-  if (native_pairs()) {
-    return run_products<NativePairs>(turns, result);
-  }
-#endif
-  return run_products<EmulatedPairs>(turns, result);
+  return with_pairs(
+      [=](auto pairs) { return run_products<decltype(pairs)>(turns, result); });
 }
 
 }  // namespace

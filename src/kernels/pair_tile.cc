@@ -2,8 +2,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
-#include <string_view>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pair_tile.cc"  // this file, from src/
@@ -244,11 +242,7 @@ const PairTile* tile_of() {
 }
 
 const PairTile* tile() {
-#if HWY_TARGET == HWY_AVX3
-  return native_pairs() ? tile_of<NativePairs>() : tile_of<EmulatedPairs>();
-#else
-  return tile_of<EmulatedPairs>();
-#endif
+  return with_pairs([](auto pairs) { return tile_of<decltype(pairs)>(); });
 }
 
 }  // namespace
@@ -260,19 +254,5 @@ HWY_AFTER_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 HWY_EXPORT(tile);
 const PairTile& pair_tile() { return *HWY_DYNAMIC_DISPATCH(tile)(); }
-
-bool native_pairs() {
-#if HWY_ARCH_X86
-  static const bool native = [] {
-    const char* const choice = std::getenv("HEADWISE_BF16");
-    return __builtin_cpu_supports("avx512bf16") != 0 &&
-           (choice == nullptr || std::string_view(choice) != "emulated");
-  }();
-  return native;
-#else
-  return false;
-#endif
-}
-
 }  // namespace headwise::inline HEADWISE_ABI::kernels
 #endif  // HWY_ONCE

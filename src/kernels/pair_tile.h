@@ -65,10 +65,6 @@ struct PairTile {
                       float* sums);
 };
 
-// Whether this processor has the dot product of AVX512-BF16, and it is not
-// turned off by HEADWISE_BF16=emulated in the environment.
-bool native_pairs();
-
 // The loops for the best instruction set of this processor, or the forced one.
 const PairTile& pair_tile();
 

@@ -6,7 +6,7 @@
 // included between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE.
 //
 // What follows this file may use AVX512-BF16 where the target is AVX3. Only
-// NativePairs use it, where native_pairs() says so.
+// NativePairs use it; with_pairs() chooses them.
 #if defined(HEADWISE_KERNELS_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADWISE_KERNELS_PAIRS_INL_H_
 #undef HEADWISE_KERNELS_PAIRS_INL_H_
@@ -20,6 +20,7 @@
 
 #include "headwise/version.h"
 #include "kernels/attention_tile.h"
+#include "kernels/bf16_choice.h"
 #include "kernels/half-inl.h"
 #include "kernels/mask_word-inl.h"
 
@@ -116,6 +117,18 @@ struct NativePairs : EmulatedPairs {
   }
 };
 #endif
+
+// Calls body(pairs), where the type of `pairs` is what multiplies on this
+// processor.
+template <class Body>
+auto with_pairs(const Body& body) {
+#if HWY_TARGET == HWY_AVX3
+  if (native_pairs()) {
+    return body(NativePairs());
+  }
+#endif
+  return body(EmulatedPairs());
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace headwise::inline HEADWISE_ABI::kernels

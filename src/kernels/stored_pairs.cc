@@ -127,29 +127,21 @@ const StoredTile* tile_of_panels() {
   return &kTile;
 }
 
-template <class T>
-using Emulated = PairReads<EmulatedPairs, T>;
-#if HWY_TARGET == HWY_AVX3
-template <class T>
-using Native = PairReads<NativePairs, T>;
-#endif
+template <class Pairs>
+struct ReadsOf {
+  template <class T>
+  using Reads = PairReads<Pairs, T>;
+};
 
 const StoredTile* stored(StoredType type) {
-#if HWY_TARGET == HWY_AVX3
-  if (native_pairs()) {
-    return tile_of<Native>(type);
-  }
-#endif
-  return tile_of<Emulated>(type);
+  return with_pairs([=](auto pairs) {
+    return tile_of<ReadsOf<decltype(pairs)>::template Reads>(type);
+  });
 }
 
 const StoredTile* panels() {
-#if HWY_TARGET == HWY_AVX3
-  if (native_pairs()) {
-    return tile_of_panels<NativePairs>();
-  }
-#endif
-  return tile_of_panels<EmulatedPairs>();
+  return with_pairs(
+      [](auto pairs) { return tile_of_panels<decltype(pairs)>(); });
 }
 
 }  // namespace

@@ -7,10 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "base/out_of_memory.h"
-#include "kernels/pair_tile.h"
+#include "kernels/bf16_choice.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -54,15 +53,14 @@ Status force_target() {
 }
 
 Status check_bf16() {
-  const char* choice = std::getenv("HEADWISE_BF16");
-  if (choice == nullptr || *choice == '\0' ||
-      std::string_view(choice) == "emulated") {
+  if (kernels::bf16_choice().has_value()) {
     return ok();
   }
-  return Error{ErrorCode::unsupported,
-               ErrorDetails{.argument = "HEADWISE_BF16",
-                            .given = "is " + std::string(choice),
-                            .expected = "emulated or nothing"}};
+  return Error{
+      ErrorCode::unsupported,
+      ErrorDetails{.argument = "HEADWISE_BF16",
+                   .given = std::string("is ") + std::getenv("HEADWISE_BF16"),
+                   .expected = "emulated or nothing"}};
 }
 
 Status check_environment() {

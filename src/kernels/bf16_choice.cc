@@ -1,0 +1,38 @@
+#include "kernels/bf16_choice.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace headwise::inline HEADWISE_ABI::kernels {
+namespace {
+
+std::optional<Bf16Choice> read_choice() {
+  const char* const value = std::getenv("HEADWISE_BF16");
+  const std::string_view choice = value == nullptr ? "" : value;
+  if (choice.empty()) {
+    return Bf16Choice::best;
+  }
+  if (choice == "emulated") {
+    return Bf16Choice::emulated;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Bf16Choice> bf16_choice() {
+  static const std::optional<Bf16Choice> choice = read_choice();
+  return choice;
+}
+
+bool native_pairs() {
+#if defined(__x86_64__) || defined(__i386__)
+  static const bool native = __builtin_cpu_supports("avx512bf16") != 0 &&
+                             bf16_choice() != Bf16Choice::emulated;
+  return native;
+#else
+  return false;
+#endif
+}
+
+}  // namespace headwise::inline HEADWISE_ABI::kernels
