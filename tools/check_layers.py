@@ -95,7 +95,13 @@ THIRD_PARTIES = {
     "librsvg/": ["apps/"],
     "nettle/": ["src/inspect/", "src/interop/"],
     # The system, where the standard library has no word for it.
-    "unistd.h": ["src/interop/", "src/onnx/external_data.cc", "apps/"],
+    "cpuid.h": ["src/kernels/amx_support.cc"],
+    "unistd.h": [
+        "src/interop/",
+        "src/kernels/amx_support.cc",
+        "src/onnx/external_data.cc",
+        "apps/",
+    ],
     "dlfcn.h": ["apps/"],
     "dirent.h": ["src/interop/"],
     "fcntl.h": [
@@ -103,7 +109,13 @@ THIRD_PARTIES = {
         "src/onnx/external_data.cc",
         "apps/cli/shell/shared_folder.cc",
     ],
-    "sys/": ["src/interop/", "src/onnx/external_data.cc", "src/run/", "apps/"],
+    "sys/": [
+        "src/interop/",
+        "src/kernels/amx_support.cc",
+        "src/onnx/external_data.cc",
+        "src/run/",
+        "apps/",
+    ],
     "signal.h": ["apps/"],
     "spawn.h": ["apps/"],
     "immintrin.h": ["src/kernels/"],

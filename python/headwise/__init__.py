@@ -50,6 +50,7 @@ _PLACES = {
     "attention": "_core",
     "attention_backward": "_core",
     "available_targets": "_core",
+    "bf16_projections": "_core",
     "causal": "_core",
     "current_target": "_core",
     "dense": "_core",

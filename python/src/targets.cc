@@ -1,4 +1,4 @@
-// headwise.available_targets, current_target, native_bf16 and
+// headwise.available_targets, current_target, native_bf16, bf16_projections and
 // promises_same_bits
 #include "headwise/kernels/targets.h"
 
@@ -30,6 +30,13 @@ void bind_targets(nb::module_& module) {
       "Whether arithmetic=\"bf16\" uses the processor's dot products of "
       "bfloat16; elsewhere fused multiply-adds give the same bits. Errors: "
       "those of current_target().");
+  module.def(
+      "bf16_projections", [] { return value_of(bf16_projections()); },
+      nb::sig("def bf16_projections() -> str"),
+      "What multiplies the projections of arithmetic=\"bf16\": \"amx\", "
+      "\"avx512_bf16\" or, with fused multiply-adds, \"emulated\". AMX has "
+      "bits of its own; only HEADWISE_BF16=amx in the environment asks for it. "
+      "Errors: those of current_target().");
   module.def(
       "promises_same_bits",
       [](nb::handle target) {

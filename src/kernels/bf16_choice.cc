@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "kernels/amx_support.h"
+
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace {
 
@@ -14,6 +16,12 @@ std::optional<Bf16Choice> read_choice() {
   }
   if (choice == "emulated") {
     return Bf16Choice::emulated;
+  }
+  if (choice == "amx") {
+    return Bf16Choice::amx;
+  }
+  if (choice == "amx_emulated") {
+    return Bf16Choice::amx_emulated;
   }
   return std::nullopt;
 }
@@ -33,6 +41,18 @@ bool native_pairs() {
 #else
   return false;
 #endif
+}
+
+Bf16Tiles bf16_tiles() {
+  static const Bf16Tiles tiles = [] {
+    if (bf16_choice() == Bf16Choice::amx_emulated) {
+      return Bf16Tiles::emulated;
+    }
+    return bf16_choice() == Bf16Choice::amx && request_amx()
+               ? Bf16Tiles::processor
+               : Bf16Tiles::none;
+  }();
+  return tiles;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -126,11 +126,22 @@ HWY_INLINE void add_bias(const TileOf& of, const float* sums, float* y) {
   }
 }
 
+// The same into y, which may have fewer columns than `row`.
+template <class Products, std::size_t kStrips>
+HWY_INLINE void end_row(const TileOf& of, float* row, float* y) {
+  constexpr std::size_t kVectors = kStrips * kStripVectors;
+  if (of.columns == kStrips * kStripFeatures) {
+    add_bias<Products, kVectors>(of, row, y);
+    return;
+  }
+  add_bias<Products, kVectors>(of, row, row);
+  std::copy_n(row, of.columns, y);
+}
+
 // The sums of a tile, from +0 or from what y holds, over all blocks of `of`;
 // with the bias if they end here.
 template <class Products, std::size_t kRows, std::size_t kStrips>
 HWY_NOINLINE void run_tile(const TileOf& of) {
-  constexpr std::size_t kVectors = kStrips * kStripVectors;
   constexpr std::size_t kColumns = kStrips * kStripFeatures;
   alignas(64) float sums[kRows * kColumns];
   for (std::size_t r = 0; r < kRows; ++r) {
@@ -152,14 +163,11 @@ HWY_NOINLINE void run_tile(const TileOf& of) {
   for (std::size_t r = 0; r < kRows; ++r) {
     float* row = sums + r * kColumns;
     float* y = of.y[r] + of.first_column;
-    if (of.last && of.columns == kColumns) {
-      add_bias<Products, kVectors>(of, row, y);
-      continue;
-    }
     if (of.last) {
-      add_bias<Products, kVectors>(of, row, row);
+      end_row<Products, kStrips>(of, row, y);
+    } else {
+      std::copy_n(row, of.columns, y);
     }
-    std::copy_n(row, of.columns, y);
   }
 }
 

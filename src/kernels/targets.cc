@@ -53,14 +53,14 @@ Status force_target() {
 }
 
 Status check_bf16() {
-  if (kernels::bf16_choice().has_value()) {
+  const char* const choice = std::getenv("HEADWISE_BF16");
+  if (kernels::bf16_choice().has_value() || choice == nullptr) {
     return ok();
   }
-  return Error{
-      ErrorCode::unsupported,
-      ErrorDetails{.argument = "HEADWISE_BF16",
-                   .given = std::string("is ") + std::getenv("HEADWISE_BF16"),
-                   .expected = "emulated or nothing"}};
+  return Error{ErrorCode::unsupported,
+               ErrorDetails{.argument = "HEADWISE_BF16",
+                            .given = "is " + std::string(choice),
+                            .expected = "amx, emulated or nothing"}};
 }
 
 Status check_environment() {
@@ -95,6 +95,21 @@ Result<std::string> current_target() try {
 Result<bool> native_bf16() try {
   HEADWISE_TRY(check_target());
   return best_first(available()).front() == HWY_AVX3 && kernels::native_pairs();
+} catch (...) {
+  return caught_out_of_memory();
+}
+
+Result<std::string> bf16_projections() try {
+  HEADWISE_TRY(check_target());
+  const bool is_avx3 = best_first(available()).front() == HWY_AVX3;
+  if (kernels::bf16_tiles() == kernels::Bf16Tiles::emulated) {
+    return std::string("amx_emulated");
+  }
+  if (is_avx3 && kernels::bf16_tiles() == kernels::Bf16Tiles::processor) {
+    return std::string("amx");
+  }
+  return std::string(is_avx3 && kernels::native_pairs() ? "avx512_bf16"
+                                                        : "emulated");
 } catch (...) {
   return caught_out_of_memory();
 }
