@@ -3,14 +3,22 @@
 calls it.
 
     accuracy.py --headwise PROGRAM --model DIR --articles DIR [--out DIR]
+                [--seeds N] [--examples N] [--tests N] [--epochs N]
 
-Of the articles in DIR (tools/labelled_articles.py) train.tsv trains three classifiers
-on the model: a linear one, one with all parameters trained, and the linear one
-without 40% of the heads. `headwise classify` gives the labels of test.tsv twice. What
-it writes, in --out: DATE-CPU-COMMIT-accuracy.json; it prints the table.
+train.tsv of the articles in DIR (tools/labelled_articles.py) trains classifiers on the
+model; `headwise classify` labels test.tsv with them. Two comparisons:
+
+  run      a linear classifier and one with all parameters trained, both in float32,
+           with all heads and without 40% of them: each labels in float32 and in bf16
+  trained  for each seed two classifiers with all parameters trained, one in float32,
+           which labels in float32, and one in bf16, which labels in both
+
+What it writes, in --out: DATE-CPU-COMMIT-accuracy.json; it prints both tables.
+--examples, --tests and --epochs make a short run.
 """
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,33 +27,62 @@ from harness import conditions, parsed, parser, results_file, rounded
 
 TOKENS = ["--max-tokens", "64"]
 ARITHMETICS = ["exact", "bf16"]
+# How the two classifiers of a seed are named: trained in, run in.
+TRAINED = {"exact": ("exact", "exact"), "bf16": ("bf16", "bf16"),
+           "bf16_run_exact": ("bf16", "exact")}
 
 
-def classifiers(options, scratch):
-    """{name: the folder of its model}; trains and prunes in float32."""
-    def headwise(*arguments):
-        subprocess.run([options.headwise, *arguments, *TOKENS], check=True,
-                       stdout=sys.stderr)
+class Classifiers:
+    """Trains classifiers on the first articles, and labels the others with them."""
 
-    names = {name: scratch / name for name in ("linear", "trained", "pruned")}
-    data = options.articles / "train.tsv"
-    for name, form in (("linear", "probe"), ("trained", "all")):
-        print(f"{name}: training", file=sys.stderr)
-        headwise("train", "--model", options.model, "--data", data, "--train",
-                 form, "--out", names[name])
-    scores = scratch / "scores.json"
-    headwise("importance", "--model", names["linear"], "--data", data,
-             "--examples", "160", "--out", scores)
-    headwise("prune", "--model", names["linear"], "--scores", scores, "--remove",
-             "40%", "--out", names["pruned"])
-    return names
+    def __init__(self, options, scratch):
+        self.options, self.scratch = options, scratch
+        self.data = scratch / "train.tsv"
+        examples = self.lines("train.tsv", options.examples)
+        self.examples = len(examples)
+        self.data.write_text("".join(examples), encoding="utf-8")
+        self.expected, texts = zip(*(
+            line.split("\t", 1) for line in self.lines("test.tsv", options.tests)))
+        self.texts = scratch / "texts.txt"
+        self.texts.write_text("".join(texts), encoding="utf-8")
 
+    def lines(self, name, count):
+        text = (self.options.articles / name).read_text(encoding="utf-8")
+        return text.splitlines(keepends=True)[:count]
 
-def labels(options, model, texts, arithmetic):
-    said = subprocess.run(
-        [options.headwise, "classify", "--model", model, texts, "--arithmetic",
-         arithmetic, *TOKENS], check=True, stdout=subprocess.PIPE, text=True)
-    return [line.split("\t")[0] for line in said.stdout.splitlines()]
+    def headwise(self, *arguments):
+        print("headwise", *arguments, file=sys.stderr)
+        return subprocess.run(
+            [self.options.headwise, *map(str, arguments), *TOKENS], check=True,
+            stdout=subprocess.PIPE, text=True).stdout
+
+    def linear(self):
+        out = self.scratch / "linear"
+        self.headwise("train", "--model", self.options.model, "--data", self.data,
+                      "--out", out)
+        return out
+
+    def trained(self, seed, arithmetic):
+        out = self.scratch / f"trained_{seed}_{arithmetic}"
+        if not out.exists():
+            self.headwise("train", "--model", self.options.model, "--data", self.data,
+                          "--train", "all", "--epochs", self.options.epochs, "--seed",
+                          seed, "--arithmetic", arithmetic, "--out", out)
+        return out
+
+    def pruned(self, model):
+        scores = self.scratch / f"{model.name}.json"
+        out = self.scratch / f"{model.name}_pruned"
+        self.headwise("importance", "--model", model, "--data", self.data,
+                      "--examples", min(160, self.examples), "--out", scores)
+        self.headwise("prune", "--model", model, "--scores", scores, "--remove", "40%",
+                      "--out", out)
+        return out
+
+    def labels(self, model, arithmetic):
+        said = self.headwise("classify", "--model", model, self.texts, "--arithmetic",
+                             arithmetic)
+        return [line.split("\t")[0] for line in said.splitlines()]
 
 
 def accuracy(found, expected):
@@ -54,17 +91,35 @@ def accuracy(found, expected):
     return 100 * right / len(expected)
 
 
-def measured(name, expected, found):
-    """`found`: {arithmetic: labels}"""
-    result = {"classifier": name, "texts": len(expected)}
-    result.update({each: accuracy(found[each], expected) for each in found})
-    result["points"] = result["bf16"] - result["exact"]
+def compared(expected, found):
+    """`found`: {form: labels}, float32 first, then the one it is compared with."""
+    result = {"texts": len(expected)}
+    result.update({form: accuracy(labels, expected)
+                   for form, labels in found.items()})
+    base, other = list(found)[:2]
+    result["points"] = result[other] - result[base]
     result["changed_labels"] = sum(
-        one != other for one, other in zip(found["exact"], found["bf16"]))
+        one != two for one, two in zip(found[base], found[other], strict=True))
     return result
 
 
-def table(results):
+def run_in_both(classifiers):
+    linear, trained = classifiers.linear(), classifiers.trained(0, "exact")
+    for name, model in (("linear", linear), ("trained", trained),
+                        ("linear, pruned", classifiers.pruned(linear)),
+                        ("trained, pruned", classifiers.pruned(trained))):
+        yield {"classifier": name, **compared(classifiers.expected, {
+            each: classifiers.labels(model, each) for each in ARITHMETICS})}
+
+
+def trained_in_both(classifiers, seeds):
+    for seed in range(seeds):
+        yield {"seed": seed, **compared(classifiers.expected, {
+            form: classifiers.labels(classifiers.trained(seed, trained), run)
+            for form, (trained, run) in TRAINED.items()})}
+
+
+def run_table(results):
     lines = ["| classifier | float32 | bf16 | difference in points | changed labels |",
              "| --- | ---: | ---: | ---: | ---: |"]
     return lines + [
@@ -73,29 +128,45 @@ def table(results):
         for one in results]
 
 
-def main(arguments):
+def trained_table(results):
+    lines = ["| seed | trained in float32 | trained in bf16 | difference in points "
+             "| changed labels | trained in bf16, run in float32 |",
+             "| ---: | ---: | ---: | ---: | ---: | ---: |"]
+    lines += [
+        f"| {one['seed']} | {one['exact']:.2f}% | {one['bf16']:.2f}% "
+        f"| {one['points']:+.2f} | {one['changed_labels']} of {one['texts']} "
+        f"| {one['bf16_run_exact']:.2f}% |" for one in results]
+    mean = {form: statistics.fmean(one[form] for one in results)
+            for form in (*TRAINED, "points")}
+    return lines + [f"| mean | {mean['exact']:.2f}% | {mean['bf16']:.2f}% "
+                    f"| {mean['points']:+.2f} | | {mean['bf16_run_exact']:.2f}% |"]
+
+
+def arguments_of(arguments):
     made = parser(__doc__.splitlines()[0])
     made.add_argument("--model", type=pathlib.Path, required=True)
     made.add_argument("--articles", type=pathlib.Path, required=True)
-    options = parsed(made, arguments)
+    made.add_argument("--seeds", type=int, default=3)
+    made.add_argument("--examples", type=int, help="of train.tsv; default: all")
+    made.add_argument("--tests", type=int, help="of test.tsv; default: all")
+    made.add_argument("--epochs", type=int, default=3)
+    return parsed(made, arguments)
+
+
+def main(arguments):
+    options = arguments_of(arguments)
     told = conditions(options)
-    lines = (options.articles / "test.tsv").read_text(
-        encoding="utf-8").splitlines()
-    expected, texts = zip(*(line.split("\t", 1) for line in lines))
-    results = []
     with tempfile.TemporaryDirectory(prefix="headwise-bench-") as scratch:
-        scratch = pathlib.Path(scratch)
-        file = scratch / "texts.txt"
-        file.write_text("".join(text + "\n" for text in texts), encoding="utf-8")
-        for name, model in classifiers(options, scratch).items():
-            results.append(rounded(measured(name, expected, {
-                each: labels(options, model, file, each)
-                for each in ARITHMETICS})))
+        classifiers = Classifiers(options, pathlib.Path(scratch))
+        told["examples"] = classifiers.examples
+        told["epochs"] = options.epochs
+        run = rounded(list(run_in_both(classifiers)))
+        trained = rounded(list(trained_in_both(classifiers, options.seeds)))
     out = results_file(options.out, told, "accuracy")
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"conditions": told, "results": results}, indent=1)
-                   + "\n", encoding="utf-8")
-    print("\n".join(table(results)))
+    out.write_text(json.dumps({"conditions": told, "run": run, "trained": trained},
+                              indent=1) + "\n", encoding="utf-8")
+    print("\n".join([*run_table(run), "", *trained_table(trained)]))
     print(out)
 
 
