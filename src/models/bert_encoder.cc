@@ -290,6 +290,11 @@ void BertEncoder::Delete::operator()(State* state) const { delete state; }
 
 const BertConfig& BertEncoder::config() const { return state_->config; }
 
+Arithmetic BertEncoder::arithmetic() const {
+  return layers().empty() ? Arithmetic::exact
+                          : layers().front().output.arithmetic();
+}
+
 const std::vector<BertLayer>& BertEncoder::layers() const {
   return state_->layers;
 }

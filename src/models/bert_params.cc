@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "attention/check_exact.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/layouts.h"
@@ -239,12 +238,11 @@ class Reader {
     HEADWISE_TRY(bias);
     auto linear =
         of_file(Linear::from_params(*std::move(weight), *std::move(bias)));
-    if (!linear || access_.use == BertUse::training) {
-      return linear;
+    if (linear && access_.use == BertUse::inference) {
+      linear = std::move(*linear).for_inference();
     }
-    Linear packed = std::move(*linear).for_inference();
-    return access_.arithmetic == Arithmetic::bf16 ? packed.in_bf16()
-                                                  : std::move(packed);
+    return linear && access_.arithmetic == Arithmetic::bf16 ? linear->in_bf16()
+                                                            : std::move(linear);
   }
 
   // Old files say gamma and beta.
@@ -320,9 +318,6 @@ class Reader {
 Result<BertParams> read_bert_params(const std::string& folder,
                                     const BertConfig& config,
                                     const BertAccess& access) {
-  if (access.use == BertUse::training) {
-    HEADWISE_TRY(check_exact(kOperation, access.arithmetic, "training"));
-  }
   const auto path = find_params(kOperation, folder);
   HEADWISE_TRY(path);
   const auto reader = Reader::open(*path, config, access);

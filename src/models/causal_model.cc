@@ -202,16 +202,19 @@ CausalModel& CausalModel::operator=(CausalModel&& other) noexcept = default;
 CausalModel::~CausalModel() = default;
 
 Result<CausalModel> CausalModel::create(const CausalConfig& config,
-                                        Vocabulary vocabulary, Seed seed) try {
-  auto params = draw_causal_params(config, std::move(vocabulary), seed);
+                                        Vocabulary vocabulary, Seed seed,
+                                        Arithmetic arithmetic) try {
+  auto params =
+      draw_causal_params(config, std::move(vocabulary), seed, arithmetic);
   HEADWISE_TRY(params);
   return CausalModel(std::make_unique<State>(*std::move(params)));
 } catch (...) {
   return caught_out_of_memory();
 }
 
-Result<CausalModel> CausalModel::read(const std::string& folder) try {
-  auto params = read_causal_params(folder);
+Result<CausalModel> CausalModel::read(const std::string& folder,
+                                      Arithmetic arithmetic) try {
+  auto params = read_causal_params(folder, arithmetic);
   HEADWISE_TRY(params);
   return CausalModel(std::make_unique<State>(*std::move(params)));
 } catch (...) {

@@ -209,7 +209,8 @@ std::string causal_name(std::size_t layer, std::string_view part) {
 }
 
 Result<CausalParams> draw_causal_params(const CausalConfig& config,
-                                        Vocabulary vocabulary, Seed seed) {
+                                        Vocabulary vocabulary, Seed seed,
+                                        Arithmetic arithmetic) {
   HEADWISE_TRY(check_config(config));
   HEADWISE_TRY(check_vocabulary(config, vocabulary));
   auto token = drawn_table(config.vocab_size, config.hidden_size, seed, kToken);
@@ -226,9 +227,11 @@ Result<CausalParams> draw_causal_params(const CausalConfig& config,
   HEADWISE_TRY(unembedding);
   std::vector<CausalLayer> layers;
   for (std::size_t n = 0; n < config.num_layers; ++n) {
-    auto attention = MultiHeadAttention::create(
-        {.embed_dim = config.hidden_size, .num_heads = config.num_heads},
-        seed_of_layer(seed, n));
+    auto attention =
+        MultiHeadAttention::create({.embed_dim = config.hidden_size,
+                                    .num_heads = config.num_heads,
+                                    .arithmetic = arithmetic},
+                                   seed_of_layer(seed, n));
     auto of_layer = new_norm(config);
     HEADWISE_TRY(attention);
     HEADWISE_TRY(of_layer);
@@ -244,7 +247,8 @@ Result<CausalParams> draw_causal_params(const CausalConfig& config,
                       *std::move(unembedding)};
 }
 
-Result<CausalParams> read_causal_params(const std::string& folder) {
+Result<CausalParams> read_causal_params(const std::string& folder,
+                                        Arithmetic arithmetic) {
   const auto config = read_causal_config(folder);
   HEADWISE_TRY(config);
   const std::string words = vocabulary_path(folder);
@@ -267,6 +271,7 @@ Result<CausalParams> read_causal_params(const std::string& folder) {
   for (std::size_t n = 0; n < config->num_layers; ++n) {
     auto layer = reader->layer(n);
     HEADWISE_TRY(layer);
+    HEADWISE_TRY(layer->attention.set_arithmetic(arithmetic));
     layers.push_back(*std::move(layer));
   }
   share_memory(layers);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/models/vocabulary.h"
@@ -31,8 +32,10 @@ struct CausalParams {
 
 // Errors: those of CausalModel::create() and read().
 Result<CausalParams> draw_causal_params(const CausalConfig& config,
-                                        Vocabulary vocabulary, Seed seed);
-Result<CausalParams> read_causal_params(const std::string& folder);
+                                        Vocabulary vocabulary, Seed seed,
+                                        Arithmetic arithmetic);
+Result<CausalParams> read_causal_params(const std::string& folder,
+                                        Arithmetic arithmetic);
 
 // config.json of the folder, and its text.
 Result<CausalConfig> read_causal_config(const std::string& folder);

@@ -85,16 +85,17 @@ Result<ModelTokens> TextModel::encode_pair(std::string_view /*first*/,
   });
 }
 
-Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder) {
+Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder,
+                                                   Arithmetic arithmetic) {
   return catching_out_of_memory([&]() -> Result<std::unique_ptr<TextModel>> {
     if (is_causal_model(folder)) {
-      auto model = CausalModel::read(folder);
+      auto model = CausalModel::read(folder, arithmetic);
       HEADWISE_TRY(model);
       std::unique_ptr<TextModel> made =
           std::make_unique<CausalModel>(*std::move(model));
       return made;
     }
-    auto model = SentenceEncoder::read(folder);
+    auto model = SentenceEncoder::read(folder, {.arithmetic = arithmetic});
     HEADWISE_TRY(model);
     std::unique_ptr<TextModel> made =
         std::make_unique<BertTextModel>(*std::move(model));

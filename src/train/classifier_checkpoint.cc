@@ -44,6 +44,7 @@ ClassifierSettings classifier_settings_of(const Checkpoint& checkpoint) {
     settings.learning_rate = *rate;
   }
   settings.max_tokens = count_of(checkpoint, kMaxTokens, settings.max_tokens);
+  settings.arithmetic = arithmetic_in(checkpoint.config);
   return settings;
 }
 
@@ -57,6 +58,7 @@ ModelConfig config_of(const ClassifierOrigin& run) {
   // throws, the one of libstdc++ 12 runs into undefined behaviour.
   config.emplace(kDataHash, run.data_sha256);
   config.emplace(kModelHash, run.model_sha256);
+  put_arithmetic(run.settings.arithmetic, config);
   return config;
 }
 

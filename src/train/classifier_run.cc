@@ -18,12 +18,17 @@ namespace {
 constexpr std::string_view kOperation = "train";
 constexpr double kWeightDecay = 0.01;
 
-Status check(const ClassifierSettings& settings,
+Status check(const ClassifierSettings& settings, const BertEncoder& encoder,
              const ClassifierExamples& examples) {
   if (examples.ids.empty()) {
     return argument_error(kOperation, "examples", "has no texts", "at least 1");
   }
   HEADWISE_TRY(check_at_least_one(kOperation, "batch", settings.batch));
+  if (settings.arithmetic != encoder.arithmetic()) {
+    return value_error(
+        kOperation, "arithmetic", std::string(name_of(settings.arithmetic)),
+        std::string(name_of(encoder.arithmetic())) + ", as the encoder");
+  }
   return examples.targets.size() == examples.ids.size()
              ? ok()
              : argument_error(kOperation, "examples",
@@ -72,7 +77,7 @@ Result<ClassifierRun> ClassifierRun::create(const ClassifierSettings& settings,
     if (group != nullptr) {
       HEADWISE_TRY(group->check_same("the run", run));
     }
-    HEADWISE_TRY(check(settings, examples));
+    HEADWISE_TRY(check(settings, encoder.encoder(), examples));
     auto optimizer = Optimizer::create(AdamWConfig{
         .learning_rate = settings.learning_rate, .weight_decay = kWeightDecay});
     HEADWISE_TRY(optimizer);

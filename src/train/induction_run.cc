@@ -70,6 +70,7 @@ InductionSettings induction_settings_of(const Checkpoint& checkpoint) {
           setting_of<double>(checkpoint, "learning_rate")) {
     settings.learning_rate = *rate;
   }
+  settings.arithmetic = arithmetic_in(checkpoint.config);
   return settings;
 }
 
@@ -88,8 +89,8 @@ Result<InductionRun> InductionRun::create(
                                .num_layers = kLayers,
                                .num_heads = kHeads,
                                .max_positions = kLongestRepeated};
-  auto model =
-      CausalModel::create(config, *std::move(vocabulary), settings.seed);
+  auto model = CausalModel::create(config, *std::move(vocabulary),
+                                   settings.seed, settings.arithmetic);
   HEADWISE_TRY(model);
   HEADWISE_TRY(shrink_heads(*model));
   auto optimizer = Optimizer::create(
@@ -160,11 +161,13 @@ ModelConfig InductionRun::config() const {
   const auto number = [](std::size_t size) {
     return static_cast<std::int64_t>(size);
   };
-  return {{"task", std::string(kInductionTask)},
-          {"hidden_size", number(config.hidden_size)},
-          {"num_layers", number(config.num_layers)},
-          {"num_heads", number(config.num_heads)},
-          {"learning_rate", settings_.learning_rate}};
+  ModelConfig settings = {{"task", std::string(kInductionTask)},
+                          {"hidden_size", number(config.hidden_size)},
+                          {"num_layers", number(config.num_layers)},
+                          {"num_heads", number(config.num_heads)},
+                          {"learning_rate", settings_.learning_rate}};
+  put_arithmetic(settings_.arithmetic, settings);
+  return settings;
 }
 
 Status InductionRun::write_checkpoint_to(const std::string& path) const try {

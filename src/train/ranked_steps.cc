@@ -20,13 +20,6 @@ std::vector<std::span<float>> spans_of(std::vector<std::vector<float>>& parts) {
   return {parts.begin(), parts.end()};
 }
 
-// That of every projection.
-Arithmetic arithmetic_of(const BertEncoder& encoder) {
-  return encoder.layers().empty()
-             ? Arithmetic::exact
-             : encoder.layers().front().intermediate.arithmetic();
-}
-
 // "exp_avg/NAME" -> "exp_avg/", "NAME"
 std::pair<std::string_view, std::string_view> split_key(std::string_view key) {
   const std::size_t kind = key.find('/') + 1;  // 0 without one
@@ -40,7 +33,7 @@ RankedSteps::RankedSteps(Communicator& group, SentenceEncoder& encoder)
       encoder_(encoder),
       shards_(sharded_params(encoder.encoder().params()), group.ranks()),
       terms_(shards_, group.rank(), encoder.encoder().config().layer_norm_eps,
-             arithmetic_of(encoder.encoder())),
+             encoder.encoder().arithmetic()),
       values_(group.ranks()),
       table_(find(kWordTable).value()),
       table_size_(shards_.params()[table_].row_size),

@@ -7,6 +7,27 @@
 #include "headwise/interop/file_subject.h"
 
 namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+constexpr const char* kArithmetic = "arithmetic";
+
+}  // namespace
+
+Arithmetic arithmetic_in(const ModelConfig& config) {
+  const auto found = config.find(kArithmetic);
+  const auto* const name = found == config.end()
+                               ? nullptr
+                               : std::get_if<std::string>(&found->second);
+  return name != nullptr && *name == name_of(Arithmetic::bf16)
+             ? Arithmetic::bf16
+             : Arithmetic::exact;
+}
+
+void put_arithmetic(Arithmetic arithmetic, ModelConfig& config) {
+  if (arithmetic != Arithmetic::exact) {
+    config.emplace(kArithmetic, std::string(name_of(arithmetic)));
+  }
+}
 
 Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
                      const ResumedRun& run) {
@@ -15,8 +36,14 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
     shapes.emplace(name, std::vector<std::size_t>(view.extents().begin(),
                                                   view.extents().end()));
   }
-  HEADWISE_TRY(check_model(checkpoint, path, run.config, shapes));
   const FileSubject subject{"train", path};
+  const Arithmetic arithmetic = arithmetic_in(checkpoint.config);
+  if (arithmetic != arithmetic_in(run.config)) {
+    return subject.bad_data(
+        "is of a run in " + std::string(name_of(arithmetic)) + " arithmetic",
+        std::string(name_of(arithmetic_in(run.config))));
+  }
+  HEADWISE_TRY(check_model(checkpoint, path, run.config, shapes));
   if (checkpoint.seed.value != run.seed.value) {
     return subject.bad_data(
         "has the seed " + std::to_string(checkpoint.seed.value),

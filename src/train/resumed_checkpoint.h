@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "headwise/base/any_view.h"
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/checkpoint.h"
@@ -25,6 +26,11 @@ const T* setting_of(const Checkpoint& checkpoint, const std::string& name) {
   return found == checkpoint.config.end() ? nullptr
                                           : std::get_if<T>(&found->second);
 }
+
+// The arithmetic of a run whose settings these are. An exact run does not say
+// it, as the runs of earlier versions.
+Arithmetic arithmetic_in(const ModelConfig& config);
+void put_arithmetic(Arithmetic arithmetic, ModelConfig& config);
 
 // The run that resumes.
 struct ResumedRun {

@@ -43,7 +43,11 @@ std::string description(const ClassifierSettings& settings,
   const std::string classifier =
       sha256_of_params({{kClassifierWeight, probe.linear().weight()},
                         {kClassifierBias, probe.linear().bias()}});
-  return "model " + model + ", classifier " + classifier + ", data " +
+  const std::string in =
+      settings.arithmetic == Arithmetic::exact
+          ? ""
+          : " (" + std::string(name_of(settings.arithmetic)) + ")";
+  return "model " + model + in + ", classifier " + classifier + ", data " +
          examples.sha256 + ", " + std::to_string(examples.ids.size()) +
          " examples " + sha256_of_examples(examples) + ", batch " +
          std::to_string(settings.batch) + ", epochs " +

@@ -19,9 +19,10 @@ const Executor& executor_of(const SentenceOptions& options) {
 
 }  // namespace
 
-Result<SentenceClassifier> SentenceClassifier::read(
-    const std::string& folder) try {
-  auto encoder = SentenceEncoder::read(folder, {.use = BertUse::training});
+Result<SentenceClassifier> SentenceClassifier::read(const std::string& folder,
+                                                    Arithmetic arithmetic) try {
+  auto encoder = SentenceEncoder::read(
+      folder, {.use = BertUse::training, .arithmetic = arithmetic});
   HEADWISE_TRY(encoder);
   auto probe = LabelProbe::read(folder, encoder->embedding_size());
   HEADWISE_TRY(probe);

@@ -64,7 +64,8 @@ Result<TaskModel> TaskModel::create(const TaskModelConfig& config, Seed seed) {
   auto layer = MultiHeadAttention::create(
       {.embed_dim = config.embed_dim,
        .num_heads = config.num_heads,
-       .scoring = config.uniform ? Scoring::dot : config.scoring},
+       .scoring = config.uniform ? Scoring::dot : config.scoring,
+       .arithmetic = config.arithmetic},
       seed);
   HEADWISE_TRY(layer);
   auto classifier = Linear::create({config.embed_dim, kTaskClasses},

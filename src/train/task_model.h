@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "headwise/base/any_view.h"
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
@@ -34,6 +35,7 @@ struct TaskModelConfig {
   std::size_t num_heads = 2;
   Scoring scoring = Scoring::dot;  // ignored if uniform
   bool uniform = false;
+  Arithmetic arithmetic = Arithmetic::exact;  // of the layer
 };
 
 struct ParamGradient {

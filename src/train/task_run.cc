@@ -60,6 +60,7 @@ TaskSettings task_settings_of(const Checkpoint& checkpoint) {
           setting_of<double>(checkpoint, "learning_rate")) {
     settings.learning_rate = *rate;
   }
+  settings.arithmetic = arithmetic_in(checkpoint.config);
   return settings;
 }
 
@@ -172,12 +173,15 @@ Result<TaskScore> TaskRun::State::score_of(const TaskModel& model,
 // ---- Files. ----
 
 ModelConfig TaskRun::State::config() const {
-  return {{"task", std::string(name_of(settings_.task))},
-          {"embed_dim", static_cast<std::int64_t>(kModel.embed_dim)},
-          {"num_heads", static_cast<std::int64_t>(kModel.num_heads)},
-          {"scoring", std::string(name_of(settings_.scoring))},
-          {"batch", static_cast<std::int64_t>(kBatch)},
-          {"learning_rate", settings_.learning_rate}};
+  ModelConfig config = {
+      {"task", std::string(name_of(settings_.task))},
+      {"embed_dim", static_cast<std::int64_t>(kModel.embed_dim)},
+      {"num_heads", static_cast<std::int64_t>(kModel.num_heads)},
+      {"scoring", std::string(name_of(settings_.scoring))},
+      {"batch", static_cast<std::int64_t>(kBatch)},
+      {"learning_rate", settings_.learning_rate}};
+  put_arithmetic(settings_.arithmetic, config);
+  return config;
 }
 
 std::map<std::string, AnyView> TaskRun::State::params() const {
@@ -244,6 +248,7 @@ TaskRun::~TaskRun() = default;
 Result<TaskRun> TaskRun::create(const TaskSettings& settings) try {
   TaskModelConfig config = kModel;
   config.scoring = settings.scoring;
+  config.arithmetic = settings.arithmetic;
   auto model = TaskModel::create(config, settings.seed);
   HEADWISE_TRY(model);
   config.uniform = true;

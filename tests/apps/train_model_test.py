@@ -189,6 +189,53 @@ class TrainModelTest(CliTest):
         self.train_all(*options)
         self.assert_same_run("killed", "out")
 
+    def test_in_bf16_it_is_resumed_in_bf16_alone(self):
+        # At a higher rate a small difference soon becomes a large one.
+        options = ("--train", "all", "--learning-rate", "0.0005", "--epochs")
+        bf16 = ("--arithmetic", "bf16")
+        exact = self.train(*options, "2", out="exact")[-1]
+        whole = self.train(*options, "2", *bf16)[-1]
+        self.assertEqual((exact["arithmetic"], whole["arithmetic"]),
+                         ("exact", "bf16"))
+        for mean, expected in zip(whole["epoch_losses"], exact["epoch_losses"],
+                                  strict=True):
+            self.assertNotEqual(mean, expected)
+            self.assertAlmostEqual(mean, expected, delta=0.03)
+        self.train(*options, "1", *bf16, out="half")
+        # What was not given is as it was.
+        self.train("--train", "all", "--epochs", "2", "--resume", "half",
+                   out="resumed")
+        self.assert_same_run("resumed", "out")
+        self.fail_with(BAD_INPUT, "out/checkpoint.npz is of a run in bf16 "
+                       "arithmetic, expected exact", *self.call(
+                           "--train", "all", "--arithmetic", "exact", "--resume",
+                           "out", out="new"))
+
+    def test_what_was_trained_in_bf16_is_float32(self):
+        self.train_all("--epochs", "1", "--arithmetic", "bf16")
+        _, source = read_safetensors(self.folder / "tiny/model.safetensors")
+        _, out = read_safetensors(self.folder / "out/model.safetensors")
+        self.assertEqual({name: shape for name, (shape, _) in out.items()},
+                         {name: shape for name, (shape, _) in source.items()})
+        # Many of its numbers are none of bfloat16: their lower half is not 0.
+        name = "encoder.layer.1.output.dense.weight"
+        lower = out[name][1][0::4]
+        self.assertGreater(sum(byte != 0 for byte in lower), len(lower) / 2)
+        self.put_text("heads matter\n", "sentences.txt")
+        for arithmetic in ("exact", "bf16"):
+            self.succeed("classify", "--model", "out", "--arithmetic", arithmetic,
+                         "sentences.txt")
+
+    def test_a_classifier_of_embeddings_in_bf16(self):
+        last, = self.train("--arithmetic", "bf16", "--test", "test.tsv")
+        self.assertEqual(last["arithmetic"], "bf16")
+        self.assertGreaterEqual(last["after"]["accuracy"], 0.9)
+        self.train(out="exact")
+        self.assertNotEqual(self.bytes_of("out/classifier.safetensors"),
+                            self.bytes_of("exact/classifier.safetensors"))
+        self.assertRegex(self.succeed(*self.call("--arithmetic", "bf16", "--force")),
+                         r"300 steps \(\S+ s, bf16\)")
+
     def test_a_checkpoint_of_another_run(self):
         self.train_all("--epochs", "2")
         path = "out/checkpoint.npz"

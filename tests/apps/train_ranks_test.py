@@ -67,6 +67,12 @@ class TrainRanksTest(TogetherCase):
             self.assertEqual(self.train(ranks, out=out), alone)
             self.assert_same_folder(out, "alone")
 
+    def test_in_bf16_they_write_the_files_of_one(self):
+        bf16 = ("--epochs", "1", "--arithmetic", "bf16")
+        self.succeed(*self.call(*bf16, out="alone"))
+        self.train(2, *bf16, out="of_2")
+        self.assert_same_folder("of_2", "alone")
+
     def test_it_is_resumed_on_another_number_of_processes(self):
         self.succeed(*self.call("--epochs", "4", out="alone"))
         self.train(2, "--epochs", "1", out="half")

@@ -89,7 +89,8 @@ class TrainTest(CliTest):
         options = ("--task", "induction", "--seed", "3")
         lines = self.train(*options, "--steps", "3")
         self.assertEqual(list(lines[-1]),
-                         ["task", "steps", "seconds", "loss", "accuracy"])
+                         ["task", "steps", "seconds", "loss", "accuracy",
+                          "arithmetic"])
         names = {path.name for path in (self.folder / "run").iterdir()}
         self.assertEqual(names, {"checkpoint.npz", "config.json", "vocab.txt",
                                  "model.safetensors", "texts.txt"})
@@ -152,6 +153,38 @@ class TrainTest(CliTest):
                      "tokens.txt", "target_tokens.txt"):
             self.assertEqual(self.bytes_of(f"whole/{name}"),
                              self.bytes_of(f"run/{name}"))
+
+    def test_in_bf16_it_is_resumed_in_bf16_alone(self):
+        for task, params in (("recall", "params.npz"),
+                             ("induction", "model.safetensors")):
+            with self.subTest(task):
+                options = ("--task", task, "--force", "--steps")
+                exact = self.train(*options, "3", out="exact")[-1]
+                whole = self.train(*options, "3", "--arithmetic", "bf16")[-1]
+                self.assertEqual((exact["arithmetic"], whole["arithmetic"]),
+                                 ("exact", "bf16"))
+                self.assertNotEqual(self.bytes_of(f"exact/{params}"),
+                                    self.bytes_of(f"run/{params}"))
+                self.train(*options, "1", "--arithmetic", "bf16", out="half")
+                # What was not given is as it was.
+                self.train(*options, "3", "--resume", "half", out="resumed")
+                for name in ("checkpoint.npz", params):
+                    self.assertEqual(self.bytes_of(f"resumed/{name}"),
+                                     self.bytes_of(f"run/{name}"))
+                call = ("train", *options, "4", "--out", "new", "--resume")
+                self.fail_with(BAD_INPUT, "run/checkpoint.npz is of a run in bf16 "
+                               "arithmetic, expected exact", *call, "run",
+                               "--arithmetic", "exact")
+                self.fail_with(BAD_INPUT, "exact/checkpoint.npz is of a run in exact "
+                               "arithmetic, expected bf16", *call, "exact",
+                               "--arithmetic", "bf16")
+        self.assertIn("After 2 steps", self.succeed(
+            "train", "--steps", "2", "--out", "said"))
+        for language, said in (("en", r"After 2 steps \(\S+ s, bf16\)"),
+                               ("ko", r"2스텝\(\S+초, bf16\)")):
+            self.assertRegex(self.succeed(
+                "train", "--lang", language, "--steps", "2", "--arithmetic", "bf16",
+                "--force", "--out", "said"), said)
 
     def test_killed_and_resumed_it_has_the_same_bits(self):
         killed = subprocess.Popen(

@@ -140,13 +140,6 @@ TEST_F(SentenceEncoderTest, InBf16EveryProjectionIs) {
   }
 }
 
-TEST_F(SentenceEncoderTest, IsNotTrainedInBf16) {
-  EXPECT_THAT(
-      SentenceEncoder::read(folder_.path(), {.use = BertUse::training,
-                                             .arithmetic = Arithmetic::bf16}),
-      IsError(ErrorCode::unsupported, "arithmetic"));
-}
-
 TEST_F(SentenceEncoderTest, TheCallersRoundingChangesNoBit) {
   const SentenceEncoder encoder = model();
   const Executor alone = Executor::with_threads(1).value();

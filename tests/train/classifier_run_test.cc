@@ -1,5 +1,6 @@
 #include "headwise/train/classifier_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,14 +12,17 @@
 
 #include "headwise/module/loss.h"
 #include "headwise/module/optimizer.h"
+#include "support/errors.h"
 #include "train/epoch_order.h"
 #include "train/small_run.h"
 
 namespace headwise {
 namespace {
 
+using testing_support::HasError;
 using testing_support::kSmallSettings;
 using testing_support::small_examples;
+using testing_support::small_settings;
 using testing_support::SmallRunTest;
 
 using Values = std::map<std::string, std::vector<float>, std::less<>>;
@@ -134,6 +138,52 @@ TEST_F(ClassifierRunTest, AStepIsAdamWOnClippedGradientsOfTheNextExamples) {
       classifier.out_features() * classifier.in_features());
   add("classifier.bias", classifier.bias().data(), classifier.out_features());
   EXPECT_EQ(params_of(run), expected);
+}
+
+TEST_F(ClassifierRunTest, InBf16ItIsResumedInBf16Alone) {
+  const ClassifierSettings settings = small_settings(Arithmetic::bf16);
+  ClassifierRun whole = run(nullptr, settings);
+  take_steps(whole, whole.total_steps());
+  ClassifierRun exact = run();
+  take_steps(exact, exact.total_steps());
+  EXPECT_NE(params_of(whole), params_of(exact));
+
+  const std::string path = folder_ / "half.npz";
+  ClassifierRun half = run(nullptr, settings);
+  take_steps(half, 2);
+  ASSERT_TRUE(half.write_checkpoint_to(path));
+  const Checkpoint checkpoint = read_checkpoint(path).value();
+  EXPECT_EQ(classifier_settings_of(checkpoint).arithmetic, Arithmetic::bf16);
+  ClassifierRun resumed = run(nullptr, settings);
+  ASSERT_TRUE(resumed.resume(checkpoint, path));
+  take_steps(resumed, resumed.total_steps());
+  EXPECT_EQ(params_of(resumed), params_of(whole));
+
+  const auto refused = [&](ClassifierRun run, const Checkpoint& from) {
+    return run.resume(from, path);
+  };
+  EXPECT_THAT(refused(run(), checkpoint), HasError({.code = ErrorCode::bad_data,
+                                                    .operation = "train",
+                                                    .file = path,
+                                                    .given = {"bf16"},
+                                                    .expected = {"exact"}}));
+  ASSERT_TRUE(exact.write_checkpoint_to(path));
+  EXPECT_THAT(refused(run(nullptr, settings), read_checkpoint(path).value()),
+              HasError({.code = ErrorCode::bad_data,
+                        .operation = "train",
+                        .file = path,
+                        .given = {"exact"},
+                        .expected = {"bf16"}}));
+}
+
+TEST_F(ClassifierRunTest, TheArithmeticIsThatOfTheEncoder) {
+  EXPECT_THAT(ClassifierRun::create(kSmallSettings, encoder(Arithmetic::bf16),
+                                    probe(), small_examples()),
+              HasError({.code = ErrorCode::invalid_argument,
+                        .operation = "train",
+                        .argument = "arithmetic",
+                        .given = {"exact"},
+                        .expected = {"bf16"}}));
 }
 
 TEST_F(ClassifierRunTest, EpochLossesAreMeansOfTheirSteps) {

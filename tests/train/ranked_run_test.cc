@@ -17,6 +17,7 @@ namespace {
 
 using testing_support::kSmallSettings;
 using testing_support::small_examples;
+using testing_support::small_settings;
 using testing_support::small_texts;
 using testing_support::SmallRunTest;
 
@@ -54,6 +55,21 @@ TEST_F(RankedRunTest, AnyNumberOfRanksHasTheBitsOfOne) {
       ClassifierRun run = this->run(&group);
       take_steps(run, run.total_steps());
       EXPECT_EQ(run.losses(), losses) << ranks;
+      const auto bytes = checkpoint_of(run, group);
+      EXPECT_TRUE(group.rank() != 0 || bytes == expected) << ranks;
+    });
+  }
+}
+
+TEST_F(RankedRunTest, InBf16TheyHaveTheBitsOfOne) {
+  const ClassifierSettings settings = small_settings(Arithmetic::bf16);
+  ClassifierRun alone = run(nullptr, settings);
+  take_steps(alone, alone.total_steps());
+  const Bytes expected = checkpoint_of(alone, *Communicator::self());
+  for (const std::size_t ranks : {2u, 5u}) {
+    on_ranks(ranks, [&](Communicator& group) {
+      ClassifierRun run = this->run(&group, settings);
+      take_steps(run, run.total_steps());
       const auto bytes = checkpoint_of(run, group);
       EXPECT_TRUE(group.rank() != 0 || bytes == expected) << ranks;
     });
@@ -161,7 +177,7 @@ TEST_F(RankedRunTest, AllRanksHaveTheSameRunAndCheckpoint) {
       EXPECT_NE(message.find("on rank 1"), std::string::npos) << message;
     }
   };
-  for (int differs = 0; differs < 3; ++differs) {
+  for (int differs = 0; differs < 4; ++differs) {
     expect_error("the run", [&](Communicator& group) -> Status {
       ClassifierExamples own = small_examples();
       ClassifierSettings settings = kSmallSettings;
@@ -169,9 +185,12 @@ TEST_F(RankedRunTest, AllRanksHaveTheSameRunAndCheckpoint) {
         own.sha256 = differs == 0 ? "other data" : own.sha256;
         own.targets[0] = differs == 1 ? 2 : own.targets[0];
         settings.epochs = differs == 2 ? 9 : settings.epochs;
+        settings.arithmetic =
+            differs == 3 ? Arithmetic::bf16 : settings.arithmetic;
       }
-      const auto run = ClassifierRun::create(settings, encoder(), probe(),
-                                             std::move(own), &group);
+      const auto run =
+          ClassifierRun::create(settings, encoder(settings.arithmetic), probe(),
+                                std::move(own), &group);
       return run ? ok() : Status(run.error());
     });
   }

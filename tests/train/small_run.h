@@ -17,6 +17,12 @@ namespace headwise::testing_support {
 inline constexpr ClassifierSettings kSmallSettings{
     .seed = Seed{3}, .batch = 3, .epochs = 2, .learning_rate = 0.01};
 
+inline ClassifierSettings small_settings(Arithmetic arithmetic) {
+  ClassifierSettings settings = kSmallSettings;
+  settings.arithmetic = arithmetic;
+  return settings;
+}
+
 inline ClassifierExamples small_examples() {
   return {{{2, 5, 9, 3},
            {2, 3},
@@ -34,8 +40,9 @@ class SmallRunTest : public testing::Test {
   SmallRunTest() {
     put_small_model(folder_, small_params(small_config(BertFamily::bert)));
   }
-  SentenceEncoder encoder() const {
-    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training})
+  SentenceEncoder encoder(Arithmetic arithmetic = Arithmetic::exact) const {
+    return SentenceEncoder::read(folder_.path(), {.use = BertUse::training,
+                                                  .arithmetic = arithmetic})
         .value();
   }
   // Large parameters: gradients of a norm far above 1.
@@ -50,8 +57,8 @@ class SmallRunTest : public testing::Test {
   }
   ClassifierRun run(Communicator* group = nullptr,
                     const ClassifierSettings& settings = kSmallSettings) const {
-    return ClassifierRun::create(settings, encoder(), probe(), small_examples(),
-                                 group)
+    return ClassifierRun::create(settings, encoder(settings.arithmetic),
+                                 probe(), small_examples(), group)
         .value();
   }
   static void take_steps(ClassifierRun& run, std::uint64_t last) {

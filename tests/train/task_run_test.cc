@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headwise/module/loss.h"
@@ -25,6 +26,11 @@ using testing_support::take_steps;
 
 TaskSettings settings_of(Task task, Scoring scoring = Scoring::dot) {
   return {.task = task, .scoring = scoring, .seed = Seed{3}};
+}
+
+TaskSettings in_bf16(TaskSettings settings) {
+  settings.arithmetic = Arithmetic::bf16;
+  return settings;
 }
 
 std::vector<TaskSettings> every_task_and_scoring() {
@@ -128,14 +134,18 @@ TEST(TaskModelTest, EachParameterHasRandomNumbersOfItsOwn) {
 
 TEST(TaskModelTest, UniformAttendsToAllKeysAlike) {
   const Executor executor = Executor::with_threads(1).value();
-  for (const auto& [task, scoring, seed, rate] : every_task_and_scoring()) {
-    const auto batch = make_task_batch(task, seed, 0, 4).value();
+  for (const TaskSettings& settings : every_task_and_scoring()) {
+    const auto batch =
+        make_task_batch(settings.task, settings.seed, 0, 4).value();
     const auto model =
-        TaskModel::create({.scoring = scoring, .uniform = true}, seed).value();
+        TaskModel::create({.scoring = settings.scoring, .uniform = true},
+                          settings.seed)
+            .value();
     const auto answers = model.answer(batch, executor).value();
     for (const double share : answers.on_answer) {
       EXPECT_NEAR(share / static_cast<double>(answers.asked),
-                  1.0 / static_cast<double>(shape_of(task).key_length), 1e-6);
+                  1.0 / static_cast<double>(shape_of(settings.task).key_length),
+                  1e-6);
     }
   }
 }
@@ -182,7 +192,9 @@ TEST(TaskRunTest, ThreadsChangeNoBit) {
 }
 
 TEST(TaskRunTest, ResumedItHasTheBitsOfOneThatNeverStopped) {
-  for (const TaskSettings& settings : every_task_and_scoring()) {
+  std::vector<TaskSettings> all = every_task_and_scoring();
+  all.push_back(in_bf16(settings_of(Task::recall)));
+  for (const TaskSettings& settings : all) {
     auto whole = TaskRun::create(settings).value();
     take_steps(whole, 8);
     const TempFolder folder;
@@ -197,6 +209,43 @@ TEST(TaskRunTest, ResumedItHasTheBitsOfOneThatNeverStopped) {
     EXPECT_EQ(second.steps(), 3u);
     take_steps(second, 5);
     EXPECT_EQ(saved_bytes(second), saved_bytes(whole));
+  }
+}
+
+TEST(TaskRunTest, InBf16ItLearnsAsMuchWithOtherBits) {
+  for (const Scoring scoring : {Scoring::dot, Scoring::additive}) {
+    const TaskSettings settings = settings_of(Task::reverse, scoring);
+    auto exact = TaskRun::create(settings).value();
+    auto one = TaskRun::create(in_bf16(settings)).value();
+    auto three = TaskRun::create(in_bf16(settings)).value();
+    take_steps(exact, 20);
+    take_steps(one, 20, 1);
+    take_steps(three, 20, 3);
+    EXPECT_EQ(saved_bytes(one), saved_bytes(three));
+    EXPECT_NE(one.losses(), exact.losses());
+    for (std::size_t n = 0; n < 20; ++n) {
+      EXPECT_NEAR(one.losses()[n], exact.losses()[n], 0.02) << n;
+    }
+    EXPECT_LT(one.losses().back(), one.losses().front() - 0.1);
+  }
+}
+
+TEST(TaskRunTest, ACheckpointOfAnotherArithmeticIsAnError) {
+  const TempFolder folder;
+  const std::string path = folder / "c.npz";
+  const TaskSettings exact = settings_of(Task::recall);
+  for (const auto& [settings, other] :
+       {std::pair(exact, in_bf16(exact)), std::pair(in_bf16(exact), exact)}) {
+    ASSERT_TRUE(TaskRun::create(settings).value().write_checkpoint_to(path));
+    const Checkpoint checkpoint = read_checkpoint(path).value();
+    EXPECT_EQ(task_settings_of(checkpoint).arithmetic, settings.arithmetic);
+    EXPECT_THAT(
+        TaskRun::create(other).value().resume(checkpoint, path),
+        HasError({.code = ErrorCode::bad_data,
+                  .operation = "train",
+                  .file = path,
+                  .given = {std::string(name_of(settings.arithmetic))},
+                  .expected = {std::string(name_of(other.arithmetic))}}));
   }
 }
 

@@ -14,7 +14,10 @@ void add_arithmetic_option(const Arguments& arguments,
       "bfloat16, added up in float32 (bf16; docs/arithmetic.md)");
 }
 
-Arithmetic arithmetic_of(const std::string& typed) {
+Arithmetic arithmetic_of(const std::string& typed, Arithmetic otherwise) {
+  if (typed.empty()) {
+    return otherwise;
+  }
   return typed == name_of(Arithmetic::bf16) ? Arithmetic::bf16
                                             : Arithmetic::exact;
 }

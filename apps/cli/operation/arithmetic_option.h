@@ -9,9 +9,10 @@ namespace headwise::cli {
 
 class Arguments;
 
-// As typed; exact where it was not given.
+// As typed; empty where it was not given.
 void add_arithmetic_option(const Arguments& arguments, std::string& arithmetic);
 
-Arithmetic arithmetic_of(const std::string& typed);
+Arithmetic arithmetic_of(const std::string& typed,
+                         Arithmetic otherwise = Arithmetic::exact);
 
 }  // namespace headwise::cli

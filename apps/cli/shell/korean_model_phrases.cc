@@ -93,6 +93,8 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"is not a list of its labels as JSON",
      "{s:은/는} 레이블의 JSON 목록이 아닙니다"},
     {"is not a score file", "{s:은/는} 점수 파일이 아닙니다"},
+    {"is of a run in {} arithmetic",
+     "{s:은/는} {0} 연산으로 한 실행의 것입니다"},
     {"is of a run with {}, of SHA-256 {}",
      "{s:은/는} {*0:으로/로} 한 실행의 것입니다(SHA-256 {1})"},
     {"is of another run", "{s:은/는} 다른 실행의 것입니다"},
@@ -163,6 +165,7 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{} of its {} heads", "헤드 {1}개에 맞는 {0}"},
     {"{} texts", "텍스트 {0}개"},
     {"{}, as heads", "헤드 수와 같은 {0}"},
+    {"{}, as the encoder", "인코더와 같은 {0}"},
 });
 static_assert(is_sorted(kPhrases));
 

@@ -13,6 +13,7 @@
 #include "headwise/train/induction_run.h"
 #include "headwise/train/task_run.h"
 #include "induction_job.h"
+#include "operation/arithmetic_option.h"
 #include "sentence_job.h"
 #include "shell/add_command.h"
 #include "shell/deadline.h"
@@ -140,6 +141,7 @@ void add_shared_options(const Arguments& command, TrainFlags& flags) {
       .check(number_between(0, 1e30, "a number from 0 to 1e30"))
       .advanced();
   add_threads_option(command, flags.threads);
+  add_arithmetic_option(command, flags.arithmetic);
   add_deadline_option(command, flags.deadline);
   command
       .add_text(

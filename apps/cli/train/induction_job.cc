@@ -13,12 +13,14 @@
 #include "headwise/run/executor.h"
 #include "headwise/train/induction_run.h"
 #include "headwise/train/next_token.h"
+#include "operation/arithmetic_option.h"
 #include "out_folder.h"
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 #include "train_task.h"
+#include "training_time.h"
 
 namespace headwise::cli {
 namespace {
@@ -37,6 +39,7 @@ InductionSettings settings_of(const TaskFlags& flags,
                               InductionSettings settings) {
   settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
   settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
+  settings.arithmetic = arithmetic_of(flags.arithmetic, settings.arithmetic);
   return settings;
 }
 
@@ -66,17 +69,19 @@ std::string report_text(const TaskFlags& flags, const InductionRun& run,
                   shell_word(first_text));
   return say({"{}: texts of 8 to 16 different words, each text followed by "
               "itself.\n\n"
-              "After {} steps ({:.1f} s), on texts not trained on:\n"
+              "After {} steps ({}), on texts not trained on:\n"
               "  accuracy on the repeated words  {:.3f}\n\n"
               "To find the induction head, and to see the heads of a text:\n"
               "  {}\n  {}\n",
               "{}: 서로 다른 단어 8~16개를 늘어놓고 한 번 더 되풀이한 "
               "텍스트.\n\n"
-              "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 텍스트에서:\n"
+              "{}스텝({}) 뒤, 학습에 쓰지 않은 텍스트에서:\n"
               "  되풀이된 단어의 정확도  {:.3f}\n\n"
               "인덕션 헤드를 찾고, 텍스트 하나에서 헤드를 보려면:\n"
               "  {}\n  {}\n"},
-             kInductionTask, run.steps(), seconds, accuracy, find, view);
+             kInductionTask, run.steps(),
+             training_time(seconds, run.settings().arithmetic), accuracy, find,
+             view);
 }
 
 Outcome finish(const TaskFlags& flags, const InductionRun& run, double seconds,
@@ -93,14 +98,17 @@ Outcome finish(const TaskFlags& flags, const InductionRun& run, double seconds,
       std::array{std::string(kCheckpointFile), std::string(kTextsFile)})));
   HEADWISE_TRY(written(write_file_atomically(
       fmt::format("{}/{}", flags.out, kTextsFile), lines)));
-  return print(streams.out,
-               flags.json ? json_text(Json{{"task", kInductionTask},
-                                           {"steps", run.steps()},
-                                           {"seconds", seconds},
-                                           {"loss", run.losses().back()},
-                                           {"accuracy", accuracy}})
-                          : report_text(flags, run, seconds, accuracy,
-                                        lines.substr(0, lines.find('\n'))));
+  return print(
+      streams.out,
+      flags.json
+          ? json_text(Json{{"task", kInductionTask},
+                           {"steps", run.steps()},
+                           {"seconds", seconds},
+                           {"loss", run.losses().back()},
+                           {"accuracy", accuracy},
+                           {"arithmetic", name_of(run.settings().arithmetic)}})
+          : report_text(flags, run, seconds, accuracy,
+                        lines.substr(0, lines.find('\n'))));
 }
 
 }  // namespace

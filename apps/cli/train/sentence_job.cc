@@ -12,6 +12,7 @@
 #include "headwise/models/write_model.h"
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/sentence_classifier.h"
+#include "operation/arithmetic_option.h"
 #include "out_folder.h"
 #include "sentence_data.h"
 #include "sentence_report.h"
@@ -62,6 +63,7 @@ ClassifierSettings settings_of(const SentenceFlags& flags,
   settings.batch = flags.batch.value_or(settings.batch);
   settings.epochs = flags.epochs.value_or(settings.epochs);
   settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
+  settings.arithmetic = arithmetic_of(flags.arithmetic, settings.arithmetic);
   const std::size_t max_tokens = flags.max_tokens.value_or(settings.max_tokens);
   settings.max_tokens =
       max_tokens == 0 ? most_tokens : std::min(max_tokens, most_tokens);
@@ -116,7 +118,8 @@ class SentenceJob {
             .max_tokens = report_.max_tokens,
             .executor = &executor_};
   }
-  Result<SentenceEncoder> read_encoder(BertUse use) const;
+  Result<SentenceEncoder> read_encoder(BertUse use,
+                                       const Checkpoint& checkpoint);
   Outcome check_same_model(const SentenceEncoder& encoder) const;
   Status count_cut(const SentenceEncoder& encoder);
   Result<LabelProbe> classifier_of(const SentenceEncoder& encoder);
@@ -139,9 +142,13 @@ class SentenceJob {
   bool has_checkpoint_ = false;  // of this run, in --out
 };
 
-Result<SentenceEncoder> SentenceJob::read_encoder(BertUse use) const {
+Result<SentenceEncoder> SentenceJob::read_encoder(
+    BertUse use, const Checkpoint& checkpoint) {
+  report_.arithmetic = arithmetic_of(
+      flags_.arithmetic, classifier_settings_of(checkpoint).arithmetic);
+  const BertAccess access = {.use = use, .arithmetic = report_.arithmetic};
   return agreed_on(group_, work_visibly(&group_, [&] {
-                     return read_model(flags_.model, {.use = use});
+                     return read_model(flags_.model, access);
                    }));
 }
 
@@ -176,7 +183,7 @@ Result<Answers> SentenceJob::measure(const SentenceEncoder& encoder,
 // ---- The classifier alone. ----
 
 Outcome SentenceJob::train_classifier() {
-  const auto encoder = read_encoder(BertUse::inference);
+  const auto encoder = read_encoder(BertUse::inference, {});
   HEADWISE_TRY(encoder);
   HEADWISE_TRY(check_same_model(*encoder));
   report_.max_tokens =
@@ -270,7 +277,7 @@ Outcome SentenceJob::train_all() {
   const std::string path = checkpoint_path(flags_.resume);
   Checkpoint checkpoint;
   HEADWISE_TRY(read_resumed(path, checkpoint));
-  auto encoder = read_encoder(BertUse::training);
+  auto encoder = read_encoder(BertUse::training, checkpoint);
   HEADWISE_TRY(encoder);
   HEADWISE_TRY(check_same_model(*encoder));
   auto run = start(*std::move(encoder), checkpoint);

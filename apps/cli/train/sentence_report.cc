@@ -8,6 +8,7 @@
 #include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
+#include "training_time.h"
 
 namespace headwise::cli {
 namespace {
@@ -32,19 +33,19 @@ std::string classify_command(const SentenceFlags& flags) {
 
 std::string training_text(const SentenceFlags& flags,
                           const SentenceReport& report) {
+  const std::string time = training_time(report.seconds, report.arithmetic);
   if (!flags.trains_all()) {
-    return say({"Trained the classifier on their embeddings: {} steps ({:.1f} "
-                "s); encoder unchanged.\n",
-                "임베딩으로 분류기를 학습했습니다: {}스텝({:.1f}초). 인코더는 "
+    return say({"Trained the classifier on their embeddings: {} steps ({}); "
+                "encoder unchanged.\n",
+                "임베딩으로 분류기를 학습했습니다: {}스텝({}). 인코더는 "
                 "그대로입니다.\n"},
-               report.steps, report.seconds);
+               report.steps, time);
   }
   return say(
-      {"Trained encoder and classifier: {} steps ({:.1f} s); loss of "
-       "each epoch: {:.4f}\n",
-       "인코더와 분류기를 학습했습니다: {}스텝({:.1f}초). 에포크별 손실: "
-       "{:.4f}\n"},
-      report.steps, report.seconds, fmt::join(report.epoch_losses, " "));
+      {"Trained encoder and classifier: {} steps ({}); loss of each epoch: "
+       "{:.4f}\n",
+       "인코더와 분류기를 학습했습니다: {}스텝({}). 에포크별 손실: {:.4f}\n"},
+      report.steps, time, fmt::join(report.epoch_losses, " "));
 }
 
 std::string cut_text(const SentenceReport& report) {
@@ -90,6 +91,7 @@ std::string json_of(const SentenceFlags& flags, const SentenceData& data,
       {{"model", flags.model},
        {"out", flags.out},
        {"train", flags.trains_all() ? "all" : "probe"},
+       {"arithmetic", name_of(report.arithmetic)},
        {"examples", data.text.texts.size()},
        {"labels", data.labels},
        {"max_tokens", report.max_tokens},

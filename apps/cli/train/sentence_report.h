@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/train/accuracy.h"
 #include "headwise/train/classifier_run.h"
 #include "sentence_data.h"
@@ -20,7 +21,8 @@ struct SentenceReport {
   std::uint64_t steps = 0;
   std::vector<double> epoch_losses;  // of --train all
   double seconds = 0;                // of training
-  std::string_view compared_with;    // what `before` is
+  Arithmetic arithmetic = Arithmetic::exact;
+  std::string_view compared_with;  // what `before` is
   Answers before;
   Answers after;
 };

@@ -10,6 +10,7 @@
 
 #include "headwise/run/executor.h"
 #include "headwise/train/task_run.h"
+#include "operation/arithmetic_option.h"
 #include "shell/json.h"
 #include "shell/output.h"
 #include "shell/say.h"
@@ -17,6 +18,7 @@
 #include "task_files.h"
 #include "task_words.h"
 #include "train_task.h"
+#include "training_time.h"
 
 namespace headwise::cli {
 namespace {
@@ -44,6 +46,7 @@ std::string json_of(const TaskRun& run, const Report& report) {
                         {"loss", report.score.loss},
                         {"accuracy", report.score.accuracy},
                         {"scoring", name_of(run.settings().scoring)},
+                        {"arithmetic", name_of(run.settings().arithmetic)},
                         {"uniform_loss", report.uniform.loss},
                         {"uniform_accuracy", report.uniform.accuracy},
                         {"weight_on_answer", report.score.on_answer},
@@ -74,18 +77,19 @@ std::string text_of(const TaskRun& run, const Report& report) {
   const TaskScore& score = report.score;
   const TaskWords& words = words_of(run.settings().task);
   return say({"{}: {}.\n\n{}\n"
-              "After {} steps ({:.1f} s), on sequences not trained on:\n"
+              "After {} steps ({}), on sequences not trained on:\n"
               "  attention                  accuracy {:.3f}, loss {:.3f}\n"
               "  uniform attention weights  accuracy {:.3f}, loss {:.3f}\n"
               "Attention weight on the key that holds the answer, per head: "
               "{:.2f}\n",
               "{}: {}.\n\n{}\n"
-              "{}스텝({:.1f}초) 뒤, 학습에 쓰지 않은 시퀀스에서:\n"
+              "{}스텝({}) 뒤, 학습에 쓰지 않은 시퀀스에서:\n"
               "  어텐션              정확도 {:.3f}, 손실 {:.3f}\n"
               "  균등 어텐션 가중치  정확도 {:.3f}, 손실 {:.3f}\n"
               "정답이 있는 키의 어텐션 가중치(헤드별): {:.2f}\n"},
              name_of(run.settings().task), say(words.about),
-             curve_text(curve_of(run), kColumns), run.steps(), report.seconds,
+             curve_text(curve_of(run), kColumns), run.steps(),
+             training_time(report.seconds, run.settings().arithmetic),
              score.accuracy, score.loss, report.uniform.accuracy,
              report.uniform.loss, fmt::join(score.on_answer, " ")) +
          heads_text(words, report);
@@ -101,6 +105,7 @@ TaskSettings settings_of(const TaskFlags& flags, TaskSettings settings) {
   }
   settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
   settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
+  settings.arithmetic = arithmetic_of(flags.arithmetic, settings.arithmetic);
   return settings;
 }
 

@@ -13,6 +13,7 @@ struct TrainFlags {
   std::optional<std::uint64_t> seed;
   std::optional<double> learning_rate;
   std::size_t threads = 0;              // 0: all
+  std::string arithmetic;               // as typed
   std::optional<std::size_t> deadline;  // seconds
   std::string out;
   std::string resume;

@@ -96,8 +96,10 @@ struct BertAccess {
   FileAccess file = FileAccess::mapped;
   BertUse use = BertUse::inference;
   // bf16: every projection and attention multiplies numbers rounded to bfloat16
-  // (docs/arithmetic.md), and the projections take half the memory. Embeddings,
-  // norms and GELU are as in exact. Only for inference.
+  // (docs/arithmetic.md), forward and backward. Embeddings, norms and GELU are
+  // as in exact. For inference the projections then take half the memory; for
+  // training the parameters are float32, as in exact, with rounded copies that
+  // update() renews.
   Arithmetic arithmetic = Arithmetic::exact;
 };
 
@@ -165,14 +167,14 @@ struct BertMemory {
 // An encoder that was moved from can only be destroyed or assigned to.
 class BertEncoder {
  public:
-  // `folder` holds the parameters: settings.transformer_folder. Errors: also
-  // unsupported for BertUse::training in bf16.
+  // `folder` holds the parameters: settings.transformer_folder.
   static Result<BertEncoder> read(const std::string& folder,
                                   const BertConfig& config,
                                   const BertAccess& access = {});
 
   // Includes which heads were kept.
   const BertConfig& config() const;
+  Arithmetic arithmetic() const;
   const std::vector<BertLayer>& layers() const;
 
   // Errors: shape_mismatch for token types that do not fit the tokens,

@@ -50,6 +50,7 @@
 #include <vector>
 
 #include "headwise/base/any_view.h"
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/function_ref.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
@@ -127,9 +128,12 @@ class CausalModel final : public TextModel {
   // nn.Linear, norms 1 and 0. Errors: invalid_argument for a size of 0, a
   // layer_norm_eps outside (0, 1) and kept_heads; bad_data for sizes that do
   // not fit together or that are not those of the vocabulary; out_of_memory.
+  // In bf16 the layers multiply rounded numbers; the unembedding is exact.
   static Result<CausalModel> create(const CausalConfig& config,
-                                    Vocabulary vocabulary, Seed seed);
-  static Result<CausalModel> read(const std::string& folder);
+                                    Vocabulary vocabulary, Seed seed,
+                                    Arithmetic arithmetic = Arithmetic::exact);
+  static Result<CausalModel> read(const std::string& folder,
+                                  Arithmetic arithmetic = Arithmetic::exact);
   CausalModel(CausalModel&& other) noexcept;
   CausalModel& operator=(CausalModel&& other) noexcept;
   ~CausalModel() override;

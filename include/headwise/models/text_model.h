@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
 #include "headwise/module/multi_head_attention.h"
@@ -99,7 +100,8 @@ class TextModel {
   virtual Status run(const RaggedTokens& ids, const ModelPass& pass) const = 0;
 };
 
-Result<std::unique_ptr<TextModel>> read_text_model(const std::string& folder);
+Result<std::unique_ptr<TextModel>> read_text_model(
+    const std::string& folder, Arithmetic arithmetic = Arithmetic::exact);
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

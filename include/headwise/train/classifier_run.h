@@ -34,6 +34,7 @@
 #include <string>
 #include <vector>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
@@ -57,6 +58,8 @@ struct ClassifierSettings {
   // Of a text; 0: the model's limit. Only recorded in checkpoints: the examples
   // of a run are already cut.
   std::size_t max_tokens = 0;
+  // Must be that of the encoder. The classifier is exact in either.
+  Arithmetic arithmetic = Arithmetic::exact;
 };
 
 // The settings of the run that wrote the checkpoint. A setting that it lacks
@@ -80,10 +83,11 @@ class ClassifierRun {
  public:
   // From an encoder that was read for training and a classifier of its
   // embeddings. Errors: invalid_argument if there are no examples or not one
-  // target per text, for a batch of 0, and for a learning rate that AdamW
-  // refuses. `group`: the ranks that train together, which outlives the run;
-  // null: this process alone. Errors with several ranks: also invalid_argument
-  // if they were given different runs; rank_failure.
+  // target per text, for a batch of 0, for another arithmetic than the
+  // encoder's, and for a learning rate that AdamW refuses. `group`: the ranks
+  // that train together, which outlives the run; null: this process alone.
+  // Errors with several ranks: also invalid_argument if they were given
+  // different runs; rank_failure.
   static Result<ClassifierRun> create(const ClassifierSettings& settings,
                                       SentenceEncoder encoder, LabelProbe probe,
                                       ClassifierExamples examples,

@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/checkpoint.h"
@@ -47,6 +48,8 @@ inline constexpr std::string_view kInductionTask = "induction";
 struct InductionSettings {
   Seed seed{};  // of parameters and texts
   double learning_rate = 3e-3;
+  // Of the attention layers. Their parameters are float32 in either.
+  Arithmetic arithmetic = Arithmetic::exact;
 };
 
 // The settings of the run that wrote the checkpoint; what it lacks keeps its

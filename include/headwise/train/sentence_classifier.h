@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
 #include "headwise/models/label_probe.h"
@@ -29,7 +30,9 @@ struct SentenceClassifier {
   std::optional<LabelProbe> probe;  // classifier.safetensors, if it is there
 
   // Errors: those of SentenceEncoder::read() and LabelProbe::read().
-  static Result<SentenceClassifier> read(const std::string& folder);
+  // `arithmetic` is that of the encoder; the classifier is exact.
+  static Result<SentenceClassifier> read(
+      const std::string& folder, Arithmetic arithmetic = Arithmetic::exact);
 };
 
 // A classifier of the labels of `text`, trained on its embeddings; the encoder

@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/base/arithmetic.h"
 #include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/checkpoint.h"
@@ -45,6 +46,8 @@ struct TaskSettings {
   Scoring scoring = Scoring::dot;
   Seed seed{};  // of parameters and sequences
   double learning_rate = 3e-3;
+  // Of the attention layer. Its parameters are float32 in either.
+  Arithmetic arithmetic = Arithmetic::exact;
 };
 
 // The settings of the run that wrote the checkpoint. A setting that it lacks

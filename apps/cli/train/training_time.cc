@@ -1,0 +1,12 @@
+#include "training_time.h"
+
+#include "shell/say.h"
+
+namespace headwise::cli {
+
+std::string training_time(double seconds, Arithmetic arithmetic) {
+  return say({"{:.1f} s{}", "{:.1f}초{}"}, seconds,
+             arithmetic == Arithmetic::bf16 ? ", bf16" : "");
+}
+
+}  // namespace headwise::cli
