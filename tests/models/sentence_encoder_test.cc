@@ -17,7 +17,6 @@ namespace {
 using testing::ElementsAre;
 using testing_support::BertReference;
 using testing_support::HasError;
-using testing_support::IsError;
 using testing_support::Params;
 using testing_support::pooled;
 using testing_support::put_modules;
