@@ -64,8 +64,8 @@ void pack_strips(const float* weight, const float* bias,
 // in_features) begins at the first of them, and `features` is at most 16.
 void pack_strip_rows(const float* weight, std::size_t in_features,
                      std::size_t count, std::size_t features, float* to);
-// pack_strips() for the transposed weight, without a bias: strips of its in_features
-// outputs, from out_features inputs.
+// pack_strips() for the transposed weight, without a bias: strips of its
+// in_features outputs, from out_features inputs.
 void pack_transposed_strips(const float* weight, std::size_t in_features,
                             std::size_t out_features, float* strips);
 
