@@ -1,13 +1,38 @@
 // The executor of every build but the thread sanitizer's: oneTBB.
+#include <pthread.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 
+#include <atomic>
+
 #include "base/out_of_memory.h"
 #include "run/executor.h"
 
 namespace headwise::inline HEADWISE_ABI {
+
+namespace {
+
+// oneTBB does not know of forks: its threads stay behind, and whatever lock one
+// of them held is never opened in the child. So where a process forks after its
+// first use, the child works in the threads that call.
+std::atomic<bool> was_used = false;
+std::atomic<bool> left_behind = false;
+const int watch_forks =
+    pthread_atfork(nullptr, nullptr, [] { left_behind = was_used.load(); });
+
+bool may_use_threads() {
+  if (left_behind) {
+    return false;
+  }
+  if (!was_used) {
+    was_used = true;
+  }
+  return true;
+}
+
+}  // namespace
 
 struct Executor::Threads {
   std::size_t count = 0;
@@ -26,6 +51,10 @@ const Executor& Executor::default_executor() noexcept {
 Result<Executor> Executor::with_threads(std::size_t threads) try {
   HEADWISE_TRY(check_threads(threads));
   auto state = std::make_shared<Threads>();
+  if (!may_use_threads()) {
+    state->count = 1;
+    return Executor(std::move(state));
+  }
   // More than oneTBB has would only make it print a warning.
   const std::size_t most = tbb::global_control::active_value(
       tbb::global_control::max_allowed_parallelism);
@@ -37,6 +66,9 @@ Result<Executor> Executor::with_threads(std::size_t threads) try {
 }
 
 std::size_t Executor::own_threads() const {
+  if (!may_use_threads()) {
+    return 1;
+  }
   return threads_ ? threads_->count
                   : static_cast<std::size_t>(
                         tbb::this_task_arena::max_concurrency());

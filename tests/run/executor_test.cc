@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <stdexcept>
 #include <vector>
@@ -98,6 +100,33 @@ TEST(ExecutorTest, AnExceptionReachesTheCaller) {
                                      }),
                std::runtime_error);
 }
+
+#ifndef __SANITIZE_THREAD__  // its executor starts threads for each loop
+// The threads of the parent do not exist there, and may have held locks.
+TEST(ExecutorTest, AForkedChildWorksInTheThreadThatCalls) {
+  const auto visit_all = [](const Executor& executor) {
+    std::vector<int> visits(64);
+    executor.parallel_for(64, 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        visits[i] += executor.threads() == 1 ? 1 : 2;
+      }
+    });
+    return visits == std::vector<int>(64, 1);
+  };
+  const Executor own = Executor::with_threads(2).value();
+  visit_all(own);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool right = visit_all(Executor::default_executor()) &&
+                       visit_all(own) &&
+                       visit_all(Executor::with_threads(2).value());
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+#endif
 
 TEST(ExecutorTest, NoThreadsAtAllIsAnError) {
   const Result<Executor> none = Executor::with_threads(0);
