@@ -58,7 +58,11 @@ inline ContractGradients contract_gradients(
   ContractGradients want{Tensor<float, 3>::create(x.extents()).value(),
                          {Tensor<float, 2>::create({out, in}).value(),
                           filled<float, 1>({out}, 0)}};
-  for (const auto& [b, begin, end] : sequences) {
+  for (const SequenceOf& sequence : sequences) {
+    // Not a structured binding: clang 14 has none of them in a lambda.
+    const std::size_t b = sequence.b;
+    const std::size_t begin = sequence.begin;
+    const std::size_t end = sequence.end;
     for (std::size_t l = begin; l < end; ++l) {
       for (std::size_t i = 0; i < in; ++i) {
         want.x(b, l, i) =
