@@ -39,7 +39,8 @@ using testing_support::TargetTest;
 using testing_support::uniform;
 
 bool wants_the_processors() {
-  return std::string_view(std::getenv("HEADWISE_BF16")) == "amx";
+  const char* const choice = std::getenv("HEADWISE_BF16");
+  return choice != nullptr && std::string_view(choice) == "amx";
 }
 
 Linear linear_of(std::size_t in, std::size_t out, bool bias = true) {
