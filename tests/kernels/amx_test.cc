@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
-#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "headwise/kernels/targets.h"
 #include "headwise/steps/softmax.h"
 #include "kernels/amx_contract.h"
+#include "kernels/bf16_cases.h"
 #include "kernels/pair_gemm.h"
 #include "kernels/pair_tile.h"
 #include "run/float_environment.h"
@@ -31,12 +31,14 @@ namespace {
 using testing_support::amx_projection;
 using testing_support::contract_projection;
 using testing_support::filled;
+using testing_support::for_numbers_of_every_size;
 using testing_support::kFusedTargets;
 using testing_support::same_bits;
 using testing_support::target_name;
 using testing_support::targets;
 using testing_support::TargetTest;
 using testing_support::uniform;
+using testing_support::with_nans_and_infinities;
 
 bool wants_the_processors() {
   const char* const choice = std::getenv("HEADWISE_BF16");
@@ -100,31 +102,17 @@ TEST_P(AmxTest, HoldsForLargeSizes) {
   }
 }
 
-// Products and sums that are denormal, and factors that round to infinity.
 TEST_P(AmxTest, HoldsForNumbersOfEverySize) {
-  for (const double range : {1e-38, 1e-20, 1e-18, 1.0, 1e19, 3.4e38}) {
-    for (const bool bias : {false, true}) {
-      const Linear linear =
-          Linear::from_params(uniform<2>({20, 301}, 19, -range, range),
-                              bias ? uniform<1>({20}, 20) : Tensor<float, 1>())
-              .value();
-      const auto x = uniform<3>({1, 19, 301}, 12, -range, range);
-      EXPECT_TRUE(same_bits(projected(linear, x), amx_projection(x, linear)))
-          << "range " << range << ", bias " << bias;
-    }
-  }
+  for_numbers_of_every_size(
+      19, [](const Linear& linear, const auto& x, double range) {
+        EXPECT_TRUE(same_bits(projected(linear, x), amx_projection(x, linear)))
+            << "range " << range << ", bias " << linear.has_bias();
+      });
 }
 
 TEST_P(AmxTest, HoldsWithNaNsAndInfinities) {
   const Linear linear = linear_of(141, 33);
-  auto x = uniform<3>({1, 20, 141}, 13);
-  x(0, 1, 3) = kNaN;
-  x(0, 2, 140) = kNaN;
-  x(0, 3, 139) = -kMinusInf;
-  x(0, 5, 0) = kMinusInf;
-  x(0, 5, 130) = -kMinusInf;
-  x(0, 6, 7) = std::numeric_limits<float>::max();  // infinity, rounded
-  x(0, 7, 8) = std::numeric_limits<float>::denorm_min();
+  auto x = with_nans_and_infinities(20);
   x(0, 17, 8) = kNaN;
   const auto y = projected(linear, x);
   EXPECT_TRUE(same_bits(y, amx_projection(x, linear)));
@@ -318,23 +306,23 @@ INSTANTIATE_TEST_SUITE_P(Targets, AmxTest,
                          target_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AmxTest);
 
-class WithoutAmxTest : public TargetTest {};
+// Asked for or not, the bits are those of what is said to multiply.
+class Bf16ProjectionsTest : public TargetTest {};
 
-TEST_P(WithoutAmxTest, TheBitsAreThoseOfEveryProcessor) {
-  if (bf16_projections().value().starts_with("amx")) {
-    GTEST_SKIP() << "AMX multiplies";
-  }
+TEST_P(Bf16ProjectionsTest, NamesWhatMultiplies) {
   const Linear linear = linear_of(300, 33);
   const auto x = uniform<3>({1, 9, 300}, 23);
-  EXPECT_TRUE(
-      same_bits(projected(linear, x),
-                contract_projection(x.view(), linear, Arithmetic::bf16)));
+  const bool by_amx = bf16_projections().value().starts_with("amx");
+  EXPECT_TRUE(same_bits(
+      projected(linear, x),
+      by_amx ? amx_projection(x, linear)
+             : contract_projection(x.view(), linear, Arithmetic::bf16)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, WithoutAmxTest,
+INSTANTIATE_TEST_SUITE_P(Targets, Bf16ProjectionsTest,
                          testing::ValuesIn(targets(kFusedTargets)),
                          target_name);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WithoutAmxTest);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Bf16ProjectionsTest);
 
 }  // namespace
 }  // namespace headwise
