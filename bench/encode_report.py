@@ -43,11 +43,11 @@ def summary(results):
 def memory(data):
     size = data["conditions"]["model"]["safetensors_bytes"]
     lines = ["## Memory", "",
-             "The most that the process `headwise encode` took: of its own, of "
-             "mapped files, and both together (VmHWM). `model.safetensors` has "
+             "The peak memory of the process `headwise encode`: its own, that "
+             "of mapped files, and the total (VmHWM). `model.safetensors` has "
              f"{size / MEBI:.1f} MiB.", "",
-             "| workload | threads | its own | its own beside the file "
-             "| of files | together |",
+             "| workload | threads | own memory | own memory / file size "
+             "| mapped files | total |",
              "| --- | ---: | ---: | ---: | ---: | ---: |"]
     for one in data["memory"]:
         lines.append(f"| `{one['workload']}` | {one['threads']} "
