@@ -103,6 +103,7 @@ THIRD_PARTIES = {
         "apps/",
     ],
     "dlfcn.h": ["apps/"],
+    "pthread.h": ["src/run/tbb_executor.cc"],
     "dirent.h": ["src/interop/"],
     "fcntl.h": [
         "src/interop/",
