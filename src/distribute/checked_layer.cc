@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "attention/check_exact.h"
 #include "base/check.h"
+#include "base/check_exact.h"
 #include "distribute/call_digest.h"
 #include "module/layer_call.h"
 #include "steps/check_rotation.h"

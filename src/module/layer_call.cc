@@ -1,7 +1,7 @@
 #include "module/layer_call.h"
 
-#include "attention/check_exact.h"
 #include "base/check.h"
+#include "base/check_exact.h"
 #include "headwise/steps/head_gates.h"
 #include "module/check_config.h"
 

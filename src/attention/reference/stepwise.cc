@@ -3,10 +3,10 @@
 #include <array>
 #include <utility>
 
-#include "attention/check_exact.h"
 #include "attention/check_parts.h"
 #include "attention/reference/added_steps.h"
 #include "base/check.h"
+#include "base/check_exact.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
 

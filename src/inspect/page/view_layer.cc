@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "attention/check_exact.h"
 #include "base/check.h"
+#include "base/check_exact.h"
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/view_page.h"
 #include "headwise/steps/mask.h"
