@@ -24,30 +24,19 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class Pairs, class D>
-HWY_INLINE void pair_rows_by(D d, const float* HWY_RESTRICT rows,
-                             std::size_t count, std::size_t lanes,
-                             float* HWY_RESTRICT pairs) {
+template <class Pairs>
+void pair_rows(const float* HWY_RESTRICT rows, std::size_t count,
+               std::size_t lanes, float* HWY_RESTRICT pairs) {
+  const Lane d;
   const auto zero = hn::Zero(d);
   for (std::size_t r = 0; r < count; r += 2, pairs += lanes) {
     const float* low = rows + r * lanes;
-    for (std::size_t n = 0; n < lanes; n += hn::MaxLanes(d)) {
+    for (std::size_t n = 0; n < lanes; n += kLanes) {
       hn::Store(
           Pairs::pair(d, hn::Load(d, low + n),
                       r + 1 < count ? hn::Load(d, low + lanes + n) : zero),
           d, pairs + n);
     }
-  }
-}
-
-template <class Pairs>
-void pair_rows(const float* rows, std::size_t count, std::size_t lanes,
-               float* pairs) {
-  if (lanes % kLanes == 0) {
-    pair_rows_by<Pairs>(Lane(), rows, count, lanes, pairs);
-  } else {
-    pair_rows_by<Pairs>(hn::CappedTag<float, kValuePanel>(), rows, count, lanes,
-                        pairs);
   }
 }
 

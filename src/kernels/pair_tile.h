@@ -24,7 +24,7 @@ constexpr std::size_t count_pairs(std::size_t numbers) {
 
 struct PairTile {
   // pairs (count', lanes) = rows (count, lanes), rounded; lanes is a multiple
-  // of 8 or of a vector.
+  // of a vector.
   void (*pair_rows)(const float* rows, std::size_t count, std::size_t lanes,
                     float* pairs);
   // The softmax of AttentionTile, and pair_rows() of its p, in the place of the
