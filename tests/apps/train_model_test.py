@@ -229,6 +229,8 @@ class TrainModelTest(CliTest):
     def test_a_classifier_of_embeddings_in_bf16(self):
         last, = self.train("--arithmetic", "bf16", "--test", "test.tsv")
         self.assertEqual(last["arithmetic"], "bf16")
+        self.assertEqual(last["next"], "headwise classify --model out "
+                         "--arithmetic bf16 sentences.txt")
         self.assertGreaterEqual(last["after"]["accuracy"], 0.9)
         self.train(out="exact")
         self.assertNotEqual(self.bytes_of("out/classifier.safetensors"),

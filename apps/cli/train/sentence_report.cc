@@ -26,9 +26,12 @@ Json json_of_change(const AccuracyChange& change) {
       {"change", change.change}, {"low", change.low}, {"high", change.high}};
 }
 
-std::string classify_command(const SentenceFlags& flags) {
-  return fmt::format("headwise classify --model {} sentences.txt",
-                     shell_word(flags.out));
+// It computes as it was measured.
+std::string classify_command(const SentenceFlags& flags,
+                             Arithmetic arithmetic) {
+  return fmt::format(
+      "headwise classify --model {}{} sentences.txt", shell_word(flags.out),
+      arithmetic == Arithmetic::bf16 ? " --arithmetic bf16" : "");
 }
 
 std::string training_text(const SentenceFlags& flags,
@@ -104,7 +107,7 @@ std::string json_of(const SentenceFlags& flags, const SentenceData& data,
        {"before", before},
        {"after", json_of_answers(report.after)},
        {"change", json_of_change(change_between(report.before, report.after))},
-       {"next", classify_command(flags)}});
+       {"next", classify_command(flags, report.arithmetic)}});
 }
 
 std::string text_of(const SentenceFlags& flags, const SentenceData& data,
@@ -129,7 +132,7 @@ std::string text_of(const SentenceFlags& flags, const SentenceData& data,
          say({"{} is a model folder with the classifier. To use it:\n  {}\n",
               "{}에 분류기를 포함한 모델 폴더를 저장했습니다. 사용하려면:\n"
               "  {}\n"},
-             shown(flags.out), classify_command(flags));
+             shown(flags.out), classify_command(flags, report.arithmetic));
 }
 
 }  // namespace headwise::cli
