@@ -26,7 +26,7 @@ Json json_of_change(const AccuracyChange& change) {
       {"change", change.change}, {"low", change.low}, {"high", change.high}};
 }
 
-// It computes as it was measured.
+// Uses the arithmetic of the reported accuracy.
 std::string classify_command(const SentenceFlags& flags,
                              Arithmetic arithmetic) {
   return fmt::format(
