@@ -405,4 +405,5 @@ target_include_directories(headwise_io SYSTEM PRIVATE
   $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>
   $<TARGET_PROPERTY:Eigen3::Eigen,INTERFACE_INCLUDE_DIRECTORIES>)
 headwise_precompile(headwise_io)
+headwise_unity(headwise_io 10)
 headwise_internals(headwise_io)

@@ -81,4 +81,5 @@ target_sources(headwise_onnx
     src/onnx/write_layer.cc)
 target_link_libraries(headwise_onnx PUBLIC headwise_io PRIVATE ${onnx_targets})
 headwise_precompile(headwise_onnx)
+headwise_unity(headwise_onnx 10)
 headwise_internals(headwise_onnx)

@@ -61,6 +61,36 @@ function(headwise_precompile name)
   endif()
 endfunction()
 
+# headwise_unity(NAME SIZE): compiles the sources of each room (the first folder
+# below src/ or the target's own) at most SIZE at a time, as one: the compiler reads
+# their headers and instantiates their templates once. Names in the unnamed
+# namespaces of a room are therefore unique (tests/tools). Kernels stay apart.
+function(headwise_unity name size)
+  if(NOT HEADWISE_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${name} SOURCES)
+  set(rooms "")
+  foreach(source IN LISTS sources)
+    if(source MATCHES "^(src/)?([a-z]+)/.*\\.cc$" AND NOT CMAKE_MATCH_2 STREQUAL "kernels")
+      list(APPEND rooms ${CMAKE_MATCH_2})
+      list(APPEND sources_${CMAKE_MATCH_2} ${source})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES rooms)
+  foreach(room IN LISTS rooms)
+    list(LENGTH sources_${room} count)
+    math(EXPR groups "(${count} + ${size} - 1) / ${size}")
+    set(number 0)
+    foreach(source IN LISTS sources_${room})
+      math(EXPR group "${number} * ${groups} / ${count}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${group})
+      math(EXPR number "${number} + 1")
+    endforeach()
+  endforeach()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # headwise_library(NAME): a target that others link; 0.x breaks with each minor
 # version. Shared, it exports what exports.map.in lists.
 function(headwise_library name)

@@ -32,10 +32,10 @@ constexpr PartTexts kOfQueries = {"none in a part of the queries",
                                   "a number in a part of the queries",
                                   "zero or nan in a part of the queries"};
 
-Status check_options(std::string_view operation,
-                     const AttentionOptions& attention_options,
-                     const OperationOptions& options,
-                     const PartTexts& expected) {
+Status check_part_options(std::string_view operation,
+                          const AttentionOptions& attention_options,
+                          const OperationOptions& options,
+                          const PartTexts& expected) {
   for (const auto& [argument, asked] :
        {std::pair("attn_weights",
                   attention_options.attn_weights != AttnWeights::none),
@@ -131,8 +131,8 @@ Status check_parts(std::string_view operation,
                        "all with a key_part", ErrorCode::unsupported);
   }
   HEADWISE_TRY(check_keys_of_part(operation, options.key_part, mask.shape()));
-  HEADWISE_TRY(check_options(operation, attention_options, options,
-                             some_keys ? kOfKeys : kOfQueries));
+  HEADWISE_TRY(check_part_options(operation, attention_options, options,
+                                  some_keys ? kOfKeys : kOfQueries));
   return some_keys ? check_blocks(operation, mask) : ok();
 }
 

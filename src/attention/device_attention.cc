@@ -73,40 +73,48 @@ Status check_device_options(const AttentionOptions& attention_options,
 }
 
 template <class T>
-TensorView<const std::byte, 4> bytes_of(const TensorView<const T, 4>& view) {
+TensorView<const std::byte, 4> device_bytes(
+    const TensorView<const T, 4>& view) {
   return {reinterpret_cast<const std::byte*>(view.data()), view.extents(),
           view.strides()};
 }
 template <class T>
-TensorView<std::byte, 4> bytes_of(const TensorView<T, 4>& view) {
+TensorView<std::byte, 4> device_bytes(const TensorView<T, 4>& view) {
   return {reinterpret_cast<std::byte*>(view.data()), view.extents(),
           view.strides()};
 }
 
 template <class T>
-AttentionInputsOf<std::byte> bytes_of(const AttentionInputsOf<T>& inputs) {
-  return {bytes_of(inputs.query), bytes_of(inputs.key), bytes_of(inputs.value)};
+AttentionInputsOf<std::byte> device_bytes(const AttentionInputsOf<T>& inputs) {
+  return {device_bytes(inputs.query), device_bytes(inputs.key),
+          device_bytes(inputs.value)};
 }
 template <class T>
-AttentionOutputsOf<std::byte> bytes_of(const AttentionOutputsOf<T>& outputs) {
-  return {bytes_of(outputs.output), outputs.attn_weights, outputs.lse,
+AttentionOutputsOf<std::byte> device_bytes(
+    const AttentionOutputsOf<T>& outputs) {
+  return {device_bytes(outputs.output), outputs.attn_weights, outputs.lse,
           outputs.softmax_rows, outputs.statistics};
 }
 template <class T>
-BackwardInputsOf<std::byte> bytes_of(const BackwardInputsOf<T>& inputs) {
-  return {bytes_of(inputs.query), bytes_of(inputs.key),
-          bytes_of(inputs.value), bytes_of(inputs.output),
-          inputs.softmax_rows,    bytes_of(inputs.d_output),
+BackwardInputsOf<std::byte> device_bytes(const BackwardInputsOf<T>& inputs) {
+  return {device_bytes(inputs.query), device_bytes(inputs.key),
+          device_bytes(inputs.value), device_bytes(inputs.output),
+          inputs.softmax_rows,        device_bytes(inputs.d_output),
           inputs.d_attn_weights};
 }
 template <class T>
-AttentionGradientsOf<std::byte> bytes_of(
+AttentionGradientsOf<std::byte> device_bytes(
     const AttentionGradientsOf<T>& gradients) {
-  return {bytes_of(gradients.query), bytes_of(gradients.key),
-          bytes_of(gradients.value), gradients.bias,
-          gradients.t5_bias,         gradients.alibi,
-          gradients.score_weight,    gradients.sinks,
-          gradients.bias_k,          gradients.bias_v};
+  return {device_bytes(gradients.query),
+          device_bytes(gradients.key),
+          device_bytes(gradients.value),
+          gradients.bias,
+          gradients.t5_bias,
+          gradients.alibi,
+          gradients.score_weight,
+          gradients.sinks,
+          gradients.bias_k,
+          gradients.bias_v};
 }
 
 }  // namespace
@@ -146,7 +154,7 @@ Status DeviceAttentionPlan<T>::run(const AttentionInputsOf<T>& inputs,
                                    const AttentionOutputsOf<T>& outputs) const
     try {
   HEADWISE_TRY(check_forward(spec_, inputs, outputs));
-  return backend_->forward(bytes_of(inputs), bytes_of(outputs));
+  return backend_->forward(device_bytes(inputs), device_bytes(outputs));
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -160,7 +168,7 @@ Status DeviceAttentionPlan<T>::run_backward(
     return value_error("attention_backward", "d_attn_weights", "given",
                        "none on cuda", ErrorCode::unsupported);
   }
-  return backend_->backward(bytes_of(inputs), bytes_of(gradients));
+  return backend_->backward(device_bytes(inputs), device_bytes(gradients));
 } catch (...) {
   return caught_out_of_memory();
 }

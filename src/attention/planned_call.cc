@@ -19,7 +19,7 @@ bool has_no_query(const AttentionSpec& spec) {
   return spec.shape.B == 0 || spec.shape.Lq == 0;
 }
 
-std::size_t bytes_of(const AttentionSpec& spec, const Schedule& schedule) {
+std::size_t spec_bytes(const AttentionSpec& spec, const Schedule& schedule) {
   if (has_no_query(spec)) {
     return 0;
   }
@@ -35,7 +35,7 @@ std::size_t bytes_of(const AttentionSpec& spec, const Schedule& schedule) {
 PlannedCall::PlannedCall(AttentionSpec spec)
     : spec_(std::move(spec)),
       schedule_(schedule_of(spec_)),
-      workspace_bytes_(bytes_of(spec_, schedule_)) {}
+      workspace_bytes_(spec_bytes(spec_, schedule_)) {}
 
 Result<PlannedCall> PlannedCall::create(
     const AttentionShape& shape, const AttentionOptions& options,

@@ -13,7 +13,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "kv_cache";
+constexpr std::string_view kCacheReading = "kv_cache";
 
 // Whether the cache holds the tokens [first, first + count).
 Status check_held(const SequencePages& sequences, std::uint32_t slot,
@@ -21,14 +21,14 @@ Status check_held(const SequencePages& sequences, std::uint32_t slot,
   const std::size_t length = sequences.length(slot);
   if (first > length || count > length - first) {
     return value_error(
-        kOperation, "first",
+        kCacheReading, "first",
         std::to_string(first) + " for " + std::to_string(count) + " tokens",
         "tokens below the length, " + std::to_string(length),
         ErrorCode::out_of_range);
   }
   for (std::size_t n = 0; n < count; ++n) {
     if (!sequences.holds(slot, first + n)) {
-      return value_error(kOperation, "first", std::to_string(first),
+      return value_error(kCacheReading, "first", std::to_string(first),
                          "tokens that the cache still holds: the window gave "
                          "back token " +
                              std::to_string(first + n),
@@ -83,17 +83,17 @@ Status KvCache::read(SequenceId id, std::size_t first, TensorView<float, 3> key,
   const SequencePages& sequences = state_->sequences;
   const KvCacheOptions& options = state_->options;
   if (!sequences.exists(id)) {
-    return unknown_sequence(kOperation, "id");
+    return unknown_sequence(kCacheReading, "id");
   }
   const std::size_t count =
       key.data() != nullptr ? key.extent(0) : value.extent(0);
   const std::size_t heads = options.num_kv_heads;
   if (key.data() != nullptr) {
-    HEADWISE_TRY(check_shape(kOperation, "key", key.extents(), "(L, Hkv, D)",
+    HEADWISE_TRY(check_shape(kCacheReading, "key", key.extents(), "(L, Hkv, D)",
                              {{count, heads, options.head_dim}}));
   }
   if (value.data() != nullptr) {
-    HEADWISE_TRY(check_shape(kOperation, "value", value.extents(),
+    HEADWISE_TRY(check_shape(kCacheReading, "value", value.extents(),
                              "(L, Hkv, Dv)",
                              {{count, heads, options.v_head_dim}}));
   }
@@ -114,15 +114,15 @@ Status KvCache::read_received(SequenceId id, std::size_t first,
   const SequencePages& sequences = state_->sequences;
   const ReceivedSums& received = state_->received;
   if (!sequences.exists(id)) {
-    return unknown_sequence(kOperation, "id");
+    return unknown_sequence(kCacheReading, "id");
   }
   if (!received.collected()) {
-    return value_error(kOperation, "received_heads", "0",
+    return value_error(kCacheReading, "received_heads", "0",
                        "the number of query heads, to sum what tokens receive",
                        ErrorCode::unsupported);
   }
   const std::size_t count = sums.extent(1);
-  HEADWISE_TRY(check_shape(kOperation, "sums", sums.extents(),
+  HEADWISE_TRY(check_shape(kCacheReading, "sums", sums.extents(),
                            "(received_heads, L)", {{received.heads(), count}}));
   HEADWISE_TRY(check_held(sequences, id.slot, first, count));
   for (std::size_t h = 0; h < received.heads(); ++h) {

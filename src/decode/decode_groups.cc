@@ -12,9 +12,9 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct WorkerMemory {
-  WorkerMemory(const AttentionSpec& spec, const KvCacheOptions& options,
-               Arena& arena)
+struct GroupsWorkerMemory {
+  GroupsWorkerMemory(const AttentionSpec& spec, const KvCacheOptions& options,
+                     Arena& arena)
       : heads(make_array<PackedHead>(arena, 1, spec, kernels::kKeyBlock)),
         stored(StoredHead::take_memory(spec, options, arena)),
         tiles(make_array<GroupTile>(arena, 1, spec)) {}
@@ -73,23 +73,24 @@ bool splits_keys(const AttentionSpec& spec, std::size_t groups,
          spec.shape.Lkv >= kFewBlocks * kernels::kKeyBlock;
 }
 
-struct Memory {
+struct GroupsMemory {
   // `split`: whether tasks may be blocks.
-  Memory(const AttentionSpec& spec, const KvCacheOptions& options,
-         std::size_t count, bool split, Arena& arena)
-      : workers(make_array<WorkerMemory>(arena, count, spec, options)),
+  GroupsMemory(const AttentionSpec& spec, const KvCacheOptions& options,
+               std::size_t count, bool split, Arena& arena)
+      : workers(make_array<GroupsWorkerMemory>(arena, count, spec, options)),
         rows(make_array<GroupRows>(arena, split ? count / 2 : 0, spec)),
         results(make_array<GroupRows>(
             arena, split ? kResultsOfAWorker * count : 0, spec)) {}
 
-  std::span<WorkerMemory> workers;
+  std::span<GroupsWorkerMemory> workers;
   std::span<GroupRows> rows;     // of each group, after some blocks
   std::span<GroupRows> results;  // of blocks, those of a group side by side
 };
 
 class GroupsCall {
  public:
-  GroupsCall(const DecodeCall& call, const Groups& groups, const Memory& memory)
+  GroupsCall(const DecodeCall& call, const Groups& groups,
+             const GroupsMemory& memory)
       : call_(call),
         groups_(groups),
         memory_(memory),
@@ -97,7 +98,7 @@ class GroupsCall {
                  kBlocksOfATask) {}
 
   void run_groups() const {
-    for_each_group([&](const WorkerMemory& own, const Group& group,
+    for_each_group([&](const GroupsWorkerMemory& own, const Group& group,
                        std::size_t) { run_group(own, group); });
   }
 
@@ -115,11 +116,11 @@ class GroupsCall {
     }
     for (std::size_t first = begin; first < end; first += at_once_) {
       attend_to_blocks(first);
-      for_each_group([&](const WorkerMemory&, const Group& group,
+      for_each_group([&](const GroupsWorkerMemory&, const Group& group,
                          std::size_t n) { fold_blocks(group, n, first); });
     }
     for_each_group(
-        [&](const WorkerMemory& own, const Group& group, std::size_t n) {
+        [&](const GroupsWorkerMemory& own, const Group& group, std::size_t n) {
           begin_tile(own, group).finish(memory_.rows[n], call_.outputs);
         });
   }
@@ -136,7 +137,8 @@ class GroupsCall {
                   });
   }
 
-  GroupTile& begin_tile(const WorkerMemory& own, const Group& group) const {
+  GroupTile& begin_tile(const GroupsWorkerMemory& own,
+                        const Group& group) const {
     GroupTile& tile = own.tiles.front();
     tile.begin(group.b, group.g, group.first, group.count, call_.inputs.query);
     return tile;
@@ -144,7 +146,7 @@ class GroupsCall {
 
   // Calls body(head) with the key head of the group.
   template <class Body>
-  void with_head(const WorkerMemory& own, const Group& group,
+  void with_head(const GroupsWorkerMemory& own, const Group& group,
                  const Body& body) const {
     const StoredHead stored(
         call_.spec, call_.cache, call_.ids[group.b].slot, group.g, own.stored,
@@ -155,7 +157,7 @@ class GroupsCall {
     body(head);
   }
 
-  void run_group(const WorkerMemory& own, const Group& group) const {
+  void run_group(const GroupsWorkerMemory& own, const Group& group) const {
     GroupTile& tile = begin_tile(own, group);
     with_head(own, group, [&](const PackedHead& head) {
       for (std::size_t n = head.first_block(); n < head.end_block(); ++n) {
@@ -194,7 +196,7 @@ class GroupsCall {
         });
   }
 
-  void attend_to(const WorkerMemory& own, const Group& group,
+  void attend_to(const GroupsWorkerMemory& own, const Group& group,
                  const Range& blocks,
                  std::span<const GroupRows> results) const {
     GroupTile& tile = begin_tile(own, group);
@@ -221,7 +223,7 @@ class GroupsCall {
 
   const DecodeCall& call_;
   const Groups& groups_;
-  const Memory& memory_;
+  const GroupsMemory& memory_;
   std::size_t at_once_;  // blocks of a group in one round
 };
 
@@ -240,7 +242,7 @@ std::size_t decode_groups_bytes(const AttentionSpec& spec,
   const std::size_t workers =
       std::max<std::size_t>(spec.executor->threads(), 1);
   const bool split = options.value_is_key_prefix && workers > 1;
-  return bytes_taken<Memory>(few, options, workers, split);
+  return bytes_taken<GroupsMemory>(few, options, workers, split);
 }
 
 void decode_groups(const DecodeCall& call, std::byte* workspace) {
@@ -248,7 +250,8 @@ void decode_groups(const DecodeCall& call, std::byte* workspace) {
   const Groups groups(call.spec);
   const bool split = splits_keys(call.spec, groups.count(), workers);
   Arena arena(workspace);
-  const Memory memory(call.spec, call.cache.options, workers, split, arena);
+  const GroupsMemory memory(call.spec, call.cache.options, workers, split,
+                            arena);
   const GroupsCall run(call, groups, memory);
   if (split) {
     run.run_blocks();

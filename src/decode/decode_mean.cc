@@ -21,9 +21,9 @@ struct Worker {
   float* weights;  // of one head, on the way to the mean
 };
 
-struct Memory {
-  Memory(const AttentionSpec& spec, const KvCacheOptions& options,
-         std::size_t count, Arena& arena)
+struct MeanMemory {
+  MeanMemory(const AttentionSpec& spec, const KvCacheOptions& options,
+             std::size_t count, Arena& arena)
       : workers(make_array<Worker>(arena, count, spec, options)) {}
 
   std::span<Worker> workers;
@@ -60,7 +60,7 @@ std::size_t decode_mean_bytes(const AttentionSpec& spec,
   for (const std::size_t keys : {BlockScores::kKeptKeys, longest}) {
     any.shape.Lkv = std::min(keys, longest);
     most =
-        std::max(most, bytes_taken<Memory>(
+        std::max(most, bytes_taken<MeanMemory>(
                            any, cache.options,
                            std::max<std::size_t>(spec.executor->threads(), 1)));
   }
@@ -71,7 +71,7 @@ void decode_mean(const DecodeCall& call, std::byte* workspace) {
   const AttentionShape& shape = call.spec.shape;
   const std::size_t workers = workers_for(call.spec);
   Arena arena(workspace);
-  const Memory memory(call.spec, call.cache.options, workers, arena);
+  const MeanMemory memory(call.spec, call.cache.options, workers, arena);
   const std::size_t steps =
       (shape.Lq + queries_at_once() - 1) / queries_at_once();
   // The last queries first: under a causal mask they have most to do.

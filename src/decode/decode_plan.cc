@@ -31,7 +31,7 @@ struct DecodePlanState {
 
 namespace {
 
-constexpr std::string_view kOperation = "decode";
+constexpr std::string_view kDecodePlan = "decode";
 
 // The numbers of a run that the spec looks at.
 struct RunNumbers {
@@ -61,24 +61,24 @@ struct RunMemory {
 
 // ---- The plan ----
 
-Status check_options(const AttentionOptions& options,
-                     const OperationOptions& operation_options) {
-  HEADWISE_TRY(check_no_part(kOperation, operation_options));
+Status check_decode_options(const AttentionOptions& options,
+                            const OperationOptions& operation_options) {
+  HEADWISE_TRY(check_no_part(kDecodePlan, operation_options));
   if (options.offsets.ragged()) {
-    return value_error(kOperation, "offsets", "given",
+    return value_error(kDecodePlan, "offsets", "given",
                        "none: they are an argument of each run");
   }
   if (options.query_start.given()) {
-    return value_error(kOperation, "query_start", "given",
+    return value_error(kDecodePlan, "query_start", "given",
                        "none: queries begin at the length of their sequence");
   }
   if (options.empty_rows == EmptyRow::uniform) {
-    return value_error(kOperation, "empty_rows", "uniform",
+    return value_error(kDecodePlan, "empty_rows", "uniform",
                        "zero or nan with a cache", ErrorCode::unsupported);
   }
   if (operation_options.added_keys.bias_k.data() != nullptr ||
       operation_options.added_keys.zero_attn) {
-    return value_error(kOperation, "added_keys", "given", "none with a cache",
+    return value_error(kDecodePlan, "added_keys", "given", "none with a cache",
                        ErrorCode::unsupported);
   }
   return ok();
@@ -91,17 +91,17 @@ Status check_rolling(const DecodePlanState& plan) {
   }
   const ScoresStage scores = plan.options.scores;
   if (scores == ScoresStage::raw || scores == ScoresStage::softcap) {
-    return value_error(kOperation, "scores", "asked for before the mask",
+    return value_error(kDecodePlan, "scores", "asked for before the mask",
                        "a stage after the mask with a rolling window",
                        ErrorCode::unsupported);
   }
   if (plan.options.attn_weights == AttnWeights::mean) {
-    return value_error(kOperation, "attn_weights", "mean",
+    return value_error(kDecodePlan, "attn_weights", "mean",
                        "none, per_head or after_dropout with a rolling window",
                        ErrorCode::unsupported);
   }
   if (plan.operation_options.statistics.columns) {
-    return value_error(kOperation, "statistics.columns", "asked for",
+    return value_error(kDecodePlan, "statistics.columns", "asked for",
                        "none with a rolling window", ErrorCode::unsupported);
   }
   return ok();
@@ -114,13 +114,13 @@ Status check_received(const DecodePlanState& plan) {
   }
   if (plan.num_heads != received.heads()) {
     return value_error(
-        kOperation, "num_heads", std::to_string(plan.num_heads),
+        kDecodePlan, "num_heads", std::to_string(plan.num_heads),
         "the cache's received_heads = " + std::to_string(received.heads()));
   }
   return plan.operation_options.score_weight.data() == nullptr
              ? ok()
              : Status(
-                   value_error(kOperation, "score_weight", "given",
+                   value_error(kDecodePlan, "score_weight", "given",
                                "none with a cache that sums received attention",
                                ErrorCode::unsupported));
 }
@@ -144,7 +144,7 @@ Result<AttentionSpec> spec_of_any_run(const DecodePlanState& plan) {
                                 .Lkv = 1,
                                 .D = cache.head_dim,
                                 .Dv = cache.v_head_dim},
-                               options, operation_options, kOperation);
+                               options, operation_options, kDecodePlan);
 }
 
 // ---- A run ----
@@ -164,7 +164,8 @@ Status check_rows(const Run& run) {
   return rows <= run.plan.max_queries
              ? ok()
              : Status(argument_error(
-                   kOperation, "key", "has " + std::to_string(rows) + " tokens",
+                   kDecodePlan, "key",
+                   "has " + std::to_string(rows) + " tokens",
                    "at most the plan's " + std::to_string(run.plan.max_queries),
                    ErrorCode::out_of_range));
 }
@@ -204,10 +205,10 @@ Result<AttentionSpec> spec_of(const Run& run, const RunNumbers& numbers) {
                              .Lkv = static_cast<std::size_t>(numbers.keys[B]),
                              .D = cache.head_dim,
                              .Dv = cache.v_head_dim},
-                            options, plan.operation_options, kOperation);
+                            options, plan.operation_options, kDecodePlan);
   if (spec) {
     spec->t5_bias =
-        plan.t5_bias.bound_to({spec->shape, options.query_start, kOperation});
+        plan.t5_bias.bound_to({spec->shape, options.query_start, kDecodePlan});
   }
   return spec;
 }
@@ -243,7 +244,7 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::key, false, run.tokens.key.untyped()},
       {CallTensor::value, false, run.tokens.value.untyped()},
   }};
-  return check_cached_call(kOperation, spec, run.types, read, appended,
+  return check_cached_call(kDecodePlan, spec, run.types, read, appended,
                            written);
 }
 
@@ -262,11 +263,11 @@ Status run_in(const Run& run, Workspace& workspace) {
   const DecodePlanState& plan = run.plan;
   CacheState& cache = *plan.cache;
   if (workspace.bytes() < plan.workspace_bytes) {
-    return value_error(kOperation, "workspace",
+    return value_error(kDecodePlan, "workspace",
                        std::to_string(workspace.bytes()) + " bytes",
                        std::to_string(plan.workspace_bytes) + " or more");
   }
-  HEADWISE_TRY(cache.check(run.tokens, kOperation));
+  HEADWISE_TRY(cache.check(run.tokens, kDecodePlan));
   HEADWISE_TRY(check_rows(run));
   Arena arena(workspace.data());
   const RunMemory memory(plan, run.tokens.ids.size(), arena);
@@ -301,8 +302,8 @@ Result<DecodePlan> DecodePlan::create(
     const AttentionOptions& options,
     const OperationOptions& operation_options) try {
   HEADWISE_TRY(check_target());
-  HEADWISE_TRY(check_at_least_one(kOperation, "max_queries", max_queries));
-  HEADWISE_TRY(check_options(options, operation_options));
+  HEADWISE_TRY(check_at_least_one(kDecodePlan, "max_queries", max_queries));
+  HEADWISE_TRY(check_decode_options(options, operation_options));
   auto plan = std::make_unique<DecodePlanState>(
       DecodePlanState{cache.state_.get(), num_heads, max_queries, options,
                       operation_options, 0, 0});

@@ -10,8 +10,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct Memory {
-  Memory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+struct RowsMemory {
+  RowsMemory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
       : rows(spec, schedule, arena),
         stored(arena.take<StoredBlocks>(schedule.workers)),
         blocks(arena.take<RowBlocks*>(schedule.workers)) {}
@@ -35,14 +35,14 @@ std::size_t decode_rows_bytes(const AttentionSpec& spec,
   few.shape.B = options.max_sequences;
   const std::size_t workers =
       std::max<std::size_t>(spec.executor->threads(), 1);
-  std::size_t most = bytes_taken<Memory>(few, schedule_of_heads(workers));
+  std::size_t most = bytes_taken<RowsMemory>(few, schedule_of_heads(workers));
   // A task is some blocks only where there are few heads.
   for (few.shape.B = 1;
        few.shape.B <= options.max_sequences &&
        few.shape.B * spec.shape.Hkv < kTasksOfAWorker * workers;
        ++few.shape.B) {
-    most = std::max(most,
-                    bytes_taken<Memory>(few, schedule_of_blocks(few, workers)));
+    most = std::max(
+        most, bytes_taken<RowsMemory>(few, schedule_of_blocks(few, workers)));
   }
   return most;
 }
@@ -50,7 +50,7 @@ std::size_t decode_rows_bytes(const AttentionSpec& spec,
 void decode_rows(const DecodeCall& call, std::byte* workspace) {
   const Schedule schedule = schedule_of_rows(call.spec);
   Arena arena(workspace);
-  const Memory memory(call.spec, schedule, arena);
+  const RowsMemory memory(call.spec, schedule, arena);
   for (std::size_t n = 0; n < schedule.workers; ++n) {
     memory.blocks[n] = std::construct_at(memory.stored + n, call);
   }

@@ -12,9 +12,9 @@ namespace {
 // Chunks whose sums are kept for each worker before heads are joined.
 constexpr std::size_t kChunksOfAWorker = 4;
 
-struct Memory {
-  Memory(const AttentionSpec& spec, const KvCacheOptions& options,
-         std::size_t count, Arena& arena)
+struct StatisticsMemory {
+  StatisticsMemory(const AttentionSpec& spec, const KvCacheOptions& options,
+                   std::size_t count, Arena& arena)
       : chunks(make_array<RowsTogether>(
             arena,
             std::max(ChunkedRows::most_of(spec.shape.Lq),
@@ -29,7 +29,7 @@ struct Memory {
 class StatisticsCall {
  public:
   StatisticsCall(const DecodeCall& call, std::size_t workers,
-                 const Memory& memory)
+                 const StatisticsMemory& memory)
       : call_(call),
         workers_(workers),
         memory_(memory),
@@ -76,7 +76,7 @@ class StatisticsCall {
 
   const DecodeCall& call_;
   std::size_t workers_;
-  const Memory& memory_;
+  const StatisticsMemory& memory_;
   ChunkedRows rows_;
   std::size_t chunks_;  // of a head
 };
@@ -99,7 +99,8 @@ std::size_t decode_statistics_bytes(const AttentionSpec& spec,
        {BlockScores::kKeptKeys, BlockScores::kKeptKeysOfColumns,
         spec.statistics.wanted().columns ? longest : 0}) {
     any.shape.Lkv = std::min(keys, longest);
-    most = std::max(most, bytes_taken<Memory>(any, cache.options, workers));
+    most = std::max(most,
+                    bytes_taken<StatisticsMemory>(any, cache.options, workers));
   }
   return most;
 }
@@ -107,7 +108,7 @@ std::size_t decode_statistics_bytes(const AttentionSpec& spec,
 void decode_statistics(const DecodeCall& call, std::byte* workspace) {
   const std::size_t workers = workers_for(call.spec);
   Arena arena(workspace);
-  const Memory memory(call.spec, call.cache.options, workers, arena);
+  const StatisticsMemory memory(call.spec, call.cache.options, workers, arena);
   StatisticsCall(call, workers, memory).run();
 }
 

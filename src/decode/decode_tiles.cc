@@ -10,9 +10,9 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct Memory {
-  Memory(const AttentionSpec& spec, const KvCacheOptions& options,
-         std::size_t count, Arena& arena)
+struct TilesMemory {
+  TilesMemory(const AttentionSpec& spec, const KvCacheOptions& options,
+              std::size_t count, Arena& arena)
       : workers(make_array<TileWorker>(arena, count, spec, options)) {}
 
   std::span<TileWorker> workers;
@@ -21,7 +21,7 @@ struct Memory {
 class TiledCall {
  public:
   TiledCall(const DecodeCall& call, std::size_t least, std::size_t workers,
-            const Memory& memory)
+            const TilesMemory& memory)
       : call_(call),
         spec_(call.spec),
         least_(least),
@@ -85,7 +85,7 @@ class TiledCall {
   const AttentionSpec& spec_;
   std::size_t least_;  // queries
   std::size_t workers_;
-  const Memory& memory_;
+  const TilesMemory& memory_;
   std::size_t step_;   // tiles of a task
   std::size_t steps_;  // tasks of the largest key head
 };
@@ -99,16 +99,16 @@ std::size_t decode_tiles_bytes(const AttentionSpec& spec,
   // Only attention weights of up to kKeptKeys keys take more than others.
   AttentionSpec any = spec;
   any.shape.Lkv = BlockScores::kKeptKeys;
-  const std::size_t kept = bytes_taken<Memory>(any, options, workers);
+  const std::size_t kept = bytes_taken<TilesMemory>(any, options, workers);
   any.shape.Lkv = BlockScores::kKeptKeys + 1;
-  return std::max(kept, bytes_taken<Memory>(any, options, workers));
+  return std::max(kept, bytes_taken<TilesMemory>(any, options, workers));
 }
 
 void decode_tiles(const DecodeCall& call, std::size_t least,
                   std::byte* workspace) {
   const std::size_t workers = workers_for(call.spec);
   Arena arena(workspace);
-  const Memory memory(call.spec, call.cache.options, workers, arena);
+  const TilesMemory memory(call.spec, call.cache.options, workers, arena);
   TiledCall(call, least, workers, memory).run();
 }
 

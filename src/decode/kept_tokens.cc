@@ -9,7 +9,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "kv_cache";
+constexpr std::string_view kKeptTokens = "kv_cache";
 
 using Indices = TensorView<const std::int64_t, 1>;
 
@@ -27,7 +27,7 @@ Status check_indices(const Indices& indices, std::size_t length) {
   for (std::size_t n = 0; n < indices.extent(0); ++n) {
     const std::int64_t index = indices(n);
     const auto error = [&](const std::string& expected, ErrorCode code) {
-      return value_error(kOperation, "indices[" + std::to_string(n) + "]",
+      return value_error(kKeptTokens, "indices[" + std::to_string(n) + "]",
                          std::to_string(index), expected, code);
     };
     if (index < 0 || static_cast<std::uint64_t>(index) >= length) {
@@ -48,10 +48,10 @@ Status check_indices(const Indices& indices, std::size_t length) {
 
 Status CacheState::check_kept(SequenceId id, Indices indices) const {
   if (!sequences.exists(id)) {
-    return unknown_sequence(kOperation, "id");
+    return unknown_sequence(kKeptTokens, "id");
   }
   if (options.window) {
-    return value_error(kOperation, "window", "given",
+    return value_error(kKeptTokens, "window", "given",
                        "none with keep(): a rolling window chooses the tokens",
                        ErrorCode::unsupported);
   }
@@ -64,7 +64,7 @@ Status CacheState::check_kept(SequenceId id, Indices indices) const {
   const std::size_t free = sequences.pool().free_pages();
   return needed <= free ? ok()
                         : Status(argument_error(
-                              kOperation, "indices",
+                              kKeptTokens, "indices",
                               "needs " + std::to_string(needed) + " pages",
                               "at most the " + std::to_string(free) +
                                   " free pages of the cache",

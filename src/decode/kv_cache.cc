@@ -16,18 +16,17 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "kv_cache";
+constexpr std::string_view kKvCache = "kv_cache";
 // Of a contiguous cache.
 constexpr std::size_t kContiguousPage = 128;
 
 Status check_page_size(std::size_t size) {
   const bool known =
       size == 0 || size == 16 || size == 32 || size % kernels::kPanelKeys == 0;
-  return known
-             ? ok()
-             : Status(value_error(kOperation, "page_size", std::to_string(size),
-                                  "16, 32, a multiple of 64, or 0 for a "
-                                  "contiguous cache"));
+  return known ? ok()
+               : Status(value_error(kKvCache, "page_size", std::to_string(size),
+                                    "16, 32, a multiple of 64, or 0 for a "
+                                    "contiguous cache"));
 }
 
 Status check_dtype(DType dtype) {
@@ -38,7 +37,7 @@ Status check_dtype(DType dtype) {
     case DType::int8:
       return ok();
     default:
-      return value_error(kOperation, "dtype", name_of(dtype),
+      return value_error(kKvCache, "dtype", name_of(dtype),
                          "float32, bfloat16, float16 or int8");
   }
 }
@@ -51,7 +50,7 @@ Status check_window(const std::optional<RollingWindow>& window) {
        {std::pair("window.left", window->left),
         std::pair("window.keep_first", window->keep_first)}) {
     if (keys < 0) {
-      return value_error(kOperation, argument, std::to_string(keys),
+      return value_error(kKvCache, argument, std::to_string(keys),
                          "a whole number, 0 or greater",
                          ErrorCode::out_of_range);
     }
@@ -60,17 +59,17 @@ Status check_window(const std::optional<RollingWindow>& window) {
 }
 
 // `options` has v_head_dim filled in.
-Status check_options(const KvCacheOptions& options) {
+Status check_cache_options(const KvCacheOptions& options) {
   for (const auto& [argument, size] :
        {std::pair("num_kv_heads", options.num_kv_heads),
         std::pair("head_dim", options.head_dim),
         std::pair("max_tokens", options.max_tokens),
         std::pair("max_sequences", options.max_sequences)}) {
-    HEADWISE_TRY(check_at_least_one(kOperation, argument, size));
+    HEADWISE_TRY(check_at_least_one(kKvCache, argument, size));
   }
   if (options.value_is_key_prefix && options.v_head_dim > options.head_dim) {
     return value_error(
-        kOperation, "v_head_dim", std::to_string(options.v_head_dim),
+        kKvCache, "v_head_dim", std::to_string(options.v_head_dim),
         "at most head_dim = " + std::to_string(options.head_dim));
   }
   HEADWISE_TRY(check_dtype(options.dtype));
@@ -110,7 +109,7 @@ Result<KvCache> KvCache::create(const KvCacheOptions& wanted) try {
   if (options.v_head_dim == 0) {
     options.v_head_dim = options.head_dim;
   }
-  HEADWISE_TRY(check_options(options));
+  HEADWISE_TRY(check_cache_options(options));
   const auto sizes = sizes_of(options);
   HEADWISE_TRY(sizes);
   SequencePages sequences(*sizes);
@@ -143,7 +142,7 @@ std::size_t KvCache::bytes() const { return state_->cells.bytes(); }
 namespace {
 
 Error no_free_sequence(const KvCacheOptions& options) {
-  return value_error(kOperation, "max_sequences",
+  return value_error(kKvCache, "max_sequences",
                      std::to_string(options.max_sequences),
                      "more: the cache has this number of sequences already",
                      ErrorCode::out_of_range);
@@ -161,7 +160,7 @@ Result<SequenceId> KvCache::add() try {
 namespace {
 
 Status append_to(CacheState& cache, const NewTokens& tokens) try {
-  HEADWISE_TRY(cache.check(tokens, kOperation));
+  HEADWISE_TRY(cache.check(tokens, kKvCache));
   cache.append(tokens, Executor::default_executor());
   return ok();
 } catch (...) {
@@ -185,10 +184,10 @@ HEADWISE_APPEND(Float16)
 Status KvCache::truncate(SequenceId id, std::size_t length) try {
   SequencePages& sequences = state_->sequences;
   if (!sequences.exists(id)) {
-    return unknown_sequence(kOperation, "id");
+    return unknown_sequence(kKvCache, "id");
   }
   if (state_->received.collected()) {
-    return value_error(kOperation, "received_heads",
+    return value_error(kKvCache, "received_heads",
                        std::to_string(state_->received.heads()),
                        "0 with truncate(): attention that was received cannot "
                        "be taken back",
@@ -196,13 +195,13 @@ Status KvCache::truncate(SequenceId id, std::size_t length) try {
   }
   const std::size_t longest = sequences.length(id.slot);
   if (length > longest) {
-    return value_error(kOperation, "length", std::to_string(length),
+    return value_error(kKvCache, "length", std::to_string(length),
                        "at most the sequence's " + std::to_string(longest),
                        ErrorCode::out_of_range);
   }
   const SequencePages::Lengths allowed = sequences.truncated_lengths(id.slot);
   if (!allowed.allow(length)) {
-    return value_error(kOperation, "length", std::to_string(length),
+    return value_error(kKvCache, "length", std::to_string(length),
                        "at most " + std::to_string(allowed.kept) + ", or " +
                            std::to_string(allowed.first) +
                            " or more: the window gave back the tokens between",
@@ -217,7 +216,7 @@ Status KvCache::truncate(SequenceId id, std::size_t length) try {
 Result<SequenceId> KvCache::fork(SequenceId id) try {
   SequencePages& sequences = state_->sequences;
   if (!sequences.exists(id)) {
-    return unknown_sequence(kOperation, "id");
+    return unknown_sequence(kKvCache, "id");
   }
   const auto copy = [&](PageNumber from, PageNumber to) {
     state_->cells.copy(from, to);
@@ -242,7 +241,7 @@ Status KvCache::keep(SequenceId id,
 
 Status KvCache::erase(SequenceId id) try {
   if (!state_->sequences.exists(id)) {
-    return unknown_sequence(kOperation, "id");
+    return unknown_sequence(kKvCache, "id");
   }
   state_->sequences.erase(id.slot);
   return ok();
@@ -252,7 +251,7 @@ Status KvCache::erase(SequenceId id) try {
 
 Result<std::size_t> KvCache::length(SequenceId id) const try {
   if (!state_->sequences.exists(id)) {
-    return unknown_sequence(kOperation, "id");
+    return unknown_sequence(kKvCache, "id");
   }
   return state_->sequences.length(id.slot);
 } catch (...) {

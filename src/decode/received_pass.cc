@@ -39,19 +39,20 @@ std::size_t queries_of_a_tile(std::size_t heads) {
                                  kernels::kMaxQueryLanes);
 }
 
-std::size_t most_rows(const AttentionShape& shape) {
+std::size_t most_packed_rows(const AttentionShape& shape) {
   const std::size_t heads = std::max<std::size_t>(shape.largest_group(), 1);
   return std::max(kRowsOfATile, heads);
 }
 
 // What one worker computes in.
-struct WorkerMemory {
-  WorkerMemory(const AttentionSpec& spec, Arena& arena)
+struct ReceivedWorkerMemory {
+  ReceivedWorkerMemory(const AttentionSpec& spec, Arena& arena)
       : keys(arena.take<float>(kKeyBlock, spec.shape.D)),
-        q(arena.take<float>(most_rows(spec.shape), packed_row_size(spec))),
+        q(arena.take<float>(most_packed_rows(spec.shape),
+                            packed_row_size(spec))),
         scores(arena.take<float>(kRowsAtOnce, kKeyBlock)),
         words(arena.take<kernels::MaskWord>(kKeyBlock)),
-        key_words(arena.take<kernels::KeyWords>(most_rows(spec.shape))),
+        key_words(arena.take<kernels::KeyWords>(most_packed_rows(spec.shape))),
         sums(arena.take<float>(spec.shape.largest_group(), kKeyBlock)),
         stored(arena.take<StoredBlocks>()) {
     for (float*& panel : panels) {
@@ -89,11 +90,11 @@ bool sees_any(const kernels::KeyWords& seen, std::size_t first,
           ~kernels::MaskWord{0} >> (64 - width)) != 0;
 }
 
-struct Memory {
-  Memory(const AttentionSpec& spec, std::size_t count, Arena& arena)
-      : workers(make_array<WorkerMemory>(arena, count, spec)) {}
+struct ReceivedMemory {
+  ReceivedMemory(const AttentionSpec& spec, std::size_t count, Arena& arena)
+      : workers(make_array<ReceivedWorkerMemory>(arena, count, spec)) {}
 
-  std::span<WorkerMemory> workers;
+  std::span<ReceivedWorkerMemory> workers;
 };
 
 // A block of the keys of one head, as the loops read it.
@@ -112,7 +113,7 @@ struct Block {
 class ReceivedPass {
  public:
   ReceivedPass(const DecodeCall& call, ReceivedSums& sums, std::size_t workers,
-               const Memory& memory)
+               const ReceivedMemory& memory)
       : call_(call),
         spec_(call.spec),
         sums_(sums),
@@ -123,7 +124,7 @@ class ReceivedPass {
         heads_see_the_same_(same_for_all_heads(call.spec.mask)),
         has_terms_(has_score_terms(call.spec)),
         reads_stored_(StoredBlocks::serve(call)) {
-    for (const WorkerMemory& own : memory.workers) {
+    for (const ReceivedWorkerMemory& own : memory.workers) {
       std::construct_at(own.stored, call);
     }
   }
@@ -146,7 +147,7 @@ class ReceivedPass {
   }
 
  private:
-  void run_block(const WorkerMemory& own, std::size_t b, std::size_t g,
+  void run_block(const ReceivedWorkerMemory& own, std::size_t b, std::size_t g,
                  std::size_t number) const {
     const SequencePlace place = spec_.shape.sequence(b);
     const SeenKeys seen = seen_keys(spec_, b);
@@ -180,17 +181,17 @@ class ReceivedPass {
     store_sums(block, own.sums);
   }
 
-  std::span<const kernels::KeyPanel> stored_panels(const WorkerMemory& own,
-                                                   std::size_t b, std::size_t g,
-                                                   std::size_t first,
-                                                   std::size_t keys) const {
+  std::span<const kernels::KeyPanel> stored_panels(
+      const ReceivedWorkerMemory& own, std::size_t b, std::size_t g,
+      std::size_t first, std::size_t keys) const {
     own.stored->begin(b, g);
     return own.stored->block(first, keys).panels;
   }
 
   std::span<const kernels::KeyPanel> pack_panels(
-      const WorkerMemory& own, std::size_t b, std::size_t g, std::size_t first,
-      std::size_t keys, std::array<kernels::KeyPanel, kPanels>& packed) const {
+      const ReceivedWorkerMemory& own, std::size_t b, std::size_t g,
+      std::size_t first, std::size_t keys,
+      std::array<kernels::KeyPanel, kPanels>& packed) const {
     const std::size_t D = spec_.shape.D;
     const StoredHead stored(spec_, call_.cache, call_.ids[b].slot, g, {});
     const float* const rows = stored.rows(first, keys, own.keys);
@@ -250,8 +251,8 @@ class ReceivedPass {
 
   // Some queries of every head of the group; rows are those of one head after
   // those of another.
-  void add_tile(const WorkerMemory& own, const Block& block, std::size_t first,
-                std::size_t queries) const {
+  void add_tile(const ReceivedWorkerMemory& own, const Block& block,
+                std::size_t first, std::size_t queries) const {
     const Tile tile = {block.b, block.first_head, first,
                        queries, block.first_key,  block.keys};
     const SeenByRows seen =
@@ -274,8 +275,8 @@ class ReceivedPass {
     }
   }
 
-  void add_rows(const WorkerMemory& own, const Block& block, const Tile& tile,
-                std::size_t first, std::size_t count,
+  void add_rows(const ReceivedWorkerMemory& own, const Block& block,
+                const Tile& tile, std::size_t first, std::size_t count,
                 const kernels::KeyWords* allowed) const {
     // What is in the scores of keys that no row sees does not matter.
     const kernels::KeyWords seen = seen_by_any(allowed, count);
@@ -309,7 +310,7 @@ class ReceivedPass {
   }
 
   // `row` is the first one.
-  void add_rows_of_head(const WorkerMemory& own, const Block& block,
+  void add_rows_of_head(const ReceivedWorkerMemory& own, const Block& block,
                         const Tile& row, kernels::ReceivedRows rows,
                         std::size_t keys) const {
     const TensorView<float, 4>& state = call_.outputs.softmax_rows;
@@ -337,7 +338,7 @@ class ReceivedPass {
   const AttentionSpec& spec_;
   ReceivedSums& sums_;
   std::size_t workers_;
-  const Memory& memory_;
+  const ReceivedMemory& memory_;
   const kernels::RowTile& loops_;
   const kernels::ReceivedTile& received_;
   bool heads_see_the_same_;
@@ -348,7 +349,7 @@ class ReceivedPass {
 }  // namespace
 
 std::size_t received_pass_bytes(const AttentionSpec& spec) {
-  return bytes_taken<Memory>(
+  return bytes_taken<ReceivedMemory>(
       spec, std::max<std::size_t>(spec.executor->threads(), 1));
 }
 
@@ -356,7 +357,7 @@ void add_received(const DecodeCall& call, ReceivedSums& sums,
                   std::byte* workspace) {
   const std::size_t workers = workers_for(call.spec);
   Arena arena(workspace);
-  const Memory memory(call.spec, workers, arena);
+  const ReceivedMemory memory(call.spec, workers, arena);
   ReceivedPass(call, sums, workers, memory).run();
 }
 

@@ -106,8 +106,8 @@ Status check_memory(const AttentionSpec& spec, const ContextStep<T>& step) {
 }
 
 template <class T>
-StepNumbers numbers_of(const ContextSequences& sequences,
-                       const ContextStep<T>& step) {
+StepNumbers step_numbers(const ContextSequences& sequences,
+                         const ContextStep<T>& step) {
   StepNumbers numbers;
   for (std::size_t n = 0; n < step.ids.size(); ++n) {
     const auto count = static_cast<std::int64_t>(step.count(n));
@@ -132,7 +132,8 @@ AttentionOptions options_of(const ContextStep<T>& step,
   return options;
 }
 
-Status check_group(const Communicator& group, const ContextCacheState& state) {
+Status check_cache_group(const Communicator& group,
+                         const ContextCacheState& state) {
   return group.ranks() == state.ranks && group.rank() == state.rank
              ? ok()
              : Status(value_error(kContextCache, "group",
@@ -149,12 +150,12 @@ template <class T>
 Result<CheckedStep> checked_step(const Communicator& group,
                                  const ContextCacheState& state,
                                  const ContextStep<T>& step) {
-  HEADWISE_TRY(check_group(group, state));
+  HEADWISE_TRY(check_cache_group(group, state));
   HEADWISE_TRY(check_options(step.options, step.operation_options));
   HEADWISE_TRY(check_ids(state.sequences, step.ids));
   HEADWISE_TRY(check_tensors(state, step));
   HEADWISE_TRY(check_room(state, step));
-  StepNumbers numbers = numbers_of(state.sequences, step);
+  StepNumbers numbers = step_numbers(state.sequences, step);
   AttentionOptions options = options_of(step, numbers);
   const KvCacheOptions& stored = state.options.rank;
   const AttentionShape tensors = {

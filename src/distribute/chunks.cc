@@ -36,8 +36,8 @@ bool continues(const Chunk<SomeShard>& chunk, const Shard& shard) {
 
 // Cuts a shard only between blocks, so a chunk may have fewer rows than fit.
 template <class SomeShard>
-std::vector<Chunk<SomeShard>> cut(std::span<const SomeShard> shards,
-                                  std::size_t most, std::size_t block) {
+std::vector<Chunk<SomeShard>> cut_shards(std::span<const SomeShard> shards,
+                                         std::size_t most, std::size_t block) {
   std::vector<Chunk<SomeShard>> chunks;
   for (SomeShard rest : shards) {
     while (rest.tokens.count != 0) {
@@ -75,13 +75,14 @@ std::vector<std::size_t> route_from(std::size_t owner,
   return route;
 }
 
-std::size_t place_of(std::span<const std::size_t> route, std::size_t rank) {
+std::size_t place_in_route(std::span<const std::size_t> route,
+                           std::size_t rank) {
   return static_cast<std::size_t>(std::ranges::find(route, rank) -
                                   route.begin());
 }
 
 template <class SomeShard>
-std::string tokens_of(const Chunk<SomeShard>& chunk) {
+std::string chunk_tokens(const Chunk<SomeShard>& chunk) {
   const Shard& first = chunk.shards.front();
   const Shard& last = chunk.shards.back();
   return std::to_string(first.tokens.first) + " to " +
@@ -95,7 +96,7 @@ Result<std::vector<KeyChunk>> key_chunks(const Shards& shards, std::size_t most,
                                          std::string_view operation) {
   const std::span<const Shard> keys = shards.keys;
   HEADWISE_TRY(check_blocks(keys, kKeyBlock, operation, "plan.keys"));
-  std::vector<KeyChunk> chunks = cut(keys, most, kKeyBlock);
+  std::vector<KeyChunk> chunks = cut_shards(keys, most, kKeyBlock);
   for (KeyChunk& chunk : chunks) {
     std::vector<bool> needs(ranks, false);
     for (const Shard& of_chunk : chunk.shards) {
@@ -117,7 +118,7 @@ Result<std::vector<QueryChunk>> query_chunks(const Shards& shards,
                                              std::string_view operation) {
   const std::span<const QueryShard> queries = shards.queries;
   HEADWISE_TRY(check_blocks(queries, kQueryBlock, operation, "plan.queries"));
-  std::vector<QueryChunk> chunks = cut(queries, most, kQueryBlock);
+  std::vector<QueryChunk> chunks = cut_shards(queries, most, kQueryBlock);
   for (QueryChunk& chunk : chunks) {
     std::vector<bool> needs(ranks, false);
     for (QueryShard& of_chunk : chunk.shards) {
@@ -146,13 +147,13 @@ std::size_t queries_in_room_of(std::size_t keys, std::size_t key_bytes,
 }
 
 std::size_t source_of(std::span<const std::size_t> route, std::size_t rank) {
-  return route[(place_of(route, rank) - 1) / kFanOut];
+  return route[(place_in_route(route, rank) - 1) / kFanOut];
 }
 
 std::span<const std::size_t> targets_of(std::span<const std::size_t> route,
                                         std::size_t rank) {
   const std::size_t first =
-      std::min(place_of(route, rank) * kFanOut + 1, route.size());
+      std::min(place_in_route(route, rank) * kFanOut + 1, route.size());
   return route.subspan(first, std::min(kFanOut, route.size() - first));
 }
 
@@ -168,10 +169,10 @@ bool RowsOfOthers::arrive_first() const {
 }
 
 std::string name_of(const KeyChunk& chunk) {
-  return "keys " + tokens_of(chunk);
+  return "keys " + chunk_tokens(chunk);
 }
 std::string name_of(const QueryChunk& chunk) {
-  return "queries " + tokens_of(chunk);
+  return "queries " + chunk_tokens(chunk);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -15,27 +15,29 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "context_attention";
+constexpr std::string_view kContextAttention = "context_attention";
 
-struct CheckedCall : CheckedContext {
+struct CheckedForward : CheckedContext {
   bool gathers = false;
   std::vector<KeyChunk>
       chunks{};  // what a chunk is, even where all are gathered
 };
 
 template <class T>
-Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
-                            const AttentionInputsOf<T>& own,
-                            const AttentionOutputsOf<T>& outputs) {
+Result<CheckedForward> checked_forward(const Communicator& group,
+                                       const ContextCall& call,
+                                       const AttentionInputsOf<T>& own,
+                                       const AttentionOutputsOf<T>& outputs) {
   const bool must_gather = call.keys == KeyTransport::gathered;
-  auto context = checked_context(kOperation, call, group.ranks(), !must_gather);
+  auto context =
+      checked_context(kContextAttention, call, group.ranks(), !must_gather);
   HEADWISE_TRY(context);
-  CheckedCall all{*std::move(context)};
-  HEADWISE_TRY(check_rank_tensors(kOperation, all.spec.shape, all.shards,
+  CheckedForward all{*std::move(context)};
+  HEADWISE_TRY(check_rank_tensors(kContextAttention, all.spec.shape, all.shards,
                                   group.rank(), own, outputs));
   if (!must_gather) {
-    auto chunks =
-        key_chunks(all.shards, call.chunk_keys, group.ranks(), kOperation);
+    auto chunks = key_chunks(all.shards, call.chunk_keys, group.ranks(),
+                             kContextAttention);
     HEADWISE_TRY(chunks);
     all.chunks = *std::move(chunks);
   }
@@ -50,7 +52,7 @@ Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
 template <class T>
 class ContextRun {
  public:
-  ContextRun(Communicator& group, const ContextCall& call, CheckedCall& all,
+  ContextRun(Communicator& group, const ContextCall& call, CheckedForward& all,
              const AttentionInputsOf<T>& own,
              const AttentionOutputsOf<T>& outputs)
       : group_(group), call_(call), all_(all), own_(own), outputs_(outputs) {}
@@ -65,7 +67,7 @@ class ContextRun {
       return take_all(queries, *rows, shards, views);
     };
     ChunkRoom room;
-    HEADWISE_TRY(stream_keys<T>(group_, kOperation, all_.spec.shape,
+    HEADWISE_TRY(stream_keys<T>(group_, kContextAttention, all_.spec.shape,
                                 all_.chunks, {own_.key, own_.value}, room,
                                 take));
     return finish(queries, *rows);
@@ -122,17 +124,17 @@ class ContextRun {
 
   Communicator& group_;
   const ContextCall& call_;
-  CheckedCall& all_;
+  CheckedForward& all_;
   const AttentionInputsOf<T>& own_;
   const AttentionOutputsOf<T>& outputs_;
 };
 
 template <class T>
-Status attend(Communicator& group, const ContextCall& call,
-              const AttentionInputsOf<T>& own,
-              const AttentionOutputsOf<T>& outputs) {
-  group.set_step(kOperation, "the start");
-  auto all = checked(group, call, own, outputs);
+Status attend_by_context(Communicator& group, const ContextCall& call,
+                         const AttentionInputsOf<T>& own,
+                         const AttentionOutputsOf<T>& outputs) {
+  group.set_step(kContextAttention, "the start");
+  auto all = checked_forward(group, call, own, outputs);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_context(group, DTypeOf<T>::value, call, *all));
   ContextRun<T> run(group, call, *all, own, outputs);
@@ -141,11 +143,12 @@ Status attend(Communicator& group, const ContextCall& call,
 
 }  // namespace
 
-#define HEADWISE_CONTEXT_ATTENTION(T)                                          \
-  Status context_attention(Communicator& group, const ContextCall& call,       \
-                           const AttentionInputsOf<T>& own,                    \
-                           const AttentionOutputsOf<T>& outputs) {             \
-    return or_abort(group, [&] { return attend(group, call, own, outputs); }); \
+#define HEADWISE_CONTEXT_ATTENTION(T)                                         \
+  Status context_attention(Communicator& group, const ContextCall& call,      \
+                           const AttentionInputsOf<T>& own,                   \
+                           const AttentionOutputsOf<T>& outputs) {            \
+    return or_abort(                                                          \
+        group, [&] { return attend_by_context(group, call, own, outputs); }); \
   }
 HEADWISE_CONTEXT_ATTENTION(float)
 HEADWISE_CONTEXT_ATTENTION(BFloat16)

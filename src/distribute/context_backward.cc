@@ -19,9 +19,9 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "context_attention_backward";
+constexpr std::string_view kContextBackward = "context_attention_backward";
 
-struct CheckedCall : CheckedContext {
+struct CheckedBackward : CheckedContext {
   std::vector<KeyChunk> keys{};
   std::vector<QueryChunk> queries{};
 };
@@ -35,25 +35,25 @@ std::size_t most_queries(const AttentionShape& shape, std::size_t most_keys) {
 }
 
 template <class T>
-Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
-                            const BackwardInputsOf<T>& own,
-                            const AttentionGradientsOf<T>& gradients) {
-  auto context = checked_context(kOperation, call, group.ranks(), true);
+Result<CheckedBackward> checked_backward(
+    const Communicator& group, const ContextCall& call,
+    const BackwardInputsOf<T>& own, const AttentionGradientsOf<T>& gradients) {
+  auto context = checked_context(kContextBackward, call, group.ranks(), true);
   HEADWISE_TRY(context);
-  CheckedCall all{*std::move(context)};
+  CheckedBackward all{*std::move(context)};
   if (own.d_attn_weights.data() != nullptr) {
-    return value_error(kOperation, "d_attn_weights", "given",
+    return value_error(kContextBackward, "d_attn_weights", "given",
                        "none in a call of several ranks",
                        ErrorCode::unsupported);
   }
-  HEADWISE_TRY(check_backward_tensors(kOperation, all.spec, all.shards,
+  HEADWISE_TRY(check_backward_tensors(kContextBackward, all.spec, all.shards,
                                       group.rank(), own, gradients));
   auto keys =
-      key_chunks(all.shards, call.chunk_keys, group.ranks(), kOperation);
+      key_chunks(all.shards, call.chunk_keys, group.ranks(), kContextBackward);
   HEADWISE_TRY(keys);
   auto queries =
       query_chunks(all.shards, most_queries<T>(all.spec.shape, call.chunk_keys),
-                   group.ranks(), kOperation);
+                   group.ranks(), kContextBackward);
   HEADWISE_TRY(queries);
   all.keys = *std::move(keys);
   all.queries = *std::move(queries);
@@ -64,7 +64,7 @@ Result<CheckedCall> checked(const Communicator& group, const ContextCall& call,
 template <class T>
 class BackwardRun {
  public:
-  BackwardRun(Communicator& group, const CheckedCall& all,
+  BackwardRun(Communicator& group, const CheckedBackward& all,
               const BackwardInputsOf<T>& own, GradientRows<T>& rows)
       : group_(group), all_(all), own_(own), rows_(rows) {}
 
@@ -82,8 +82,9 @@ class BackwardRun {
                                    part_of_calls<KeyPart>(n, count));
           });
     };
-    HEADWISE_TRY(stream_keys<T>(group_, kOperation, all_.spec.shape, all_.keys,
-                                {own_.key, own_.value}, room_, take));
+    HEADWISE_TRY(stream_keys<T>(group_, kContextBackward, all_.spec.shape,
+                                all_.keys, {own_.key, own_.value}, room_,
+                                take));
     return queries.finish(
         [&](const QueryShard& shard) { return rows_.take_no_keys(shard); });
   }
@@ -127,11 +128,11 @@ class BackwardRun {
                                          turn.group * count));
           });
     };
-    return stream->run(kOperation, load, take);
+    return stream->run(kContextBackward, load, take);
   }
 
   Communicator& group_;
-  const CheckedCall& all_;
+  const CheckedBackward& all_;
   const BackwardInputsOf<T>& own_;
   GradientRows<T>& rows_;
   ChunkRoom room_;
@@ -152,11 +153,11 @@ AttentionGradientsOf<T> sums_over_pairs(
 }
 
 template <class T>
-Status go_back(Communicator& group, const ContextCall& call,
-               const BackwardInputsOf<T>& own,
-               const AttentionGradientsOf<T>& gradients) {
-  group.set_step(kOperation, "the start");
-  auto all = checked(group, call, own, gradients);
+Status backward_by_context(Communicator& group, const ContextCall& call,
+                           const BackwardInputsOf<T>& own,
+                           const AttentionGradientsOf<T>& gradients) {
+  group.set_step(kContextBackward, "the start");
+  auto all = checked_backward(group, call, own, gradients);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_context(group, DTypeOf<T>::value, call, *all));
   const AttentionShape& shape = all->spec.shape;
@@ -175,20 +176,21 @@ Status go_back(Communicator& group, const ContextCall& call,
   const RankHeads heads = planned_heads(shape, group.ranks());
   HEADWISE_TRY(
       row_gradients->add_up(group, shape, all->shards, heads, of_options));
-  return gradients_by_heads(group,
-                            {kOperation, all->spec, whole, all->shards, heads},
-                            own, sums_over_pairs(gradients));
+  return gradients_by_heads(
+      group, {kContextBackward, all->spec, whole, all->shards, heads}, own,
+      sums_over_pairs(gradients));
 }
 
 }  // namespace
 
-#define HEADWISE_CONTEXT_BACKWARD(T)                                       \
-  Status context_attention_backward(                                       \
-      Communicator& group, const ContextCall& call,                        \
-      const BackwardInputsOf<T>& own,                                      \
-      const AttentionGradientsOf<T>& gradients) {                          \
-    return or_abort(group,                                                 \
-                    [&] { return go_back(group, call, own, gradients); }); \
+#define HEADWISE_CONTEXT_BACKWARD(T)                           \
+  Status context_attention_backward(                           \
+      Communicator& group, const ContextCall& call,            \
+      const BackwardInputsOf<T>& own,                          \
+      const AttentionGradientsOf<T>& gradients) {              \
+    return or_abort(group, [&] {                               \
+      return backward_by_context(group, call, own, gradients); \
+    });                                                        \
   }
 HEADWISE_CONTEXT_BACKWARD(float)
 HEADWISE_CONTEXT_BACKWARD(BFloat16)

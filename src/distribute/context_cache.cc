@@ -32,8 +32,8 @@ Status check_stored(const KvCacheOptions& options) {
                                   "a size of pages", ErrorCode::unsupported));
 }
 
-Status check(const ContextCacheOptions& options, std::size_t ranks,
-             std::size_t rank) {
+Status check_cache_options(const ContextCacheOptions& options,
+                           std::size_t ranks, std::size_t rank) {
   if (ranks == 0 || ranks > kMostRanks) {
     return value_error(
         kContextCache, "ranks", std::to_string(ranks),
@@ -82,7 +82,7 @@ Result<ContextCache> ContextCache::create(const ContextCacheOptions& options,
                                           std::size_t rank) try {
   HEADWISE_TRY(check_at_least_one(kContextCache, "rank.max_sequences",
                                   options.rank.max_sequences));
-  HEADWISE_TRY(check(options, ranks, rank));
+  HEADWISE_TRY(check_cache_options(options, ranks, rank));
   auto cache = KvCache::create(stored_options(options));
   HEADWISE_TRY(cache);
   ContextCacheOptions filled = options;

@@ -11,7 +11,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "context_layer";
+constexpr std::string_view kContextLayer = "context_layer";
 
 // One rank's forward pass of a call that all have checked.
 class LayerRows {
@@ -25,11 +25,11 @@ class LayerRows {
         all_(all) {}
 
   Result<ContextLayerRun> run(const ContextLayerInputs& own) const {
-    group_.set_step(kOperation, "projections");
+    group_.set_step(kContextLayer, "projections");
     auto run = work_visibly(group_, [&] { return projected(own); });
     HEADWISE_TRY(run);
     HEADWISE_TRY(attend(own, *run));
-    group_.set_step(kOperation, "the output projection");
+    group_.set_step(kContextLayer, "the output projection");
     auto output = work_visibly(group_, [&] { return output_of(run->merged); });
     HEADWISE_TRY(output);
     run->result.output = *std::move(output);
@@ -97,8 +97,9 @@ Result<ContextLayerRun> context_layer(Communicator& group,
                                       const ContextLayerInputs& own) {
   ContextLayerRun done;
   const Status ended = or_abort(group, [&]() -> Status {
-    group.set_step(kOperation, "the start");
-    const auto all = checked_layer(kOperation, group, layer, call, own, ok());
+    group.set_step(kContextLayer, "the start");
+    const auto all =
+        checked_layer(kContextLayer, group, layer, call, own, ok());
     HEADWISE_TRY(all);
     auto run = LayerRows(group, layer, call, *all).run(own);
     HEADWISE_TRY(run);

@@ -22,7 +22,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "context_layer_backward";
+constexpr std::string_view kContextLayerBackward = "context_layer_backward";
 
 // What a token of the call is.
 enum class Of { queries, keys };
@@ -48,7 +48,7 @@ class LayerRowsBackward {
     HEADWISE_TRY(through_rotation(*d_heads));
     HEADWISE_TRY(through_norms(*d_heads, gradients));
     HEADWISE_TRY(through_projections(*d_heads, gradients));
-    group_.set_step(kOperation, "the gradients of parameters");
+    group_.set_step(kContextLayerBackward, "the gradients of parameters");
     HEADWISE_TRY(add_params(*d_heads, gradients));
     return params_.w_o
                ? add_output_params(d_output, std::move(gradients))
@@ -61,7 +61,7 @@ class LayerRowsBackward {
   Result<Projected> through_operation(
       TensorView<const float, 3> d_output,
       MultiHeadAttentionGradients& gradients) const {
-    group_.set_step(kOperation, "the output projection");
+    group_.set_step(kContextLayerBackward, "the output projection");
     std::optional<Tensor<float, 3>> d_merged;
     if (params_.w_o) {
       auto found = work_visibly(group_, [&] {
@@ -116,7 +116,7 @@ class LayerRowsBackward {
     if (!config_.qk_norm) {
       return ok();
     }
-    group_.set_step(kOperation, "the gradients of norms");
+    group_.set_step(kContextLayerBackward, "the gradients of norms");
     HEADWISE_TRY(through_norm(Of::queries, *params_.q_norm, config_.num_heads,
                               run_.query, d_normed.query, gradients.q_norm));
     return through_norm(Of::keys, *params_.k_norm, *config_.num_kv_heads,
@@ -152,7 +152,8 @@ class LayerRowsBackward {
 
   Status through_projections(const Projected& d_projected,
                              MultiHeadAttentionGradients& gradients) const {
-    group_.set_step(kOperation, "the gradients of query, key and value");
+    group_.set_step(kContextLayerBackward,
+                    "the gradients of query, key and value");
     const auto back = [&](const Linear& linear, const Tensor<float, 3>& d_y,
                           Tensor<float, 3>& d_x) -> Status {
       auto found = work_visibly(group_, [&] {
@@ -253,12 +254,13 @@ class LayerRowsBackward {
 
 Status check_run(const ContextLayerCall& call, const ContextLayerRun& run,
                  TensorView<const float, 3> d_output) {
-  HEADWISE_TRY(check_shape(kOperation, "d_output", d_output.extents(),
-                           "(1, queries, E)", run.result.output.extents()));
+  HEADWISE_TRY(check_shape(kContextLayerBackward, "d_output",
+                           d_output.extents(), "(1, queries, E)",
+                           run.result.output.extents()));
   return call.for_backward
              ? ok()
-             : Status(value_error(kOperation, "for_backward", "false",
-                                  "true for a backward pass"));
+             : Status(value_error(kContextLayerBackward, "for_backward",
+                                  "false", "true for a backward pass"));
 }
 
 }  // namespace
@@ -269,9 +271,9 @@ Result<MultiHeadAttentionGradients> context_layer_backward(
     const ContextLayerRun& run, TensorView<const float, 3> d_output) {
   MultiHeadAttentionGradients gradients;
   const Status ended = or_abort(group, [&]() -> Status {
-    group.set_step(kOperation, "the start");
-    const auto all = checked_layer(kOperation, group, layer, call, own,
-                                   check_run(call, run, d_output));
+    group.set_step(kContextLayerBackward, "the start");
+    const auto all = checked_layer(kContextLayerBackward, group, layer, call,
+                                   own, check_run(call, run, d_output));
     HEADWISE_TRY(all);
     auto found =
         LayerRowsBackward(group, layer, call, *all, own, run).run(d_output);

@@ -19,7 +19,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "context_layer_step";
+constexpr std::string_view kContextLayerStep = "context_layer_step";
 
 // The tokens of a step in one row, and where they are in their sequences.
 struct NewTokens {
@@ -33,11 +33,11 @@ struct NewTokens {
 Status check_tokens(const MultiHeadAttentionConfig& config,
                     const ContextLayerInputs& tokens) {
   const auto [B, L, dim] = tokens.query.extents();
-  HEADWISE_TRY(check_shape(kOperation, "query", tokens.query.extents(),
+  HEADWISE_TRY(check_shape(kContextLayerStep, "query", tokens.query.extents(),
                            "(B, L, query_dim)", {{B, L, *config.query_dim}}));
-  HEADWISE_TRY(check_shape(kOperation, "key", tokens.key.extents(),
+  HEADWISE_TRY(check_shape(kContextLayerStep, "key", tokens.key.extents(),
                            "(B, L, kdim)", {{B, L, *config.kdim}}));
-  return check_shape(kOperation, "value", tokens.value.extents(),
+  return check_shape(kContextLayerStep, "value", tokens.value.extents(),
                      "(B, L, vdim)", {{B, L, *config.vdim}});
 }
 
@@ -47,12 +47,12 @@ Result<NewTokens> new_tokens(const ContextCache& cache,
                              const Offsets& offsets) {
   NewTokens tokens{extents[0], extents[1]};
   if (offsets.ragged()) {
-    HEADWISE_TRY(offsets.check(tokens.L, tokens.L, kOperation));
+    HEADWISE_TRY(offsets.check(tokens.L, tokens.L, kContextLayerStep));
   }
   const std::size_t sequences =
       offsets.ragged() ? offsets.sequences() : tokens.B;
-  HEADWISE_TRY(
-      check_shape(kOperation, "ids", {{ids.size()}}, "(B)", {{sequences}}));
+  HEADWISE_TRY(check_shape(kContextLayerStep, "ids", {{ids.size()}}, "(B)",
+                           {{sequences}}));
   for (std::size_t b = 0; b < sequences; ++b) {
     const auto length = cache.length(ids[b]);
     HEADWISE_TRY(length);
@@ -115,7 +115,7 @@ class LayerStep {
   Result<Tensor<float, 3>> run(ContextCache& cache,
                                std::span<const SequenceId> ids,
                                const ContextLayerInputs& tokens) const {
-    group_.set_step(kOperation, "projections");
+    group_.set_step(kContextLayerStep, "projections");
     auto own = work_visibly(group_, [&] { return project(tokens); });
     HEADWISE_TRY(own);
     const AttentionShape shape = shape_of(layer_.config(), 1, tokens_.rows());
@@ -156,7 +156,7 @@ class LayerStep {
   // Those of all ranks.
   Result<Projected> all_heads(const Projected& own,
                               const AttentionShape& shape) const {
-    group_.set_step(kOperation, "gathering queries, keys and values");
+    group_.set_step(kContextLayerStep, "gathering queries, keys and values");
     const RowGathering tokens(group_, 1, shape.Lq, shards_);
     const auto gather = [&](const Tensor<float, 3>& rows) {
       return tokens.to_all(rows.view());
@@ -197,7 +197,7 @@ class LayerStep {
   Result<Tensor<float, 3>> output_of(Tensor<float, 3> merged) const {
     const std::optional<Linear>& w_o = layer_.params()->w_o;
     if (w_o) {
-      group_.set_step(kOperation, "the output projection");
+      group_.set_step(kContextLayerStep, "the output projection");
       const auto own = work_visibly(group_, [&] {
         return w_o->forward(
             internal::part_along(1, std::as_const(merged).view(), own_rows()),
@@ -221,12 +221,12 @@ class LayerStep {
   std::vector<Shard> shards_;  // of the tokens in one row
 };
 
-Result<NewTokens> checked(const MultiHeadAttention& layer,
-                          const ContextCache& cache,
-                          std::span<const SequenceId> ids,
-                          const ContextLayerInputs& tokens,
-                          const AttentionOptions& options) {
-  HEADWISE_TRY(check_layer(kOperation, layer, options.arithmetic));
+Result<NewTokens> checked_tokens(const MultiHeadAttention& layer,
+                                 const ContextCache& cache,
+                                 std::span<const SequenceId> ids,
+                                 const ContextLayerInputs& tokens,
+                                 const AttentionOptions& options) {
+  HEADWISE_TRY(check_layer(kContextLayerStep, layer, options.arithmetic));
   HEADWISE_TRY(check_tokens(layer.config(), tokens));
   auto all = new_tokens(cache, ids, tokens.query.extents(), options.offsets);
   const MultiHeadAttentionConfig& config = layer.config();
@@ -250,8 +250,8 @@ Result<Tensor<float, 3>> context_layer_step(Communicator& group,
                                             const AttentionOptions& options) {
   Tensor<float, 3> output;
   const Status ended = or_abort(group, [&]() -> Status {
-    group.set_step(kOperation, "the start");
-    const auto all = checked(layer, cache, ids, tokens, options);
+    group.set_step(kContextLayerStep, "the start");
+    const auto all = checked_tokens(layer, cache, ids, tokens, options);
     HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
     HEADWISE_TRY(group.check_same(
         "the layer", digest_of_layer(layer.config(), all->rows())));

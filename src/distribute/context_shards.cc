@@ -34,11 +34,11 @@ struct WeighedPiece {
 
 // The order of pieces.
 template <class Piece>
-std::pair<std::size_t, std::size_t> place_of(const Piece& one) {
+std::pair<std::size_t, std::size_t> place_of_piece(const Piece& one) {
   return {one.piece.sequence, one.piece.range.first};
 }
 
-std::size_t tokens_of(std::span<const WeighedPiece> pieces) {
+std::size_t tokens_in_pieces(std::span<const WeighedPiece> pieces) {
   return std::transform_reduce(
       pieces.begin(), pieces.end(), std::size_t{0}, std::plus<>(),
       [](const WeighedPiece& one) { return one.piece.range.tokens; });
@@ -134,7 +134,8 @@ class Dealer {
 // Those with the most work come first.
 void sort_by_work(std::vector<WeighedPiece>& pieces) {
   std::ranges::sort(pieces, [](const auto& a, const auto& b) {
-    return a.work != b.work ? a.work > b.work : place_of(a) < place_of(b);
+    return a.work != b.work ? a.work > b.work
+                            : place_of_piece(a) < place_of_piece(b);
   });
 }
 
@@ -143,13 +144,13 @@ std::vector<OwnedPiece> deal_whole(std::vector<WeighedPiece> pieces,
                                    std::size_t ranks) {
   sort_by_work(pieces);
   Dealer dealer(std::vector<std::size_t>(ranks),
-                room_of_rank(tokens_of(pieces), ranks, kSmallShare));
+                room_of_rank(tokens_in_pieces(pieces), ranks, kSmallShare));
   std::vector<OwnedPiece> owned;
   owned.reserve(pieces.size());
   for (const WeighedPiece& one : pieces) {
     owned.push_back({one.piece, dealer.deal(one)});
   }
-  std::ranges::sort(owned, {}, place_of<OwnedPiece>);
+  std::ranges::sort(owned, {}, place_of_piece<OwnedPiece>);
   return owned;
 }
 
@@ -163,12 +164,12 @@ std::vector<OwnedPiece> deal_parts(std::vector<WeighedPiece> pieces,
       owned.push_back(dealer.deal_part(one));
     }
   }
-  std::ranges::sort(owned, {}, place_of<OwnedPiece>);
+  std::ranges::sort(owned, {}, place_of_piece<OwnedPiece>);
   return owned;
 }
 
 // Neighbours of one rank become one piece.
-std::vector<OwnedPiece> joined(std::span<const OwnedPiece> pieces) {
+std::vector<OwnedPiece> joined_pieces(std::span<const OwnedPiece> pieces) {
   std::vector<OwnedPiece> wider;
   for (const OwnedPiece& one : pieces) {
     if (!wider.empty() && wider.back().rank == one.rank &&
@@ -184,8 +185,8 @@ std::vector<OwnedPiece> joined(std::span<const OwnedPiece> pieces) {
 // Blocks that are left by equal pieces make the first pieces longer where one
 // block hardly counts or each rank has one piece. Else each of them is a piece
 // of its own, before the equal ones. Fewer blocks than pieces: a block each.
-std::vector<TokenRange> cut(std::size_t tokens, std::size_t pieces,
-                            std::size_t per_rank) {
+std::vector<TokenRange> cut_tokens(std::size_t tokens, std::size_t pieces,
+                                   std::size_t per_rank) {
   const std::size_t whole = tokens / kShardTokens;
   const std::size_t rest = tokens % kShardTokens;
   const bool joins = rest < kShortRest && whole >= pieces;
@@ -205,7 +206,8 @@ std::vector<TokenRange> cut(std::size_t tokens, std::size_t pieces,
   return ranges;
 }
 
-std::uint64_t work_of(const ShardRequest& request, const TokenPiece& queries) {
+std::uint64_t work_of_piece(const ShardRequest& request,
+                            const TokenPiece& queries) {
   const PlannedSequence& sequence = request.sequences[queries.sequence];
   return request.band.pairs(queries.range, sequence.all_keys(),
                             sequence.query_start);
@@ -217,7 +219,7 @@ std::vector<WeighedPiece> whole_sequences(const ShardRequest& request) {
   for (std::size_t s = 0; s < request.sequences.size(); ++s) {
     const TokenPiece piece = {s, request.sequences[s].all_queries()};
     if (piece.range.tokens != 0) {
-      pieces.push_back({piece, work_of(request, piece)});
+      pieces.push_back({piece, work_of_piece(request, piece)});
     }
   }
   return pieces;
@@ -242,7 +244,7 @@ std::size_t pieces_per_rank(const ShardRequest& request,
   double difference = 0;
   for (const auto& [piece, work] : sequences) {
     const std::uint64_t half =
-        work_of(request, {piece.sequence, {0, piece.range.tokens / 2}});
+        work_of_piece(request, {piece.sequence, {0, piece.range.tokens / 2}});
     all += static_cast<double>(work);
     difference +=
         std::abs(static_cast<double>(work) - 2 * static_cast<double>(half));
@@ -256,7 +258,7 @@ std::vector<WeighedPiece> cut_sequences(
     const ShardRequest& request, std::span<const WeighedPiece> sequences) {
   const std::size_t per_rank = pieces_per_rank(request, sequences);
   const double work = mean_work(sequences, request.ranks);
-  const double tokens = static_cast<double>(tokens_of(sequences)) /
+  const double tokens = static_cast<double>(tokens_in_pieces(sequences)) /
                         static_cast<double>(request.ranks);
   std::vector<WeighedPiece> pieces;
   for (const WeighedPiece& one : sequences) {
@@ -271,9 +273,9 @@ std::vector<WeighedPiece> cut_sequences(
         static_cast<std::size_t>(std::ceil(shares / kLeastPiece));
     const std::size_t parts = std::min(request.ranks, useful) * per_rank;
     for (const TokenRange& range :
-         cut(one.piece.range.tokens, parts, per_rank)) {
+         cut_tokens(one.piece.range.tokens, parts, per_rank)) {
       const TokenPiece piece = {one.piece.sequence, range};
-      pieces.push_back({piece, work_of(request, piece)});
+      pieces.push_back({piece, work_of_piece(request, piece)});
     }
   }
   return pieces;
@@ -297,7 +299,7 @@ bool balanced(const ShardRequest& request, std::span<const OwnedPiece> pieces) {
   std::vector<double> work(request.ranks);
   std::vector<std::size_t> tokens(request.ranks);
   for (const OwnedPiece& one : pieces) {
-    work[one.rank] += static_cast<double>(work_of(request, one.piece));
+    work[one.rank] += static_cast<double>(work_of_piece(request, one.piece));
     tokens[one.rank] += one.piece.range.tokens;
   }
   const std::size_t all =
@@ -312,10 +314,10 @@ std::vector<OwnedPiece> query_shards(const ShardRequest& request) {
   std::vector<OwnedPiece> pieces = deal_whole(sequences, request.ranks);
   if (request.pieces_per_rank != 0 || !balanced(request, pieces)) {
     const std::size_t room =
-        room_of_rank(tokens_of(sequences), request.ranks, kMoreTokens);
-    pieces =
-        joined(deal_parts(cut_sequences(request, sequences),
-                          {std::vector<std::size_t>(request.ranks), room}));
+        room_of_rank(tokens_in_pieces(sequences), request.ranks, kMoreTokens);
+    pieces = joined_pieces(
+        deal_parts(cut_sequences(request, sequences),
+                   {std::vector<std::size_t>(request.ranks), room}));
   }
   number_ranks(pieces, request.ranks);
   return pieces;
@@ -342,18 +344,19 @@ std::vector<OwnedPiece> key_shards(const ShardRequest& request,
       of_whole[first->rank] += sequence.keys;
       continue;
     }
-    for (const TokenRange& range : cut(sequence.keys, request.ranks, 1)) {
+    for (const TokenRange& range :
+         cut_tokens(sequence.keys, request.ranks, 1)) {
       divided.push_back({{s, range}, range.tokens});
     }
   }
   const std::size_t keys = std::transform_reduce(
       request.sequences.begin(), request.sequences.end(), std::size_t{0},
       std::plus<>(), [](const PlannedSequence& one) { return one.keys; });
-  const std::vector<OwnedPiece> dealt = joined(deal_parts(
+  const std::vector<OwnedPiece> dealt = joined_pieces(deal_parts(
       std::move(divided),
       {std::move(of_whole), room_of_rank(keys, request.ranks, kMoreTokens)}));
   pieces.insert(pieces.end(), dealt.begin(), dealt.end());
-  std::ranges::sort(pieces, {}, place_of<OwnedPiece>);
+  std::ranges::sort(pieces, {}, place_of_piece<OwnedPiece>);
   return pieces;
 }
 

@@ -259,8 +259,9 @@ class StepRun {
 };
 
 template <class T>
-std::string description(const ContextCacheState& state,
-                        const ContextStep<T>& step, const AttentionSpec& spec) {
+std::string step_description(const ContextCacheState& state,
+                             const ContextStep<T>& step,
+                             const AttentionSpec& spec) {
   Digest digest;
   digest.add(state.options.share_tokens);
   digest.add(static_cast<std::uint64_t>(state.options.rank.dtype));
@@ -281,7 +282,7 @@ Status run_step(Communicator& group, ContextCacheState& state,
   const auto all = checked_step(group, state, step);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(
-      group.check_same("the call", description(state, step, all->spec)));
+      group.check_same("the call", step_description(state, step, all->spec)));
   HEADWISE_TRY(append_tokens(state, step));
   const WholeStep whole = {all->spec, all->options, step.operation_options};
   return StepRun<T>(group, state, step, whole).run();

@@ -12,7 +12,7 @@ namespace {
 
 // The rows of one tensor.
 template <class T>
-TensorView<T, 4> rows_of(TensorView<T, 4> view, const Shard& shard) {
+TensorView<T, 4> rows_of_shard(TensorView<T, 4> view, const Shard& shard) {
   return part_along(1, view, {shard.row, shard.tokens.count});
 }
 
@@ -80,20 +80,20 @@ Status GradientRows<T>::take_keys(const Shard& queries, const PartRange& keys,
   AttentionGradientsOf<T> gradients;
   const PartRange own = {queries.row, queries.tokens.count};
   if (key_part == KeyPart::all || key_part == KeyPart::last) {
-    gradients.query = rows_of(gradients_.query, queries);
+    gradients.query = rows_of_shard(gradients_.query, queries);
     gradients.state.sinks = part_along(2, rows_.sinks, own);
   }
   if (key_part != KeyPart::all) {
-    gradients.state.query = rows_of(query_sums_, queries);
+    gradients.state.query = rows_of_shard(query_sums_, queries);
   }
   gradients.state.alibi = part_along(2, rows_.alibi, own);
   return attention_backward(
-      {.query = rows_of(own_.query, queries),
+      {.query = rows_of_shard(own_.query, queries),
        .key = rows.key,
        .value = rows.value,
-       .output = rows_of(own_.output, queries),
+       .output = rows_of_shard(own_.output, queries),
        .softmax_rows = part_along(2, own_.softmax_rows, own),
-       .d_output = rows_of(own_.d_output, queries)},
+       .d_output = rows_of_shard(own_.d_output, queries)},
       gradients, cut->options, cut->operation_options);
 }
 
@@ -117,7 +117,7 @@ Status GradientRows<T>::take_queries(const Shard& keys,
   HEADWISE_TRY(cut);
   cut->operation_options.query_part = query_part;
   const auto own = [&](auto view) {
-    return part_along(2, rows_of(view, keys), turn.kv_heads);
+    return part_along(2, rows_of_shard(view, keys), turn.kv_heads);
   };
   AttentionGradientsOf<T> gradients;
   if (query_part == QueryPart::all || query_part == QueryPart::last) {

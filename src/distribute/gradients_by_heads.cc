@@ -85,10 +85,10 @@ Result<GradientTensors<T>> make_gradients(const CallByHeads& call,
 }
 
 template <class T>
-class HeadsRun {
+class GradientRun {
  public:
-  HeadsRun(Communicator& group, const CallByHeads& call,
-           const WantedByRanks& wanted)
+  GradientRun(Communicator& group, const CallByHeads& call,
+              const WantedByRanks& wanted)
       : group_(group),
         call_(call),
         wanted_(wanted),
@@ -193,8 +193,9 @@ Status gradients_by_heads(Communicator& group, const CallByHeads& call,
                           const AttentionGradientsOf<T>& gradients) {
   const auto wanted = WantedByRanks::ask(group, given(gradients));
   HEADWISE_TRY(wanted);
-  return wanted->any() ? HeadsRun<T>(group, call, *wanted).run(own, gradients)
-                       : ok();
+  return wanted->any()
+             ? GradientRun<T>(group, call, *wanted).run(own, gradients)
+             : ok();
 }
 
 #define HEADWISE_GRADIENTS_BY_HEADS(T)                                  \

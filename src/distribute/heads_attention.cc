@@ -14,21 +14,22 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "heads_attention";
+constexpr std::string_view kHeadsAttention = "heads_attention";
 
 template <class T>
-Result<CheckedHeads> checked(const Communicator& group, const HeadsCall& call,
-                             const AttentionInputsOf<T>& own,
-                             const AttentionOutputsOf<T>& outputs) {
-  auto all = checked_heads(kOperation, call, group.ranks());
+Result<CheckedHeads> checked_heads_forward(
+    const Communicator& group, const HeadsCall& call,
+    const AttentionInputsOf<T>& own, const AttentionOutputsOf<T>& outputs) {
+  auto all = checked_heads(kHeadsAttention, call, group.ranks());
   HEADWISE_TRY(all);
   const std::size_t rank = group.rank();
-  HEADWISE_TRY(check_rank_tensors(kOperation, all->spec.shape, all->shards,
+  HEADWISE_TRY(check_rank_tensors(kHeadsAttention, all->spec.shape, all->shards,
                                   rank, own, outputs));
-  HEADWISE_TRY(check_pairs(kOperation, "attn_weights", *all, rank,
+  HEADWISE_TRY(check_pairs(kHeadsAttention, "attn_weights", *all, rank,
                            outputs.attn_weights,
                            all->spec.attn_weights != AttnWeights::none));
-  HEADWISE_TRY(check_pairs(kOperation, "scores", *all, rank, outputs.scores,
+  HEADWISE_TRY(check_pairs(kHeadsAttention, "scores", *all, rank,
+                           outputs.scores,
                            all->spec.scores != ScoresStage::none));
   return all;
 }
@@ -63,9 +64,10 @@ TensorView<float, 4> with_last_axis(TensorView<float, 3> lse) {
 }
 
 template <class T>
-class HeadsRun {
+class ForwardRun {
  public:
-  HeadsRun(Communicator& group, const HeadsCall& call, const CheckedHeads& all)
+  ForwardRun(Communicator& group, const HeadsCall& call,
+             const CheckedHeads& all)
       : group_(group),
         call_(call),
         all_(all),
@@ -78,17 +80,17 @@ class HeadsRun {
     const std::size_t Hkv = all_.heads.key[group_.rank()].count;
     WholeTensors<T> whole;
     HEADWISE_TRY(make_outputs(shape, Hq, whole));
-    group_.set_step(kOperation, "exchanging queries, keys and values");
+    group_.set_step(kHeadsAttention, "exchanging queries, keys and values");
     HEADWISE_TRY(exchange_inputs<T>(exchanges_, shape, Hq, Hkv, own, whole));
     const auto wanted =
         Wanted<2>::ask(group_, {outputs.lse.data() != nullptr,
                                 outputs.softmax_rows.data() != nullptr});
     HEADWISE_TRY(wanted);
     if (Hq != 0) {
-      HEADWISE_TRY(
-          group_.busy_with([&] { return attend(*wanted, whole, outputs); }));
+      HEADWISE_TRY(group_.busy_with(
+          [&] { return attend_by_heads(*wanted, whole, outputs); }));
     }
-    group_.set_step(kOperation, "exchanging outputs");
+    group_.set_step(kHeadsAttention, "exchanging outputs");
     HEADWISE_TRY(
         exchanges_.queries<T>().to_tokens(whole.output, outputs.output));
     const auto rows = exchanges_.queries<float>(kHeadsFirst);
@@ -101,14 +103,14 @@ class HeadsRun {
   }
 
  private:
-  Status attend(const Wanted<2>& wanted, WholeTensors<T>& whole,
-                const AttentionOutputsOf<T>& own) {
+  Status attend_by_heads(const Wanted<2>& wanted, WholeTensors<T>& whole,
+                         const AttentionOutputsOf<T>& own) {
     CallPart part = internal::whole_call(all_.spec.shape);
     part.heads = all_.heads.query[group_.rank()];
     part.kv_heads = all_.heads.key[group_.rank()];
-    const auto cut =
-        internal::options_of_part(all_.spec.shape, call_.options,
-                                  call_.operation_options, part, kOperation);
+    const auto cut = internal::options_of_part(all_.spec.shape, call_.options,
+                                               call_.operation_options, part,
+                                               kHeadsAttention);
     HEADWISE_TRY(cut);
     AttentionOutputsOf<T> outputs = {.output = whole.output.view(),
                                      .attn_weights = own.attn_weights,
@@ -133,23 +135,24 @@ class HeadsRun {
 };
 
 template <class T>
-Status attend(Communicator& group, const HeadsCall& call,
-              const AttentionInputsOf<T>& own,
-              const AttentionOutputsOf<T>& outputs) {
-  group.set_step(kOperation, "the start");
-  auto all = checked(group, call, own, outputs);
+Status attend_by_heads(Communicator& group, const HeadsCall& call,
+                       const AttentionInputsOf<T>& own,
+                       const AttentionOutputsOf<T>& outputs) {
+  group.set_step(kHeadsAttention, "the start");
+  auto all = checked_heads_forward(group, call, own, outputs);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_heads(group, DTypeOf<T>::value, *all));
-  return HeadsRun<T>(group, call, *all).run(own, outputs);
+  return ForwardRun<T>(group, call, *all).run(own, outputs);
 }
 
 }  // namespace
 
-#define HEADWISE_HEADS_ATTENTION(T)                                            \
-  Status heads_attention(Communicator& group, const HeadsCall& call,           \
-                         const AttentionInputsOf<T>& own,                      \
-                         const AttentionOutputsOf<T>& outputs) {               \
-    return or_abort(group, [&] { return attend(group, call, own, outputs); }); \
+#define HEADWISE_HEADS_ATTENTION(T)                                         \
+  Status heads_attention(Communicator& group, const HeadsCall& call,        \
+                         const AttentionInputsOf<T>& own,                   \
+                         const AttentionOutputsOf<T>& outputs) {            \
+    return or_abort(                                                        \
+        group, [&] { return attend_by_heads(group, call, own, outputs); }); \
   }
 HEADWISE_HEADS_ATTENTION(float)
 HEADWISE_HEADS_ATTENTION(BFloat16)

@@ -8,14 +8,14 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "heads_attention_backward";
+constexpr std::string_view kHeadsBackward = "heads_attention_backward";
 
 // Of such a bias the gradient takes one sequence after another.
 Status check_shared_bias(const AttentionSpec& spec) {
   const bool shared = spec.bias.given() && spec.shape.B > 1 &&
                       spec.bias.extents()[0] == 1 &&
                       spec.bias.extents()[1] != spec.shape.Hq;
-  return shared ? Status(value_error(kOperation, "d_attn_weights", "given",
+  return shared ? Status(value_error(kHeadsBackward, "d_attn_weights", "given",
                                      "none where heads and sequences share a "
                                      "bias",
                                      ErrorCode::unsupported))
@@ -23,16 +23,16 @@ Status check_shared_bias(const AttentionSpec& spec) {
 }
 
 template <class T>
-Result<CheckedHeads> checked(const Communicator& group, const HeadsCall& call,
-                             const BackwardInputsOf<T>& own,
-                             const AttentionGradientsOf<T>& gradients) {
-  auto all = checked_heads(kOperation, call, group.ranks());
+Result<CheckedHeads> checked_heads_backward(
+    const Communicator& group, const HeadsCall& call,
+    const BackwardInputsOf<T>& own, const AttentionGradientsOf<T>& gradients) {
+  auto all = checked_heads(kHeadsBackward, call, group.ranks());
   HEADWISE_TRY(all);
   const std::size_t rank = group.rank();
-  HEADWISE_TRY(check_backward_tensors(kOperation, all->spec, all->shards, rank,
-                                      own, gradients));
+  HEADWISE_TRY(check_backward_tensors(kHeadsBackward, all->spec, all->shards,
+                                      rank, own, gradients));
   if (own.d_attn_weights.data() != nullptr) {
-    HEADWISE_TRY(check_pairs(kOperation, "d_attn_weights", *all, rank,
+    HEADWISE_TRY(check_pairs(kHeadsBackward, "d_attn_weights", *all, rank,
                              own.d_attn_weights,
                              all->spec.attn_weights != AttnWeights::none));
     HEADWISE_TRY(check_shared_bias(all->spec));
@@ -41,16 +41,16 @@ Result<CheckedHeads> checked(const Communicator& group, const HeadsCall& call,
 }
 
 template <class T>
-Status go_back(Communicator& group, const HeadsCall& call,
-               const BackwardInputsOf<T>& own,
-               const AttentionGradientsOf<T>& gradients) {
-  group.set_step(kOperation, "the start");
-  const auto all = checked(group, call, own, gradients);
+Status backward_by_heads(Communicator& group, const HeadsCall& call,
+                         const BackwardInputsOf<T>& own,
+                         const AttentionGradientsOf<T>& gradients) {
+  group.set_step(kHeadsBackward, "the start");
+  const auto all = checked_heads_backward(group, call, own, gradients);
   HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
   HEADWISE_TRY(check_same_heads(group, DTypeOf<T>::value, *all));
   return gradients_by_heads(
       group,
-      {kOperation,
+      {kHeadsBackward,
        all->spec,
        {all->spec.shape, call.options, call.operation_options},
        all->shards,
@@ -64,8 +64,9 @@ Status go_back(Communicator& group, const HeadsCall& call,
   Status heads_attention_backward(Communicator& group, const HeadsCall& call, \
                                   const BackwardInputsOf<T>& own,             \
                                   const AttentionGradientsOf<T>& gradients) { \
-    return or_abort(group,                                                    \
-                    [&] { return go_back(group, call, own, gradients); });    \
+    return or_abort(group, [&] {                                              \
+      return backward_by_heads(group, call, own, gradients);                  \
+    });                                                                       \
   }
 HEADWISE_HEADS_BACKWARD(float)
 HEADWISE_HEADS_BACKWARD(BFloat16)

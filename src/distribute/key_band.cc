@@ -28,8 +28,8 @@ std::uint64_t pairs_up_to(std::int64_t shift, const TokenRange& queries,
   return rising / 2 + static_cast<std::uint64_t>(end - all) * keys.tokens;
 }
 
-Status check_number(std::string_view operation, std::string_view argument,
-                    std::int64_t number) {
+Status check_band_number(std::string_view operation, std::string_view argument,
+                         std::int64_t number) {
   return number >= 0 && number <= KeyBand::kMost
              ? ok()
              : Status(value_error(
@@ -41,9 +41,9 @@ Status check_number(std::string_view operation, std::string_view argument,
 }  // namespace
 
 Status KeyBand::check(std::string_view operation) const try {
-  HEADWISE_TRY(check_number(operation, "band.left", left.value_or(0)));
-  HEADWISE_TRY(check_number(operation, "band.right", right.value_or(0)));
-  return check_number(operation, "band.keep_first", keep_first);
+  HEADWISE_TRY(check_band_number(operation, "band.left", left.value_or(0)));
+  HEADWISE_TRY(check_band_number(operation, "band.right", right.value_or(0)));
+  return check_band_number(operation, "band.keep_first", keep_first);
 } catch (...) {
   return caught_out_of_memory();
 }

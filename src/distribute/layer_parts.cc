@@ -17,41 +17,41 @@ namespace {
 
 using internal::part_along;
 
-constexpr std::string_view kOperation = "layer_shard";
+constexpr std::string_view kLayerParts = "layer_shard";
 
 Status check_params(const std::optional<MultiHeadAttentionParams>& params) {
   if (!params) {
-    return value_error(kOperation, "layer", "one with an open input size",
+    return value_error(kLayerParts, "layer", "one with an open input size",
                        "one whose input sizes are known: call fix_sizes()");
   }
   return keeps_params(*params)
              ? ok()
              : Status(value_error(
-                   kOperation, "layer", "one that was kept for inference",
+                   kLayerParts, "layer", "one that was kept for inference",
                    "one with its parameters as given", ErrorCode::unsupported));
 }
 
-Status check(const MultiHeadAttention& layer, std::size_t ranks,
-             std::size_t rank) {
+Status check_layer(const MultiHeadAttention& layer, std::size_t ranks,
+                   std::size_t rank) {
   const MultiHeadAttentionConfig& config = layer.config();
   if (ranks == 0 || ranks > kMostRanks) {
     return value_error(
-        kOperation, "ranks", std::to_string(ranks),
+        kLayerParts, "ranks", std::to_string(ranks),
         "a number from 1 to " + std::to_string(kMostRanks),
         ranks == 0 ? ErrorCode::invalid_argument : ErrorCode::out_of_range);
   }
   if (rank >= ranks) {
-    return value_error(kOperation, "rank", std::to_string(rank),
+    return value_error(kLayerParts, "rank", std::to_string(rank),
                        "a rank below " + std::to_string(ranks),
                        ErrorCode::out_of_range);
   }
   HEADWISE_TRY(check_params(layer.params()));
   if (config.num_heads == 0) {
-    return value_error(kOperation, "num_heads", "0", "a layer with heads");
+    return value_error(kLayerParts, "num_heads", "0", "a layer with heads");
   }
   return config.qk_norm && config.qk_norm->over == NormOver::projection
              ? Status(value_error(
-                   kOperation, "qk_norm", "over the whole projection",
+                   kLayerParts, "qk_norm", "over the whole projection",
                    "one of each head: a rank does not have all heads",
                    ErrorCode::unsupported))
              : ok();
@@ -92,7 +92,7 @@ Result<Linear> packed_as(const Linear& whole, Linear part) {
 }
 
 // The output features `rows`.
-Result<Linear> rows_of(const Linear& linear, const PartRange& rows) {
+Result<Linear> linear_rows(const Linear& linear, const PartRange& rows) {
   auto weight = copy_of(part_along(0, linear.weight(), rows));
   HEADWISE_TRY(weight);
   Tensor<float, 1> bias;
@@ -201,8 +201,8 @@ LayerState state_of(MultiHeadAttentionConfig config, HeadGroups kv_groups,
 Result<LayerState> without_projections(const MultiHeadAttention& layer,
                                        HeadGroups kv_groups) {
   const MultiHeadAttentionConfig& config = layer.config();
-  auto w_q = rows_of(layer.params()->w_q, {});
-  auto w_k = rows_of(layer.params()->w_k, {});
+  auto w_q = linear_rows(layer.params()->w_q, {});
+  auto w_k = linear_rows(layer.params()->w_k, {});
   HEADWISE_TRY(w_q);
   HEADWISE_TRY(w_k);
   MultiHeadAttentionParams params{*std::move(w_q), *std::move(w_k)};
@@ -230,9 +230,9 @@ Result<LayerState> heads_of(const MultiHeadAttention& layer,
   auto kv_groups = HeadGroups::create(config.kv_group_sizes);
   HEADWISE_TRY(kv_groups);
   const MultiHeadAttentionParams& from = *layer.params();
-  auto w_q = rows_of(from.w_q, times(heads, D));
-  auto w_k = rows_of(from.w_k, times(kv_heads, D));
-  auto w_v = optional_part(from.w_v, times(kv_heads, Dv), rows_of);
+  auto w_q = linear_rows(from.w_q, times(heads, D));
+  auto w_k = linear_rows(from.w_k, times(kv_heads, D));
+  auto w_v = optional_part(from.w_v, times(kv_heads, Dv), linear_rows);
   HEADWISE_TRY(w_q);
   HEADWISE_TRY(w_k);
   HEADWISE_TRY(w_v);
@@ -260,30 +260,30 @@ Result<LayerColumns> columns_of_rank(const MultiHeadAttention& layer,
                       *std::move(w_o)};
 }
 
-std::size_t numbers_of(const Linear& linear) { return linear.packed().size(); }
-std::size_t numbers_of(const std::optional<Linear>& linear) {
-  return linear ? numbers_of(*linear) : 0;
+std::size_t param_count(const Linear& linear) { return linear.packed().size(); }
+std::size_t param_count(const std::optional<Linear>& linear) {
+  return linear ? param_count(*linear) : 0;
 }
 
 // What MultiHeadAttentionParams and LayerColumns both have.
 template <class Projections>
 std::size_t numbers_of_inputs(const Projections& of) {
-  return numbers_of(of.w_q) + numbers_of(of.w_k) + numbers_of(of.w_v);
+  return param_count(of.w_q) + param_count(of.w_k) + param_count(of.w_v);
 }
 
 }  // namespace
 
 std::size_t LayerParts::bytes() const {
-  const std::size_t forward = numbers_of_inputs(*own.params) + numbers_of(w_o);
+  const std::size_t forward = numbers_of_inputs(*own.params) + param_count(w_o);
   const std::size_t backward =
-      columns ? numbers_of_inputs(*columns) + numbers_of(columns->w_o) : 0;
+      columns ? numbers_of_inputs(*columns) + param_count(columns->w_o) : 0;
   return (forward + backward) * sizeof(float);
 }
 
 Result<LayerParts> parts_of_layer(const MultiHeadAttention& layer,
                                   std::size_t ranks, std::size_t rank,
                                   bool training) {
-  HEADWISE_TRY(check(layer, ranks, rank));
+  HEADWISE_TRY(check_layer(layer, ranks, rank));
   auto kv_groups = HeadGroups::create(layer.config().kv_group_sizes);
   HEADWISE_TRY(kv_groups);
   LayerRanges ranges = ranges_of(layer, *kv_groups, ranks);
@@ -292,7 +292,7 @@ Result<LayerParts> parts_of_layer(const MultiHeadAttention& layer,
   auto own = heads_of(layer, ranges.heads[rank], ranges.kv_heads[rank]);
   HEADWISE_TRY(own);
   const MultiHeadAttentionParams& params = *layer.params();
-  auto w_o = optional_part(params.w_o, ranges.outputs[rank], rows_of);
+  auto w_o = optional_part(params.w_o, ranges.outputs[rank], linear_rows);
   HEADWISE_TRY(w_o);
   std::optional<LayerColumns> columns;
   if (training) {

@@ -54,7 +54,7 @@ LayerInputs sizes_of(const LayerInputsOf<T>& inputs) {
           {nullptr, inputs.value.extents()}};
 }
 
-Status check_group(const LayerParts& parts, const Communicator& group) {
+Status check_layer_group(const LayerParts& parts, const Communicator& group) {
   return group.ranks() == parts.ranks && group.rank() == parts.rank
              ? ok()
              : Status(value_error(kShardOperation, "group",
@@ -111,10 +111,10 @@ Status check_divided(const LayerParts& parts, const AttentionSpec& spec,
 }
 
 template <class T>
-Result<AttentionSpec> checked(const LayerParts& parts,
-                              const Communicator& group,
-                              const ShardCall<T>& call) {
-  HEADWISE_TRY(check_group(parts, group));
+Result<AttentionSpec> checked_spec(const LayerParts& parts,
+                                   const Communicator& group,
+                                   const ShardCall<T>& call) {
+  HEADWISE_TRY(check_layer_group(parts, group));
   HEADWISE_TRY(check_inputs(parts.whole, sizes_of(call.inputs)));
   HEADWISE_TRY(check_layer_options(parts.whole, call.layer_options));
   HEADWISE_TRY(check_options_by_heads(kShardOperation, call.options, {}));
@@ -135,8 +135,9 @@ Result<AttentionSpec> checked(const LayerParts& parts,
 }
 
 template <class T>
-std::string description(const LayerParts& parts, const AttentionSpec& spec,
-                        const ShardCall<T>& call) {
+std::string layer_description(const LayerParts& parts,
+                              const AttentionSpec& spec,
+                              const ShardCall<T>& call) {
   const MultiHeadAttentionConfig& config = parts.whole.config;
   Digest digest;
   for (const std::size_t size :
@@ -213,10 +214,10 @@ class ShardForward {
 
   Result<ShardRun<T>> run(const ShardCall<T>& call) const {
     group_.set_step(kShardOperation, "the start");
-    const auto spec = checked(parts_, group_, call);
+    const auto spec = checked_spec(parts_, group_, call);
     HEADWISE_TRY(group_.agree(spec ? ok() : Status(spec.error())));
     HEADWISE_TRY(
-        group_.check_same("the call", description(parts_, *spec, call)));
+        group_.check_same("the call", layer_description(parts_, *spec, call)));
     auto own = own_call(parts_, *spec, call);
     HEADWISE_TRY(own);
     const Executor& executor = executor_of(call.options);
@@ -228,7 +229,7 @@ class ShardForward {
                                     .layer_options = own->layer_options,
                                     .for_backward = call.for_backward});
     });
-    // Such as one of positions, of which checked() knows nothing.
+    // Such as one of positions, of which checked_spec() knows nothing.
     HEADWISE_TRY(group_.agree(run ? ok() : Status(run.error())));
     group_.set_step(kShardOperation, "gathering contexts");
     auto merged = gathered(in_features(parts_.ranges.heads, spec->shape.Dv), 2,
@@ -342,7 +343,7 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
   MultiHeadAttentionGradientsOf<T> gradients;
   const Status ended = or_abort(group, [&]() -> Status {
     group.set_step(kShardOperation, "the start");
-    Status own = check_group(shard.parts, group);
+    Status own = check_layer_group(shard.parts, group);
     own = own ? check_saved(shard, saved) : own;
     own = own ? check_shape(kShardOperation, "d_output", d_output.extents(),
                             "(B, Lq, E)", result.output.extents())
@@ -414,7 +415,7 @@ Result<MultiHeadAttentionParamGradients> LayerShard::gather(
     Communicator& group, MultiHeadAttentionParamGradients own) const {
   MultiHeadAttentionParamGradients whole;
   const Status ended = or_abort(group, [&]() -> Status {
-    HEADWISE_TRY(check_group(state_->parts, group));
+    HEADWISE_TRY(check_layer_group(state_->parts, group));
     auto found = gather_gradients(group, state_->parts, std::move(own));
     HEADWISE_TRY(found);
     whole = *std::move(found);

@@ -13,7 +13,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "mean_of_heads";
+constexpr std::string_view kMeanOfHeads = "mean_of_heads";
 
 // Calls body(b, i, j) for each element of (B, 1, Lq, Lkv).
 template <class Body>
@@ -95,18 +95,18 @@ class MeanRelay {
   std::size_t heads_ = 0;
 };
 
-Status check(const Communicator& group, const ShardPlan& heads,
-             const Extents<4>& mean, TensorView<const float, 4> own) {
+Status check_averaged(const Communicator& group, const ShardPlan& heads,
+                      const Extents<4>& mean, TensorView<const float, 4> own) {
   if (heads.ranks.size() != group.ranks()) {
-    return value_error(kOperation, "heads.ranks",
+    return value_error(kMeanOfHeads, "heads.ranks",
                        std::to_string(heads.ranks.size()),
                        std::to_string(group.ranks()) + ", as the group has");
   }
-  HEADWISE_TRY(check_shape(kOperation, "mean", mean, "(B, 1, Lq, Lkv)",
+  HEADWISE_TRY(check_shape(kMeanOfHeads, "mean", mean, "(B, 1, Lq, Lkv)",
                            Extents<4>{mean[0], 1, mean[2], mean[3]}));
   const std::size_t count = heads.ranks[group.rank()].heads.count;
   return count == 0 ? ok()
-                    : check_shape(kOperation, "own", own.extents(),
+                    : check_shape(kMeanOfHeads, "own", own.extents(),
                                   "(B, heads of the rank, Lq, Lkv)",
                                   Extents<4>{mean[0], count, mean[2], mean[3]});
 }
@@ -128,8 +128,8 @@ Result<Tensor<float, 4>> mean_of_heads(Communicator& group,
                                        TensorView<const float, 4> own) {
   Tensor<float, 4> done;
   const Status ended = or_abort(group, [&]() -> Status {
-    group.set_step(kOperation, "adding up heads");
-    HEADWISE_TRY(group.agree(check(group, heads, mean, own)));
+    group.set_step(kMeanOfHeads, "adding up heads");
+    HEADWISE_TRY(group.agree(check_averaged(group, heads, mean, own)));
     HEADWISE_TRY(group.check_same("mean", shape_text(mean)));
     HEADWISE_TRY(group.check_same("heads", digest_of(heads)));
     auto found = MeanRelay(group, heads).run(mean, own);

@@ -17,15 +17,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr const char* kOperation = "mpi_ranks";
+constexpr const char* kMpi = "mpi_ranks";
 
 // While it lives, the others may hear that this rank computes.
-class Busy {
+class BusyWorker {
  public:
-  explicit Busy(MpiSigns& signs) : signs_(signs) { signs_.set_busy(true); }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-  ~Busy() { signs_.set_busy(false); }
+  explicit BusyWorker(MpiSigns& signs) : signs_(signs) {
+    signs_.set_busy(true);
+  }
+  BusyWorker(const BusyWorker&) = delete;
+  BusyWorker& operator=(const BusyWorker&) = delete;
+  ~BusyWorker() { signs_.set_busy(false); }
 
  private:
   MpiSigns& signs_;
@@ -65,7 +67,7 @@ class MpiCommunicator final : public Communicator {
       return work();
     }
     Status status;
-    const Busy busy(channel_->signs());
+    const BusyWorker busy(channel_->signs());
     worker_.run([&] { status = work(); }, [&] { return channel_->advance(); });
     return status;
   }
@@ -81,7 +83,7 @@ Status check_initialised() {
   MPI_Finalized(&is_finalised);
   if (is_initialised == 0 || is_finalised != 0) {
     return Error(ErrorCode::invalid_argument,
-                 {.operation = kOperation,
+                 {.operation = kMpi,
                   .given = is_finalised != 0 ? "MPI is finalised already"
                                              : "MPI is not initialised",
                   .expected = "a call between MPI_Init_thread() and "
@@ -91,7 +93,7 @@ Status check_initialised() {
   MPI_Query_thread(&level);
   if (level < MPI_THREAD_FUNNELED) {
     return Error(ErrorCode::unsupported,
-                 {.operation = kOperation,
+                 {.operation = kMpi,
                   .given = "MPI allows no threads",
                   .expected = "MPI_Init_thread() with MPI_THREAD_FUNNELED"});
   }
@@ -112,7 +114,7 @@ Result<MPI_Comm> duplicate_of(MPI_Comm communicator, milliseconds deadline) {
     if (steady_clock::now() - begin >= deadline) {
       (void)duplicate.release();  // MPI may still write it
       return Error(ErrorCode::rank_failure,
-                   {.operation = kOperation,
+                   {.operation = kMpi,
                     .given = "a rank did not answer within " +
                              std::to_string(deadline.count()) + " ms"});
     }
@@ -128,7 +130,7 @@ Result<std::unique_ptr<Communicator>> ranks_of(MPI_Comm communicator,
   std::unique_ptr<Communicator> group = std::make_unique<MpiCommunicator>(
       std::make_shared<MpiChannel>(*duplicate));
   group->set_deadline(deadline);
-  group->set_step(kOperation, "the start");
+  group->set_step(kMpi, "the start");
   HEADWISE_TRY(group->check_same("version", version()));
   group->set_step("", "");
   return group;
@@ -149,7 +151,7 @@ Result<std::unique_ptr<Communicator>> mpi_ranks(int communicator,
   MPI_Comm const handle = MPI_Comm_f2c(communicator);
   if (handle == MPI_COMM_NULL) {
     return Error(ErrorCode::invalid_argument,
-                 {.operation = kOperation,
+                 {.operation = kMpi,
                   .argument = "communicator",
                   .given = "is MPI_COMM_NULL",
                   .expected = "a communicator of this process"});

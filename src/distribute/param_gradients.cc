@@ -14,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "param_gradients";
+constexpr std::string_view kParamGradients = "param_gradients";
 constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kBias = ".bias";
 // An id travels as the bytes of these numbers.
@@ -22,7 +22,7 @@ constexpr std::size_t kIdSize = sizeof(TokenId) / sizeof(float);
 static_assert(kIdSize * sizeof(float) == sizeof(TokenId));
 
 template <class T>
-TensorView<T, 2> rows_of(TensorView<T, 3> x) {
+TensorView<T, 2> token_rows(TensorView<T, 3> x) {
   return {x.data(), {x.extent(1), x.extent(2)}, {x.stride(1), x.stride(2)}};
 }
 
@@ -49,7 +49,8 @@ TensorView<float, 3> in_memory(std::vector<float>& memory, std::size_t rows,
 }
 
 // Rows of a gradient of all rows.
-Result<Tensor<float, 1>> cut(const Tensor<float, 1>& whole, RowRange rows) {
+Result<Tensor<float, 1>> cut_rows(const Tensor<float, 1>& whole,
+                                  RowRange rows) {
   auto part = Tensor<float, 1>::create_unset({rows.count});
   if (part) {
     std::copy_n(whole.data() + rows.first, rows.count, part->data());
@@ -125,14 +126,15 @@ Status ParamGradients::add(Kind kind, std::string_view name,
                            TensorView<const float, 2> d_y) {
   const auto found = group_of_.find(name);
   if (found == group_of_.end() || groups_[found->second].kind != kind) {
-    return value_error(kOperation, "name", std::string(name),
+    return value_error(kParamGradients, "name", std::string(name),
                        "a parameter of the model");
   }
   const Group& group = groups_[found->second];
   const std::size_t rows = batch_->rows(rank_);
-  HEADWISE_TRY(check_shape(kOperation, "x", x.extents(), "(tokens, features)",
+  HEADWISE_TRY(check_shape(kParamGradients, "x", x.extents(),
+                           "(tokens, features)",
                            Extents<2>{rows, group.x_size}));
-  HEADWISE_TRY(check_shape(kOperation, "d_y", d_y.extents(),
+  HEADWISE_TRY(check_shape(kParamGradients, "d_y", d_y.extents(),
                            "(tokens, features)",
                            Extents<2>{rows, group.d_y_size}));
   for (std::size_t to = 0; to < shards_.ranks(); ++to) {
@@ -154,7 +156,7 @@ Status ParamGradients::add(Kind kind, std::string_view name,
 Status ParamGradients::add_projection(std::string_view name,
                                       TensorView<const float, 3> x,
                                       TensorView<const float, 3> d_y) {
-  return add(Kind::projection, name, rows_of(x), rows_of(d_y));
+  return add(Kind::projection, name, token_rows(x), token_rows(d_y));
 }
 
 Status ParamGradients::add_norm(std::string_view name,
@@ -173,7 +175,7 @@ Status ParamGradients::add_table(std::string_view name,
     std::memcpy(&bytes[row * kIdSize], &id, sizeof(id));
   }
   return add(Kind::table, name, {bytes.data(), {rows, kIdSize}},
-             rows_of(d_embedded));
+             token_rows(d_embedded));
 }
 
 Status ParamGradients::exchange(Communicator& group) {
@@ -226,11 +228,12 @@ Status ParamGradients::sum_norm(const Group& group, const Terms& terms,
   HEADWISE_TRY(d_x);
   // The weight changes only d_x, which is not used.
   const LayerNormParams params{*std::move(weight), *std::move(bias), norm_eps_};
-  auto whole = layer_norm_backward(rows_of(terms.x), params, rows_of(terms.d_y),
-                                   *d_x, batch_->offsets(), executor);
+  auto whole =
+      layer_norm_backward(token_rows(terms.x), params, token_rows(terms.d_y),
+                          *d_x, batch_->offsets(), executor);
   HEADWISE_TRY(whole);
-  auto of_weight = cut(whole->weight, own_rows(group.weight));
-  auto of_bias = cut(whole->bias, own_rows(group.bias));
+  auto of_weight = cut_rows(whole->weight, own_rows(group.weight));
+  auto of_bias = cut_rows(whole->bias, own_rows(group.bias));
   HEADWISE_TRY(of_weight);
   HEADWISE_TRY(of_bias);
   gradients[group.weight] = *std::move(of_weight);

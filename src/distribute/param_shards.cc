@@ -23,8 +23,8 @@ std::uint64_t row_work(const ShardedParam& param) {
 
 // The place with the share `numerator` / `denominator` of the work of all
 // tables, or of all other parameters, before it.
-Place place_of(const std::vector<ShardedParam>& params, bool tables,
-               std::size_t numerator, std::size_t denominator) {
+Place place_of_param(const std::vector<ShardedParam>& params, bool tables,
+                     std::size_t numerator, std::size_t denominator) {
   const auto work_of = [&](const ShardedParam& param) -> std::uint64_t {
     return param.is_table == tables ? param.rows * row_work(param) : 0;
   };
@@ -85,8 +85,8 @@ ParamShards::ParamShards(std::vector<ShardedParam> params, std::size_t ranks)
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     auto& rows = rows_.emplace_back(params_.size());
     for (const bool tables : {false, true}) {
-      const Place from = place_of(params_, tables, rank, ranks);
-      const Place to = place_of(params_, tables, rank + 1, ranks);
+      const Place from = place_of_param(params_, tables, rank, ranks);
+      const Place to = place_of_param(params_, tables, rank + 1, ranks);
       for (std::size_t n = 0; n < params_.size(); ++n) {
         if (params_[n].is_table == tables) {
           rows[n] = rows_between(from, to, n, params_[n].rows);

@@ -13,7 +13,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "forecast";
+constexpr std::string_view kPlanForecast = "forecast";
 constexpr std::size_t kMostSize = std::size_t{1} << 20;
 constexpr double kStateBytes = 4;    // of a number that sums have
 constexpr double kRowBytes = 2 * 4;  // of a query and head, backward
@@ -22,7 +22,7 @@ Status check_size(std::string_view argument, std::size_t size) {
   return size >= 1 && size <= kMostSize
              ? ok()
              : Status(value_error(
-                   kOperation, argument, std::to_string(size),
+                   kPlanForecast, argument, std::to_string(size),
                    "a number from 1 to " + std::to_string(kMostSize),
                    ErrorCode::out_of_range));
 }
@@ -30,12 +30,12 @@ Status check_size(std::string_view argument, std::size_t size) {
 Status check_rate(std::string_view argument, double rate) {
   return rate > 0 && std::isfinite(rate)
              ? ok()
-             : Status(value_error(kOperation, argument, number_text(rate),
+             : Status(value_error(kPlanForecast, argument, number_text(rate),
                                   "a positive number",
                                   ErrorCode::out_of_range));
 }
 
-Status check(const ForecastOptions& options) {
+Status check_forecast(const ForecastOptions& options) {
   HEADWISE_TRY(check_size("head_dim", options.head_dim));
   HEADWISE_TRY(check_size("element_bytes", options.element_bytes));
   HEADWISE_TRY(
@@ -43,7 +43,7 @@ Status check(const ForecastOptions& options) {
   HEADWISE_TRY(check_rate("bytes_per_second", options.bytes_per_second));
   return options.latency_seconds >= 0 && std::isfinite(options.latency_seconds)
              ? ok()
-             : Status(value_error(kOperation, "latency_seconds",
+             : Status(value_error(kPlanForecast, "latency_seconds",
                                   number_text(options.latency_seconds),
                                   "a number, 0 or greater",
                                   ErrorCode::out_of_range));
@@ -56,7 +56,7 @@ struct Numbers {
   double rows = 0;   // queries times heads
 };
 
-double tokens_of(std::span<const TokenPiece> pieces) {
+double token_count(std::span<const TokenPiece> pieces) {
   double tokens = 0;
   for (const TokenPiece& piece : pieces) {
     tokens += static_cast<double>(piece.range.tokens);
@@ -64,12 +64,12 @@ double tokens_of(std::span<const TokenPiece> pieces) {
   return tokens;
 }
 
-Numbers numbers_of(const RankShare& share, const ForecastOptions& options) {
+Numbers share_numbers(const RankShare& share, const ForecastOptions& options) {
   const auto D = static_cast<double>(options.head_dim);
   const double rows =
-      tokens_of(share.queries) * static_cast<double>(share.heads.count);
+      token_count(share.queries) * static_cast<double>(share.heads.count);
   const double keys =
-      tokens_of(share.keys) * static_cast<double>(share.kv_heads.count);
+      token_count(share.keys) * static_cast<double>(share.kv_heads.count);
   return {.query = rows * D, .key = keys * D, .rows = rows};
 }
 
@@ -82,7 +82,7 @@ Numbers all_numbers(const ShardRequest& request,
     all.queries.push_back({s, request.sequences[s].all_queries()});
     all.keys.push_back({s, request.sequences[s].all_keys()});
   }
-  return numbers_of(all, options);
+  return share_numbers(all, options);
 }
 
 // Of the tensors that a call reads and writes, without gradients.
@@ -149,7 +149,7 @@ class ContextForecast {
     forecast_.seconds += cost.seconds;
     for (std::size_t r = 0; r < plan_.ranks.size(); ++r) {
       RankForecast& rank = forecast_.ranks[r];
-      const Numbers own = numbers_of(plan_.ranks[r], options_);
+      const Numbers own = share_numbers(plan_.ranks[r], options_);
       double memory = tensors(own, options_);
       if (options_.transfer == Transfer::gathered) {
         memory += cost.received[r];
@@ -197,7 +197,7 @@ Forecast forecast_heads(const ShardRequest& request, const ShardPlan& plan,
   double slowest = 0;
   double most_received = 0;
   for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-    const Numbers own = numbers_of(plan.ranks[r], options);
+    const Numbers own = share_numbers(plan.ranks[r], options);
     const double others = (ranks - 1) / ranks;
     // Inputs of its heads from the tokens of others, outputs of its tokens from
     // the heads of others.
@@ -251,7 +251,7 @@ void compare_with_one_rank(const ShardRequest& request, const ShardPlan& plan,
 
 Result<Forecast> forecast(const ShardRequest& request, const ShardPlan& plan,
                           const ForecastOptions& options) try {
-  HEADWISE_TRY(check(options));
+  HEADWISE_TRY(check_forecast(options));
   Forecast result = plan.parallel == Parallel::heads
                         ? forecast_heads(request, plan, options)
                         : ContextForecast(request, plan, options).run();

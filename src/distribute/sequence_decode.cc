@@ -21,12 +21,12 @@ namespace {
 using internal::part_along;
 using internal::PartRange;
 
-constexpr std::string_view kOperation = "decode_sequences";
+constexpr std::string_view kSequenceDecode = "decode_sequences";
 
 // Rows of a call: of one sequence in a ragged batch, or one place of the batch.
 template <class T>
-TensorView<T, 4> rows_of(TensorView<T, 4> tensor, std::size_t n,
-                         TensorView<const std::int64_t, 1> offsets) {
+TensorView<T, 4> sequence_rows(TensorView<T, 4> tensor, std::size_t n,
+                               TensorView<const std::int64_t, 1> offsets) {
   if (offsets.data() == nullptr) {
     return part_along(0, tensor, {n, 1});
   }
@@ -72,15 +72,15 @@ class RankBatch {
     auto own = make(all.extents());
     HEADWISE_TRY(own);
     for (std::size_t n = 0; n < count(); ++n) {
-      copy_rows<T>(rows_of(all, sequences_[n], all_offsets_),
-                   rows_of(own->view(), n, offsets()));
+      copy_rows<T>(sequence_rows(all, sequences_[n], all_offsets_),
+                   sequence_rows(own->view(), n, offsets()));
     }
     return own;
   }
   void spread(TensorView<const T, 4> own, TensorView<T, 4> all) const {
     for (std::size_t n = 0; n < count(); ++n) {
-      copy_rows<T>(rows_of(own, n, offsets()),
-                   rows_of(all, sequences_[n], all_offsets_));
+      copy_rows<T>(sequence_rows(own, n, offsets()),
+                   sequence_rows(all, sequences_[n], all_offsets_));
     }
   }
 
@@ -105,49 +105,49 @@ struct DecodeTensors {
 };
 
 template <class T>
-Status check(const DealtSequences& sequences, const DecodeTensors<T>& of,
-             const Communicator& group) {
+Status check_sequences(const DealtSequences& sequences,
+                       const DecodeTensors<T>& of, const Communicator& group) {
   const std::size_t B = sequences.owners.size();
   std::size_t own = 0;
   for (std::size_t n = 0; n < B; ++n) {
     const std::size_t owner = sequences.owners[n];
     if (owner >= group.ranks()) {
-      return value_error(kOperation, "owners[" + std::to_string(n) + "]",
+      return value_error(kSequenceDecode, "owners[" + std::to_string(n) + "]",
                          std::to_string(owner),
                          "a rank below " + std::to_string(group.ranks()),
                          ErrorCode::out_of_range);
     }
     own += owner == group.rank() ? 1 : 0;
   }
-  HEADWISE_TRY(check_shape(kOperation, "own", {{sequences.own.size()}},
+  HEADWISE_TRY(check_shape(kSequenceDecode, "own", {{sequences.own.size()}},
                            "(sequences of this rank)", {{own}}));
   const bool ragged = of.offsets.data() != nullptr;
   const auto [batch, rows, heads, size] = of.query.extents();
   if (ragged) {
-    HEADWISE_TRY(check_shape(kOperation, "offsets", of.offsets.extents(),
+    HEADWISE_TRY(check_shape(kSequenceDecode, "offsets", of.offsets.extents(),
                              "(B + 1)", {{B + 1}}));
-    HEADWISE_TRY(Offsets(of.offsets).check(rows, rows, kOperation));
+    HEADWISE_TRY(Offsets(of.offsets).check(rows, rows, kSequenceDecode));
   }
   const std::size_t batches = ragged ? 1 : B;
-  HEADWISE_TRY(check_shape(kOperation, "query", of.query.extents(),
+  HEADWISE_TRY(check_shape(kSequenceDecode, "query", of.query.extents(),
                            "(B, L, Hq, D)", {{batches, rows, heads, size}}));
   HEADWISE_TRY(
-      check_shape(kOperation, "key", of.key.extents(), "(B, L, Hkv, D)",
+      check_shape(kSequenceDecode, "key", of.key.extents(), "(B, L, Hkv, D)",
                   {{batches, rows, of.key.extent(2), of.key.extent(3)}}));
   if (of.has_value()) {
-    HEADWISE_TRY(
-        check_shape(kOperation, "value", of.value.extents(), "(B, L, Hkv, Dv)",
-                    {{batches, rows, of.value.extent(2), of.value.extent(3)}}));
+    HEADWISE_TRY(check_shape(
+        kSequenceDecode, "value", of.value.extents(), "(B, L, Hkv, Dv)",
+        {{batches, rows, of.value.extent(2), of.value.extent(3)}}));
   }
-  return check_shape(kOperation, "output", of.output.extents(),
+  return check_shape(kSequenceDecode, "output", of.output.extents(),
                      "(B, L, Hq, Dv)",
                      {{batches, rows, heads, of.output.extent(3)}});
 }
 
 // What all ranks must have been given alike.
 template <class T>
-std::string description(std::span<const std::size_t> owners,
-                        const DecodeTensors<T>& of) {
+std::string decode_description(std::span<const std::size_t> owners,
+                               const DecodeTensors<T>& of) {
   Digest digest;
   for (const std::size_t owner : owners) {
     digest.add(owner);
@@ -195,9 +195,10 @@ template <class T>
 Status decode(Communicator& group, const DecodePlan& plan,
               const DealtSequences& sequences, const DecodeTensors<T>& of,
               Workspace& workspace) {
-  group.set_step(kOperation, "the start");
-  HEADWISE_TRY(group.agree(check(sequences, of, group)));
-  HEADWISE_TRY(group.check_same("the call", description(sequences.owners, of)));
+  group.set_step(kSequenceDecode, "the start");
+  HEADWISE_TRY(group.agree(check_sequences(sequences, of, group)));
+  HEADWISE_TRY(
+      group.check_same("the call", decode_description(sequences.owners, of)));
   std::vector<RankBatch<T>> batches;
   std::vector<Tensor<T, 4>> received;
   std::vector<std::span<std::byte>> in;
@@ -213,7 +214,7 @@ Status decode(Communicator& group, const DecodePlan& plan,
     return own_step(plan, sequences.own, batches[group.rank()], of, workspace);
   });
   HEADWISE_TRY(group.agree(own ? ok() : Status(own.error())));
-  group.set_step(kOperation, "exchanging outputs");
+  group.set_step(kSequenceDecode, "exchanging outputs");
   const std::vector<std::span<const std::byte>> out(
       group.ranks(), bytes_of(own->data(), own->size()));
   HEADWISE_TRY(group.exchange(out, in));

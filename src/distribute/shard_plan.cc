@@ -14,28 +14,29 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "plan_shards";
+constexpr std::string_view kShardPlan = "plan_shards";
 constexpr std::size_t kMostHeads = std::size_t{1} << 20;
 
-Status check_number(std::string_view argument, std::size_t number,
-                    std::size_t least, std::size_t most) {
+Status check_request_number(std::string_view argument, std::size_t number,
+                            std::size_t least, std::size_t most) {
   return number >= least && number <= most
              ? ok()
-             : Status(value_error(kOperation, argument, std::to_string(number),
+             : Status(value_error(kShardPlan, argument, std::to_string(number),
                                   "a number from " + std::to_string(least) +
                                       " to " + std::to_string(most),
                                   ErrorCode::out_of_range));
 }
 
 Status check_heads(const ShardRequest& request) {
-  HEADWISE_TRY(check_number("heads", request.heads, 1, kMostHeads));
-  HEADWISE_TRY(check_number("kv_heads", request.kv_heads, 1, kMostHeads));
+  HEADWISE_TRY(check_request_number("heads", request.heads, 1, kMostHeads));
+  HEADWISE_TRY(
+      check_request_number("kv_heads", request.kv_heads, 1, kMostHeads));
   if (request.kv_groups.even() && request.heads % request.kv_heads != 0) {
     return value_error(
-        kOperation, "heads", std::to_string(request.heads),
+        kShardPlan, "heads", std::to_string(request.heads),
         "a multiple of kv_heads = " + std::to_string(request.kv_heads));
   }
-  return request.kv_groups.check(request.heads, request.kv_heads, kOperation);
+  return request.kv_groups.check(request.heads, request.kv_heads, kShardPlan);
 }
 
 // `left` is the number of pairs that the sequences before it leave.
@@ -43,18 +44,19 @@ Status check_sequence(const PlannedSequence& sequence, std::size_t s,
                       std::uint64_t& left) {
   const std::string name = "sequences[" + std::to_string(s) + "]";
   constexpr auto kMost = static_cast<std::size_t>(KeyBand::kMost);
-  HEADWISE_TRY(check_number(name + ".queries", sequence.queries, 0, kMost));
-  HEADWISE_TRY(check_number(name + ".keys", sequence.keys, 0, kMost));
+  HEADWISE_TRY(
+      check_request_number(name + ".queries", sequence.queries, 0, kMost));
+  HEADWISE_TRY(check_request_number(name + ".keys", sequence.keys, 0, kMost));
   if (sequence.query_start < -KeyBand::kMost ||
       sequence.query_start > KeyBand::kMost) {
-    return value_error(kOperation, name + ".query_start",
+    return value_error(kShardPlan, name + ".query_start",
                        std::to_string(sequence.query_start),
                        "a number from " + std::to_string(-KeyBand::kMost) +
                            " to " + std::to_string(KeyBand::kMost),
                        ErrorCode::out_of_range);
   }
   if (sequence.keys != 0 && sequence.queries > left / sequence.keys) {
-    return argument_error(kOperation, name,
+    return argument_error(kShardPlan, name,
                           "has " + std::to_string(sequence.queries) +
                               " queries and " + std::to_string(sequence.keys) +
                               " keys",
@@ -66,12 +68,12 @@ Status check_sequence(const PlannedSequence& sequence, std::size_t s,
   return ok();
 }
 
-Status check(const ShardRequest& request) {
-  HEADWISE_TRY(check_number("ranks", request.ranks, 1, kMostRanks));
-  HEADWISE_TRY(check_number("pieces_per_rank", request.pieces_per_rank, 0,
-                            kMostPiecesPerRank));
+Status check_request(const ShardRequest& request) {
+  HEADWISE_TRY(check_request_number("ranks", request.ranks, 1, kMostRanks));
+  HEADWISE_TRY(check_request_number("pieces_per_rank", request.pieces_per_rank,
+                                    0, kMostPiecesPerRank));
   HEADWISE_TRY(check_heads(request));
-  HEADWISE_TRY(request.band.check(kOperation));
+  HEADWISE_TRY(request.band.check(kShardPlan));
   std::uint64_t left = kMostPairs;
   for (std::size_t s = 0; s < request.sequences.size(); ++s) {
     HEADWISE_TRY(check_sequence(request.sequences[s], s, left));
@@ -121,8 +123,8 @@ ShardPlan plan_by_heads(const ShardRequest& request) {
   return plan;
 }
 
-std::vector<double> work_of(const ShardRequest& request,
-                            const ShardPlan& plan) {
+std::vector<double> work_per_rank(const ShardRequest& request,
+                                  const ShardPlan& plan) {
   std::vector<double> work;
   work.reserve(plan.ranks.size());
   for (const RankShare& share : plan.ranks) {
@@ -143,8 +145,8 @@ ShardPlan plan_better(const ShardRequest& request) {
     return by_context;
   }
   ShardPlan by_heads = plan_by_heads(request);
-  return imbalance_of(work_of(request, by_heads)) <=
-                 imbalance_of(work_of(request, by_context))
+  return imbalance_of(work_per_rank(request, by_heads)) <=
+                 imbalance_of(work_per_rank(request, by_context))
              ? by_heads
              : by_context;
 }
@@ -152,7 +154,7 @@ ShardPlan plan_better(const ShardRequest& request) {
 }  // namespace
 
 Result<ShardPlan> plan_shards(const ShardRequest& request) try {
-  HEADWISE_TRY(check(request));
+  HEADWISE_TRY(check_request(request));
   switch (request.parallel) {
     case Parallel::context:
       return plan_by_context(request);
@@ -190,7 +192,7 @@ Result<std::vector<OwnedPiece>> owners_of(std::span<const OwnedPiece> pieces,
 
 Result<std::vector<double>> work_of_ranks(const ShardRequest& request,
                                           const ShardPlan& plan) try {
-  return work_of(request, plan);
+  return work_per_rank(request, plan);
 } catch (...) {
   return caught_out_of_memory();
 }

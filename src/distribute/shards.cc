@@ -59,7 +59,7 @@ Interval overlap(const Interval& a, const Interval& b) {
 bool is_empty(const Interval& keys) { return keys.begin >= keys.end; }
 
 // Those that meet or overlap become one.
-std::vector<Interval> joined(std::vector<Interval> intervals) {
+std::vector<Interval> joined_intervals(std::vector<Interval> intervals) {
   std::ranges::sort(intervals, {}, &Interval::begin);
   std::vector<Interval> all;
   for (const Interval& next : intervals) {
@@ -114,7 +114,7 @@ std::vector<PartRange> seen_keys(const BoundMask& mask, const Shard& queries) {
         }
       }
     }
-    seen = joined(std::move(of_both));
+    seen = joined_intervals(std::move(of_both));
   }
   std::vector<PartRange> ranges;
   for (const auto& [begin, end] : seen) {

@@ -95,14 +95,14 @@ Communicator::SignsOfLife ThreadGroup::signs_of(std::size_t rank) {
 namespace {
 
 // While it lives, the rank computes, as the others see it.
-class Busy {
+class BusyRank {
  public:
-  Busy(ThreadGroup& group, std::size_t rank) : group_(group), rank_(rank) {
+  BusyRank(ThreadGroup& group, std::size_t rank) : group_(group), rank_(rank) {
     group_.set_activity(rank_, {.kind = RankActivity::Kind::busy});
   }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-  ~Busy() { group_.set_activity(rank_, {}); }
+  BusyRank(const BusyRank&) = delete;
+  BusyRank& operator=(const BusyRank&) = delete;
+  ~BusyRank() { group_.set_activity(rank_, {}); }
 
  private:
   ThreadGroup& group_;
@@ -183,7 +183,7 @@ Communicator::SignsOfLife ThreadCommunicator::signs_of(std::size_t other) {
 
 // Links need nobody to advance them.
 Status ThreadCommunicator::work_visibly(FunctionRef<Status()> work) {
-  const Busy busy(group_, rank());
+  const BusyRank busy(group_, rank());
   return work();
 }
 

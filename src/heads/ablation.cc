@@ -18,7 +18,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "ablate";
+constexpr std::string_view kAblation = "ablate";
 constexpr std::array<std::string_view, 3> kNames = {"zero", "mean", "uniform"};
 
 // ---- Sets that begin with the same heads share a branch. ----
@@ -34,18 +34,18 @@ struct Branch {
 // Its heads by layer.
 Result<std::vector<LayerHeads>> by_layer(const HeadsLeft& left, HeadSet set) {
   if (set.empty()) {
-    return value_error(kOperation, "heads", "empty", "at least 1 head");
+    return value_error(kAblation, "heads", "empty", "at least 1 head");
   }
   std::ranges::sort(set);
   if (const auto twice = std::ranges::adjacent_find(set); twice != set.end()) {
-    return argument_error(kOperation, "heads",
+    return argument_error(kAblation, "heads",
                           "has " + std::to_string(twice->layer) + "." +
                               std::to_string(twice->head) + " twice",
                           "each head once");
   }
   std::vector<LayerHeads> layers;
   for (const HeadId& id : set) {
-    const auto place = place_of_head(kOperation, "heads", id, left);
+    const auto place = place_of_head(kAblation, "heads", id, left);
     HEADWISE_TRY(place);
     if (layers.empty() || layers.back().first != id.layer) {
       layers.push_back({id.layer, {}});
@@ -82,14 +82,15 @@ Result<Branch> tree_of(const HookedModel& model,
 // ---- The mean contexts. ----
 
 // By layer, (heads, v_head_dim).
-using Contexts = std::vector<std::vector<double>>;
+using AblatedContexts = std::vector<std::vector<double>>;
 
 RaggedTokens sequences_of(const RaggedTokens& ids, const Batch& batch) {
   return {ids.begin() + static_cast<std::ptrdiff_t>(batch.begin),
           ids.begin() + static_cast<std::ptrdiff_t>(batch.end)};
 }
 
-void add_rows(TensorView<const float, 4> context, std::vector<double>& sums) {
+void add_context_rows(TensorView<const float, 4> context,
+                      std::vector<double>& sums) {
   const auto [B, rows, H, D] = context.extents();
   sums.resize(H * D);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -102,18 +103,18 @@ void add_rows(TensorView<const float, 4> context, std::vector<double>& sums) {
 }
 
 // Sums of a batch, then of all batches in their order.
-Result<Contexts> mean_contexts(const AblationTask& task,
-                               const std::vector<Batch>& batches,
-                               const Executor& executor,
-                               SharedProgress& progress) {
-  std::vector<Contexts> sums(batches.size(),
-                             Contexts(task.model.heads().size()));
+Result<AblatedContexts> mean_contexts(const AblationTask& task,
+                                      const std::vector<Batch>& batches,
+                                      const Executor& executor,
+                                      SharedProgress& progress) {
+  std::vector<AblatedContexts> sums(batches.size(),
+                                    AblatedContexts(task.model.heads().size()));
   HEADWISE_TRY(run_batches(
       batches.size(), executor,
       [&](std::size_t n, const Executor& of_batch) -> Status {
         const ModelHooks hooks{
             .see = [&](std::size_t layer, TensorView<const float, 4> context) {
-              add_rows(context, sums[n][layer]);
+              add_context_rows(context, sums[n][layer]);
               return ok();
             }};
         const auto done =
@@ -126,7 +127,7 @@ Result<Contexts> mean_contexts(const AblationTask& task,
   for (const auto& sequence : task.ids) {
     tokens += sequence.size();
   }
-  Contexts means = std::move(sums.front());
+  AblatedContexts means = std::move(sums.front());
   for (std::size_t layer = 0; layer < means.size(); ++layer) {
     for (std::size_t at = 0; at < means[layer].size(); ++at) {
       for (std::size_t n = 1; n < sums.size(); ++n) {
@@ -144,7 +145,7 @@ Result<Contexts> mean_contexts(const AblationTask& task,
 class BatchRun {
  public:
   BatchRun(const AblationTask& task, Replacement replacement,
-           const Contexts& means, const Batch& batch, std::size_t sets,
+           const AblatedContexts& means, const Batch& batch, std::size_t sets,
            const Executor& executor)
       : task_(task),
         replacement_(replacement),
@@ -236,7 +237,7 @@ class BatchRun {
 
   const AblationTask& task_;
   Replacement replacement_;
-  const Contexts& means_;
+  const AblatedContexts& means_;
   std::size_t begin_;
   RaggedTokens ids_;
   const Executor& executor_;
@@ -276,7 +277,7 @@ Status check_size(std::size_t sets, std::size_t examples) {
   return examples <= kMost / std::max<std::size_t>(sets, 1)
              ? ok()
              : Status(argument_error(
-                   kOperation, "ids",
+                   kAblation, "ids",
                    "has " + std::to_string(examples) + " sequences for " +
                        std::to_string(sets) + " sets of heads",
                    "at most " + std::to_string(kMost) + " in all"));
@@ -328,7 +329,7 @@ Result<AblationScores> ablate(const AblationTask& task,
                               const std::vector<HeadSet>& sets,
                               const AblationOptions& options) {
   return catching_out_of_memory([&]() -> Result<AblationScores> {
-    HEADWISE_TRY(check_at_least_one(kOperation, "ids", task.ids.size()));
+    HEADWISE_TRY(check_at_least_one(kAblation, "ids", task.ids.size()));
     HEADWISE_TRY(check_size(sets.size(), task.ids.size()));
     std::vector<std::size_t> first_of;
     const auto tree = tree_of(task.model, sets, first_of);
@@ -339,7 +340,7 @@ Result<AblationScores> ablate(const AblationTask& task,
     const bool means = options.replacement == Replacement::mean;
     SharedProgress progress(options.progress,
                             task.ids.size() * (means ? 2 : 1));
-    Contexts contexts;
+    AblatedContexts contexts;
     if (means) {
       auto of_all = mean_contexts(task, batches, executor, progress);
       HEADWISE_TRY(of_all);

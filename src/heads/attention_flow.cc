@@ -14,20 +14,20 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "attention_flow";
+constexpr std::string_view kAttentionFlow = "attention_flow";
 constexpr double kLeastFlow = 1e-12;
 
 Status check_weights(TensorView<const float, 3> weights, std::size_t token) {
   const auto [N, L, columns] = weights.extents();
-  HEADWISE_TRY(check_shape(kOperation, "weights", weights.extents(),
+  HEADWISE_TRY(check_shape(kAttentionFlow, "weights", weights.extents(),
                            "(layers, L, L)", Extents<3>{N, L, L}));
   if (L > kMostFlowTokens) {
     return argument_error(
-        kOperation, "weights", "has " + std::to_string(L) + " tokens",
+        kAttentionFlow, "weights", "has " + std::to_string(L) + " tokens",
         "at most " + std::to_string(kMostFlowTokens), ErrorCode::unsupported);
   }
   if (token >= L) {
-    return value_error(kOperation, "token", std::to_string(token),
+    return value_error(kAttentionFlow, "token", std::to_string(token),
                        "less than L = " + std::to_string(L),
                        ErrorCode::out_of_range);
   }
@@ -37,7 +37,7 @@ Status check_weights(TensorView<const float, 3> weights, std::size_t token) {
         const float weight = weights(n, i, j);
         if (!(weight >= 0) || !std::isfinite(weight)) {
           return value_error(
-              kOperation,
+              kAttentionFlow,
               "weights[" + std::to_string(n) + ", " + std::to_string(i) + ", " +
                   std::to_string(j) + "]",
               number_text(static_cast<double>(weight)),

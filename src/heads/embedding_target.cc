@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "embedding_target";
+constexpr std::string_view kEmbeddingTarget = "embedding_target";
 
 // The embedding of a text from its hidden states.
 std::vector<float> pooled(const SentenceEncoder& encoder,
@@ -30,14 +30,14 @@ Result<std::vector<float>> embedding_of(const SentenceEncoder& encoder,
                                         const std::vector<TokenId>& text,
                                         bool normalize, HeadGateSpan gates,
                                         const Executor& executor) {
-  HEADWISE_TRY(check_at_least_one(kOperation, "text", text.size()));
+  HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
   const auto done = encoder.encoder().forward(
       {text}, {.head_gates = gates, .executor = &executor});
   HEADWISE_TRY(done);
   return pooled(encoder, done->hidden, normalize);
 }
 
-double dot(std::span<const float> x, std::span<const float> y) {
+double embedding_dot(std::span<const float> x, std::span<const float> y) {
   double sum = 0;
   for (std::size_t e = 0; e < x.size(); ++e) {
     sum += static_cast<double>(x[e]) * static_cast<double>(y[e]);
@@ -55,7 +55,7 @@ Result<EmbeddingTarget> EmbeddingTarget::label(const SentenceEncoder& encoder,
   return catching_out_of_memory([&]() -> Result<EmbeddingTarget> {
     const std::size_t labels = probe.labels().size();
     if (label.value_or(0) >= labels) {
-      return value_error(kOperation, "label", std::to_string(*label),
+      return value_error(kEmbeddingTarget, "label", std::to_string(*label),
                          "less than " + std::to_string(labels),
                          ErrorCode::out_of_range);
     }
@@ -66,8 +66,8 @@ Result<EmbeddingTarget> EmbeddingTarget::label(const SentenceEncoder& encoder,
       const auto logits =
           probe.logits({embedding->data(), {1, embedding->size()}});
       HEADWISE_TRY(logits);
-      HEADWISE_TRY(check_finite_outputs(kOperation, "model", logits->elements(),
-                                        ErrorCode::bad_data));
+      HEADWISE_TRY(check_finite_outputs(
+          kEmbeddingTarget, "model", logits->elements(), ErrorCode::bad_data));
       label = predicted_label(*logits, 0);
     }
     const auto weight = probe.linear().weight();
@@ -88,9 +88,9 @@ Result<EmbeddingTarget> EmbeddingTarget::length(
     auto direction =
         embedding_of(encoder, text, /*normalize=*/false, {}, executor);
     HEADWISE_TRY(direction);
-    HEADWISE_TRY(check_finite_outputs(kOperation, "model", *direction,
+    HEADWISE_TRY(check_finite_outputs(kEmbeddingTarget, "model", *direction,
                                       ErrorCode::bad_data));
-    const double norm = std::sqrt(dot(*direction, *direction));
+    const double norm = std::sqrt(embedding_dot(*direction, *direction));
     for (float& x : *direction) {
       x = static_cast<float>(static_cast<double>(x) / norm);
     }
@@ -113,7 +113,7 @@ const MultiHeadAttention& EmbeddingTarget::attention(std::size_t layer) const {
 Status EmbeddingTarget::see_inputs(const std::vector<TokenId>& text,
                                    const BeforeLayer& see,
                                    const Executor& executor) const {
-  HEADWISE_TRY(check_at_least_one(kOperation, "text", text.size()));
+  HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
   const auto done = encoder_->encoder().forward(
       {text}, {.before_each = see, .executor = &executor});
   return done ? ok() : Status(done.error());
@@ -126,7 +126,7 @@ Result<double> EmbeddingTarget::value(const std::vector<TokenId>& text,
     const auto embedding =
         embedding_of(*encoder_, text, normalizes(), gates, executor);
     HEADWISE_TRY(embedding);
-    return dot(direction_, *embedding) + bias_;
+    return embedding_dot(direction_, *embedding) + bias_;
   });
 }
 
@@ -134,7 +134,7 @@ Result<std::vector<Tensor<float, 2>>> EmbeddingTarget::differentiate(
     const std::vector<TokenId>& text, HeadGateSpan gates,
     const ModelHooks& hooks, const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {
-    HEADWISE_TRY(check_at_least_one(kOperation, "text", text.size()));
+    HEADWISE_TRY(check_at_least_one(kEmbeddingTarget, "text", text.size()));
     const BertEncoder& encoder = encoder_->encoder();
     auto saved = encoder.forward_for_backward(
         {text}, {.head_gates = gates, .hooks = hooks, .executor = &executor});

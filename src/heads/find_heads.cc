@@ -13,17 +13,18 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoScore = std::numeric_limits<double>::quiet_NaN();
 
-using ByText = std::vector<double>;
+using ScoresByText = std::vector<double>;
 
 // For each head, its scores in the texts; NaN where the pattern does not apply.
-Result<std::vector<ByText>> scores_of(const TextModel& model,
-                                      const RaggedTokens& texts,
-                                      const NumberedHeads& heads,
-                                      HeadPattern pattern,
-                                      const TextsPass& pass) {
-  std::vector<ByText> scores(heads.size(), ByText(texts.size(), kNone));
+Result<std::vector<ScoresByText>> scores_of(const TextModel& model,
+                                            const RaggedTokens& texts,
+                                            const NumberedHeads& heads,
+                                            HeadPattern pattern,
+                                            const TextsPass& pass) {
+  std::vector<ScoresByText> scores(heads.size(),
+                                   ScoresByText(texts.size(), kNoScore));
   const auto see = [&](const TextLayer& at) -> Status {
     const auto separators = separators_in(model, texts[at.text]);
     HEADWISE_TRY(separators);
@@ -40,10 +41,9 @@ Result<std::vector<ByText>> scores_of(const TextModel& model,
   return scores;
 }
 
-Result<std::vector<ByText>> positional_scores_of(const TextModel& model,
-                                                 const RaggedTokens& texts,
-                                                 const NumberedHeads& heads,
-                                                 const TextsPass& pass) {
+Result<std::vector<ScoresByText>> positional_scores_of(
+    const TextModel& model, const RaggedTokens& texts,
+    const NumberedHeads& heads, const TextsPass& pass) {
   std::vector<std::vector<OffsetProfile>> profiles(
       heads.size(), std::vector<OffsetProfile>(texts.size()));
   const auto see = [&](const TextLayer& at) -> Status {
@@ -56,7 +56,7 @@ Result<std::vector<ByText>> positional_scores_of(const TextModel& model,
     return ok();
   };
   HEADWISE_TRY(visit_text_layers(model, texts, pass, see));
-  std::vector<ByText> scores;
+  std::vector<ScoresByText> scores;
   for (const auto& of_head : profiles) {
     scores.push_back(positional_scores(of_head));
   }
@@ -67,7 +67,7 @@ Result<std::vector<ByText>> positional_scores_of(const TextModel& model,
 Result<MeanInterval> uniform_of(const TextModel& model,
                                 const RaggedTokens& texts,
                                 HeadPattern pattern) {
-  ByText scores;
+  ScoresByText scores;
   for (const auto& ids : texts) {
     if (ids.empty()) {
       continue;
@@ -86,11 +86,11 @@ Result<MeanInterval> uniform_of(const TextModel& model,
 
 // The texts' scores for positional all depend on the others' mean, so they have
 // no interval of Student's.
-MeanInterval mean_of(HeadPattern pattern, const ByText& scores) {
+MeanInterval mean_of(HeadPattern pattern, const ScoresByText& scores) {
   MeanInterval mean = mean_interval(scores);
   if (pattern == HeadPattern::positional) {
-    mean.low = kNone;
-    mean.high = kNone;
+    mean.low = kNoScore;
+    mean.high = kNoScore;
   }
   return mean;
 }

@@ -17,7 +17,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "gradient_attention";
+constexpr std::string_view kGradientAttention = "gradient_attention";
 
 // Every query head has its own keys and values.
 struct OwnHeads {
@@ -54,13 +54,14 @@ Result<AttentionShape> checked_shape(
     const OperationOptions& operation_options) {
   const AddedKeys& added = operation_options.added_keys;
   if (added.bias_k.data() != nullptr || added.zero_attn) {
-    return value_error(kOperation, "added_keys", "given", "none",
+    return value_error(kGradientAttention, "added_keys", "given", "none",
                        ErrorCode::unsupported);
   }
-  const auto spec = spec_of(kOperation, heads, options, operation_options);
+  const auto spec =
+      spec_of(kGradientAttention, heads, options, operation_options);
   HEADWISE_TRY(spec);
   const auto [B, Lq, Hq, D] = heads.query.extents();
-  HEADWISE_TRY(check_shape(kOperation, "d_context", d_context,
+  HEADWISE_TRY(check_shape(kGradientAttention, "d_context", d_context,
                            "(B, Lq, Hq, Dv)",
                            Extents<4>{B, Lq, Hq, spec->shape.Dv}));
   return spec->shape;
@@ -84,8 +85,8 @@ Result<OwnHeads> own_heads(const AttentionInputsOf<float>& heads,
   return own;
 }
 
-double dot(TensorView<const float, 4> x, TensorView<const float, 4> y,
-           std::size_t b, std::size_t j, std::size_t h) {
+double head_dot(TensorView<const float, 4> x, TensorView<const float, 4> y,
+                std::size_t b, std::size_t j, std::size_t h) {
   double sum = 0;
   for (std::size_t d = 0; d < x.extent(3); ++d) {
     sum +=
@@ -136,8 +137,9 @@ Result<GradientAttention> sums_of_batch(
   for (std::size_t b = 0; b < B; ++b) {
     for (std::size_t h = 0; h < H; ++h) {
       for (std::size_t j = 0; j < Lkv; ++j) {
-        const bool reached = dot(*d_value, *d_value, b, j, h) != 0;
-        const double sum = reached ? dot(heads.value, *d_value, b, j, h) : 0;
+        const bool reached = head_dot(*d_value, *d_value, b, j, h) != 0;
+        const double sum =
+            reached ? head_dot(heads.value, *d_value, b, j, h) : 0;
         (*columns)(b, h, j) = static_cast<float>(sum);
         (*totals)(b, h) += sum;
       }
@@ -263,7 +265,7 @@ Result<GradientAttention> gradient_attention(
       }
       return ok();
     };
-    HEADWISE_TRY(for_each_sequence(kOperation, own->heads, options,
+    HEADWISE_TRY(for_each_sequence(kGradientAttention, own->heads, options,
                                    own->operation_options, take));
     return GradientAttention{*std::move(columns), *std::move(totals)};
   });
@@ -286,7 +288,7 @@ Result<Tensor<float, 4>> gradient_attention_map(
       return map;
     }
     HEADWISE_TRY(for_each_sequence(
-        kOperation, heads, options, operation_options,
+        kGradientAttention, heads, options, operation_options,
         [&](const OneSequence& one) {
           return map_of_batch(
               one.heads,

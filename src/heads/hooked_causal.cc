@@ -10,9 +10,9 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "hooked_model";
+constexpr std::string_view kHookedCausal = "hooked_model";
 
-CausalOptions options_of(const HookedPass& pass) {
+CausalOptions causal_options_of(const HookedPass& pass) {
   CausalOptions options;
   options.from = pass.from;
   options.before_each = pass.before_each;
@@ -27,7 +27,7 @@ Result<std::vector<std::size_t>> last_rows(const RaggedTokens& ids) {
   std::size_t row = 0;
   for (std::size_t n = 0; n < ids.size(); ++n) {
     if (ids[n].empty()) {
-      return argument_error(kOperation, "ids[" + std::to_string(n) + "]",
+      return argument_error(kHookedCausal, "ids[" + std::to_string(n) + "]",
                             "has no tokens", "at least 1");
     }
     row += ids[n].size();
@@ -36,8 +36,8 @@ Result<std::vector<std::size_t>> last_rows(const RaggedTokens& ids) {
   return rows;
 }
 
-Result<Tensor<float, 2>> rows_of(TensorView<const float, 2> x,
-                                 const std::vector<std::size_t>& rows) {
+Result<Tensor<float, 2>> rows_of_tokens(TensorView<const float, 2> x,
+                                        const std::vector<std::size_t>& rows) {
   auto taken = Tensor<float, 2>::create_unset({rows.size(), x.extent(1)});
   HEADWISE_TRY(taken);
   for (std::size_t n = 0; n < rows.size(); ++n) {
@@ -60,7 +60,7 @@ class HookedCausal final : public HookedModel {
 
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                   const HookedPass& pass) const override {
-    return model_.hidden(ids, options_of(pass));
+    return model_.hidden(ids, causal_options_of(pass));
   }
 
   Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
@@ -69,7 +69,7 @@ class HookedCausal final : public HookedModel {
     return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
       const auto rows = last_rows(ids);
       HEADWISE_TRY(rows);
-      const auto last = rows_of(hidden, *rows);
+      const auto last = rows_of_tokens(hidden, *rows);
       HEADWISE_TRY(last);
       return model_.unembed(last->view(), executor);
     });
@@ -80,9 +80,9 @@ class HookedCausal final : public HookedModel {
     return catching_out_of_memory([&]() -> Status {
       const auto rows = last_rows(ids);
       HEADWISE_TRY(rows);
-      auto saved = model_.forward_for_backward(ids, options_of(pass));
+      auto saved = model_.forward_for_backward(ids, causal_options_of(pass));
       HEADWISE_TRY(saved);
-      const auto logits = rows_of(saved->logits(), *rows);
+      const auto logits = rows_of_tokens(saved->logits(), *rows);
       HEADWISE_TRY(logits);
       const auto d = d_outputs(*logits);
       HEADWISE_TRY(d);

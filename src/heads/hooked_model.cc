@@ -12,9 +12,9 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "hooked_model";
+constexpr std::string_view kHookedModel = "hooked_model";
 
-BertOptions options_of(const HookedPass& pass) {
+BertOptions bert_options_of(const HookedPass& pass) {
   BertOptions options;
   options.from = pass.from;
   options.before_each = pass.before_each;
@@ -37,7 +37,7 @@ class HookedSentences final : public HookedModel {
   Result<Tensor<float, 2>> hidden(const RaggedTokens& ids,
                                   const HookedPass& pass) const override {
     return catching_out_of_memory([&]() -> Result<Tensor<float, 2>> {
-      auto result = encoder_.encoder().forward(ids, options_of(pass));
+      auto result = encoder_.encoder().forward(ids, bert_options_of(pass));
       HEADWISE_TRY(result);
       return std::move(result->hidden);
     });
@@ -53,7 +53,7 @@ class HookedSentences final : public HookedModel {
     std::size_t row = 0;
     for (std::size_t n = 0; n < ids.size(); ++n) {
       if (ids[n].empty()) {
-        return argument_error(kOperation, "ids[" + std::to_string(n) + "]",
+        return argument_error(kHookedModel, "ids[" + std::to_string(n) + "]",
                               "has no tokens", "at least 1");
       }
       const FloatEnvironment environment;
@@ -69,7 +69,7 @@ class HookedSentences final : public HookedModel {
   Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
                        OutputGradient d_outputs) const override {
     return catching_out_of_memory([&]() -> Status {
-      auto saved = encoder_.forward_for_backward(ids, options_of(pass));
+      auto saved = encoder_.forward_for_backward(ids, bert_options_of(pass));
       HEADWISE_TRY(saved);
       auto embeddings = saved->embeddings.clone();
       HEADWISE_TRY(embeddings);

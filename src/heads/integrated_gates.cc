@@ -12,7 +12,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "integrated_gates";
+constexpr std::string_view kIntegratedGates = "integrated_gates";
 
 // Gauss-Legendre's rule on [-1, 1]; Abramowitz & Stegun 1964, table 25.4.
 struct Point {
@@ -31,12 +31,13 @@ using Gates = std::vector<Tensor<float, 1>>;
 
 Status check_call(const GatedModel& model, std::size_t example,
                   const IntegratedGatesOptions& options) {
-  HEADWISE_TRY(check_at_least_one(kOperation, "panels", options.panels));
+  HEADWISE_TRY(check_at_least_one(kIntegratedGates, "panels", options.panels));
   if (!model.gradients) {
-    return value_error(kOperation, "model.gradients", "empty", "a function");
+    return value_error(kIntegratedGates, "model.gradients", "empty",
+                       "a function");
   }
   if (example >= model.examples) {
-    return value_error(kOperation, "example", std::to_string(example),
+    return value_error(kIntegratedGates, "example", std::to_string(example),
                        "less than " + std::to_string(model.examples),
                        ErrorCode::out_of_range);
   }

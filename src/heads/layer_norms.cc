@@ -18,7 +18,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "layer_norms";
+constexpr std::string_view kLayerNorms = "layer_norms";
 
 // f[h,j] . f[g,j] for g <= h, (B, H (H + 1) / 2, Lkv): keys last, so that the
 // loops over keys are the inner ones.
@@ -37,7 +37,7 @@ class Products {
   Tensor<double, 3> products_;
 };
 
-double dot(const float* a, const float* b, std::size_t features) {
+double feature_dot(const float* a, const float* b, std::size_t features) {
   double sum = 0;
   for (std::size_t e = 0; e < features; ++e) {
     sum += static_cast<double>(a[e]) * static_cast<double>(b[e]);
@@ -73,8 +73,8 @@ Result<Products> Products::create(const HeadValues& values,
             for (std::size_t h = 0; h < H; ++h) {
               for (std::size_t g = 0; g <= h; ++g) {
                 (*products)(row / count, pair++, j) =
-                    dot(f[h].data() + row * features,
-                        f[g].data() + row * features, features);
+                    feature_dot(f[h].data() + row * features,
+                                f[g].data() + row * features, features);
               }
             }
           }
@@ -215,7 +215,7 @@ Result<LayerNorms> norms_of_ragged(const HeadValues& values,
     return ok();
   };
   HEADWISE_TRY(
-      for_each_sequence(kOperation, heads, options, operation_options, take));
+      for_each_sequence(kLayerNorms, heads, options, operation_options, take));
   auto map = Tensor<float, 3>::create({parts.size(),
                                        map_size(longest(options.offsets.query)),
                                        map_size(longest(options.offsets.key))});
@@ -238,7 +238,7 @@ Result<LayerNorms> layer_norms(const MultiHeadAttention& layer,
                                const AttentionOptions& options) {
   return catching_out_of_memory([&]() -> Result<LayerNorms> {
     const auto values =
-        HeadValues::create(kOperation, layer, heads.value.extents());
+        HeadValues::create(kLayerNorms, layer, heads.value.extents());
     HEADWISE_TRY(values);
     const OperationOptions of_layer =
         operation_options_of(layer.config(), *layer.params(), values->groups());

@@ -14,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr const char* kOperation = "map_overlaps";
+constexpr const char* kMapOverlap = "map_overlaps";
 
 double row_overlap(const float* a, const float* b, std::size_t keys) {
   constexpr std::size_t kLanes = 16;
@@ -77,7 +77,7 @@ class MapTile {
       for (std::size_t r = 0; r < layer.extent(2); ++r) {
         if (std::isnan(layer(0, h, r, 0))) {
           return argument_error(
-              kOperation,
+              kMapOverlap,
               std::string(name) + ".layers[" + std::to_string(n) + "]",
               "computes NaN in head " + std::to_string(h),
               "attention weights that are numbers", ErrorCode::bad_data);
@@ -108,7 +108,7 @@ Status check_tokens(const ComparedMaps& maps, std::string_view name,
          {std::pair("query", layer.query), std::pair("key", layer.key)}) {
       const auto [B, L, H, D] = given.extents();
       HEADWISE_TRY(check_shape(
-          kOperation,
+          kMapOverlap,
           std::string(name) + ".layers[" + std::to_string(n) + "]." + tensor,
           given.extents(), "(1, L, H, D)", Extents<4>{1, tokens, H, D}));
     }
@@ -117,9 +117,9 @@ Status check_tokens(const ComparedMaps& maps, std::string_view name,
 }
 
 // Adds the overlaps of the tile's rows, row by row.
-void add_rows(const MapTile& a, const MapTile& b, std::size_t rows,
-              std::size_t tokens, const Executor& executor,
-              TensorView<double, 2> sums) {
+void add_overlap_rows(const MapTile& a, const MapTile& b, std::size_t rows,
+                      std::size_t tokens, const Executor& executor,
+                      TensorView<double, 2> sums) {
   const auto [heads_a, heads_b] = sums.extents();
   for (std::size_t r = 0; r < rows; ++r) {
     const std::vector<const float*> rows_a = a.rows(r);
@@ -156,7 +156,7 @@ Result<Tensor<double, 2>> map_overlaps(const ComparedMaps& a,
     const std::size_t rows = std::min(kTileQueries, tokens - first);
     HEADWISE_TRY(tile_a.compute("a", first, rows));
     HEADWISE_TRY(tile_b.compute("b", first, rows));
-    add_rows(tile_a, tile_b, rows, tokens, run, *sums);
+    add_overlap_rows(tile_a, tile_b, rows, tokens, run, *sums);
   }
   for (double& sum : sums->elements()) {
     // Weights of a row add up to 1 but for rounding.

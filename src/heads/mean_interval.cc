@@ -8,7 +8,7 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr double kProbability = 0.95;
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoMean = std::numeric_limits<double>::quiet_NaN();
 // From here on the expansion around the normal distribution is as exact as the
 // sum, which has a term for every two degrees of freedom.
 constexpr std::size_t kManyDegrees = 200;
@@ -77,7 +77,7 @@ MeanInterval mean_interval(std::span<const double> values) {
 
 MeanInterval mean_interval(std::size_t count, double mean, double squares) {
   if (count < 2) {
-    return {count, count == 0 ? kNone : mean, kNone, kNone};
+    return {count, count == 0 ? kNoMean : mean, kNoMean, kNoMean};
   }
   const auto n = static_cast<double>(count);
   const double half = quantile(count - 1) * std::sqrt(squares / ((n - 1) * n));

@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr const char* kOperation = "compare_models";
+constexpr const char* kModelComparison = "compare_models";
 
 // Texts whose overlaps are held at a time, at least.
 constexpr std::size_t kGroup = 16;
@@ -35,7 +35,7 @@ Result<std::size_t> token_limit(const TextModel& a, const TextModel& b,
   const std::size_t limit = wanted.value_or(
       std::min({a.shape().max_tokens, b.shape().max_tokens, most}));
   if (limit > most) {
-    return value_error(kOperation, "max_tokens", std::to_string(limit),
+    return value_error(kModelComparison, "max_tokens", std::to_string(limit),
                        "at most " + std::to_string(most) +
                            ", the positions that both models have");
   }
@@ -50,7 +50,7 @@ Status check_numbers(const TextModel& model, std::string_view name,
     if (std::isnan(
             on.statistics[h * kStatistics + index_of(Statistic::entropy)])) {
       return argument_error(
-          kOperation, name,
+          kModelComparison, name,
           "computes NaN in head " + std::to_string(heads[h].layer) + "." +
               std::to_string(heads[h].head),
           "attention weights that are numbers", ErrorCode::bad_data);
@@ -71,7 +71,7 @@ Error error_of_b(const Error& error) {
   ErrorDetails details = error.details();
   constexpr std::string_view kName = "head_gates";
   if (details.argument.starts_with(kName)) {
-    details.operation = kOperation;
+    details.operation = kModelComparison;
     details.argument.insert(kName.size(), "_b");
   }
   return {error.code(), std::move(details)};

@@ -11,7 +11,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "patch";
+constexpr std::string_view kOutputMeasures = "patch";
 
 // ln of the sum of exp over all logits but that of the label, and the softmax
 // over these, where the label has 0.
@@ -67,7 +67,7 @@ MeasureOfTexts log_odds(std::optional<std::size_t> label) {
     const std::size_t of = label.value_or(static_cast<std::size_t>(
         std::ranges::max_element(clean) - clean.begin()));
     if (of >= clean.size()) {
-      return value_error(kOperation, "label", std::to_string(of),
+      return value_error(kOutputMeasures, "label", std::to_string(of),
                          "below " + std::to_string(clean.size()),
                          ErrorCode::out_of_range);
     }
@@ -86,7 +86,7 @@ MeasureOfTexts toward_corrupted() {
       length += way[e] * way[e];
     }
     if (!(length > 0)) {
-      return argument_error(kOperation, "corrupted",
+      return argument_error(kOutputMeasures, "corrupted",
                             "has the output of the clean text",
                             "a text with another output");
     }

@@ -17,14 +17,14 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "patch";
+constexpr std::string_view kPatching = "patch";
 
 const Executor& executor_of(const PatchOptions& options) {
   return options.executor ? *options.executor : Executor::default_executor();
 }
 
 // The contexts of one text, by layer: (tokens, heads, v_head_dim).
-using Contexts = std::vector<Tensor<float, 3>>;
+using PatchedContexts = std::vector<Tensor<float, 3>>;
 
 // A copy of a batch of one, without the batch.
 template <std::size_t Rank>
@@ -35,7 +35,7 @@ Status keep(TensorView<const float, Rank> view, Tensor<float, Rank - 1>& into) {
   return ok();
 }
 
-ModelHooks keeping(Contexts& contexts) {
+ModelHooks keeping(PatchedContexts& contexts) {
   return {.see = [&](std::size_t layer, TensorView<const float, 4> context) {
     return keep(context, contexts[layer]);
   }};
@@ -43,10 +43,11 @@ ModelHooks keeping(Contexts& contexts) {
 
 // What a clean token's context becomes: the mean over its partners, or its own
 // if it has none.
-Result<Contexts> patched_contexts(const PatchTask& task, const Contexts& clean,
-                                  const Contexts& corrupted) {
+Result<PatchedContexts> patched_contexts(const PatchTask& task,
+                                         const PatchedContexts& clean,
+                                         const PatchedContexts& corrupted) {
   const auto partners = partners_of(task.clean, task.corrupted);
-  Contexts patched(clean.size());
+  PatchedContexts patched(clean.size());
   for (std::size_t n = 0; n < clean.size(); ++n) {
     auto copy = clean[n].clone();
     HEADWISE_TRY(copy);
@@ -71,7 +72,7 @@ Result<Contexts> patched_contexts(const PatchTask& task, const Contexts& clean,
 
 struct TextPass {
   std::vector<Tensor<float, 2>> entries{};  // by layer, (tokens, hidden_size)
-  Contexts contexts{};
+  PatchedContexts contexts{};
   std::vector<float> outputs{};
 };
 
@@ -114,8 +115,7 @@ Result<PatchEffects> no_effects(const PatchTask& task,
 }
 
 Status check_outputs(std::span<const float> outputs) {
-  return check_finite_outputs(kOperation, "model", outputs,
-                              ErrorCode::bad_data);
+  return check_finite_outputs(kPatching, "model", outputs, ErrorCode::bad_data);
 }
 
 // Of patched models, or by gradients.
@@ -134,7 +134,7 @@ Status check_finite(const PatchEffects& effects) {
   }
   return finite
              ? ok()
-             : Status(argument_error(kOperation, "clean",
+             : Status(argument_error(kPatching, "clean",
                                      "gives effects that are NaN or infinite",
                                      "finite effects"));
 }
@@ -147,8 +147,8 @@ void put_values(const OutputMeasure& measure, std::span<const float> clean,
 }
 
 Status check_texts(const PatchTask& task) {
-  HEADWISE_TRY(check_at_least_one(kOperation, "clean", task.clean.size()));
-  return check_at_least_one(kOperation, "corrupted", task.corrupted.size());
+  HEADWISE_TRY(check_at_least_one(kPatching, "clean", task.clean.size()));
+  return check_at_least_one(kPatching, "corrupted", task.corrupted.size());
 }
 
 // ---- One patch after another. ----
@@ -194,7 +194,7 @@ std::vector<Batch> batches_of(const std::vector<Patch>& patches,
 class PatchedTexts {
  public:
   PatchedTexts(const PatchTask& task, const TextPass& clean,
-               const Contexts& patched, const OutputMeasure& measure,
+               const PatchedContexts& patched, const OutputMeasure& measure,
                double clean_value)
       : task_(task),
         clean_(clean),
@@ -253,7 +253,7 @@ class PatchedTexts {
 
   const PatchTask& task_;
   const TextPass& clean_;
-  const Contexts& patched_;
+  const PatchedContexts& patched_;
   const OutputMeasure& measure_;
   double clean_value_;
 };
@@ -340,8 +340,8 @@ Result<PatchEffects> approximate_patches(const PatchTask& task,
     HEADWISE_TRY(check_outputs(corrupted->outputs));
     auto effects = no_effects(task, options);
     HEADWISE_TRY(effects);
-    Contexts clean(effects->heads.size());
-    Contexts patched;
+    PatchedContexts clean(effects->heads.size());
+    PatchedContexts patched;
     HookedPass pass{.hooks = keeping(clean), .executor = &executor};
     pass.hooks.see_gradient = [&](std::size_t layer,
                                   TensorView<const float, 4> d_context) {

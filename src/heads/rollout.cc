@@ -13,15 +13,15 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "rollout";
+constexpr std::string_view kRollout = "rollout";
 
 Status check_layers(std::span<const ComparedHeads> layers,
                     const Extents<3>& rows) {
-  HEADWISE_TRY(check_at_least_one(kOperation, "layers", layers.size()));
+  HEADWISE_TRY(check_at_least_one(kRollout, "layers", layers.size()));
   for (std::size_t n = 0; n < layers.size(); ++n) {
     const std::string layer = "layers[" + std::to_string(n) + "]";
     const auto check = [&](const char* name, const Extents<4>& given) {
-      return check_shape(kOperation, layer + name, given, "(B, L, heads, D)",
+      return check_shape(kRollout, layer + name, given, "(B, L, heads, D)",
                          Extents<4>{rows[0], rows[2], given[2], given[3]});
     };
     HEADWISE_TRY(check(".query", layers[n].query.extents()));
@@ -42,8 +42,9 @@ constexpr float kZero = 0;
 
 // Those of a layer, whose values have this number of features. An added key
 // belongs to no token: its value is 0.
-OperationOptions options_of(const ComparedHeads& layer, std::size_t features,
-                            const OperationOptions& all) {
+OperationOptions rollout_options(const ComparedHeads& layer,
+                                 std::size_t features,
+                                 const OperationOptions& all) {
   OperationOptions own = all;
   if (!layer.kv_groups.even()) {
     own.kv_groups = layer.kv_groups;
@@ -60,18 +61,18 @@ struct LayerRows {
   Tensor<float, 4> softmax_rows;  // (B, Hq, L, 2)
 };
 
-Result<LayerRows> rows_of(const ComparedHeads& layer,
-                          const AttentionOptions& options,
-                          const OperationOptions& operation_options) {
+Result<LayerRows> rows_of_map(const ComparedHeads& layer,
+                              const AttentionOptions& options,
+                              const OperationOptions& operation_options) {
   const auto [B, L, Hq, D] = layer.query.extents();
   auto sums = Tensor<float, 4>::create_unset({B, L, Hq, 1});
   auto softmax_rows = Tensor<float, 4>::create_unset({B, Hq, L, 2});
   HEADWISE_TRY(sums);
   HEADWISE_TRY(softmax_rows);
-  HEADWISE_TRY(attention(layer.query, layer.key,
-                         all_of<4>(kOne, {B, L, layer.key.extent(2), 1}),
-                         {.output = *sums, .softmax_rows = *softmax_rows},
-                         options, options_of(layer, 1, operation_options)));
+  HEADWISE_TRY(attention(
+      layer.query, layer.key, all_of<4>(kOne, {B, L, layer.key.extent(2), 1}),
+      {.output = *sums, .softmax_rows = *softmax_rows}, options,
+      rollout_options(layer, 1, operation_options)));
   return LayerRows{*std::move(sums), *std::move(softmax_rows)};
 }
 
@@ -119,7 +120,7 @@ Status pass_through(const ComparedHeads& layer, const AttentionOptions& options,
   const auto [B, R, L] = rows.extents();
   const std::size_t Hq = layer.query.extent(2);
   const std::size_t Hkv = layer.key.extent(2);
-  const auto of_layer = rows_of(layer, options, operation_options);
+  const auto of_layer = rows_of_map(layer, options, operation_options);
   HEADWISE_TRY(of_layer);
   divide_by_sums(of_layer->sums, rows);
   auto passed = Tensor<float, 4>::create_unset({B, L, Hkv, R});
@@ -128,14 +129,15 @@ Status pass_through(const ComparedHeads& layer, const AttentionOptions& options,
       rows.data(), {B, L, Hq, R},
       {static_cast<std::ptrdiff_t>(R * L), 1, 0,
        static_cast<std::ptrdiff_t>(L)});
-  HEADWISE_TRY(attention_backward({.query = layer.query,
-                                   .key = layer.key,
-                                   .value = all_of<4>(kZero, {B, L, Hkv, R}),
-                                   .output = all_of<4>(kZero, {B, L, Hq, R}),
-                                   .softmax_rows = of_layer->softmax_rows,
-                                   .d_output = d_output},
-                                  {.value = *passed}, options,
-                                  options_of(layer, R, operation_options)));
+  HEADWISE_TRY(
+      attention_backward({.query = layer.query,
+                          .key = layer.key,
+                          .value = all_of<4>(kZero, {B, L, Hkv, R}),
+                          .output = all_of<4>(kZero, {B, L, Hq, R}),
+                          .softmax_rows = of_layer->softmax_rows,
+                          .d_output = d_output},
+                         {.value = *passed}, options,
+                         rollout_options(layer, R, operation_options)));
   add_means(*passed, Hq, rows);
   return ok();
 }

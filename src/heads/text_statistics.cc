@@ -9,7 +9,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using ByText = std::vector<double>;
+using StatisticsByText = std::vector<double>;
 
 }  // namespace
 
@@ -17,10 +17,10 @@ Result<std::vector<AveragedHead>> statistics_over_texts(
     const TextModel& model, const RaggedTokens& texts,
     const TextsPass& pass) try {
   const NumberedHeads heads(model, pass.layers);
-  std::vector<std::array<ByText, kStatistics>> values(heads.size());
+  std::vector<std::array<StatisticsByText, kStatistics>> values(heads.size());
   for (auto& of_head : values) {
-    of_head.fill(
-        ByText(texts.size(), std::numeric_limits<double>::quiet_NaN()));
+    of_head.fill(StatisticsByText(texts.size(),
+                                  std::numeric_limits<double>::quiet_NaN()));
   }
   const auto see = [&](const TextLayer& at) -> Status {
     const auto separators = separators_in(model, texts[at.text]);

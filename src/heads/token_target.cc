@@ -13,12 +13,12 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "token_target";
+constexpr std::string_view kTokenTarget = "token_target";
 
 Status check_position(const std::vector<TokenId>& text, std::size_t position) {
-  HEADWISE_TRY(check_at_least_one(kOperation, "text", text.size()));
+  HEADWISE_TRY(check_at_least_one(kTokenTarget, "text", text.size()));
   if (position >= text.size()) {
-    return value_error(kOperation, "position", std::to_string(position),
+    return value_error(kTokenTarget, "position", std::to_string(position),
                        "less than " + std::to_string(text.size()),
                        ErrorCode::out_of_range);
   }
@@ -47,21 +47,21 @@ Result<TokenTarget> TokenTarget::create(const CausalModel& model,
                                         const TokenTargetOptions& options,
                                         const Executor& executor) {
   return catching_out_of_memory([&]() -> Result<TokenTarget> {
-    HEADWISE_TRY(check_at_least_one(kOperation, "text", text.size()));
+    HEADWISE_TRY(check_at_least_one(kTokenTarget, "text", text.size()));
     const std::size_t position = options.position.value_or(text.size() - 1);
     HEADWISE_TRY(check_position(text, position));
     if (options.token) {
       const auto tokens = static_cast<TokenId>(model.shape().vocab_size);
       if (*options.token < 0 || *options.token >= tokens) {
-        return value_error(kOperation, "token", std::to_string(*options.token),
-                           "0 to " + std::to_string(tokens - 1),
-                           ErrorCode::out_of_range);
+        return value_error(
+            kTokenTarget, "token", std::to_string(*options.token),
+            "0 to " + std::to_string(tokens - 1), ErrorCode::out_of_range);
       }
       return TokenTarget(model, position, *options.token);
     }
     const auto logits = logits_at(model, text, position, {}, executor);
     HEADWISE_TRY(logits);
-    HEADWISE_TRY(check_finite_outputs(kOperation, "model", logits->elements(),
+    HEADWISE_TRY(check_finite_outputs(kTokenTarget, "model", logits->elements(),
                                       ErrorCode::bad_data));
     return TokenTarget(model, position,
                        static_cast<TokenId>(predicted_label(*logits, 0)));

@@ -9,7 +9,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "value_norms";
+constexpr std::string_view kValueNorms = "value_norms";
 
 float norm_of(const float* f, std::size_t features) {
   // Independent sums: one would wait for each addition.
@@ -29,7 +29,7 @@ Result<Tensor<float, 3>> value_norms(const MultiHeadAttention& layer,
                                      TensorView<const float, 4> value,
                                      const Executor& executor) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 3>> {
-    auto values = HeadValues::create(kOperation, layer, value.extents());
+    auto values = HeadValues::create(kValueNorms, layer, value.extents());
     HEADWISE_TRY(values);
     HEADWISE_TRY(values->keep_norms_only());
     const std::size_t B = value.extent(0);

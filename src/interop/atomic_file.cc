@@ -21,7 +21,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "write_file_atomically";
+constexpr std::string_view kAtomicFile = "write_file_atomically";
 
 // The bytes of a file, and the error if one could not be read.
 class Pieces {
@@ -152,7 +152,7 @@ int open_temporary(const std::string& path, mode_t mode,
 }
 
 // 0 or an errno. `file` holds all pieces, safely, when it is 0.
-int fill(Descriptor& file, const struct stat* old, Pieces& pieces) {
+int fill_file(Descriptor& file, const struct stat* old, Pieces& pieces) {
   if (old != nullptr) {
     if (const int failed = keep_owner(file.number(), *old); failed != 0) {
       return failed;
@@ -179,7 +179,7 @@ int replace_file(const std::string& path, const struct stat* old,
   }
   // Keeps the lock until the file has its name.
   const Descriptor lock(::fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
-  int failed = fill(file, old, pieces);
+  int failed = fill_file(file, old, pieces);
   if (failed == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
     failed = errno;
   }
@@ -222,13 +222,13 @@ int write_target(const std::string& given, Pieces& pieces,
 Status write_file(const std::string& path, std::size_t count,
                   const PieceInTurn& piece, Leftovers leftovers) {
   return catching_out_of_memory([&]() -> Status {
-    HEADWISE_TRY(check_path(kOperation, path));
+    HEADWISE_TRY(check_path(kAtomicFile, path));
     const HeldBackSignals signals;
     Pieces pieces(count, piece);
     const int failed = write_target(path, pieces, leftovers);
     HEADWISE_TRY(pieces.failure());
     if (failed != 0) {
-      return io_error({std::string(kOperation), path}, failed);
+      return io_error({std::string(kAtomicFile), path}, failed);
     }
     return ok();
   });

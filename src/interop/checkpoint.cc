@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_checkpoint";
+constexpr std::string_view kCheckpoint = "read_checkpoint";
 constexpr std::string_view kConfig = "config/";
 constexpr std::string_view kParam = "param/";
 constexpr std::string_view kOptimizer = "optimizer/";
@@ -53,7 +53,7 @@ std::string holds(const Array& array) {
 class Entries {
  public:
   Entries(NamedArrays arrays, const std::string& path)
-      : arrays_(std::move(arrays)), file_{std::string(kOperation), path} {}
+      : arrays_(std::move(arrays)), file_{std::string(kCheckpoint), path} {}
 
   Error bad(std::string_view entry, std::string given,
             std::string expected = {}) const {
@@ -102,7 +102,7 @@ class Entries {
   Status check_numbers(std::string_view name, const Array& array, DType dtype,
                        std::optional<std::size_t> rank) const {
     HEADWISE_TRY(check_type(name, array, dtype, rank));
-    Status s = check_finite(array, kOperation, name);
+    Status s = check_finite(array, kCheckpoint, name);
     return s ? s : file_.of_entry(printable(name)).blame_here(s.error());
   }
 
@@ -182,7 +182,7 @@ Result<OptimizerState> optimizer_of(Entries& entries,
   OptimizerState state{*step, {}};
   for (const auto& [name, array] : entries.take(kOptimizer)) {
     HEADWISE_TRY(check_owner(entries, name, array, params));
-    auto values = to_float<1>(array, kOperation, name);
+    auto values = to_float<1>(array, kCheckpoint, name);
     HEADWISE_TRY(values);
     state.values.emplace(name, *std::move(values));
   }
@@ -222,7 +222,7 @@ Result<Checkpoint> checkpoint_of(Entries& entries) {
 
 // ---- Another model. ----
 
-std::string text_of(const ModelConfig::mapped_type& setting) {
+std::string setting_text(const ModelConfig::mapped_type& setting) {
   if (const auto* const whole = std::get_if<std::int64_t>(&setting)) {
     return std::to_string(*whole);
   }
@@ -234,13 +234,13 @@ std::string text_of(const ModelConfig::mapped_type& setting) {
 
 Error another_model(const std::string& path, const std::string& entry,
                     const std::string& given, std::string expected) {
-  return FileSubject{std::string(kOperation), path}.bad_data(
+  return FileSubject{std::string(kCheckpoint), path}.bad_data(
       "is of another model: " + printable(entry) + " " + given,
       std::move(expected));
 }
 
 Error lacks(const std::string& path, const std::string& entry) {
-  return FileSubject{std::string(kOperation), path}.bad_data(
+  return FileSubject{std::string(kCheckpoint), path}.bad_data(
       "is of another model: it has no " + printable(entry));
 }
 
@@ -252,13 +252,13 @@ Status check_config(const ModelConfig& given, const std::string& path,
       return lacks(path, name);
     }
     if (found->second != setting) {
-      return another_model(path, name, "is " + text_of(found->second),
-                           text_of(setting));
+      return another_model(path, name, "is " + setting_text(found->second),
+                           setting_text(setting));
     }
   }
   for (const auto& [name, setting] : given) {
     if (!expected.contains(name)) {
-      return another_model(path, name, "is " + text_of(setting),
+      return another_model(path, name, "is " + setting_text(setting),
                            "no such setting");
     }
   }

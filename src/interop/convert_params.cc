@@ -19,12 +19,12 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "convert";
+constexpr std::string_view kConvertParams = "convert";
 
 // About an option, by its name in ConvertOptions.
 Error wrong_option(ErrorCode code, std::string option, std::string given,
                    std::string expected) {
-  return {code, ErrorDetails{.operation = std::string(kOperation),
+  return {code, ErrorDetails{.operation = std::string(kConvertParams),
                              .argument = std::move(option),
                              .given = std::move(given),
                              .expected = std::move(expected)}};
@@ -129,7 +129,8 @@ Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
     return std::vector<std::size_t>{*options.layer};
   }
   if (match.layers.size() > 1 && !has_numbers(conversion.to)) {
-    ErrorDetails is{.operation = std::string(kOperation), .argument = "layer"};
+    ErrorDetails is{.operation = std::string(kConvertParams),
+                    .argument = "layer"};
     is.given = "is required, because the layout " +
                std::string(conversion.to.name) + " holds one layer";
     is.hint = conversion.path + " has layers " + numbers_text(match.layers);
@@ -157,7 +158,7 @@ Error bad_heads(const HeadCount& heads, std::string given,
 // needs none.
 Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
                                             std::size_t number) {
-  const auto said = said_heads(kOperation, conversion.file, number);
+  const auto said = said_heads(kConvertParams, conversion.file, number);
   HEADWISE_TRY(said);
   if (said->num_heads) {
     return std::optional(HeadCount{kOwnHeads, *said->num_heads});
@@ -225,8 +226,8 @@ Status settle_heads(const Conversion& conversion, std::size_t number,
   return found ? set_heads(*found, conversion.path, layer) : ok();
 }
 
-Status check_names(const Conversion& conversion,
-                   const ConvertedParams& converted) {
+Status check_converted_names(const Conversion& conversion,
+                             const ConvertedParams& converted) {
   for (const std::string& name : converted.other_names) {
     if (converted.tensors.contains(name)) {
       return wrong_option(ErrorCode::bad_data, "attention_only",
@@ -243,7 +244,7 @@ Status check_names(const Conversion& conversion,
 // What lay_out() says of the layer is about the tensors of the file.
 Error of_file(const Error& error, const std::string& path) {
   constexpr std::string_view kParams = "layer.params.";
-  const FileSubject subject{std::string(kOperation), path};
+  const FileSubject subject{std::string(kConvertParams), path};
   const std::string& argument = error.details().argument;
   return argument.starts_with(kParams)
              ? subject.of_entry(argument.substr(kParams.size()))
@@ -290,8 +291,8 @@ Result<ConvertedParams> convert(const Conversion& conversion) {
   const ConvertOptions& options = conversion.options;
   const auto shapes = conversion.file.shapes();
   HEADWISE_TRY(shapes);
-  auto match = find_layout(*shapes, {std::string(kOperation), conversion.path},
-                           options.from);
+  auto match = find_layout(
+      *shapes, {std::string(kConvertParams), conversion.path}, options.from);
   HEADWISE_TRY(match);
   ConvertedParams converted{.from = *std::move(match)};
   const std::set<std::string> attention = tensors_of(converted.from);
@@ -320,7 +321,7 @@ Result<ConvertedParams> convert(const Conversion& conversion) {
   if (options.attention_only) {
     return converted;
   }
-  HEADWISE_TRY(check_names(conversion, converted));
+  HEADWISE_TRY(check_converted_names(conversion, converted));
   for (const std::string& name : converted.other_names) {
     auto tensor = conversion.file.tensor(name);
     HEADWISE_TRY(tensor);
@@ -336,9 +337,9 @@ Result<ConvertedParams> convert_params(const std::string& path,
   return catching_out_of_memory([&]() -> Result<ConvertedParams> {
     const auto to = find_to(options);
     HEADWISE_TRY(to);
-    const auto found = find_params(kOperation, path);
+    const auto found = find_params(kConvertParams, path);
     HEADWISE_TRY(found);
-    auto opened = ParamFile::open(kOperation, *found);
+    auto opened = ParamFile::open(kConvertParams, *found);
     HEADWISE_TRY(opened);
     const auto file = std::make_shared<const ParamFile>(*std::move(opened));
     auto converted = convert({path, *file, options, **to});

@@ -72,7 +72,7 @@ struct Forms {
   MaskReading reading = MaskReading::refused;
 };
 
-Forms form_of(const Dialect& dialect, const Array& mask) {
+Forms forms_of_mask(const Dialect& dialect, const Array& mask) {
   const auto form =
       std::ranges::find(dialect.masks, mask.shape.size(), &MaskForm::rank);
   if (form == dialect.masks.end()) {
@@ -114,7 +114,7 @@ std::string reading_text(MaskReading reading) {
   return "";
 }
 
-std::string name_of(const Dialect& dialect) {
+std::string dialect_name(const Dialect& dialect) {
   return std::string(dialect.name);
 }
 
@@ -122,25 +122,25 @@ std::string why_masks_differ(const Dialect& a, const Dialect& b,
                              const DialectInput& input) {
   if (input.mask == nullptr) {
     return "in a key padding mask, True means " + reading_text(a.key_padding) +
-           " in " + name_of(a) + " and " + reading_text(b.key_padding) +
-           " in " + name_of(b);
+           " in " + dialect_name(a) + " and " + reading_text(b.key_padding) +
+           " in " + dialect_name(b);
   }
-  const Forms in_a = form_of(a, *input.mask);
-  const Forms in_b = form_of(b, *input.mask);
+  const Forms in_a = forms_of_mask(a, *input.mask);
+  const Forms in_b = forms_of_mask(b, *input.mask);
   if (in_a.reading != in_b.reading) {
     return "an element of the mask means " + reading_text(in_a.reading) +
-           " in " + name_of(a) + " and " + reading_text(in_b.reading) + " in " +
-           name_of(b);
+           " in " + dialect_name(a) + " and " + reading_text(in_b.reading) +
+           " in " + dialect_name(b);
   }
   if (in_a.form->axes != in_b.form->axes ||
       in_a.form->heads_in_batch != in_b.form->heads_in_batch) {
     return "a mask of rank " + std::to_string(in_a.form->rank) + " is " +
-           axes_text(*in_a.form) + " in " + name_of(a) + " and " +
-           axes_text(*in_b.form) + " in " + name_of(b);
+           axes_text(*in_a.form) + " in " + dialect_name(a) + " and " +
+           axes_text(*in_b.form) + " in " + dialect_name(b);
   }
   return "in a key padding mask, True means " + reading_text(a.key_padding) +
-         " in " + name_of(a) + " and " + reading_text(b.key_padding) + " in " +
-         name_of(b);
+         " in " + dialect_name(a) + " and " + reading_text(b.key_padding) +
+         " in " + dialect_name(b);
 }
 
 std::string corner(const Dialect& dialect) {
@@ -191,12 +191,13 @@ std::string row_text(const Dialect& dialect, const DialectCall& call) {
 std::string why_rows_differ(const Dialect& a, const Dialect& b,
                             const DialectCall& call) {
   return "a row without a key gives " + row_text(a, call) + " in " +
-         name_of(a) + " and " + row_text(b, call) + " in " + name_of(b);
+         dialect_name(a) + " and " + row_text(b, call) + " in " +
+         dialect_name(b);
 }
 
 std::string why_scores_differ(const Dialect& a, const Dialect& b) {
   return "masked keys get weight: masked scores are " + fill_text(a) + " in " +
-         name_of(a) + " and " + fill_text(b) + " in " + name_of(b);
+         dialect_name(a) + " and " + fill_text(b) + " in " + dialect_name(b);
 }
 
 // ---- The steps, one after the other. ----
@@ -237,8 +238,9 @@ Found diff_causal(const Dialect& a, const Dialect& b,
     return [&steps](std::size_t n) { return steps.causal[n] != 0 ? 1.0 : 0.0; };
   };
   return with_why(compare(shape, "causal_mask", seen(in_a), seen(in_b)),
-                  "a causal mask aligns " + corner(a) + " in " + name_of(a) +
-                      " and " + corner(b) + " in " + name_of(b));
+                  "a causal mask aligns " + corner(a) + " in " +
+                      dialect_name(a) + " and " + corner(b) + " in " +
+                      dialect_name(b));
 }
 
 Found diff_weights(const Dialect& a, const Dialect& b,
@@ -255,8 +257,8 @@ Found diff_weights(const Dialect& a, const Dialect& b,
     const Dialect& before = a.softcap == SoftcapOrder::before_mask ? a : b;
     const Dialect& after = a.softcap == SoftcapOrder::before_mask ? b : a;
     found->step = "softcap";
-    found->why = name_of(before) + " caps scores before the mask and " +
-                 name_of(after) +
+    found->why = dialect_name(before) + " caps scores before the mask and " +
+                 dialect_name(after) +
                  " after it, which leaves weight on masked keys";
     return found;
   }
@@ -294,8 +296,8 @@ Found diff_returned(const Dialect& a, const Dialect& b,
     };
     return with_why(
         compare(shape, "returned_weights", returned(a), returned(b)),
-        name_of(after) + " returns the weights after dropout and " +
-            name_of(before) + " before it");
+        dialect_name(after) + " returns the weights after dropout and " +
+            dialect_name(before) + " before it");
   }
   if (a.averages_heads == b.averages_heads) {
     return std::nullopt;
@@ -317,8 +319,8 @@ Found diff_returned(const Dialect& a, const Dialect& b,
     };
   };
   return with_why(compare(shape, "returned_weights", returned(a), returned(b)),
-                  name_of(mean) + " returns the mean over the heads and " +
-                      name_of(each) + " the weights of each head");
+                  dialect_name(mean) + " returns the mean over the heads and " +
+                      dialect_name(each) + " the weights of each head");
 }
 
 Status check(const DialectInput& input, const AttentionShape& shape) {
@@ -359,7 +361,7 @@ Result<std::optional<DialectDifference>> diff_dialects(
     const Error& error = in_a ? in_b.error() : in_a.error();
     DialectDifference found;
     found.step = "mask";
-    found.why = name_of(in_a ? b : a) + " does not take this mask: it " +
+    found.why = dialect_name(in_a ? b : a) + " does not take this mask: it " +
                 error.details().given + ", expected " +
                 error.details().expected;
     return std::optional(std::move(found));

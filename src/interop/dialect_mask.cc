@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_mask";
+constexpr std::string_view kDialectMask = "read_mask";
 
 // A score of which nothing is left beside a fill this large: a row without a
 // key is then uniform.
@@ -36,7 +36,7 @@ MaskReading reading_of(const MaskForm& form, DType type) {
                                 : form.floats;
 }
 
-std::string_view name_of(Axis axis) {
+std::string_view axis_name(Axis axis) {
   constexpr std::array<std::string_view, 5> kNames = {"B", "H", "Lq", "Lkv",
                                                       "1"};
   return kNames[static_cast<std::size_t>(axis)];
@@ -67,7 +67,7 @@ struct Reader {
     std::string text = "(";
     for (std::size_t a = 0; a < form.rank; ++a) {
       text += a == 0 ? "" : ", ";
-      text += name_of(form.axes[a]);
+      text += axis_name(form.axes[a]);
       text += a == 0 && form.heads_in_batch ? " * H" : "";
     }
     return text + ")";
@@ -79,7 +79,7 @@ struct Reader {
   Error wrong_rank(const Array& mask) const {
     if (dialect.masks.empty()) {
       return argument_error(
-          kOperation, argument, "has shape " + shape_text(mask.shape),
+          kDialectMask, argument, "has shape " + shape_text(mask.shape),
           "no mask with the dialect " + std::string(dialect.name),
           ErrorCode::unsupported);
     }
@@ -91,7 +91,7 @@ struct Reader {
       }
     }
     return argument_error(
-        kOperation, argument, "has shape " + shape_text(mask.shape),
+        kDialectMask, argument, "has shape " + shape_text(mask.shape),
         "a mask as " + std::string(dialect.name) + " takes it: " + forms,
         ErrorCode::shape_mismatch);
   }
@@ -106,14 +106,14 @@ struct Reader {
       }
     }
     return argument_error(
-        kOperation, argument,
+        kDialectMask, argument,
         "holds " + std::string(headwise::name_of(mask.dtype)) + " elements",
         "elements as " + std::string(dialect.name) + " takes them: " + types);
   }
 };
 
 // The form of the array's rank, whose sizes fit.
-Result<const MaskForm*> form_of(const Reader& reader, const Array& mask) {
+Result<const MaskForm*> form_of_mask(const Reader& reader, const Array& mask) {
   const auto fits = [&](const MaskForm& form) {
     return form.rank == mask.shape.size() && reader.takes(form);
   };
@@ -129,7 +129,7 @@ Result<const MaskForm*> form_of(const Reader& reader, const Array& mask) {
                            (reader.dialect.pads_short_masks && last &&
                             mask.shape[a] < expected[a]);
     if (!fits_here) {
-      return shape_error(kOperation, reader.argument, mask.shape,
+      return shape_error(kDialectMask, reader.argument, mask.shape,
                          Reader::axes_of(*form), expected);
     }
   }
@@ -214,14 +214,14 @@ Result<Tensor<bool, 1>> within(std::span<const std::int64_t> lengths,
 Result<Tensor<bool, 1>> allowed_of(const Array& mask, MaskReading reading,
                                    std::string_view argument) {
   if (is_integer(mask.dtype) || mask.dtype == DType::boolean) {
-    auto allowed = to_bool<1>(flat(mask), kOperation, argument);
+    auto allowed = to_bool<1>(flat(mask), kDialectMask, argument);
     if (allowed && reading == MaskReading::masks) {
       std::ranges::transform(allowed->elements(), allowed->data(),
                              [](bool masked) { return !masked; });
     }
     return allowed;
   }
-  auto numbers = to_float<1>(flat(mask), kOperation, argument);
+  auto numbers = to_float<1>(flat(mask), kDialectMask, argument);
   HEADWISE_TRY(numbers);
   auto allowed = Tensor<bool, 1>::create({numbers->size()});
   HEADWISE_TRY(allowed);
@@ -231,8 +231,8 @@ Result<Tensor<bool, 1>> allowed_of(const Array& mask, MaskReading reading,
 }
 
 // A mask, or the bias that a small fill is.
-Result<DialectMask> filled(const Dialect& dialect, Tensor<bool, 1> allowed,
-                           const NamedAxes& axes) {
+Result<DialectMask> filled_mask(const Dialect& dialect, Tensor<bool, 1> allowed,
+                                const NamedAxes& axes) {
   if (dialect.fill != MaskFill::added || dialect.fill_value < kAbsorbs) {
     return DialectMask{.allowed = std::move(allowed), .axes = axes};
   }
@@ -252,9 +252,9 @@ float as_bias(float number) {
 // True is 1.
 Result<Tensor<float, 1>> numbers_of(const Reader& reader, const Array& mask) {
   if (mask.dtype != DType::boolean) {
-    return to_float<1>(flat(mask), kOperation, reader.argument);
+    return to_float<1>(flat(mask), kDialectMask, reader.argument);
   }
-  const auto flags = to_bool<1>(flat(mask), kOperation, reader.argument);
+  const auto flags = to_bool<1>(flat(mask), kDialectMask, reader.argument);
   HEADWISE_TRY(flags);
   auto numbers = Tensor<float, 1>::create({flags->size()});
   HEADWISE_TRY(numbers);
@@ -277,15 +277,15 @@ Result<DialectMask> read_added(const Reader& reader, const MaskForm& form,
 
 Result<DialectMask> read_lengths(const Reader& reader, MaskForm form,
                                  const Array& mask) {
-  const auto lengths = to_int64<1>(flat(mask), kOperation, reader.argument);
+  const auto lengths = to_int64<1>(flat(mask), kDialectMask, reader.argument);
   HEADWISE_TRY(lengths);
   auto allowed = within(lengths->elements(), reader.sizes.Lkv);
   HEADWISE_TRY(allowed);
   std::vector<std::size_t> shape = mask.shape;
   shape.push_back(reader.sizes.Lkv);
   form.axes[form.rank++] = Axis::Lkv;
-  return filled(reader.dialect, *std::move(allowed),
-                axes_of(form, reader.sizes, std::move(shape)));
+  return filled_mask(reader.dialect, *std::move(allowed),
+                     axes_of(form, reader.sizes, std::move(shape)));
 }
 
 Result<DialectMask> read_form(const Reader& reader, const MaskForm& form,
@@ -305,8 +305,8 @@ Result<DialectMask> read_form(const Reader& reader, const MaskForm& form,
   HEADWISE_TRY(allowed);
   auto rows = padded(*std::move(allowed), mask.shape, shape.back(), false);
   HEADWISE_TRY(rows);
-  return filled(reader.dialect, *std::move(rows),
-                axes_of(form, reader.sizes, std::move(shape)));
+  return filled_mask(reader.dialect, *std::move(rows),
+                     axes_of(form, reader.sizes, std::move(shape)));
 }
 
 }  // namespace
@@ -314,7 +314,7 @@ Result<DialectMask> read_form(const Reader& reader, const MaskForm& form,
 Result<DialectMask> read_mask(const Dialect& dialect, const Array& mask,
                               const MaskSizes& sizes) try {
   const Reader reader{dialect, "mask", sizes};
-  const auto form = form_of(reader, mask);
+  const auto form = form_of_mask(reader, mask);
   HEADWISE_TRY(form);
   return read_form(reader, **form, mask);
 } catch (const std::bad_alloc&) {
@@ -340,7 +340,7 @@ Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
   padding.broadcasts = false;
   padding.pads_short_masks = false;
   const Reader reader{padding, "mask.key_padding", sizes};
-  const auto form = form_of(reader, mask);
+  const auto form = form_of_mask(reader, mask);
   HEADWISE_TRY(form);
   return read_form(reader, **form, mask);
 } catch (const std::bad_alloc&) {

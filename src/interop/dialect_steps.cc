@@ -97,7 +97,8 @@ float dot(const DialectInput& input, std::size_t b, std::size_t i,
 }
 
 // A score that nothing masks yet, after the mask.
-float filled(const Dialect& dialect, float score, bool masked_by_position) {
+float filled_score(const Dialect& dialect, float score,
+                   bool masked_by_position) {
   switch (dialect.fill) {
     case MaskFill::infinite:
       return kNothing;
@@ -124,7 +125,7 @@ void compute_scores(const Dialect& dialect, const DialectInput& input,
     }
     score += steps.added[n];
     if (!steps.may_attend(n)) {
-      score = filled(dialect, score, steps.causal[n] == 0);
+      score = filled_score(dialect, score, steps.causal[n] == 0);
     }
     if (input.softcap && !caps_first) {
       score = capped(score, *input.softcap);

@@ -45,7 +45,7 @@ constexpr std::array<MaskForm, 3> batch_first(const Types& types) {
           form(4, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv})};
 }
 
-constexpr std::array<MaskForm, 2> kTorchMha = {
+constexpr std::array<MaskForm, 2> kTorchMhaMasks = {
     {{2, {Axis::Lq, Axis::Lkv}, kMasks, kNo, kAdded},
      {.rank = 3,
       .axes = {Axis::B, Axis::Lq, Axis::Lkv},
@@ -53,7 +53,7 @@ constexpr std::array<MaskForm, 2> kTorchMha = {
       .floats = kAdded,
       .heads_in_batch = true}}};
 constexpr auto kTorchSdpa = right_aligned({kAttends, kNo, kAdded});
-constexpr auto kKeras = batch_first({kAttends, kAttends, kNo});
+constexpr auto kKerasMasks = batch_first({kAttends, kAttends, kNo});
 constexpr std::array<MaskForm, 2> kJax = {
     {{.rank = 3,
       .axes = {Axis::H, Axis::Lq, Axis::Lkv},
@@ -61,7 +61,7 @@ constexpr std::array<MaskForm, 2> kJax = {
       .unbatched = true},
      {4, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}, kAttends, kNo, kNo}}};
 // flax.linen.make_causal_mask() makes float32 masks of 0 and 1.
-constexpr auto kFlax = right_aligned({kAttends, kAttends, kAttends});
+constexpr auto kFlaxMasks = right_aligned({kAttends, kAttends, kAttends});
 constexpr auto kOnnx = right_aligned({kAttends, kAdded, kAdded});
 // Ranks 1 to 3 are key_padding_mask, rank 4 is attention_bias.
 constexpr std::array<MaskForm, 4> kOrtContrib = {
@@ -73,7 +73,7 @@ constexpr std::array<MaskForm, 2> kTransformers = {
     {{2, {Axis::B, Axis::Lkv}, kAttends, kAttends, kAttends},
      // Models take it as it is: true adds 1.
      {4, {Axis::B, Axis::H, Axis::Lq, Axis::Lkv}, kAdded, kAdded, kAdded}}};
-constexpr std::array<MaskForm, 2> kD2l = {
+constexpr std::array<MaskForm, 2> kD2lMasks = {
     {{1, {Axis::B}, kNo, kLengths, kNo},
      {2, {Axis::B, Axis::Lq}, kNo, kLengths, kNo}}};
 // torch.tril(torch.ones(L, L)) is a float mask of 0 and 1.
@@ -83,7 +83,7 @@ constexpr double kLargestFloat = 3.4028234663852886e38;
 
 constexpr std::array<Dialect, 13> kDialects = {{
     {.name = "torch-mha",
-     .masks = kTorchMha,
+     .masks = kTorchMhaMasks,
      .broadcasts = false,
      .key_padding = kMasks,
      .float_key_padding = kAdded,
@@ -96,7 +96,7 @@ constexpr std::array<Dialect, 13> kDialects = {{
      .mask_excludes_causal = true},
     // Attention scores, like dropout, leave the fused path.
     {.name = "keras",
-     .masks = kKeras,
+     .masks = kKerasMasks,
      .fill = MaskFill::replaced,
      .fill_value = -0.7 * kLargestFloat,
      .empty_rows = EmptyRow::uniform,
@@ -111,7 +111,7 @@ constexpr std::array<Dialect, 13> kDialects = {{
      .empty_rows_with_dropout = EmptyRow::uniform,
      .layout = TensorLayout::blhd},
     {.name = "flax",
-     .masks = kFlax,
+     .masks = kFlaxMasks,
      .fill = MaskFill::replaced,
      .fill_value = -kLargestFloat,
      .empty_rows = EmptyRow::uniform,
@@ -151,7 +151,7 @@ constexpr std::array<Dialect, 13> kDialects = {{
      .minus_inf_gives_nan = true,
      .weights_after_dropout = true},
     {.name = "d2l",
-     .masks = kD2l,
+     .masks = kD2lMasks,
      .broadcasts = false,
      .fill = MaskFill::replaced,
      .fill_value = -1e6,

@@ -10,7 +10,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::size_t kLargest =
+constexpr std::size_t kLargestSize =
     static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
 
 }  // namespace
@@ -22,7 +22,7 @@ std::optional<std::size_t> array_bytes(std::span<const std::size_t> shape,
   const bool empty = factors.size() != shape.size();
   factors.push_back(size_of(dtype));
   const auto bytes = checked_product(factors);
-  if (!bytes || *bytes > kLargest) {
+  if (!bytes || *bytes > kLargestSize) {
     return std::nullopt;
   }
   return empty ? 0 : *bytes;

@@ -59,7 +59,7 @@ Result<std::string> find_in_folder(std::string_view operation,
 }
 
 // Why a file of another ending is not read.
-Error why_not(std::string_view operation, const std::string& path) {
+Error no_params_error(std::string_view operation, const std::string& path) {
   Result<InputFile> file = InputFile::open(operation, path);
   HEADWISE_TRY(file);
   constexpr std::size_t kEnough = 8;
@@ -93,7 +93,7 @@ Result<std::string> find_params(std::string_view operation,
     }
     // A pipe would wait for a writer.
     return S_ISREG(status.st_mode)
-               ? why_not(operation, path)
+               ? no_params_error(operation, path)
                : subject.bad_data("is not a regular file or a folder");
   });
 }
@@ -102,7 +102,7 @@ Status check_param_ending(std::string_view operation, const std::string& path) {
   return catching_out_of_memory([&]() -> Status {
     return has_known_ending(path) || !is_regular_file(path)
                ? ok()
-               : Status(why_not(operation, path));
+               : Status(no_params_error(operation, path));
   });
 }
 

@@ -17,24 +17,24 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "journal";
-constexpr std::size_t kMostBytes = std::size_t{1} << 26;
-constexpr int kDeepest = 6;
+constexpr std::string_view kJournal = "journal";
+constexpr std::size_t kMostJournalBytes = std::size_t{1} << 26;
+constexpr int kDeepestState = 6;
 
 // Empty if there is none.
 std::string read_journal(const std::string& path) {
-  auto file = InputFile::open_if_there(kOperation, path);
+  auto file = InputFile::open_if_there(kJournal, path);
   if (!file || !*file) {
     return "";
   }
-  const auto bytes = read_bytes(**file, kMostBytes, /*certain=*/false);
+  const auto bytes = read_bytes(**file, kMostJournalBytes, /*certain=*/false);
   if (!bytes) {
     return "";
   }
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
-std::string with_checksum(const std::string& line) {
+std::string state_with_checksum(const std::string& line) {
   return line + "\n" + sha256_of(line) + "\n";
 }
 
@@ -66,11 +66,11 @@ std::string Journal::path_of(const std::string& output) {
 std::optional<std::string> Journal::state() const {
   const std::string text = path_.empty() ? "" : read_journal(path_);
   const std::string line = text.substr(0, text.find('\n'));
-  if (text != with_checksum(line)) {
+  if (text != state_with_checksum(line)) {
     return {};
   }
-  const auto json = Json::parse(line, kMostBytes, kDeepest);
-  const auto work = Json::parse(work_, kMostBytes, kDeepest);
+  const auto json = Json::parse(line, kMostJournalBytes, kDeepestState);
+  const auto work = Json::parse(work_, kMostJournalBytes, kDeepestState);
   const Json* const of = json ? json->find("of") : nullptr;
   const Json* const state = json ? json->find("state") : nullptr;
   if (!work || of == nullptr || *of != *work || state == nullptr) {
@@ -87,11 +87,11 @@ Status Journal::keep(std::string_view state) try {
   if (path_.empty()) {
     return ok();
   }
-  const std::string text = with_checksum(
+  const std::string text = state_with_checksum(
       "{\"of\":" + work_ + ",\"state\":" + std::string(state) + "}");
   last_ = Clock::now();
   const std::string folder = folder_of(path_);
-  HEADWISE_TRY(folder.empty() ? ok() : make_folder(kOperation, folder));
+  HEADWISE_TRY(folder.empty() ? ok() : make_folder(kJournal, folder));
   return write_file_atomically(path_, text);
 } catch (...) {
   return caught_out_of_memory();

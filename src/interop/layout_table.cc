@@ -43,7 +43,7 @@ constexpr std::array kHeadwiseCausal = {
     LayoutRow{"layers.{N}.w_o.bias", "w_o.bias", bias},
 };
 
-constexpr std::array kTorchMha = {
+constexpr std::array kTorchMhaParams = {
     LayoutRow{"in_proj_weight", "w_q.weight", weight, true, 0, 3},
     LayoutRow{"in_proj_weight", "w_k.weight", weight, true, 1, 3},
     LayoutRow{"in_proj_weight", "w_v.weight", weight, true, 2, 3},
@@ -92,7 +92,7 @@ constexpr std::array kDistilbert = {
     LayoutRow{"transformer.layer.{N}.attention.out_lin.bias", "w_o.bias", bias},
 };
 
-constexpr std::array kD2l = {
+constexpr std::array kD2lParams = {
     LayoutRow{"W_q.weight", "w_q.weight"},
     LayoutRow{"W_k.weight", "w_k.weight"},
     LayoutRow{"W_v.weight", "w_v.weight"},
@@ -115,7 +115,7 @@ constexpr std::array kD2lDense = {
     LayoutRow{"W_o/bias", "w_o.bias", bias, kOptional},
 };
 
-constexpr std::array kKeras = {
+constexpr std::array kKerasParams = {
     LayoutRow{"query/kernel", "w_q.weight", head_outputs},
     LayoutRow{"key/kernel", "w_k.weight", head_outputs},
     LayoutRow{"value/kernel", "w_v.weight", head_outputs},
@@ -126,7 +126,7 @@ constexpr std::array kKeras = {
     LayoutRow{"attention_output/bias", "w_o.bias", bias, kOptional},
 };
 
-constexpr std::array kFlax = {
+constexpr std::array kFlaxParams = {
     LayoutRow{"query/kernel", "w_q.weight", head_outputs},
     LayoutRow{"key/kernel", "w_k.weight", head_outputs},
     LayoutRow{"value/kernel", "w_v.weight", head_outputs},
@@ -142,14 +142,14 @@ constexpr std::array kFlax = {
 constexpr std::array kLayouts = {
     Layout{"headwise", kNoPrefix, kHeadwise},
     Layout{"headwise-causal", kNoPrefix, kHeadwiseCausal},
-    Layout{"torch-mha", kNoPrefix, kTorchMha},
+    Layout{"torch-mha", kNoPrefix, kTorchMhaParams},
     Layout{"torch-mha-split", kNoPrefix, kTorchMhaSplit},
     Layout{"bert", kBertPrefixes, kBert},
     Layout{"distilbert", kDistilbertPrefixes, kDistilbert},
-    Layout{"d2l", kNoPrefix, kD2l},
+    Layout{"d2l", kNoPrefix, kD2lParams},
     Layout{"d2l-dense", kParamsPrefixes, kD2lDense},
-    Layout{"keras", kNoPrefix, kKeras},
-    Layout{"flax", kParamsPrefixes, kFlax, QkNorm{NormKind::layer}},
+    Layout{"keras", kNoPrefix, kKerasParams},
+    Layout{"flax", kParamsPrefixes, kFlaxParams, QkNorm{NormKind::layer}},
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ Result<Linear> linear_of(const NamedArrays& arrays, const std::string& path,
 }
 
 // Whether the parameters that are there make a layer.
-Status check_names(const std::string& path, const NamedArrays& arrays) {
+Status check_array_names(const std::string& path, const NamedArrays& arrays) {
   if (!arrays.contains("w_v.weight") &&
       (!arrays.contains("w_score.weight") || arrays.contains("w_v.bias") ||
        arrays.contains("w_o.weight"))) {
@@ -233,7 +233,7 @@ Result<LayerParams> read_checked(const std::string& path,
   list.emplace(list.begin(), kEmbedding);
   auto read = read_layer_params(path, names, {options.layer, options.layout});
   HEADWISE_TRY(read);
-  HEADWISE_TRY(check_names(path, read->params));
+  HEADWISE_TRY(check_array_names(path, read->params));
   HEADWISE_TRY(check_heads(path, *read, options));
   return read;
 }

@@ -15,13 +15,14 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_model_heads";
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of config.json
+constexpr std::string_view kModelHeads = "read_model_heads";
+constexpr std::size_t kMostConfigBytes = std::size_t{1}
+                                         << 20;  // of config.json
 constexpr std::array<std::string_view, 3> kKeys = {
     "num_attention_heads", "n_heads", "num_key_value_heads"};
 
-std::optional<std::size_t> count_in(const JsonFields& config,
-                                    std::string_view key) {
+std::optional<std::size_t> count_in_config(const JsonFields& config,
+                                           std::string_view key) {
   std::size_t count = 0;
   const Status s =
       config.get(key, {1, std::numeric_limits<std::size_t>::max()}, count);
@@ -50,11 +51,11 @@ ModelHeads read_model_heads(const std::string& file) try {
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return no_heads("its folder has no config.json");
   }
-  auto input = InputFile::open(kOperation, path);
+  auto input = InputFile::open(kModelHeads, path);
   if (!input) {
     return no_heads(input.error());
   }
-  const auto bytes = read_bytes(*input, kMostBytes, /*certain=*/false);
+  const auto bytes = read_bytes(*input, kMostConfigBytes, /*certain=*/false);
   if (!bytes) {
     return no_heads(bytes.error());
   }
@@ -65,14 +66,14 @@ ModelHeads read_model_heads(const std::string& file) try {
     return no_heads("config.json is not a JSON object");
   }
   ModelHeads heads;
-  heads.num_heads = count_in(*config, "num_attention_heads");
+  heads.num_heads = count_in_config(*config, "num_attention_heads");
   if (!heads.num_heads) {
-    heads.num_heads = count_in(*config, "n_heads");
+    heads.num_heads = count_in_config(*config, "n_heads");
   }
   if (!heads.num_heads) {
     return no_heads("config.json has no num_attention_heads and no n_heads");
   }
-  heads.num_kv_heads = count_in(*config, "num_key_value_heads");
+  heads.num_kv_heads = count_in_config(*config, "num_key_value_heads");
   return heads;
 } catch (...) {
   return no_heads(caught_out_of_memory());

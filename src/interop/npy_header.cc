@@ -14,11 +14,11 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::size_t kLargest =
+constexpr std::size_t kLargestCount =
     static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());
 constexpr bool kLittleEndian = std::endian::native == std::endian::little;
 
-constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes{{
+constexpr std::array<std::pair<std::string_view, DType>, 12> kNpyTypes{{
     {"f2", DType::float16},
     {"f4", DType::float32},
     {"f8", DType::float64},
@@ -132,9 +132,9 @@ class HeaderParser {
       order = type[0];
       type.remove_prefix(1);
     }
-    const auto* const found =
-        std::ranges::find(kTypes, type, &decltype(kTypes)::value_type::first);
-    if (found == kTypes.end()) {
+    const auto* const found = std::ranges::find(
+        kNpyTypes, type, &decltype(kNpyTypes)::value_type::first);
+    if (found == kNpyTypes.end()) {
       return unsupported(
           "'" + printable(*descr) + "', " +
           std::string(refused_kind(type.empty() ? ' ' : type[0])));
@@ -181,7 +181,7 @@ class HeaderParser {
     std::size_t size = 0;
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
       const auto digit = static_cast<std::size_t>(text_[at_] - '0');
-      if (size > (kLargest - digit) / 10) {
+      if (size > (kLargestCount - digit) / 10) {
         return bad("has a size beyond 2^63 - 1 in its header");
       }
       size = size * 10 + digit;
@@ -275,8 +275,8 @@ Result<std::string> format_npy_header(const AnyView& view,
                                       const FileSubject& subject) {
   const std::span<const std::size_t> shape = view.extents();
   const auto* const type = std::ranges::find(
-      kTypes, view.dtype(), &decltype(kTypes)::value_type::second);
-  if (type == kTypes.end()) {
+      kNpyTypes, view.dtype(), &decltype(kNpyTypes)::value_type::second);
+  if (type == kNpyTypes.end()) {
     return subject.error(
         ErrorCode::unsupported,
         "cannot hold " + std::string(name_of(view.dtype())) + " elements",

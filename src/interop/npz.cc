@@ -266,8 +266,8 @@ std::vector<std::byte> empty_archive() {
 using EntryBytes = std::map<std::string, std::vector<std::byte>>;
 
 // Writes `entries` to `archive` (in memory), which it closes.
-Status fill(Archive archive, const EntryBytes& entries,
-            const FileSubject& subject) {
+Status fill_archive(Archive archive, const EntryBytes& entries,
+                    const FileSubject& subject) {
   constexpr zip_uint16_t kJanuaryFirst1980 = 1 << 5 | 1;
   for (const auto& [name, bytes] : entries) {
     Source source(
@@ -311,7 +311,7 @@ Result<std::vector<std::byte>> format_archive(const EntryBytes& entries,
     zip_source_free(memory.get());
     return zip_failure(subject, error.get());
   }
-  HEADWISE_TRY(fill(std::move(archive), entries, subject));
+  HEADWISE_TRY(fill_archive(std::move(archive), entries, subject));
   zip_stat_t status{};
   if (zip_source_stat(memory.get(), &status) != 0 ||
       zip_source_open(memory.get()) != 0) {

@@ -18,12 +18,12 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "inspect";
+constexpr std::string_view kParamInspection = "inspect";
 
 Result<InspectedFile> inspect_file(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    return io_error({std::string(kOperation), path}, errno);
+    return io_error({std::string(kParamInspection), path}, errno);
   }
   InspectedFile file{path, static_cast<std::size_t>(status.st_size), ""};
   if (S_ISREG(status.st_mode)) {  // the bytes of a pipe are gone by now
@@ -35,8 +35,9 @@ Result<InspectedFile> inspect_file(const std::string& path) {
 }
 
 // Why a layer cannot have this number of heads; nothing if it can.
-std::optional<Error> why_not(std::string_view from, std::size_t num_heads,
-                             const LayerShapes& shapes) {
+std::optional<Error> why_not_converted(std::string_view from,
+                                       std::size_t num_heads,
+                                       const LayerShapes& shapes) {
   const std::size_t q_features = shapes.params.at("w_q.weight")[0];
   const std::size_t k_features = shapes.params.at("w_k.weight")[0];
   const std::size_t head = num_heads == 0 ? 0 : q_features / num_heads;
@@ -68,8 +69,8 @@ void add_heads(const SaidHeads& said, const ModelHeads& model,
     return;
   }
   const std::string_view from = said.num_heads ? "file" : "config.json";
-  layer.why_no_heads = why_not(said.num_heads ? "its num_heads" : from,
-                               *num_heads, layer.shapes);
+  layer.why_no_heads = why_not_converted(
+      said.num_heads ? "its num_heads" : from, *num_heads, layer.shapes);
   if (layer.why_no_heads) {
     return;
   }
@@ -87,7 +88,7 @@ Status add_layers(const ParamFile& file, const ShapesByName& shapes,
   for (const std::size_t number : inspection.layout->layers) {
     auto layer = layer_shapes(*inspection.layout, shapes, number);
     HEADWISE_TRY(layer);
-    const auto said = said_heads(kOperation, file, number);
+    const auto said = said_heads(kParamInspection, file, number);
     inspection.layers.push_back({number, *std::move(layer), "", {}});
     InspectedLayer& added = inspection.layers.back();
     if (said) {
@@ -152,7 +153,7 @@ void add_layout(const ParamFile& file, std::string_view layout,
 Result<ParamInspection> inspect_found(const std::string& path,
                                       std::string_view layout) {
   // Of a mapped file no more is read than its header.
-  const auto file = ParamFile::open(kOperation, path, FileAccess::mapped);
+  const auto file = ParamFile::open(kParamInspection, path, FileAccess::mapped);
   HEADWISE_TRY(file);
   ParamInspection inspection;
   inspection.metadata = file->metadata();
@@ -178,7 +179,7 @@ Result<ParamInspection> inspect_found(const std::string& path,
 Result<ParamInspection> inspect_params(const std::string& path,
                                        std::string_view layout) {
   return catching_out_of_memory([&]() -> Result<ParamInspection> {
-    const auto found = find_params(kOperation, path);
+    const auto found = find_params(kParamInspection, path);
     HEADWISE_TRY(found);
     return inspect_found(*found, layout);
   });

@@ -14,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_params";
+constexpr std::string_view kParams = "read_params";
 
 // Other names of the projections, as the files of others have them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kAliases{
@@ -29,14 +29,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kAliases{
      {"w_0", "w_o"}}};
 
 // About the whole file.
-FileSubject subject_of(const ParamFile& file) {
-  return {std::string(kOperation), file.path()};
+FileSubject subject_of_params(const ParamFile& file) {
+  return {std::string(kParams), file.path()};
 }
 
 Status check_finite_param(const Array& array, const ParamFile& file,
                           const std::string& name) {
-  Status s = check_finite(array, kOperation, name);
-  return s ? s : file.subject_of(kOperation, name).blame_here(s.error());
+  Status s = check_finite(array, kParams, name);
+  return s ? s : file.subject_of(kParams, name).blame_here(s.error());
 }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -77,18 +77,18 @@ Result<std::map<std::string, std::string>> match_names(
     const std::string ours =
         d2l_additive && name == "w_v.weight" ? w_score : param_name(name);
     if (!contains(names.required, ours) && !contains(names.optional, ours)) {
-      return file.subject_of(kOperation, name)
+      return file.subject_of(kParams, name)
           .bad_data("is not a parameter known here", accepted_text(names));
     }
     const auto [at, is_new] = given_of.emplace(ours, name);
     if (!is_new) {
-      return file.subject_of(kOperation, name)
+      return file.subject_of(kParams, name)
           .bad_data("is " + ours + ", as " + printable(at->second) + " is");
     }
   }
   for (const std::string& name : names.required) {
     if (!given_of.contains(name)) {
-      return subject_of(file).bad_data("has no " + name);
+      return subject_of_params(file).bad_data("has no " + name);
     }
   }
   return given_of;
@@ -126,7 +126,7 @@ Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
   if (layer.num_heads) {
     return layer;
   }
-  const auto said = said_heads(kOperation, file, number);
+  const auto said = said_heads(kParams, file, number);
   HEADWISE_TRY(said);
   layer.num_heads = said->num_heads;
   layer.num_kv_heads = said->num_kv_heads;
@@ -136,7 +136,7 @@ Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
 Error several_layers(const std::string& path,
                      const std::vector<std::size_t>& layers) {
   return {ErrorCode::invalid_argument,
-          {.operation = std::string(kOperation),
+          {.operation = std::string(kParams),
            .argument = "layer",
            .given = "is not given",
            .expected = "one of the " + std::to_string(layers.size()) +
@@ -146,17 +146,17 @@ Error several_layers(const std::string& path,
 
 // The file, or that of the model in a folder without .npy files.
 Result<ParamFile> open_layer_file(const std::string& path) {
-  auto file = ParamFile::open(kOperation, path);
+  auto file = ParamFile::open(kParams, path);
   if (!file) {
-    const Status known = check_param_ending(kOperation, path);
+    const Status known = check_param_ending(kParams, path);
     return known ? file : known.error();
   }
   if (!file->names().empty()) {
     return file;
   }
-  const auto model = find_params(kOperation, path);
+  const auto model = find_params(kParams, path);
   HEADWISE_TRY(model);
-  return *model == path ? std::move(file) : ParamFile::open(kOperation, *model);
+  return *model == path ? std::move(file) : ParamFile::open(kParams, *model);
 }
 
 // One layer of the layout that the file is found to have.
@@ -164,7 +164,8 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
                                 const LayerChoice& choice) {
   const auto shapes = file.shapes();
   HEADWISE_TRY(shapes);
-  const auto match = find_layout(*shapes, subject_of(file), choice.layout);
+  const auto match =
+      find_layout(*shapes, subject_of_params(file), choice.layout);
   HEADWISE_TRY(match);
   if (!choice.number && match->layers.size() > 1) {
     return several_layers(file.path(), match->layers);
@@ -182,7 +183,7 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
   }
   for (const std::string& name : names.required) {
     if (!layer->params.contains(name)) {
-      return subject_of(file).bad_data("has no " + name);
+      return subject_of_params(file).bad_data("has no " + name);
     }
   }
   return with_said_heads(file, number, *std::move(layer));
@@ -206,7 +207,7 @@ Result<LayerParams> read_named_layer(const ParamFile& file, ParamNames names) {
 Result<NamedArrays> read_params(const std::string& path,
                                 const ParamNames& names) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
-    const auto file = ParamFile::open(kOperation, path);
+    const auto file = ParamFile::open(kParams, path);
     return file ? read_named(*file, names) : file.error();
   });
 }
@@ -222,7 +223,7 @@ Result<LayerParams> read_layer_params(const std::string& path,
       return read_layout(*file, names, choice);
     }
     if (choice.number.value_or(0) != 0) {
-      return subject_of(*file).error(
+      return subject_of_params(*file).error(
           ErrorCode::out_of_range,
           "has no layer " + std::to_string(*choice.number), "0");
     }

@@ -12,13 +12,13 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::size_t kMostHeader = std::size_t{1} << 26;
-constexpr int kDeepest = 8;
+constexpr int kDeepestHeader = 8;
 
-std::string_view text_of(std::span<const std::byte> bytes) {
+std::string_view row_part_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string with_checksum(const std::string& line) {
+std::string header_with_checksum(const std::string& line) {
   return line + "\n" + sha256_of(line) + "\n";
 }
 
@@ -28,7 +28,7 @@ Json json_of(const RowPiece& piece) {
     ranges.push_back(Json(std::vector<std::size_t>{range.first, range.count}));
   }
   return {{"ranges", ranges},
-          {"note", Json::parse(piece.note, kMostHeader, kDeepest)}};
+          {"note", Json::parse(piece.note, kMostHeader, kDeepestHeader)}};
 }
 
 std::optional<RowPiece> piece_of(const Json& json) {
@@ -62,8 +62,8 @@ bool fits(const RowPiece& piece, std::size_t rows) {
 }
 
 // The bytes of all pieces; nothing if one has rows that the array lacks.
-std::optional<std::size_t> bytes_of(const std::vector<RowPiece>& pieces,
-                                    const Extents<2>& extents) {
+std::optional<std::size_t> size_of_pieces(const std::vector<RowPiece>& pieces,
+                                          const Extents<2>& extents) {
   std::size_t rows = 0;
   for (const RowPiece& piece : pieces) {
     if (!fits(piece, extents[0])) {
@@ -92,8 +92,8 @@ std::string row_part_header(const std::string& work,
   for (const RowPiece& piece : pieces) {
     list.push_back(json_of(piece));
   }
-  return with_checksum(Json{
-      {"of", Json::parse(work, kMostHeader, kDeepest)},
+  return header_with_checksum(Json{
+      {"of", Json::parse(work, kMostHeader, kDeepestHeader)},
       {"pieces", list},
       {"sha256", sha256}}.dump());
 }
@@ -101,12 +101,12 @@ std::string row_part_header(const std::string& work,
 std::optional<RowPartHeader> parse_row_part(std::span<const std::byte> bytes,
                                             const std::string& work,
                                             const Extents<2>& extents) {
-  const std::string_view text = text_of(bytes);
+  const std::string_view text = row_part_text(bytes);
   const std::string line(
       text.substr(0, text.substr(0, kMostHeader).find('\n')));
-  const std::string head = with_checksum(line);
-  const auto json = Json::parse(line, kMostHeader, kDeepest);
-  const auto wanted = Json::parse(work, kMostHeader, kDeepest);
+  const std::string head = header_with_checksum(line);
+  const auto json = Json::parse(line, kMostHeader, kDeepestHeader);
+  const auto wanted = Json::parse(work, kMostHeader, kDeepestHeader);
   if (!text.starts_with(head) || !json || !wanted) {
     return {};
   }
@@ -125,7 +125,7 @@ std::optional<RowPartHeader> parse_row_part(std::span<const std::byte> bytes,
     }
     header.pieces.push_back(*std::move(piece));
   }
-  return bytes_of(header.pieces, extents) == bytes.size() - header.size
+  return size_of_pieces(header.pieces, extents) == bytes.size() - header.size
              ? std::optional(std::move(header))
              : std::nullopt;
 }

@@ -24,7 +24,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "row_parts";
+constexpr std::string_view kRowParts = "row_parts";
 constexpr std::string_view kName = "rows-";
 constexpr std::size_t kMostHeld = std::size_t{1} << 26;
 
@@ -70,7 +70,7 @@ bool is_own_name(std::string_view name) {
 std::vector<std::string> files_in(const std::string& folder,
                                   bool (*named)(std::string_view)) {
   std::vector<std::string> paths;
-  const auto names = names_in_folder(kOperation, folder);
+  const auto names = names_in_folder(kRowParts, folder);
   for (const std::string& name : names ? *names : std::set<std::string>{}) {
     const std::string path = path_in(folder, name);
     if (named(name) && kind_of_entry(path) == EntryKind::file) {
@@ -97,7 +97,7 @@ Status visit_parts(const std::string& folder, const std::string& work,
 Status write_rows(const std::string& path, const Extents<2>& extents,
                   RowSources& sources) {
   if (const std::size_t row = sources.sort(); row != extents[0]) {
-    return FileSubject{std::string(kOperation), path}.bad_data(
+    return FileSubject{std::string(kRowParts), path}.bad_data(
         "lacks row " + std::to_string(row));
   }
   const auto header = format_npy_header(
@@ -113,7 +113,7 @@ Status write_rows(const std::string& path, const Extents<2>& extents,
       });
 }
 
-std::span<const std::byte> bytes_of(const Tensor<float, 2>& rows) {
+std::span<const std::byte> row_bytes(const Tensor<float, 2>& rows) {
   return std::as_bytes(rows.elements());
 }
 
@@ -146,10 +146,10 @@ Result<std::vector<RowPiece>> RowParts::read() const {
 
 Status RowParts::add(RowPiece piece, Tensor<float, 2> rows) {
   return catching_out_of_memory([&]() -> Status {
-    HEADWISE_TRY(check_shape(kOperation, "rows", rows.extents(),
+    HEADWISE_TRY(check_shape(kRowParts, "rows", rows.extents(),
                              "(rows of piece, columns)",
                              std::array{rows_of(piece), extents_[1]}));
-    held_bytes_ += bytes_of(rows).size();
+    held_bytes_ += row_bytes(rows).size();
     held_.push_back({std::move(piece), std::move(rows)});
     return ok();
   });
@@ -170,11 +170,11 @@ Status RowParts::save() {
     std::vector<std::span<const std::byte>> bytes;
     for (const Held& held : held_) {
       pieces.push_back(held.piece);
-      bytes.push_back(bytes_of(held.rows));
+      bytes.push_back(row_bytes(held.rows));
     }
     const std::string header = row_part_header(work_, pieces, sha256_of(bytes));
     bytes.insert(bytes.begin(), std::as_bytes(std::span(header)));
-    HEADWISE_TRY(make_folder(kOperation, folder_));
+    HEADWISE_TRY(make_folder(kRowParts, folder_));
     HEADWISE_TRY(write_file_among_others(
         path_in(folder_,
                 std::string(kName) + std::to_string(pieces[0].ranges[0].first)),
@@ -208,7 +208,7 @@ Result<std::vector<RowPiece>> RowParts::write_output() const {
                     }
                   }));
   for (const Held& held : held_) {
-    sources.add_held(held.piece, bytes_of(held.rows));
+    sources.add_held(held.piece, row_bytes(held.rows));
     pieces.push_back(held.piece);
   }
   HEADWISE_TRY(write_rows(output_, extents_, sources));

@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, DType>, 13> kTypes{{
+constexpr std::array<std::pair<std::string_view, DType>, 13> kSafetensorsTypes{{
     {"F64", DType::float64},
     {"F32", DType::float32},
     {"F16", DType::float16},
@@ -191,15 +191,16 @@ class HeaderEvents : public JsonEvents {
 
   bool read_type(std::string_view text) {
     const auto* const found =
-        std::ranges::find(kTypes, text, &decltype(kTypes)::value_type::first);
-    if (found != kTypes.end()) {
+        std::ranges::find(kSafetensorsTypes, text,
+                          &decltype(kSafetensorsTypes)::value_type::first);
+    if (found != kSafetensorsTypes.end()) {
       entry_.dtype = found->second;
       return true;
     }
     type_was_refused_ = std::ranges::find(kRefusedTypes, text) !=
                         std::ranges::end(kRefusedTypes);
     std::string names;
-    for (const auto& [name, dtype] : kTypes) {
+    for (const auto& [name, dtype] : kSafetensorsTypes) {
       names += (names.empty() ? "" : " ") + std::string(name);
     }
     return refuse({printable(name_),
@@ -306,7 +307,8 @@ Result<std::size_t> covered_bytes(const SafetensorsEntries& tensors,
 }  // namespace
 
 std::string_view safetensors_name_of(DType dtype) {
-  return std::ranges::find(kTypes, dtype, &decltype(kTypes)::value_type::second)
+  return std::ranges::find(kSafetensorsTypes, dtype,
+                           &decltype(kSafetensorsTypes)::value_type::second)
       ->first;
 }
 

@@ -19,7 +19,7 @@ namespace {
 using NamedView = std::map<std::string, AnyView>::value_type;
 
 // What lies where in the file that is to be written.
-struct Layout {
+struct FileLayout {
   std::string start;  // length of the header, header, blanks
   struct Piece {
     const AnyView* view;
@@ -32,8 +32,8 @@ class LayoutMaker {
  public:
   explicit LayoutMaker(FileSubject subject) : subject_(std::move(subject)) {}
 
-  Result<Layout> make(const std::map<std::string, AnyView>& tensors,
-                      const SafetensorsMetadata& metadata) {
+  Result<FileLayout> make(const std::map<std::string, AnyView>& tensors,
+                          const SafetensorsMetadata& metadata) {
     header_ = "{";
     HEADWISE_TRY(add_metadata(metadata));
     HEADWISE_TRY(place(tensors));
@@ -135,7 +135,7 @@ class LayoutMaker {
 
   FileSubject subject_;
   std::string header_;
-  Layout layout_;
+  FileLayout layout_;
   std::map<const AnyView*, std::size_t> begins_;
 };
 

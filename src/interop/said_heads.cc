@@ -32,7 +32,7 @@ Count take_number(std::string_view& text) {
 }
 
 // Entry `layer` of "[12, 3, 0]", or "8" of any layer.
-Count count_in(std::string_view text, std::size_t layer) {
+Count count_in_text(std::string_view text, std::size_t layer) {
   if (!text.starts_with('[')) {
     const Count number = take_number(text);
     return text.empty() ? number : Count();
@@ -75,7 +75,7 @@ Result<Count> count_of(std::string_view operation, const ParamFile& file,
   if (found == metadata.end()) {
     return Count();
   }
-  const Count count = count_in(found->second, layer);
+  const Count count = count_in_text(found->second, layer);
   return count ? Result<Count>(count)
                : FileSubject{std::string(operation), file.path(),
                              "__metadata__." + name}

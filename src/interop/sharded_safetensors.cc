@@ -18,7 +18,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "open_sharded_safetensors";
+constexpr std::string_view kShardedSafetensors = "open_sharded_safetensors";
 
 // "/a/b" of "/a/b/c"
 std::string folder_of_file(const std::string& canonical) {
@@ -72,7 +72,7 @@ std::string place_of_shard(const std::string& index, const std::string& name) {
 Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
                                                     FileAccess access) {
   return catching_out_of_memory([&]() -> Result<ShardedSafetensors> {
-    Result<InputFile> file = InputFile::open(kOperation, index);
+    Result<InputFile> file = InputFile::open(kShardedSafetensors, index);
     HEADWISE_TRY(file);
     ShardedSafetensors model;
     model.subject_ = file->subject();
@@ -82,7 +82,7 @@ Result<ShardedSafetensors> open_sharded_safetensors(const std::string& index,
     for (const auto& [tensor, name] : model.shard_names_) {
       auto shard = model.shards_.find(name);
       if (shard == model.shards_.end()) {
-        auto input = InputFile::open_named_by_file(kOperation,
+        auto input = InputFile::open_named_by_file(kShardedSafetensors,
                                                    place_of_shard(index, name));
         HEADWISE_TRY(input);
         auto opened = SafetensorsReader::read(*std::move(input), access);

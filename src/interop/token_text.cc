@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kExpected =
     "a list of lists of ids such as [[62, 13], [60]]";
 
-FileSubject subject_of(std::string_view name) {
+FileSubject subject_of_tokens(std::string_view name) {
   return {"tokens", std::string(name)};
 }
 
@@ -89,7 +89,7 @@ Result<RaggedTokens> parse_json(std::string_view text, std::string_view name) {
   RaggedTokens tokens;
   reserve(tokens, text, '[');
   TokenEvents events(tokens);
-  HEADWISE_TRY(read_json(text, events, subject_of(name)));
+  HEADWISE_TRY(read_json(text, events, subject_of_tokens(name)));
   return tokens;
 }
 
@@ -100,7 +100,7 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
   reserve(tokens, text, '\n');
   while (!text.empty()) {
     if (tokens.size() == kMostSequences) {
-      return subject_of(name).bad_data(too_many());
+      return subject_of_tokens(name).bad_data(too_many());
     }
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -118,7 +118,7 @@ Result<RaggedTokens> parse_lines(std::string_view text, std::string_view name) {
       const auto [stop, error] =
           std::from_chars(word.data(), word.data() + word.size(), id);
       if (error != std::errc{} || stop != word.data() + word.size()) {
-        return subject_of(name)
+        return subject_of_tokens(name)
             .of_entry("line " + std::to_string(tokens.size()))
             .bad_data("has \"" + std::string(word.substr(0, 40)) +
                           "\", which is not a token id",
@@ -140,14 +140,14 @@ Result<RaggedTokens> parse_tokens(std::string_view text,
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) {
-    return subject_of(name).bad_data(
+    return subject_of_tokens(name).bad_data(
         "is empty", std::string(kExpected) + ", or one sequence a line");
   }
   if (text[first] == '[') {
     return parse_json(text, name);
   }
   if (text[first] == '{' || text[first] == '"') {
-    return subject_of(name).bad_data(
+    return subject_of_tokens(name).bad_data(
         text[first] == '{' ? "holds a JSON object" : "holds a JSON string",
         std::string(kExpected));
   }

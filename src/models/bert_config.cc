@@ -7,7 +7,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct SizeKey {
+struct BertSizeKey {
   std::string_view key;
   std::size_t BertConfig::*into;
   SizeRange range;
@@ -17,35 +17,38 @@ struct SizeKey {
 struct FamilyKeys {
   std::string_view model_type;
   BertFamily family;
-  std::span<const SizeKey> sizes;  // each must be there
+  std::span<const BertSizeKey> sizes;  // each must be there
   std::string_view hidden_size;
   std::string_view num_heads;
   std::string_view activation;
 };
 
-constexpr std::size_t kLargest = (std::size_t{1} << 31) - 1;
-constexpr SizeRange kIds = {1, kLargest};
-constexpr SizeRange kPositions = {2, kLargest};
+constexpr std::size_t kLargestBertSize = (std::size_t{1} << 31) - 1;
+constexpr SizeRange kIds = {1, kLargestBertSize};
+constexpr SizeRange kPositions = {2, kLargestBertSize};
 constexpr SizeRange kHidden = {1, std::size_t{1} << 20};
 constexpr SizeRange kIntermediate = {1, std::size_t{1} << 24};
 constexpr SizeRange kLayers = {1, std::size_t{1} << 12};
 
 constexpr std::array kBertSizes = {
-    SizeKey{"vocab_size", &BertConfig::vocab_size, kIds},
-    SizeKey{"hidden_size", &BertConfig::hidden_size, kHidden},
-    SizeKey{"num_hidden_layers", &BertConfig::num_layers, kLayers},
-    SizeKey{"num_attention_heads", &BertConfig::num_heads, kHidden},
-    SizeKey{"intermediate_size", &BertConfig::intermediate_size, kIntermediate},
-    SizeKey{"max_position_embeddings", &BertConfig::max_positions, kPositions},
-    SizeKey{"type_vocab_size", &BertConfig::type_vocab_size, kIds}};
+    BertSizeKey{"vocab_size", &BertConfig::vocab_size, kIds},
+    BertSizeKey{"hidden_size", &BertConfig::hidden_size, kHidden},
+    BertSizeKey{"num_hidden_layers", &BertConfig::num_layers, kLayers},
+    BertSizeKey{"num_attention_heads", &BertConfig::num_heads, kHidden},
+    BertSizeKey{"intermediate_size", &BertConfig::intermediate_size,
+                kIntermediate},
+    BertSizeKey{"max_position_embeddings", &BertConfig::max_positions,
+                kPositions},
+    BertSizeKey{"type_vocab_size", &BertConfig::type_vocab_size, kIds}};
 
 constexpr std::array kDistilBertSizes = {
-    SizeKey{"vocab_size", &BertConfig::vocab_size, kIds},
-    SizeKey{"dim", &BertConfig::hidden_size, kHidden},
-    SizeKey{"n_layers", &BertConfig::num_layers, kLayers},
-    SizeKey{"n_heads", &BertConfig::num_heads, kHidden},
-    SizeKey{"hidden_dim", &BertConfig::intermediate_size, kIntermediate},
-    SizeKey{"max_position_embeddings", &BertConfig::max_positions, kPositions}};
+    BertSizeKey{"vocab_size", &BertConfig::vocab_size, kIds},
+    BertSizeKey{"dim", &BertConfig::hidden_size, kHidden},
+    BertSizeKey{"n_layers", &BertConfig::num_layers, kLayers},
+    BertSizeKey{"n_heads", &BertConfig::num_heads, kHidden},
+    BertSizeKey{"hidden_dim", &BertConfig::intermediate_size, kIntermediate},
+    BertSizeKey{"max_position_embeddings", &BertConfig::max_positions,
+                kPositions}};
 
 constexpr std::array kFamilies = {
     FamilyKeys{"bert", BertFamily::bert, kBertSizes, "hidden_size",
@@ -53,7 +56,7 @@ constexpr std::array kFamilies = {
     FamilyKeys{"distilbert", BertFamily::distilbert, kDistilBertSizes, "dim",
                "n_heads", "activation"}};
 
-constexpr auto kKeys = std::to_array<std::string_view>(
+constexpr auto kBertKeys = std::to_array<std::string_view>(
     {"model_type", "vocab_size", "max_position_embeddings", "is_decoder",
      // bert
      "hidden_size", "num_hidden_layers", "num_attention_heads",
@@ -103,7 +106,7 @@ Status check_computation(const JsonFields& fields, const FamilyKeys& keys) {
 
 Status get_sizes(const JsonFields& fields, const FamilyKeys& keys,
                  BertConfig& config) {
-  for (const SizeKey& size : keys.sizes) {
+  for (const BertSizeKey& size : keys.sizes) {
     HEADWISE_TRY(fields.require(size.key, size.range, config.*size.into));
   }
   if (config.hidden_size % config.num_heads != 0) {
@@ -118,7 +121,7 @@ Status get_sizes(const JsonFields& fields, const FamilyKeys& keys,
 
 Result<BertConfig> parse_bert_config(std::string_view text,
                                      const FileSubject& subject) {
-  const auto fields = JsonFields::parse(text, subject, kKeys);
+  const auto fields = JsonFields::parse(text, subject, kBertKeys);
   HEADWISE_TRY(fields);
   const auto keys = family_of(*fields);
   HEADWISE_TRY(keys);

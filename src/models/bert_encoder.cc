@@ -16,7 +16,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "bert_encoder";
+constexpr std::string_view kBertEncoder = "bert_encoder";
 
 Status resize(BertMemory& memory, std::size_t rows, const BertConfig& config) {
   const auto make = [&](Tensor<float, 3>& tensor, std::size_t features) {
@@ -114,7 +114,7 @@ Status check_token_types(const BertParams& params, const RaggedTokens& ids,
     return ok();
   }
   if (types.size() != ids.size()) {
-    return argument_error(kOperation, "token_types",
+    return argument_error(kBertEncoder, "token_types",
                           "has " + std::to_string(types.size()) + " sequences",
                           std::to_string(ids.size()),
                           ErrorCode::shape_mismatch);
@@ -123,14 +123,15 @@ Status check_token_types(const BertParams& params, const RaggedTokens& ids,
   for (std::size_t b = 0; b < ids.size(); ++b) {
     const std::string name = "token_types[" + std::to_string(b) + "]";
     if (types[b].size() != ids[b].size()) {
-      return argument_error(
-          kOperation, name, "has " + std::to_string(types[b].size()) + " types",
-          std::to_string(ids[b].size()), ErrorCode::shape_mismatch);
+      return argument_error(kBertEncoder, name,
+                            "has " + std::to_string(types[b].size()) + " types",
+                            std::to_string(ids[b].size()),
+                            ErrorCode::shape_mismatch);
     }
     for (const TokenId type : types[b]) {
       if (type < 0 || static_cast<std::size_t>(type) >= known) {
         return value_error(
-            kOperation, name, std::to_string(type),
+            kBertEncoder, name, std::to_string(type),
             known == 1 ? "0: the model has no token types" : "0 or 1",
             ErrorCode::out_of_range);
       }
@@ -140,7 +141,7 @@ Status check_token_types(const BertParams& params, const RaggedTokens& ids,
 }
 
 // "head_gates[1]" of a layer is "head_gates[LAYER][1]" of the encoder.
-Error of_layer(const Error& error, std::size_t layer) {
+Error in_bert_layer(const Error& error, std::size_t layer) {
   constexpr std::string_view kName = "head_gates";
   ErrorDetails details = error.details();
   if (!details.argument.starts_with(kName)) {
@@ -153,34 +154,34 @@ Error of_layer(const Error& error, std::size_t layer) {
 Status check_entry(const BertParams& params, const RaggedTokens& ids,
                    const LayerEntry& from, std::size_t before) {
   if (from.layer > before) {
-    return value_error(kOperation, "from.layer", std::to_string(from.layer),
+    return value_error(kBertEncoder, "from.layer", std::to_string(from.layer),
                        "at most " + std::to_string(before),
                        ErrorCode::out_of_range);
   }
   const auto rows = static_cast<std::size_t>(offsets_of(ids).back());
-  return check_shape(kOperation, "from.hidden", from.hidden.extents(),
+  return check_shape(kBertEncoder, "from.hidden", from.hidden.extents(),
                      "(rows, hidden_size)",
                      Extents<2>{rows, params.config.hidden_size});
 }
 
 // One tensor of gates for each layer, or none at all.
-Status check_gates(const BertParams& params,
-                   std::span<const Tensor<float, 1>> head_gates) {
+Status check_bert_gates(const BertParams& params,
+                        std::span<const Tensor<float, 1>> head_gates) {
   if (head_gates.empty()) {
     return ok();
   }
   const std::size_t layers = params.layers.size();
   if (head_gates.size() != layers) {
     return argument_error(
-        kOperation, "head_gates",
+        kBertEncoder, "head_gates",
         "has " + std::to_string(head_gates.size()) + " layers",
         std::to_string(layers), ErrorCode::shape_mismatch);
   }
   for (std::size_t n = 0; n < layers; ++n) {
-    if (Status s = check_head_gates(kOperation, head_gates[n].view(),
+    if (Status s = check_head_gates(kBertEncoder, head_gates[n].view(),
                                     heads_of(params.config, n));
         !s) {
-      return of_layer(s.error(), n);
+      return in_bert_layer(s.error(), n);
     }
   }
   return ok();
@@ -266,17 +267,17 @@ Status check_call(const BertParams& params, const RaggedTokens& ids,
   const std::size_t layers = params.layers.size();
   const std::size_t before = options.before_layer.value_or(layers);
   if (before > layers) {
-    return value_error(kOperation, "before_layer", std::to_string(before),
+    return value_error(kBertEncoder, "before_layer", std::to_string(before),
                        "at most " + std::to_string(layers),
                        ErrorCode::out_of_range);
   }
   if (options.from) {
     HEADWISE_TRY(check_entry(params, ids, *options.from, before));
   }
-  HEADWISE_TRY(check_gates(params, options.head_gates));
+  HEADWISE_TRY(check_bert_gates(params, options.head_gates));
   for (std::size_t b = 0; b < ids.size(); ++b) {
     if (ids[b].size() > config.max_positions) {
-      return argument_error(kOperation, "tokens[" + std::to_string(b) + "]",
+      return argument_error(kBertEncoder, "tokens[" + std::to_string(b) + "]",
                             "has " + std::to_string(ids[b].size()) + " tokens",
                             "at most " + std::to_string(config.max_positions),
                             ErrorCode::out_of_range);

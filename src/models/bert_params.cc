@@ -17,21 +17,23 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_bert_encoder";
+constexpr std::string_view kBertParams = "read_bert_encoder";
 
 // The sizes of a parameter, each with its name in the config.
-using Axes = std::initializer_list<std::pair<std::string_view, std::size_t>>;
+using BertAxes =
+    std::initializer_list<std::pair<std::string_view, std::size_t>>;
 
-class Reader {
+class BertReader {
  public:
-  static Result<Reader> open(const std::string& path, const BertConfig& config,
-                             const BertAccess& access) {
-    auto file = ParamFile::open(kOperation, path, access.file);
+  static Result<BertReader> open(const std::string& path,
+                                 const BertConfig& config,
+                                 const BertAccess& access) {
+    auto file = ParamFile::open(kBertParams, path, access.file);
     HEADWISE_TRY(file);
     auto shapes = file->shapes();
     HEADWISE_TRY(shapes);
     const BertNames& names = bert_names(config.family);
-    const FileSubject subject{std::string(kOperation), path};
+    const FileSubject subject{std::string(kBertParams), path};
     auto match = find_layout(*shapes, subject, names.layout);
     HEADWISE_TRY(match);
     if (match->layers.size() != config.num_layers) {
@@ -42,8 +44,8 @@ class Reader {
     BertConfig kept = config;
     HEADWISE_TRY(read_kept_heads(file->metadata(), subject, kept.num_layers,
                                  kept.num_heads, kept.kept_heads));
-    return Reader(*std::move(file), access, *std::move(shapes),
-                  *std::move(match), names, std::move(kept));
+    return BertReader(*std::move(file), access, *std::move(shapes),
+                      *std::move(match), names, std::move(kept));
   }
 
   const BertConfig& config() const { return config_; }
@@ -139,8 +141,8 @@ class Reader {
                   : Result<Embedding>(weight.error());
   }
 
-  Reader(ParamFile file, const BertAccess& access, ShapesByName shapes,
-         LayoutMatch match, const BertNames& names, BertConfig config)
+  BertReader(ParamFile file, const BertAccess& access, ShapesByName shapes,
+             LayoutMatch match, const BertNames& names, BertConfig config)
       : file_(std::move(file)),
         access_(access),
         shapes_(std::move(shapes)),
@@ -149,7 +151,7 @@ class Reader {
         config_(std::move(config)) {}
 
   FileSubject subject() const {
-    return {std::string(kOperation), file_.path()};
+    return {std::string(kBertParams), file_.path()};
   }
 
   Status check_there(const std::string& name) const {
@@ -166,28 +168,29 @@ class Reader {
   }
 
   Status finite_param(const AnyView& view, const std::string& name) const {
-    Status s = check_finite(view, kOperation, name);
-    return s ? s : file_.subject_of(kOperation, name).blame_here(s.error());
+    Status s = check_finite(view, kBertParams, name);
+    return s ? s : file_.subject_of(kBertParams, name).blame_here(s.error());
   }
 
   Status check_axes(std::string_view name, std::span<const std::size_t> shape,
-                    Axes axes) const {
+                    BertAxes axes) const {
     std::string words;
     std::vector<std::size_t> expected;
     for (const auto& [word, size] : axes) {
       words += (words.empty() ? "(" : ", ") + std::string(word);
       expected.push_back(size);
     }
-    Status s = check_shape(kOperation, name, shape, words + ")", expected);
+    Status s = check_shape(kBertParams, name, shape, words + ")", expected);
     return s ? s : subject().blame(s.error());
   }
 
   template <std::size_t Rank>
-  Result<Tensor<float, Rank>> tensor(std::string_view name, Axes axes) const {
+  Result<Tensor<float, Rank>> tensor(std::string_view name,
+                                     BertAxes axes) const {
     const auto array = read(match_.prefix + std::string(name));
     HEADWISE_TRY(array);
     HEADWISE_TRY(check_axes(name, array->shape, axes));
-    return of_file(to_float<Rank>(*array, kOperation, name));
+    return of_file(to_float<Rank>(*array, kBertParams, name));
   }
 
   struct Kept {
@@ -198,7 +201,7 @@ class Reader {
   // A parameter in the bytes of the mapped file, or in a copy where there are
   // none or they are no float32 that can be read as it lies. (Of a file that
   // was read, one parameter would keep all.)
-  Result<Kept> in_place(std::string_view name, Axes axes) const {
+  Result<Kept> in_place(std::string_view name, BertAxes axes) const {
     const std::string full = match_.prefix + std::string(name);
     HEADWISE_TRY(check_there(full));
     auto found = file_.tensor(full);
@@ -264,9 +267,9 @@ class Reader {
     HEADWISE_TRY(read);
     const auto linear = [&](const std::string& name) -> Result<Linear> {
       auto weight = of_file(to_float<2>(read->params.at(name + ".weight"),
-                                        kOperation, name + ".weight"));
+                                        kBertParams, name + ".weight"));
       auto bias = of_file(to_float<1>(read->params.at(name + ".bias"),
-                                      kOperation, name + ".bias"));
+                                      kBertParams, name + ".bias"));
       return packed(std::move(weight), std::move(bias));
     };
     auto w_q = linear("w_q");
@@ -318,9 +321,9 @@ class Reader {
 Result<BertParams> read_bert_params(const std::string& folder,
                                     const BertConfig& config,
                                     const BertAccess& access) {
-  const auto path = find_params(kOperation, folder);
+  const auto path = find_params(kBertParams, folder);
   HEADWISE_TRY(path);
-  const auto reader = Reader::open(*path, config, access);
+  const auto reader = BertReader::open(*path, config, access);
   HEADWISE_TRY(reader);
   auto embeddings = reader->embeddings();
   HEADWISE_TRY(embeddings);

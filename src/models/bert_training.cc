@@ -19,13 +19,13 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "bert_encoder";
+constexpr std::string_view kBertTraining = "bert_encoder";
 
 using Params = std::map<std::string, Tensor<float, 1>, std::less<>>;
 
 // What one layer computed. A move leaves the elements where they are, which
 // MultiHeadAttentionSaved relies on: it views `x`.
-struct LayerSaved {
+struct BertLayerSaved {
   HeadHooks hooks;     // `attention` refers to them
   Tensor<float, 3> x;  // (1, rows, E), what it took
   MultiHeadAttentionSaved attention;
@@ -56,7 +56,7 @@ Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
 
 // saved.attended and saved.between of saved.x.
 Status run_attention(const BertLayer& layer, const AttentionOptions& options,
-                     const LayerOptions& layer_options, LayerSaved& saved) {
+                     const LayerOptions& layer_options, BertLayerSaved& saved) {
   const auto x = std::as_const(saved.x).view();
   auto attention =
       layer.attention.forward_for_backward(x, x, x, options, layer_options);
@@ -74,7 +74,7 @@ Status run_attention(const BertLayer& layer, const AttentionOptions& options,
 
 // The rest of `saved`, of saved.between.
 Status run_feed_forward(const BertLayer& layer, const Executor& executor,
-                        LayerSaved& saved) {
+                        BertLayerSaved& saved) {
   auto intermediate =
       layer.intermediate.forward(saved.between, "hidden", executor);
   HEADWISE_TRY(intermediate);
@@ -156,7 +156,8 @@ Result<Tensor<float, 3>> back_through(const Pass& pass, const Linear& linear,
 // d becomes the gradient by saved.between.
 Status back_through_feed_forward(const Pass& pass, std::size_t number,
                                  const BertLayer& layer,
-                                 const LayerSaved& saved, Tensor<float, 3>& d) {
+                                 const BertLayerSaved& saved,
+                                 Tensor<float, 3>& d) {
   const BertNames& names = bert_names(pass.family);
   HEADWISE_TRY(back_through_norm(pass, saved.put_out, layer.output_norm,
                                  numbered(names.output_norm, number), d));
@@ -207,7 +208,7 @@ class NumberedTerms final : public ParamTerms {
 
 // d becomes the gradient by saved.x.
 Status back_through_attention(const Pass& pass, std::size_t number,
-                              const BertLayer& layer, LayerSaved& saved,
+                              const BertLayer& layer, BertLayerSaved& saved,
                               Tensor<float, 3>& d) {
   const BertNames& names = bert_names(pass.family);
   HEADWISE_TRY(back_through_norm(pass, saved.attended, layer.attention_norm,
@@ -279,7 +280,7 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
 }
 
 // Options that a forward pass of training does not take.
-Status check_options(const BertOptions& options, std::size_t layers) {
+Status check_bert_options(const BertOptions& options, std::size_t layers) {
   const std::pair<std::string_view, bool> refused[] = {
       {"attn_weights", options.attn_weights},
       {"token_types", !options.token_types.empty()},
@@ -289,7 +290,7 @@ Status check_options(const BertOptions& options, std::size_t layers) {
       {"hooks.edit", static_cast<bool>(options.hooks.edit)}};
   for (const auto& [name, given] : refused) {
     if (given) {
-      return value_error(kOperation, name, "given",
+      return value_error(kBertTraining, name, "given",
                          "none in a forward pass of training");
     }
   }
@@ -305,8 +306,8 @@ struct BertSaved::State {
   bool gated;
   ModelHooks hooks;
   Tensor<float, 3> embedded;  // before the norm
-  // Its elements stay where they are: see LayerSaved::hooks.
-  std::deque<LayerSaved> layers;
+  // Its elements stay where they are: see BertLayerSaved::hooks.
+  std::deque<BertLayerSaved> layers;
 
   TensorView<const std::int64_t, 1> offsets_view() const {
     return {offsets.data(), {offsets.size()}};
@@ -320,9 +321,9 @@ Result<BertSaved> BertEncoder::forward_for_backward(
   return catching_out_of_memory([&]() -> Result<BertSaved> {
     const BertParams& params = *state_;
     if (!params.is_trainable()) {
-      return error_for_inference(kOperation);
+      return error_for_inference(kBertTraining);
     }
-    HEADWISE_TRY(check_options(options, params.layers.size()));
+    HEADWISE_TRY(check_bert_options(options, params.layers.size()));
     HEADWISE_TRY(check_call(params, ids, options));
     BertSaved saved;
     saved.state_.reset(new BertSaved::State{
@@ -348,7 +349,7 @@ Result<BertSaved> BertEncoder::forward_for_backward(
     of_layers.offsets = state.offsets_view();
     of_layers.executor = state.executor;
     for (std::size_t n = 0; n < params.layers.size(); ++n) {
-      LayerSaved& layer = state.layers.emplace_back();
+      BertLayerSaved& layer = state.layers.emplace_back();
       layer.x = *std::move(hidden);
       layer.hooks = hooks_of_layer(state.hooks, n);
       HEADWISE_TRY(run_attention(params.layers[n], of_layers,
@@ -370,10 +371,10 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
                                             ParamTerms* terms) const {
   return catching_out_of_memory([&]() -> Result<BertGradients> {
     if (!saved.state_) {
-      return value_error(kOperation, "saved", "used already",
+      return value_error(kBertTraining, "saved", "used already",
                          "one of forward_for_backward() for each backward()");
     }
-    HEADWISE_TRY(check_shape(kOperation, "d_hidden", d_hidden.extents(),
+    HEADWISE_TRY(check_shape(kBertTraining, "d_hidden", d_hidden.extents(),
                              "(rows, hidden_size)", saved.hidden_.extents()));
     const auto state = std::move(saved.state_);
     const auto [rows, E] = d_hidden.extents();
@@ -396,7 +397,7 @@ Result<BertGradients> BertEncoder::backward(BertSaved& saved,
                     .gradients = gradients,
                     .terms = wants_params ? terms : nullptr};
     for (std::size_t n = layers.size(); n-- > 0;) {
-      LayerSaved& layer = state->layers[n];
+      BertLayerSaved& layer = state->layers[n];
       HEADWISE_TRY(back_through_feed_forward(pass, n, layers[n], layer, *d));
       HEADWISE_TRY(back_through_attention(pass, n, layers[n], layer, *d));
       layer = {};

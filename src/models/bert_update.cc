@@ -18,7 +18,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "bert_encoder";
+constexpr std::string_view kBertUpdate = "bert_encoder";
 constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kBias = ".bias";
 
@@ -135,15 +135,16 @@ Status update_params(Update& update, BertParams& params) {
   return ok();
 }
 
-using Views = std::map<std::string, AnyView>;
+using BertViews = std::map<std::string, AnyView>;
 
-void view_norm(const LayerNormParams& norm, const std::string& name,
-               Views& views) {
+void view_bert_norm(const LayerNormParams& norm, const std::string& name,
+                    BertViews& views) {
   views.emplace(joined(name, kWeight), norm.weight);
   views.emplace(joined(name, kBias), norm.bias);
 }
 
-void view_linear(const Linear& linear, const std::string& name, Views& views) {
+void view_bert_linear(const Linear& linear, const std::string& name,
+                      BertViews& views) {
   views.emplace(joined(name, kWeight), linear.weight());
   views.emplace(joined(name, kBias), linear.bias());
 }
@@ -177,7 +178,7 @@ Status BertEncoder::update(
   // Only what comes before the callback may be caught: its exceptions pass.
   auto update = catching_out_of_memory([&]() -> Result<Update> {
     if (!state_->is_trainable()) {
-      return error_for_inference(kOperation);
+      return error_for_inference(kBertUpdate);
     }
     return Update(change);
   });
@@ -185,8 +186,8 @@ Status BertEncoder::update(
   return update_params(*update, *state_);
 }
 
-Views BertEncoder::params() const {
-  Views views;
+BertViews BertEncoder::params() const {
+  BertViews views;
   if (!state_->is_trainable()) {
     return views;
   }
@@ -198,21 +199,23 @@ Views BertEncoder::params() const {
   if (tables.type) {
     views.emplace(kTypeTable, tables.type->weight());
   }
-  view_norm(embeddings.norm, std::string(kEmbeddingNorm), views);
+  view_bert_norm(embeddings.norm, std::string(kEmbeddingNorm), views);
   views.merge(attention_params());
   const BertNames& names = bert_names(config.family);
   for (std::size_t n = 0; n < layers.size(); ++n) {
     const BertLayer& layer = layers[n];
-    view_norm(layer.attention_norm, numbered(names.attention_norm, n), views);
-    view_linear(layer.intermediate, numbered(names.intermediate, n), views);
-    view_linear(layer.output, numbered(names.output, n), views);
-    view_norm(layer.output_norm, numbered(names.output_norm, n), views);
+    view_bert_norm(layer.attention_norm, numbered(names.attention_norm, n),
+                   views);
+    view_bert_linear(layer.intermediate, numbered(names.intermediate, n),
+                     views);
+    view_bert_linear(layer.output, numbered(names.output, n), views);
+    view_bert_norm(layer.output_norm, numbered(names.output_norm, n), views);
   }
   return views;
 }
 
-Views BertEncoder::attention_params() const {
-  Views views;
+BertViews BertEncoder::attention_params() const {
+  BertViews views;
   const std::vector<BertLayer>& layers = state_->layers;
   const BertFamily family = state_->config.family;
   for (std::size_t n = 0; state_->is_trainable() && n < layers.size(); ++n) {
@@ -233,7 +236,7 @@ Views BertEncoder::attention_params() const {
 
 Status BertEncoder::replace_attention(std::span<KeptAttention> layers) {
   return catching_out_of_memory([&] {
-    return replace_attention_of(kOperation, layers, state_->config,
+    return replace_attention_of(kBertUpdate, layers, state_->config,
                                 state_->layers);
   });
 }

@@ -12,39 +12,40 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_causal_model";
+constexpr std::string_view kCausalConfig = "read_causal_model";
 constexpr std::string_view kModelType = "model_type";
 constexpr std::string_view kEps = "layer_norm_eps";
 
-struct SizeKey {
+struct CausalSizeKey {
   std::string_view key;
   std::size_t CausalConfig::*into;
   SizeRange range;
 };
 
-constexpr std::size_t kLargest = (std::size_t{1} << 31) - 1;
+constexpr std::size_t kLargestCausalSize = (std::size_t{1} << 31) - 1;
 constexpr std::array kSizes = {
-    SizeKey{"vocab_size", &CausalConfig::vocab_size, {1, kLargest}},
-    SizeKey{
+    CausalSizeKey{
+        "vocab_size", &CausalConfig::vocab_size, {1, kLargestCausalSize}},
+    CausalSizeKey{
         "hidden_size", &CausalConfig::hidden_size, {1, std::size_t{1} << 20}},
-    SizeKey{"num_hidden_layers",
-            &CausalConfig::num_layers,
-            {1, std::size_t{1} << 12}},
-    SizeKey{"num_attention_heads",
-            &CausalConfig::num_heads,
-            {1, std::size_t{1} << 20}},
-    SizeKey{"max_position_embeddings",
-            &CausalConfig::max_positions,
-            {1, kLargest}}};
+    CausalSizeKey{"num_hidden_layers",
+                  &CausalConfig::num_layers,
+                  {1, std::size_t{1} << 12}},
+    CausalSizeKey{"num_attention_heads",
+                  &CausalConfig::num_heads,
+                  {1, std::size_t{1} << 20}},
+    CausalSizeKey{"max_position_embeddings",
+                  &CausalConfig::max_positions,
+                  {1, kLargestCausalSize}}};
 
-constexpr auto kKeys = std::to_array<std::string_view>(
+constexpr auto kCausalKeys = std::to_array<std::string_view>(
     {kModelType, kEps, kSizes[0].key, kSizes[1].key, kSizes[2].key,
      kSizes[3].key, kSizes[4].key});
 
 Result<JsonFields> fields_of(const std::string& folder) {
   const std::string path = path_in(folder, "config.json");
-  HEADWISE_TRY(check_regular_file(kOperation, path));
-  auto file = InputFile::open(kOperation, path);
+  HEADWISE_TRY(check_regular_file(kCausalConfig, path));
+  auto file = InputFile::open(kCausalConfig, path);
   HEADWISE_TRY(file);
   const auto bytes = read_bytes(*file, kLargestSettings + 1, /*certain=*/false);
   HEADWISE_TRY(bytes);
@@ -54,7 +55,7 @@ Result<JsonFields> fields_of(const std::string& folder) {
   }
   return JsonFields::parse(
       {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
-      file->subject(), kKeys);
+      file->subject(), kCausalKeys);
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ bool is_causal_model(const std::string& folder) {
 }
 
 Result<CausalConfig> read_causal_config(const std::string& folder) {
-  HEADWISE_TRY(check_folder(kOperation, folder));
+  HEADWISE_TRY(check_folder(kCausalConfig, folder));
   const auto fields = fields_of(folder);
   HEADWISE_TRY(fields);
   std::string type;

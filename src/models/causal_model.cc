@@ -17,10 +17,10 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "causal_model";
+constexpr std::string_view kCausalModel = "causal_model";
 
 // "head_gates[1]" of a layer is "head_gates[LAYER][1]" of the model.
-Error of_layer(const Error& error, std::size_t layer) {
+Error in_causal_layer(const Error& error, std::size_t layer) {
   ErrorDetails details = error.details();
   constexpr std::string_view kName = "head_gates";
   if (details.argument.starts_with(kName)) {
@@ -29,19 +29,19 @@ Error of_layer(const Error& error, std::size_t layer) {
   return {error.code(), std::move(details)};
 }
 
-Status check_gates(const CausalParams& params, HeadGateSpan gates) {
+Status check_causal_gates(const CausalParams& params, HeadGateSpan gates) {
   const std::size_t layers = params.layers.size();
   if (!gates.empty() && gates.size() != layers) {
-    return argument_error(kOperation, "head_gates",
+    return argument_error(kCausalModel, "head_gates",
                           "has " + std::to_string(gates.size()) + " layers",
                           std::to_string(layers), ErrorCode::shape_mismatch);
   }
   for (std::size_t n = 0; n < gates.size(); ++n) {
     const Status s =
-        check_head_gates(kOperation, gates[n].view(),
+        check_head_gates(kCausalModel, gates[n].view(),
                          params.layers[n].attention.config().num_heads);
     if (!s) {
-      return of_layer(s.error(), n);
+      return in_causal_layer(s.error(), n);
     }
   }
   return ok();
@@ -61,7 +61,8 @@ Result<Tensor<float, 3>> entering(const CausalParams& params,
     return embedded(params, *rows);
   }
   HEADWISE_TRY(check_shape(
-      kOperation, "from.hidden", from->hidden.extents(), "(rows, hidden_size)",
+      kCausalModel, "from.hidden", from->hidden.extents(),
+      "(rows, hidden_size)",
       Extents<2>{rows->tokens.extent(1), params.config.hidden_size}));
   return copy_of(as_batch_of_one(from->hidden));
 }
@@ -167,15 +168,16 @@ std::vector<std::size_t> kept_in(const CausalConfig& config,
 Status check_call(const CausalParams& params, const RaggedTokens& ids,
                   HeadGateSpan gates, std::size_t before_layer) {
   if (before_layer > params.layers.size()) {
-    return value_error(kOperation, "before_layer", std::to_string(before_layer),
+    return value_error(kCausalModel, "before_layer",
+                       std::to_string(before_layer),
                        "at most " + std::to_string(params.layers.size()),
                        ErrorCode::out_of_range);
   }
-  HEADWISE_TRY(check_gates(params, gates));
+  HEADWISE_TRY(check_causal_gates(params, gates));
   for (std::size_t b = 0; b < ids.size(); ++b) {
     if (ids[b].size() > params.config.max_positions) {
       return argument_error(
-          kOperation, "tokens[" + std::to_string(b) + "]",
+          kCausalModel, "tokens[" + std::to_string(b) + "]",
           "has " + std::to_string(ids[b].size()) + " tokens",
           "at most " + std::to_string(params.config.max_positions),
           ErrorCode::out_of_range);
@@ -280,7 +282,7 @@ Result<Tensor<float, 2>> CausalModel::hidden(const RaggedTokens& ids,
   HEADWISE_TRY(check_call(*state_, ids, options.head_gates, last));
   if (options.from && options.from->layer > last) {
     return value_error(
-        kOperation, "from.layer", std::to_string(options.from->layer),
+        kCausalModel, "from.layer", std::to_string(options.from->layer),
         "at most " + std::to_string(last), ErrorCode::out_of_range);
   }
   auto x = run_layers(*state_, ids, options, {}, last);
@@ -293,7 +295,7 @@ Result<Tensor<float, 2>> CausalModel::hidden(const RaggedTokens& ids,
 Result<Tensor<float, 2>> CausalModel::unembed(TensorView<const float, 2> hidden,
                                               const Executor* executor) const
     try {
-  HEADWISE_TRY(check_shape(kOperation, "hidden", hidden.extents(),
+  HEADWISE_TRY(check_shape(kCausalModel, "hidden", hidden.extents(),
                            "(rows, hidden_size)",
                            Extents<2>{hidden.extent(0), config().hidden_size}));
   auto norm = Tensor<float, 2>::create_unset(hidden.extents());

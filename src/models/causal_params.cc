@@ -16,7 +16,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_causal_model";
+constexpr std::string_view kCausalParams = "read_causal_model";
 
 // ---- Drawn. ----
 
@@ -53,19 +53,20 @@ Result<LayerNormParams> new_norm(const CausalConfig& config) {
 // ---- Read. ----
 
 using Axis = std::pair<std::string_view, std::size_t>;
-using Axes = std::initializer_list<Axis>;
+using CausalAxes = std::initializer_list<Axis>;
 
-class Reader {
+class CausalReader {
  public:
-  static Result<Reader> open(const std::string& folder, CausalConfig config) {
-    const auto path = find_params(kOperation, folder);
+  static Result<CausalReader> open(const std::string& folder,
+                                   CausalConfig config) {
+    const auto path = find_params(kCausalParams, folder);
     HEADWISE_TRY(path);
-    auto file = ParamFile::open(kOperation, *path);
+    auto file = ParamFile::open(kCausalParams, *path);
     HEADWISE_TRY(file);
-    const FileSubject subject{std::string(kOperation), *path};
+    const FileSubject subject{std::string(kCausalParams), *path};
     HEADWISE_TRY(read_kept_heads(file->metadata(), subject, config.num_layers,
                                  config.num_heads, config.kept_heads));
-    return Reader(*std::move(file), std::move(config));
+    return CausalReader(*std::move(file), std::move(config));
   }
 
   const CausalConfig& config() const { return config_; }
@@ -120,7 +121,7 @@ class Reader {
   }
 
  private:
-  Reader(ParamFile file, CausalConfig config)
+  CausalReader(ParamFile file, CausalConfig config)
       : file_(std::move(file)), config_(std::move(config)) {}
 
   Axis hidden_size() const { return {"hidden_size", config_.hidden_size}; }
@@ -134,8 +135,9 @@ class Reader {
   }
 
   template <std::size_t Rank>
-  Result<Tensor<float, Rank>> tensor(const std::string& name, Axes axes) const {
-    const FileSubject subject{std::string(kOperation), file_.path()};
+  Result<Tensor<float, Rank>> tensor(const std::string& name,
+                                     CausalAxes axes) const {
+    const FileSubject subject{std::string(kCausalParams), file_.path()};
     if (!file_.names().contains(name)) {
       return subject.bad_data("has no " + printable(name));
     }
@@ -148,12 +150,12 @@ class Reader {
       expected.push_back(size);
     }
     Status s =
-        check_shape(kOperation, name, array->shape, words + ")", expected);
-    s = s ? check_finite(array->view(), kOperation, name) : s;
+        check_shape(kCausalParams, name, array->shape, words + ")", expected);
+    s = s ? check_finite(array->view(), kCausalParams, name) : s;
     if (!s) {
       return subject.blame(s.error());
     }
-    auto made = to_float<Rank>(*array, kOperation, name);
+    auto made = to_float<Rank>(*array, kCausalParams, name);
     return made ? std::move(made) : subject.blame(made.error());
   }
 
@@ -176,16 +178,16 @@ Status check_config(const CausalConfig& config) {
         {"config.num_layers", config.num_layers},
         {"config.num_heads", config.num_heads},
         {"config.max_positions", config.max_positions}}) {
-    HEADWISE_TRY(check_at_least_one(kOperation, name, size));
+    HEADWISE_TRY(check_at_least_one(kCausalParams, name, size));
   }
   if (!(config.layer_norm_eps > 0 && config.layer_norm_eps < 1)) {
-    return value_error(kOperation, "config.layer_norm_eps",
+    return value_error(kCausalParams, "config.layer_norm_eps",
                        number_text(config.layer_norm_eps),
                        "a number between 0 and 1");
   }
   return config.kept_heads.empty()
              ? ok()
-             : argument_error(kOperation, "config.kept_heads",
+             : argument_error(kCausalParams, "config.kept_heads",
                               "has " +
                                   std::to_string(config.kept_heads.size()) +
                                   " layers",
@@ -197,7 +199,7 @@ Status check_vocabulary(const CausalConfig& config,
   return config.vocab_size == vocabulary.size()
              ? ok()
              : argument_error(
-                   kOperation, "vocabulary",
+                   kCausalParams, "vocabulary",
                    "has " + std::to_string(vocabulary.size()) + " tokens",
                    std::to_string(config.vocab_size), ErrorCode::bad_data);
 }
@@ -256,7 +258,7 @@ Result<CausalParams> read_causal_params(const std::string& folder,
   auto vocabulary = read_vocabulary(words);
   HEADWISE_TRY(vocabulary);
   HEADWISE_TRY(check_vocabulary(*config, *vocabulary));
-  const auto reader = Reader::open(folder, *config);
+  const auto reader = CausalReader::open(folder, *config);
   HEADWISE_TRY(reader);
   auto token = reader->table("token", {"vocab_size", config->vocab_size});
   auto position =

@@ -13,11 +13,11 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "causal_model";
+constexpr std::string_view kCausalTraining = "causal_model";
 
 // What one layer computed. A move leaves the elements where they are, which
 // MultiHeadAttentionSaved relies on: it views `input`.
-struct LayerSaved {
+struct CausalLayerSaved {
   HeadHooks hooks;         // `attention` refers to them
   Tensor<float, 3> x;      // (1, rows, E), what it took
   Tensor<float, 3> input;  // its norm
@@ -32,8 +32,8 @@ struct CausalSaved::State {
   const Executor* executor;
   bool gated;
   ModelHooks hooks;
-  // Its elements stay where they are: see LayerSaved::hooks.
-  std::deque<LayerSaved> layers;
+  // Its elements stay where they are: see CausalLayerSaved::hooks.
+  std::deque<CausalLayerSaved> layers;
   Tensor<float, 3> x;       // after the last layer
   Tensor<float, 3> hidden;  // its norm
 
@@ -47,14 +47,14 @@ void CausalSaved::Delete::operator()(State* state) const { delete state; }
 namespace {
 
 // Options that a forward pass of training does not take.
-Status check_options(const CausalOptions& options) {
+Status check_causal_options(const CausalOptions& options) {
   const std::pair<std::string_view, bool> refused[] = {
       {"from", options.from.has_value()},
       {"before_each", static_cast<bool>(options.before_each)},
       {"hooks.edit", static_cast<bool>(options.hooks.edit)}};
   for (const auto& [name, given] : refused) {
     if (given) {
-      return value_error(kOperation, name, "given",
+      return value_error(kCausalTraining, name, "given",
                          "none in a forward pass of training");
     }
   }
@@ -97,7 +97,8 @@ class Backward {
   }
 
   // d becomes the gradient by what the layer took.
-  Status through_layer(std::size_t n, LayerSaved& saved, Tensor<float, 3>& d) {
+  Status through_layer(std::size_t n, CausalLayerSaved& saved,
+                       Tensor<float, 3>& d) {
     auto by = params_.layers[n].attention.backward(saved.attention, d);
     HEADWISE_TRY(by);
     Tensor<float, 3> d_input = std::move(by->query);
@@ -170,7 +171,7 @@ class Backward {
 Result<CausalSaved> CausalModel::forward_for_backward(
     const RaggedTokens& ids, const CausalOptions& options) const try {
   const CausalParams& params = *state_;
-  HEADWISE_TRY(check_options(options));
+  HEADWISE_TRY(check_causal_options(options));
   HEADWISE_TRY(
       check_call(params, ids, options.head_gates, params.layers.size()));
   auto rows = causal_rows(ids);
@@ -193,7 +194,7 @@ Result<CausalSaved> CausalModel::forward_for_backward(
                                       .executor = state.executor};
   for (std::size_t n = 0; n < params.layers.size(); ++n) {
     const auto& [norm, attention] = params.layers[n];
-    LayerSaved& layer = state.layers.emplace_back();
+    CausalLayerSaved& layer = state.layers.emplace_back();
     auto input = normalized(*x, norm, *state.executor);
     HEADWISE_TRY(input);
     layer.input = *std::move(input);
@@ -226,10 +227,10 @@ Result<CausalGradients> CausalModel::backward(
     CausalSaved& saved, TensorView<const float, 2> d_logits,
     BertWanted wanted) const try {
   if (!saved.state_) {
-    return value_error(kOperation, "saved", "used already",
+    return value_error(kCausalTraining, "saved", "used already",
                        "one of forward_for_backward() for each backward()");
   }
-  HEADWISE_TRY(check_shape(kOperation, "d_logits", d_logits.extents(),
+  HEADWISE_TRY(check_shape(kCausalTraining, "d_logits", d_logits.extents(),
                            "(rows, vocab_size)", saved.logits_.extents()));
   const auto used = std::move(saved.state_);
   CausalSaved::State& state = *used;

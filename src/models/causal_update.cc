@@ -18,7 +18,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "causal_model";
+constexpr std::string_view kCausalUpdate = "causal_model";
 constexpr std::string_view kConfigFile = "config.json";
 constexpr std::string_view kVocabularyFile = "vocab.txt";
 
@@ -52,15 +52,16 @@ Status update_table(Embedding& table, std::string_view name,
   return s;
 }
 
-using Views = std::map<std::string, AnyView>;
+using CausalViews = std::map<std::string, AnyView>;
 
-void view_norm(const LayerNormParams& norm, const std::string& name,
-               Views& views) {
+void view_causal_norm(const LayerNormParams& norm, const std::string& name,
+                      CausalViews& views) {
   views.emplace(name + ".weight", norm.weight);
   views.emplace(name + ".bias", norm.bias);
 }
 
-void view_linear(const Linear& linear, const std::string& name, Views& views) {
+void view_causal_linear(const Linear& linear, const std::string& name,
+                        CausalViews& views) {
   views.emplace(name + ".weight", linear.weight());
   views.emplace(name + ".bias", linear.bias());
 }
@@ -87,34 +88,34 @@ Status CausalModel::update(
   return s;
 }
 
-Views CausalModel::params() const {
-  Views views;
+CausalViews CausalModel::params() const {
+  CausalViews views;
   views.emplace("token.weight", state_->token.weight());
   views.emplace("position.weight", state_->position.weight());
   for (std::size_t n = 0; n < state_->layers.size(); ++n) {
     const CausalLayer& layer = state_->layers[n];
-    view_norm(layer.norm, causal_name(n, "norm"), views);
+    view_causal_norm(layer.norm, causal_name(n, "norm"), views);
     const MultiHeadAttentionParams& attention = *layer.attention.params();
-    view_linear(attention.w_q, causal_name(n, "w_q"), views);
-    view_linear(attention.w_k, causal_name(n, "w_k"), views);
-    view_linear(*attention.w_v, causal_name(n, "w_v"), views);
-    view_linear(*attention.w_o, causal_name(n, "w_o"), views);
+    view_causal_linear(attention.w_q, causal_name(n, "w_q"), views);
+    view_causal_linear(attention.w_k, causal_name(n, "w_k"), views);
+    view_causal_linear(*attention.w_v, causal_name(n, "w_v"), views);
+    view_causal_linear(*attention.w_o, causal_name(n, "w_o"), views);
   }
-  view_norm(state_->norm, "norm", views);
+  view_causal_norm(state_->norm, "norm", views);
   views.emplace("unembedding.weight", state_->unembedding.weight());
   return views;
 }
 
 Status CausalModel::replace_attention(std::span<KeptAttention> layers) {
   return catching_out_of_memory([&] {
-    return replace_attention_of(kOperation, layers, state_->config,
+    return replace_attention_of(kCausalUpdate, layers, state_->config,
                                 state_->layers);
   });
 }
 
 Status CausalModel::write(const std::string& folder,
                           std::span<const std::string> keep) const try {
-  auto fresh = NewFolder::create(kOperation, folder);
+  auto fresh = NewFolder::create(kCausalUpdate, folder);
   HEADWISE_TRY(fresh);
   if (Status s = write_files(*this, fresh->path()); !s) {
     return fresh->in_place(s.error());
@@ -123,10 +124,10 @@ Status CausalModel::write(const std::string& folder,
   names.insert(names.end(),
                {std::string(kVocabularyFile), std::string(kParamsFile),
                 std::string(kConfigFile)});
-  const auto old = entries_of_files(kOperation, folder, names);
+  const auto old = entries_of_files(kCausalUpdate, folder, names);
   HEADWISE_TRY(old);
   return put_in_place(
-      kOperation, *fresh, folder,
+      kCausalUpdate, *fresh, folder,
       {.old = *old, .config = std::string(kConfigFile), .keep = keep});
 } catch (...) {
   return caught_out_of_memory();

@@ -11,7 +11,7 @@ namespace {
 
 using Numbers = std::vector<std::size_t>;
 
-std::string text_of(std::size_t layer, std::size_t head) {
+std::string layer_text(std::size_t layer, std::size_t head) {
   return std::to_string(layer) + "." + std::to_string(head);
 }
 
@@ -46,9 +46,9 @@ std::string what_there_is(std::size_t layer, const HeadsLeft& left) {
       --last;
     }
     return "a head from " +
-           text_of(static_cast<std::size_t>(first - left.begin()),
-                   first->front()) +
-           " to " + text_of(last, left[last].back());
+           layer_text(static_cast<std::size_t>(first - left.begin()),
+                      first->front()) +
+           " to " + layer_text(last, left[last].back());
   }
   if (left[layer].empty()) {
     return "a head of another layer: layer " + std::to_string(layer) +
@@ -88,7 +88,7 @@ Result<std::size_t> place_of_head(std::string_view operation,
       }
     }
     return argument_error(
-        operation, argument, "has " + text_of(head.layer, head.head),
+        operation, argument, "has " + layer_text(head.layer, head.head),
         what_there_is(head.layer, left), ErrorCode::out_of_range);
   });
 }

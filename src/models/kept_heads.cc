@@ -76,7 +76,7 @@ std::vector<std::size_t> counts_of(const KeptHeadLists& kept) {
 }
 
 // "[2,0]". (A tree of JSON ends the program where memory does.)
-std::string text_of(const std::vector<std::size_t>& numbers) {
+std::string kept_text(const std::vector<std::size_t>& numbers) {
   std::string text = "[";
   for (const std::size_t number : numbers) {
     text += (text.size() == 1 ? "" : ",") + std::to_string(number);
@@ -84,10 +84,10 @@ std::string text_of(const std::vector<std::size_t>& numbers) {
   return text + "]";
 }
 
-std::string text_of(const KeptHeadLists& lists) {
+std::string kept_text(const KeptHeadLists& lists) {
   std::string text = "[";
   for (const auto& list : lists) {
-    text += (text.size() == 1 ? "" : ",") + text_of(list);
+    text += (text.size() == 1 ? "" : ",") + kept_text(list);
   }
   return text + "]";
 }
@@ -131,8 +131,8 @@ void write_kept_heads(const KeptHeadLists& kept,
   metadata.erase(kNumHeads);
   metadata.erase(kKeptHeads);
   if (!kept.empty()) {
-    metadata[kNumHeads] = text_of(counts_of(kept));
-    metadata[kKeptHeads] = text_of(kept);
+    metadata[kNumHeads] = kept_text(counts_of(kept));
+    metadata[kKeptHeads] = kept_text(kept);
   }
 }
 

@@ -25,7 +25,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "label_probe";
+constexpr std::string_view kLabelProbe = "label_probe";
 constexpr std::string_view kFile = "/classifier.safetensors";
 const std::string kLabels = "labels";
 
@@ -37,7 +37,7 @@ TensorView<const float, 3> as_one_batch(TensorView<const float, 2> x) {
 
 Status check_labels(const std::vector<std::string>& labels) {
   if (labels.size() < 2) {
-    return argument_error(kOperation, "labels",
+    return argument_error(kLabelProbe, "labels",
                           "has " + std::to_string(labels.size()) +
                               (labels.size() == 1 ? " text" : " texts"),
                           "at least 2");
@@ -47,10 +47,10 @@ Status check_labels(const std::vector<std::string>& labels) {
     const std::string& label = labels[n];
     const std::string argument = "labels[" + std::to_string(n) + "]";
     if (find_invalid_utf8(label)) {
-      return value_error(kOperation, argument, printable(label), "UTF-8 text");
+      return value_error(kLabelProbe, argument, printable(label), "UTF-8 text");
     }
     if (!seen.insert(label).second) {
-      return value_error(kOperation, argument, printable(label) + " again",
+      return value_error(kLabelProbe, argument, printable(label) + " again",
                          "different labels");
     }
   }
@@ -102,7 +102,7 @@ Result<std::vector<std::string>> labels_of(const SafetensorsMetadata& metadata,
 }
 
 // The same list as text. (A tree of JSON ends the program where memory does.)
-std::string text_of(const std::vector<std::string>& labels) {
+std::string probe_text(const std::vector<std::string>& labels) {
   std::string text = "[";
   for (const std::string& label : labels) {
     text += (text.size() == 1 ? "" : ",") + *json_string(label);
@@ -132,22 +132,22 @@ template <std::size_t Rank>
 Result<Tensor<float, Rank>> read_param(const SafetensorsFile& file,
                                        std::string_view name,
                                        const std::string& path) {
-  const FileSubject subject{std::string(kOperation), path};
+  const FileSubject subject{std::string(kLabelProbe), path};
   if (!file.tensors().contains(name)) {
     return subject.bad_data("has no " + std::string(name));
   }
   const auto array = file.array(name);
   HEADWISE_TRY(array);
-  if (Status s = check_finite(*array, kOperation, name); !s) {
+  if (Status s = check_finite(*array, kLabelProbe, name); !s) {
     return subject.blame(s.error());
   }
-  auto param = to_float<Rank>(*array, kOperation, name);
+  auto param = to_float<Rank>(*array, kLabelProbe, name);
   return param ? std::move(param) : subject.blame(param.error());
 }
 
 Result<LabelProbe> read_probe(const std::string& path,
                               std::size_t embedding_size) {
-  const FileSubject subject{std::string(kOperation), path};
+  const FileSubject subject{std::string(kLabelProbe), path};
   const auto file = open_safetensors(path);
   HEADWISE_TRY(file);
   auto weight = read_param<2>(*file, "weight", path);
@@ -155,10 +155,10 @@ Result<LabelProbe> read_probe(const std::string& path,
   HEADWISE_TRY(weight);
   HEADWISE_TRY(bias);
   const std::size_t count = weight->extent(0);
-  Status s = check_shape(kOperation, "weight", weight->extents(),
+  Status s = check_shape(kLabelProbe, "weight", weight->extents(),
                          "(labels, embedding_size)",
                          Extents<2>{count, embedding_size});
-  s = s ? check_shape(kOperation, "bias", bias->extents(), "(labels)",
+  s = s ? check_shape(kLabelProbe, "bias", bias->extents(), "(labels)",
                       Extents<1>{count})
         : s;
   if (!s) {
@@ -180,13 +180,13 @@ Result<LabelProbe> LabelProbe::create(Linear linear,
                                       std::vector<std::string> labels) try {
   HEADWISE_TRY(check_labels(labels));
   if (linear.out_features() != labels.size()) {
-    return shape_error(kOperation, "weight",
+    return shape_error(kLabelProbe, "weight",
                        Extents<2>{linear.out_features(), linear.in_features()},
                        "(labels, embedding_size)",
                        Extents<2>{labels.size(), linear.in_features()});
   }
   if (!linear.has_bias()) {
-    return shape_error(kOperation, "bias", Extents<1>{0}, "(labels)",
+    return shape_error(kLabelProbe, "bias", Extents<1>{0}, "(labels)",
                        Extents<1>{labels.size()});
   }
   return LabelProbe(std::move(linear), std::move(labels));
@@ -249,7 +249,7 @@ Result<std::optional<LabelProbe>> LabelProbe::read(const std::string& folder,
                                                    std::size_t embedding_size) {
   return catching_out_of_memory([&]() -> Result<std::optional<LabelProbe>> {
     const std::string path = folder + std::string(kFile);
-    const auto there = InputFile::open_if_there(kOperation, path);
+    const auto there = InputFile::open_if_there(kLabelProbe, path);
     HEADWISE_TRY(there);
     if (!there->has_value()) {
       return std::optional<LabelProbe>();
@@ -265,7 +265,7 @@ Status LabelProbe::write(const std::string& folder) const {
     const std::map<std::string, AnyView> params = {{"weight", linear_.weight()},
                                                    {"bias", linear_.bias()}};
     return write_safetensors(folder + std::string(kFile), params,
-                             {{kLabels, text_of(labels_)}});
+                             {{kLabels, probe_text(labels_)}});
   });
 }
 

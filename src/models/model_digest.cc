@@ -15,12 +15,12 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "model";
+constexpr std::string_view kModelDigest = "model";
 
 Result<std::vector<std::string>> files_of_params(const std::string& folder) {
-  const auto path = find_params(kOperation, folder);
+  const auto path = find_params(kModelDigest, folder);
   HEADWISE_TRY(path);
-  const auto file = ParamFile::open(kOperation, *path, FileAccess::mapped);
+  const auto file = ParamFile::open(kModelDigest, *path, FileAccess::mapped);
   HEADWISE_TRY(file);
   return file->files();
 }
@@ -29,7 +29,7 @@ Result<std::vector<std::string>> files_of_params(const std::string& folder) {
 // besides the parameters, and of those in its folders.
 Status add_digests(const std::string& folder, const std::string& within,
                    std::string& digests) {
-  const auto names = names_in_folder(kOperation, path_in(folder, within));
+  const auto names = names_in_folder(kModelDigest, path_in(folder, within));
   HEADWISE_TRY(names);
   for (const std::string& name : *names) {
     const std::string below = within + name;
@@ -39,7 +39,8 @@ Status add_digests(const std::string& folder, const std::string& within,
       const auto digest = sha256_of_file(path);
       HEADWISE_TRY(digest);
       digests += " " + below + " " + *digest;
-    } else if (within.empty() && check_folder_named_by_file(kOperation, path)) {
+    } else if (within.empty() &&
+               check_folder_named_by_file(kModelDigest, path)) {
       HEADWISE_TRY(add_digests(folder, below + "/", digests));
     }
   }
@@ -77,7 +78,7 @@ Result<std::size_t> params_bytes(const std::string& folder) try {
   HEADWISE_TRY(files);
   std::size_t bytes = 0;
   for (const std::string& path : *files) {
-    const auto file = InputFile::open(kOperation, path);
+    const auto file = InputFile::open(kModelDigest, path);
     HEADWISE_TRY(file);
     bytes += file->size().value_or(0);
   }

@@ -14,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_model_settings";
+constexpr std::string_view kModelSettings = "read_model_settings";
 
 struct SettingsFile {
   FileSubject subject;
@@ -39,7 +39,7 @@ Result<SettingsFile> read_all(InputFile file) {
 // stays.
 template <class Into, class Parse>
 Status read_into(Into& into, const std::string& path, const Parse& parse) {
-  auto file = InputFile::open_if_there(kOperation, path);
+  auto file = InputFile::open_if_there(kModelSettings, path);
   HEADWISE_TRY(file);
   if (!file->has_value()) {
     return ok();
@@ -53,7 +53,7 @@ Status read_into(Into& into, const std::string& path, const Parse& parse) {
 }
 
 Error has_no_config(const std::string& folder, const std::string& expected) {
-  return FileSubject{std::string(kOperation), folder}.error(
+  return FileSubject{std::string(kModelSettings), folder}.error(
       ErrorCode::io_error, "has no config.json", expected);
 }
 
@@ -109,7 +109,7 @@ Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
 }
 
 Status read_pooling(const std::string& folder, ModelSettings& into) {
-  HEADWISE_TRY(check_folder_named_by_file(kOperation, folder));
+  HEADWISE_TRY(check_folder_named_by_file(kModelSettings, folder));
   std::optional<std::vector<Pooling>> pooling;
   const auto parse = [&](std::string_view text, const FileSubject& subject) {
     return parse_pooling(text, subject, into.config.hidden_size);
@@ -140,12 +140,12 @@ Result<std::string> transformer_folder(const std::string& folder,
     return folder;
   }
   const std::string path = folder + "/" + name;
-  HEADWISE_TRY(check_folder_named_by_file(kOperation, path));
+  HEADWISE_TRY(check_folder_named_by_file(kModelSettings, path));
   return path;
 }
 
 Result<ModelSettings> read(const std::string& folder) {
-  HEADWISE_TRY(check_folder(kOperation, folder));
+  HEADWISE_TRY(check_folder(kModelSettings, folder));
   std::optional<SentenceModules> modules;
   HEADWISE_TRY(
       read_into(modules, folder + "/modules.json", parse_sentence_modules));

@@ -29,9 +29,9 @@ constexpr std::string_view kModeKey = "pooling_mode";
 constexpr std::string_view kMeanKey = kModes[2].key;
 constexpr auto kSizeKeys = std::to_array<std::string_view>(
     {"word_embedding_dimension", "embedding_dimension"});
-constexpr std::array kKeys = {kSizeKeys[0],  kSizeKeys[1],  kModeKey,
-                              kModes[0].key, kModes[1].key, kModes[2].key,
-                              kModes[3].key, kModes[4].key, kModes[5].key};
+constexpr std::array kPoolingKeys = {
+    kSizeKeys[0],  kSizeKeys[1],  kModeKey,      kModes[0].key, kModes[1].key,
+    kModes[2].key, kModes[3].key, kModes[4].key, kModes[5].key};
 
 constexpr std::string_view kNames = "cls, max, mean or mean_sqrt_len_tokens";
 
@@ -96,7 +96,7 @@ Result<std::vector<Pooling>> switched_on(const JsonFields& fields) {
 Result<std::vector<Pooling>> parse_pooling(std::string_view text,
                                            const FileSubject& subject,
                                            std::size_t hidden_size) {
-  const auto fields = JsonFields::parse(text, subject, kKeys);
+  const auto fields = JsonFields::parse(text, subject, kPoolingKeys);
   HEADWISE_TRY(fields);
   HEADWISE_TRY(check_size(*fields, hidden_size));
   return fields->has(kModeKey) ? listed(*fields) : switched_on(*fields);

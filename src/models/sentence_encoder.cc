@@ -15,13 +15,13 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "sentence_encoder";
+constexpr std::string_view kSentenceEncoder = "sentence_encoder";
 // Sentences whose ids are held at a time.
 constexpr std::size_t kWindow = 4096;
 // Tokens that go through the layers together: enough that reading the
 // parameters costs little, few enough that what they become stays in the
 // caches.
-constexpr std::size_t kMostTokens = 512;
+constexpr std::size_t kMostTokensAtOnce = 512;
 // Below, a part of the work costs more than it saves.
 constexpr std::size_t kLeastTokens = 128;
 constexpr std::size_t kPartsOfAThread = 4;
@@ -45,7 +45,7 @@ std::vector<Part> parts_of(const RaggedTokens& ids, std::size_t threads) {
     tokens += sentence.size();
   }
   const std::size_t most = std::clamp(tokens / (kPartsOfAThread * threads),
-                                      kLeastTokens, kMostTokens);
+                                      kLeastTokens, kMostTokensAtOnce);
   std::vector<Part> parts;
   std::size_t held = 0;
   for (std::size_t n = 0; n < ids.size(); ++n) {
@@ -72,7 +72,7 @@ Result<SentenceTokens> tokens_of(const WordPiece& tokenizer,
       count, kAtATime, [&](std::size_t begin, std::size_t end) {
         for (std::size_t n = begin; n < end; ++n) {
           said[n] = check_utf8(
-              {.operation = std::string(kOperation),
+              {.operation = std::string(kSentenceEncoder),
                .argument = "sentences[" + std::to_string(first + n) + "]"},
               sentences[n]);
           if (!said[n]) {
@@ -184,13 +184,13 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     const std::string path = vocabulary_path(inner);
     HEADWISE_TRY(check_regular_file("read_vocabulary", path));
     if (!is_regular_file(path)) {
-      return FileSubject{std::string(kOperation), inner}.error(
+      return FileSubject{std::string(kSentenceEncoder), inner}.error(
           ErrorCode::io_error, "has no vocab.txt and no tokenizer.json");
     }
     auto vocabulary = read_vocabulary(path);
     HEADWISE_TRY(vocabulary);
     if (vocabulary->size() > settings->config.vocab_size) {
-      return FileSubject{std::string(kOperation), path}.bad_data(
+      return FileSubject{std::string(kSentenceEncoder), path}.bad_data(
           "has " + std::to_string(vocabulary->size()) + " tokens",
           "at most vocab_size = " +
               std::to_string(settings->config.vocab_size));

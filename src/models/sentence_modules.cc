@@ -7,7 +7,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr auto kKeys = std::to_array<std::string_view>({"type", "path"});
+constexpr auto kModuleKeys = std::to_array<std::string_view>({"type", "path"});
 
 // In the order that they must have. The last one may be missing.
 constexpr auto kChain =
@@ -40,7 +40,7 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
                                                const FileSubject& subject) {
   constexpr std::size_t kMost = 16;
   const auto modules =
-      JsonFields::parse_list(text, subject, "module", kKeys, kMost);
+      JsonFields::parse_list(text, subject, "module", kModuleKeys, kMost);
   HEADWISE_TRY(modules);
   std::array<std::string, kChain.size()> folders;
   for (std::size_t n = 0; n < modules->size(); ++n) {

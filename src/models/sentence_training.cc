@@ -11,7 +11,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "sentence_encoder";
+constexpr std::string_view kSentenceTraining = "sentence_encoder";
 
 // Calls body(n, first row, tokens) for each sentence.
 template <class Body>
@@ -38,7 +38,8 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
     std::vector<std::size_t> lengths;
     for (std::size_t n = 0; n < ids.size(); ++n) {
       if (ids[n].empty()) {
-        return argument_error(kOperation, "tokens[" + std::to_string(n) + "]",
+        return argument_error(kSentenceTraining,
+                              "tokens[" + std::to_string(n) + "]",
                               "has no tokens", "at least 1");
       }
       lengths.push_back(ids[n].size());
@@ -63,9 +64,9 @@ Result<BertGradients> SentenceEncoder::backward(
     SentencesSaved& saved, TensorView<const float, 2> d_embeddings,
     BertWanted wanted, ParamTerms* terms) const {
   return catching_out_of_memory([&]() -> Result<BertGradients> {
-    HEADWISE_TRY(check_shape(kOperation, "d_embeddings", d_embeddings.extents(),
-                             "(sentences, embedding_size)",
-                             saved.embeddings.extents()));
+    HEADWISE_TRY(
+        check_shape(kSentenceTraining, "d_embeddings", d_embeddings.extents(),
+                    "(sentences, embedding_size)", saved.embeddings.extents()));
     const auto hidden = saved.encoder.hidden();
     auto d_hidden = Tensor<float, 2>::create_unset(hidden.extents());
     HEADWISE_TRY(d_hidden);

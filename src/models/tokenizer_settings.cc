@@ -10,7 +10,7 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // More means no limit: files without one have 1000000000000000019884624838656.
-constexpr std::size_t kMostTokens = (std::size_t{1} << 31) - 1;
+constexpr std::size_t kMostTokensOfSettings = (std::size_t{1} << 31) - 1;
 
 // [CLS] and [SEP] must have room.
 Status get_limit(const JsonFields& fields, std::string_view key,
@@ -22,7 +22,7 @@ Status get_limit(const JsonFields& fields, std::string_view key,
   }
   if (fields.has(key)) {
     into.max_tokens = static_cast<std::size_t>(
-        std::min(limit, static_cast<double>(kMostTokens)));
+        std::min(limit, static_cast<double>(kMostTokensOfSettings)));
     into.max_tokens_key = key;
   }
   return ok();

@@ -21,13 +21,13 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "write_model";
+constexpr std::string_view kWriteModel = "write_model";
 
 // The settings of a folder and, down to `depth`, of those in it. Files may be
 // links, folders may not (model_settings.h).
 Status copy_settings(const std::string& source, const std::string& folder,
                      int depth) {
-  const auto names = names_in_folder(kOperation, source);
+  const auto names = names_in_folder(kWriteModel, source);
   HEADWISE_TRY(names);
   bool is_made = false;
   for (const std::string& name : *names) {
@@ -35,11 +35,11 @@ Status copy_settings(const std::string& source, const std::string& folder,
     const std::string to = path_in(folder, name);
     if (is_settings_file(name) && is_regular_file(from)) {
       if (!is_made) {
-        HEADWISE_TRY(make_folder(kOperation, folder));
+        HEADWISE_TRY(make_folder(kWriteModel, folder));
         is_made = true;
       }
-      HEADWISE_TRY(copy_file(kOperation, from, to));
-    } else if (depth > 0 && check_folder_named_by_file(kOperation, from)) {
+      HEADWISE_TRY(copy_file(kWriteModel, from, to));
+    } else if (depth > 0 && check_folder_named_by_file(kWriteModel, from)) {
       HEADWISE_TRY(copy_settings(from, to, depth - 1));
     }
   }
@@ -53,7 +53,7 @@ Status write_probe(const std::string& source, const std::string& folder,
   }
   const std::string name = "/" + std::string(kClassifierFile);
   return is_regular_file(source + name)
-             ? copy_file(kOperation, source + name, folder + name)
+             ? copy_file(kWriteModel, source + name, folder + name)
              : ok();
 }
 
@@ -74,18 +74,18 @@ std::string name_in(const ParamFile& file, const std::string& name) {
 Status write_params(const std::string& source, const std::string& path,
                     const ModelSettings& settings,
                     const ModelChanges& changes) {
-  const auto file = ParamFile::open(kOperation, source, FileAccess::mapped);
+  const auto file = ParamFile::open(kWriteModel, source, FileAccess::mapped);
   HEADWISE_TRY(file);
   const auto shapes = file->shapes();
   HEADWISE_TRY(shapes);
-  const auto match = find_layout(*shapes, {std::string(kOperation), source},
+  const auto match = find_layout(*shapes, {std::string(kWriteModel), source},
                                  bert_names(settings.config.family).layout);
   HEADWISE_TRY(match);
   std::map<std::string, AnyView> views;
   for (const auto& [name, view] : changes.params) {
     const std::string in_file = name_in(*file, match->prefix + name);
     if (!file->names().contains(in_file)) {
-      return FileSubject{std::string(kOperation), source}.error(
+      return FileSubject{std::string(kWriteModel), source}.error(
           ErrorCode::invalid_argument, "has no " + printable(in_file),
           "one to replace");
     }
@@ -118,14 +118,14 @@ Status fill(const std::string& folder, const std::string& source,
 }
 
 Status check_place(const std::string& source, const std::string& folder) {
-  HEADWISE_TRY(check_path(kOperation, folder));
+  HEADWISE_TRY(check_path(kWriteModel, folder));
   const std::string place = canonical_path(folder);
   if (are_one_folder(source, folder)) {
-    return value_error(kOperation, "folder", printable(folder),
+    return value_error(kWriteModel, "folder", printable(folder),
                        "another than the source's");
   }
   if (lies_in(place, canonical_path(source))) {
-    return value_error(kOperation, "folder", printable(folder),
+    return value_error(kWriteModel, "folder", printable(folder),
                        "one outside the source's");
   }
   return ok();
@@ -135,17 +135,17 @@ Status write(const std::string& source, const std::string& folder,
              const ModelChanges& changes) {
   const auto settings = read_model_settings(source);
   HEADWISE_TRY(settings);
-  const auto params = find_params(kOperation, settings->transformer_folder);
+  const auto params = find_params(kWriteModel, settings->transformer_folder);
   HEADWISE_TRY(params);
   HEADWISE_TRY(check_place(source, folder));
-  const auto old = entries_of_model(kOperation, folder, source);
+  const auto old = entries_of_model(kWriteModel, folder, source);
   HEADWISE_TRY(old);
   if (!old->foreign.empty() && !changes.keep_other_files) {
-    return FileSubject{std::string(kOperation), folder}.error(
+    return FileSubject{std::string(kWriteModel), folder}.error(
         ErrorCode::invalid_argument, "has " + printable(old->foreign.front()),
         "the files of a model only");
   }
-  auto fresh = NewFolder::create(kOperation, folder);
+  auto fresh = NewFolder::create(kWriteModel, folder);
   HEADWISE_TRY(fresh);
   // It is the source, or a folder in it.
   const std::string inner = settings->transformer_folder.substr(source.size());
@@ -155,7 +155,7 @@ Status write(const std::string& source, const std::string& folder,
     return fresh->in_place(s.error());
   }
   return put_in_place(
-      kOperation, *fresh, folder,
+      kWriteModel, *fresh, folder,
       {.old = *old,
        .config =
            inner.empty() ? "config.json" : inner.substr(1) + "/config.json",

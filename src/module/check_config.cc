@@ -15,11 +15,11 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "multi_head_attention";
+constexpr std::string_view kCheckConfig = "multi_head_attention";
 
 Status check_dropout(double p) {
   return p >= 0 && p <= 1 ? ok()
-                          : value_error(kOperation, "dropout", number_text(p),
+                          : value_error(kCheckConfig, "dropout", number_text(p),
                                         "a number from 0 to 1");
 }
 
@@ -35,18 +35,18 @@ Status check_features(std::size_t num_heads, std::size_t head_dim) {
 Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
                          const std::vector<std::size_t>& sizes) {
   if (sizes.size() != num_kv_heads) {
-    return argument_error(kOperation, "kv_group_sizes",
+    return argument_error(kCheckConfig, "kv_group_sizes",
                           "has " + std::to_string(sizes.size()) + " sizes",
                           "num_kv_heads = " + std::to_string(num_kv_heads));
   }
   std::size_t left = num_heads;
   for (std::size_t g = 0; g < sizes.size(); ++g) {
     const std::string name = "kv_group_sizes[" + std::to_string(g) + "]";
-    HEADWISE_TRY(check_at_least_one(kOperation, name, sizes[g]));
+    HEADWISE_TRY(check_at_least_one(kCheckConfig, name, sizes[g]));
     // Their sum may be more than a std::size_t holds.
     if (sizes[g] > left) {
       return value_error(
-          kOperation, name, std::to_string(sizes[g]),
+          kCheckConfig, name, std::to_string(sizes[g]),
           "at most " + std::to_string(left) +
               ", the rest of num_heads = " + std::to_string(num_heads));
     }
@@ -54,7 +54,7 @@ Status check_group_sizes(std::size_t num_heads, std::size_t num_kv_heads,
   }
   return left == 0
              ? ok()
-             : argument_error(kOperation, "kv_group_sizes",
+             : argument_error(kCheckConfig, "kv_group_sizes",
                               "has the sum " + std::to_string(num_heads - left),
                               "num_heads = " + std::to_string(num_heads));
 }
@@ -69,7 +69,7 @@ Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads,
   if (num_heads % num_kv_heads == 0) {
     return ok();
   }
-  return value_error(kOperation, "num_kv_heads", std::to_string(num_kv_heads),
+  return value_error(kCheckConfig, "num_kv_heads", std::to_string(num_kv_heads),
                      "a divisor of num_heads = " + std::to_string(num_heads));
 }
 
@@ -77,20 +77,20 @@ Status check_kv_heads(std::size_t num_heads, std::size_t num_kv_heads,
 Status check_no_heads(const MultiHeadAttentionParams& params,
                       std::size_t num_kv_heads) {
   if (num_kv_heads != 0) {
-    return value_error(kOperation, "num_kv_heads", std::to_string(num_kv_heads),
-                       "0 where num_heads is 0");
+    return value_error(kCheckConfig, "num_kv_heads",
+                       std::to_string(num_kv_heads), "0 where num_heads is 0");
   }
   if (!params.w_v || !params.w_o) {
-    return value_error(kOperation, "num_heads", "0",
+    return value_error(kCheckConfig, "num_heads", "0",
                        "at least 1 in a layer without w_v or w_o");
   }
   if (params.q_norm || params.k_norm) {
-    return value_error(kOperation, params.q_norm ? "q_norm" : "k_norm", "given",
-                       "no norm where num_heads is 0");
+    return value_error(kCheckConfig, params.q_norm ? "q_norm" : "k_norm",
+                       "given", "no norm where num_heads is 0");
   }
   if (params.bias_k || params.bias_v) {
-    return value_error(kOperation, params.bias_k ? "bias_k" : "bias_v", "given",
-                       "no added key where num_heads is 0");
+    return value_error(kCheckConfig, params.bias_k ? "bias_k" : "bias_v",
+                       "given", "no added key where num_heads is 0");
   }
   struct Features {
     std::string_view name;
@@ -104,7 +104,7 @@ Status check_no_heads(const MultiHeadAttentionParams& params,
         Features{"w_o.weight", params.w_o->in_features(), "columns"}}) {
     if (count != 0) {
       return argument_error(
-          kOperation, name,
+          kCheckConfig, name,
           "has " + std::to_string(count) + " " + std::string(axis),
           "0 where num_heads is 0");
     }
@@ -116,16 +116,16 @@ Status check_added_keys(const MultiHeadAttentionParams& params,
                         std::string_view heads_name, std::size_t heads,
                         std::size_t head_dim, std::size_t v_head_dim) {
   if (params.bias_k.has_value() != params.bias_v.has_value()) {
-    return value_error(kOperation, params.bias_k ? "bias_v" : "bias_k",
+    return value_error(kCheckConfig, params.bias_k ? "bias_v" : "bias_k",
                        "not given", "both bias_k and bias_v or neither");
   }
   if (!params.bias_k) {
     return ok();
   }
   const std::string name(heads_name);
-  HEADWISE_TRY(check_shape(kOperation, "bias_k", params.bias_k->extents(),
+  HEADWISE_TRY(check_shape(kCheckConfig, "bias_k", params.bias_k->extents(),
                            "(" + name + " * head_dim)", {{heads * head_dim}}));
-  return check_shape(kOperation, "bias_v", params.bias_v->extents(),
+  return check_shape(kCheckConfig, "bias_v", params.bias_v->extents(),
                      "(" + name + " * v_head_dim)", {{heads * v_head_dim}});
 }
 
@@ -137,7 +137,7 @@ Status check_one_arithmetic(const MultiHeadAttentionParams& params) {
         {"w_o", params.w_o ? &*params.w_o : &params.w_q}}) {
     if (linear->arithmetic() != wanted) {
       return value_error(
-          kOperation, name,
+          kCheckConfig, name,
           "in " + std::string(name_of(linear->arithmetic())) + " arithmetic",
           std::string(name_of(wanted)) + ", as w_q");
     }
@@ -147,8 +147,8 @@ Status check_one_arithmetic(const MultiHeadAttentionParams& params) {
 
 Status check_heads(const HeadCounts& heads) {
   const std::size_t num_kv_heads = kv_heads_of(heads);
-  HEADWISE_TRY(check_at_least_one(kOperation, "num_heads", heads.num_heads));
-  HEADWISE_TRY(check_at_least_one(kOperation, "num_kv_heads", num_kv_heads));
+  HEADWISE_TRY(check_at_least_one(kCheckConfig, "num_heads", heads.num_heads));
+  HEADWISE_TRY(check_at_least_one(kCheckConfig, "num_kv_heads", num_kv_heads));
   return check_kv_heads(heads.num_heads, num_kv_heads, heads.kv_group_sizes);
 }
 
@@ -158,7 +158,7 @@ Status check_divided(std::size_t vdim, std::size_t num_kv_heads) {
     return ok();
   }
   return value_error(
-      kOperation, "vdim", vdim == kOpenSize ? "open" : std::to_string(vdim),
+      kCheckConfig, "vdim", vdim == kOpenSize ? "open" : std::to_string(vdim),
       "a multiple of num_kv_heads = " + std::to_string(num_kv_heads) +
           " without a value projection");
 }
@@ -169,7 +169,7 @@ Status check_rows(std::string_view name, const Linear& linear,
     return ok();
   }
   return argument_error(
-      kOperation, name,
+      kCheckConfig, name,
       "has " + std::to_string(linear.out_features()) + " rows",
       "a multiple of " + std::string(heads_name) + " = " +
           std::to_string(heads));
@@ -192,7 +192,7 @@ Result<std::size_t> value_head_dim(const MultiHeadAttentionParams& params,
     return *vdim / num_kv_heads;
   }
   if (!params.w_o) {
-    return value_error(kOperation, "vdim", "not given",
+    return value_error(kCheckConfig, "vdim", "not given",
                        "a size, as there is neither w_v nor w_o");
   }
   return params.w_o->in_features() / num_heads;
@@ -216,7 +216,7 @@ Status check_rotary(const std::optional<Rotary>& rotary, std::size_t head_dim) {
   return !rotary || rotary->rotary_dim() <= head_dim
              ? ok()
              : Status(value_error(
-                   kOperation, "rotary.rotary_dim",
+                   kCheckConfig, "rotary.rotary_dim",
                    std::to_string(rotary->rotary_dim()),
                    "at most head_dim = " + std::to_string(head_dim)));
 }
@@ -233,7 +233,7 @@ std::string_view open_size(const MultiHeadAttentionConfig& config) {
 Status check_no_open_size(const MultiHeadAttentionConfig& config) try {
   const std::string_view open = open_size(config);
   return open.empty() ? ok()
-                      : value_error(kOperation, open, "open",
+                      : value_error(kCheckConfig, open, "open",
                                     "a size: call fix_sizes() first");
 } catch (...) {
   return caught_out_of_memory();
@@ -246,12 +246,12 @@ Result<MultiHeadAttentionConfig> with_sizes(MultiHeadAttentionConfig config,
     const std::size_t given = (sizes.*in_sizes).value_or(kOpenSize);
     if (dim == kOpenSize) {
       if (given == kOpenSize) {
-        return value_error(kOperation, name, "open", "a size");
+        return value_error(kCheckConfig, name, "open", "a size");
       }
-      HEADWISE_TRY(check_at_least_one(kOperation, name, given));
+      HEADWISE_TRY(check_at_least_one(kCheckConfig, name, given));
       dim = given;
     } else if (given != kOpenSize && given != dim) {
-      return value_error(kOperation, name, std::to_string(given),
+      return value_error(kCheckConfig, name, std::to_string(given),
                          std::to_string(*dim) + ", which is fixed");
     }
   }
@@ -270,12 +270,12 @@ Result<MultiHeadAttentionConfig> complete_config(
             {"vdim", config.vdim.value_or(1)},
             {"head_dim", config.head_dim.value_or(1)},
             {"v_head_dim", config.v_head_dim.value_or(1)}}}) {
-    HEADWISE_TRY(check_at_least_one(kOperation, name, size));
+    HEADWISE_TRY(check_at_least_one(kCheckConfig, name, size));
   }
   HEADWISE_TRY(check_dropout(config.dropout));
   if (!config.head_dim && config.embed_dim % config.num_heads != 0) {
     return value_error(
-        kOperation, "embed_dim", std::to_string(config.embed_dim),
+        kCheckConfig, "embed_dim", std::to_string(config.embed_dim),
         "a multiple of num_heads = " + std::to_string(config.num_heads) +
             " (or give head_dim)");
   }
@@ -291,7 +291,7 @@ Result<MultiHeadAttentionConfig> complete_config(
     HEADWISE_TRY(check_divided(*config.vdim, *config.num_kv_heads));
     const std::size_t v_head_dim = *config.vdim / *config.num_kv_heads;
     if (config.v_head_dim.value_or(v_head_dim) != v_head_dim) {
-      return value_error(kOperation, "v_head_dim",
+      return value_error(kCheckConfig, "v_head_dim",
                          std::to_string(*config.v_head_dim),
                          "vdim / num_kv_heads = " + std::to_string(v_head_dim) +
                              " without a value projection");
@@ -331,7 +331,7 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
   const std::size_t head_dim = params.w_q.out_features() / num_heads;
   if (heads.head_dim.value_or(head_dim) != head_dim) {
     return value_error(
-        kOperation, "head_dim", std::to_string(*heads.head_dim),
+        kCheckConfig, "head_dim", std::to_string(*heads.head_dim),
         "the rows of w_q.weight / num_heads = " + std::to_string(head_dim));
   }
   HEADWISE_TRY(check_norms(params, heads, head_dim));
@@ -339,13 +339,13 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
   HEADWISE_TRY(
       check_added_keys(params, kv_heads, num_kv_heads, head_dim, *v_head_dim));
   HEADWISE_TRY(check_shape(
-      kOperation, "w_k.weight",
+      kCheckConfig, "w_k.weight",
       Extents<2>{params.w_k.out_features(), params.w_k.in_features()},
       grouped ? "(num_kv_heads * head_dim, kdim)"
               : "(rows of w_q.weight, kdim)",
       {{num_kv_heads * head_dim, params.w_k.in_features()}}));
   if (params.w_score) {
-    HEADWISE_TRY(check_shape(kOperation, "w_score.weight",
+    HEADWISE_TRY(check_shape(kCheckConfig, "w_score.weight",
                              params.w_score->extents(), "(num_heads, head_dim)",
                              {{num_heads, head_dim}}));
   }
@@ -353,7 +353,7 @@ Result<std::size_t> check_params(const MultiHeadAttentionParams& params,
     return v_head_dim;
   }
   HEADWISE_TRY(check_shape(
-      kOperation, "w_o.weight",
+      kCheckConfig, "w_o.weight",
       Extents<2>{params.w_o->out_features(), params.w_o->in_features()},
       grouped || !params.w_v ? "(embed_dim, num_heads * v_head_dim)"
                              : "(embed_dim, rows of w_v.weight)",

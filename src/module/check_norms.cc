@@ -10,7 +10,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "multi_head_attention";
+constexpr std::string_view kCheckNorms = "multi_head_attention";
 
 Status check_norm_sizes(std::string_view name, const QkNorm& norm,
                         const HeadNormParams& params, std::string_view heads,
@@ -19,9 +19,9 @@ Status check_norm_sizes(std::string_view name, const QkNorm& norm,
   const std::string axes = norm.over == NormOver::head
                                ? "(head_dim)"
                                : "(" + std::string(heads) + " * head_dim)";
-  HEADWISE_TRY(check_shape(kOperation, std::string(name) + ".weight",
+  HEADWISE_TRY(check_shape(kCheckNorms, std::string(name) + ".weight",
                            params.weight.extents(), axes, expected));
-  return norm.bias ? check_shape(kOperation, std::string(name) + ".bias",
+  return norm.bias ? check_shape(kCheckNorms, std::string(name) + ".bias",
                                  params.bias.extents(), axes, expected)
                    : ok();
 }
@@ -32,9 +32,9 @@ Status check_qk_norm(const std::optional<QkNorm>& norm) {
   if (!norm) {
     return ok();
   }
-  HEADWISE_TRY(check_norm_eps(kOperation, norm->eps, "qk_norm.eps"));
+  HEADWISE_TRY(check_norm_eps(kCheckNorms, norm->eps, "qk_norm.eps"));
   return norm->kind == NormKind::rms && norm->bias
-             ? Status(value_error(kOperation, "qk_norm.bias", "true",
+             ? Status(value_error(kCheckNorms, "qk_norm.bias", "true",
                                   "false in an RMS norm"))
              : ok();
 }
@@ -42,14 +42,14 @@ Status check_qk_norm(const std::optional<QkNorm>& norm) {
 Status check_norms(const MultiHeadAttentionParams& params,
                    const HeadCounts& heads, std::size_t head_dim) {
   if (params.q_norm.has_value() != params.k_norm.has_value()) {
-    return value_error(kOperation, params.q_norm ? "k_norm" : "q_norm",
+    return value_error(kCheckNorms, params.q_norm ? "k_norm" : "q_norm",
                        "not given", "both norms or neither");
   }
   if (params.q_norm.has_value() != heads.qk_norm.has_value()) {
     return params.q_norm
-               ? value_error(kOperation, "qk_norm", "not given",
+               ? value_error(kCheckNorms, "qk_norm", "not given",
                              "the kind of norm that q_norm.weight belongs to")
-               : value_error(kOperation, "qk_norm", "given",
+               : value_error(kCheckNorms, "qk_norm", "given",
                              "a layer with q_norm.weight and k_norm.weight");
   }
   if (!heads.qk_norm) {

@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-const Executor& executor_of(const LayerRun& run) {
+const Executor& backward_executor(const LayerRun& run) {
   return run.options.executor ? *run.options.executor
                               : Executor::default_executor();
 }
@@ -31,7 +31,7 @@ Result<ProjectionGradients> through(const SavedRun& saved,
                                     TensorView<const float, 3> x,
                                     TensorView<const float, 3> d_y,
                                     TensorView<const std::int64_t, 1> offsets) {
-  const Executor& executor = executor_of(saved.run);
+  const Executor& executor = backward_executor(saved.run);
   auto d_x = linear.backward_input(d_y, "d_output", executor);
   HEADWISE_TRY(d_x);
   if (saved.terms != nullptr) {
@@ -61,7 +61,7 @@ Result<std::optional<Tensor<float, 3>>> context_gradient(
     MultiHeadAttentionGradients& gradients) {
   const LayerRun& run = saved.run;
   const std::optional<Linear>& w_o = layer.params->w_o;
-  const Executor& executor = executor_of(run);
+  const Executor& executor = backward_executor(run);
   const TensorView<const std::int64_t, 1> offsets = run.options.offsets.query;
   std::optional<Tensor<float, 3>> d_context;
   if (w_o) {
@@ -140,7 +140,8 @@ Status through_rotation(const LayerState& layer, const LayerRun& run,
                                  {in_heads(d_compared.query.view(), shape.Hq),
                                   in_heads(d_compared.key.view(), shape.Hkv)},
                                  shape, run.options.query_start,
-                                 run.layer_options.positions, executor_of(run))
+                                 run.layer_options.positions,
+                                 backward_executor(run))
              : ok();
 }
 
@@ -154,7 +155,7 @@ Status through_norms(const LayerState& layer, const LayerRun& run,
   }
   const QkNorm& norm = *layer.config.qk_norm;
   const Offsets& offsets = run.options.offsets;
-  const Executor& executor = executor_of(run);
+  const Executor& executor = backward_executor(run);
   const std::size_t Hq = layer.config.num_heads;
   const std::size_t Hkv = *layer.config.num_kv_heads;
   const TensorView<float, 4> d_query = in_heads(d_normed.query.view(), Hq);

@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-const Executor& executor_of(const LayerCall& call) {
+const Executor& forward_executor(const LayerCall& call) {
   return call.options.executor ? *call.options.executor
                                : Executor::default_executor();
 }
@@ -42,7 +42,8 @@ Result<Tensor<float, 3>> gate(Tensor<float, 3>& merged, const LayerCall& call) {
   const std::size_t heads = gates.extent(0);
   const auto from = std::as_const(keep ? merged : *gated).view();
   HEADWISE_TRY(gate_heads(in_heads(from, heads), gates,
-                          in_heads(gated->view(), heads), executor_of(call)));
+                          in_heads(gated->view(), heads),
+                          forward_executor(call)));
   trace_gated(call.trace, in_heads(std::as_const(*gated).view(), heads));
   return gated;
 }
@@ -52,7 +53,7 @@ Status write_output(const std::optional<Linear>& w_o,
                     const Tensor<float, 3>& merged, const LayerCall& call) {
   if (w_o) {
     return w_o->forward_into(merged.view(), call.output, "merged",
-                             executor_of(call));
+                             forward_executor(call));
   }
   const auto [B, L, features] = merged.extents();
   for (std::size_t b = 0; merged.size() != 0 && b < B; ++b) {
@@ -74,7 +75,7 @@ Result<Tensor<float, 3>> output_of(const std::optional<Linear>& w_o,
   }
   trace_merged(call.trace, std::as_const(merged).view());
   auto output = w_o ? w_o->forward(std::as_const(merged).view(), "merged",
-                                   executor_of(call))
+                                   forward_executor(call))
                     : Result<Tensor<float, 3>>(std::exchange(merged, {}));
   if (output) {
     trace_output(call.trace, std::as_const(*output).view(), w_o.has_value());
@@ -155,8 +156,8 @@ Result<TensorView<float, 4>> normalized(const LayerState& layer,
     memory = *std::move(made);
     to = in_heads(memory.view(), H);
   }
-  HEADWISE_TRY(
-      norm_heads(*layer.config.qk_norm, params, heads, to, executor_of(call)));
+  HEADWISE_TRY(norm_heads(*layer.config.qk_norm, params, heads, to,
+                          forward_executor(call)));
   return to;
 }
 
@@ -197,7 +198,7 @@ Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
   if (layer.config.rotary) {
     HEADWISE_TRY(rotate_heads(*layer.config.rotary, compared, shape,
                               options.query_start, call.layer_options.positions,
-                              executor_of(call)));
+                              forward_executor(call)));
     trace_rotated(call.trace, *heads);
   }
   HEADWISE_TRY(trace_operation(call.trace, *heads, options,
@@ -216,8 +217,8 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
                                             : std::vector<std::size_t>{};
   LayerMemory memory = layer.memory->take();
   auto projected =
-      project_inputs(*layer.params, call.inputs, shape, ends, executor_of(call),
-                     std::move(memory.projected));
+      project_inputs(*layer.params, call.inputs, shape, ends,
+                     forward_executor(call), std::move(memory.projected));
   HEADWISE_TRY(projected);
   NormedHeads normed;
   const auto heads = heads_of(layer, call, options, shape, *projected, normed);
@@ -270,8 +271,8 @@ Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
                           .output = call.output};
   LayerMemory memory = layer.memory->take();
   auto projected =
-      project_inputs(*layer.params, call.inputs, *shape, {}, executor_of(call),
-                     std::move(memory.projected));
+      project_inputs(*layer.params, call.inputs, *shape, {},
+                     forward_executor(call), std::move(memory.projected));
   HEADWISE_TRY(projected);
   NormedHeads normed;
   const auto heads = heads_of(layer, here, options, *shape, *projected, normed);

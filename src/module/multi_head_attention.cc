@@ -188,7 +188,7 @@ Status MultiHeadAttention::update(
 
 namespace {
 
-const Executor& executor_of(const AttentionOptions& options) {
+const Executor& chosen_executor(const AttentionOptions& options) {
   return options.executor ? *options.executor : Executor::default_executor();
 }
 
@@ -208,7 +208,7 @@ Result<MultiHeadAttentionResult<3, T>> forward_of(
     const LayerState& layer, const LayerInputsOf<T>& in,
     const AttentionOptions& options, const LayerOptions& layer_options,
     TraceSink* trace) {
-  const Executor& executor = executor_of(options);
+  const Executor& executor = chosen_executor(options);
   const auto inputs = WidenedInputs::create(in, executor);
   HEADWISE_TRY(inputs);
   auto run = run_layer(layer, {.inputs = inputs->views(),
@@ -258,7 +258,7 @@ Status forward_to(const LayerState& layer, const LayerInputsOf<T>& in,
                              {{"query", Footprint(in.query)},
                               {"key", Footprint(in.key)},
                               {"value", Footprint(in.value)}}));
-  const Executor& executor = executor_of(options);
+  const Executor& executor = chosen_executor(options);
   const auto inputs = WidenedInputs::create(in, executor);
   HEADWISE_TRY(inputs);
   LayerCall call{.inputs = inputs->views(),
@@ -297,7 +297,7 @@ Result<MultiHeadAttentionSavedOf<T>> MultiHeadAttention::save(
     TensorView<const T, 3> query, TensorView<const T, 3> key,
     TensorView<const T, 3> value, const AttentionOptions& options,
     const LayerOptions& layer_options) const {
-  const Executor& executor = executor_of(options);
+  const Executor& executor = chosen_executor(options);
   auto inputs =
       WidenedInputs::create(LayerInputsOf<T>{query, key, value}, executor);
   HEADWISE_TRY(inputs);
@@ -324,7 +324,7 @@ Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
   HEADWISE_TRY(check_shape(kLayerOperation, "d_output", d_output.extents(),
                            "(B, Lq, E)", output.extents()));
   detail::SavedLayer& kept = *saved.state_;
-  const Executor& executor = executor_of(kept.run.options);
+  const Executor& executor = chosen_executor(kept.run.options);
   const auto wide_output = Widened::create(output, executor);
   HEADWISE_TRY(wide_output);
   const auto wide_d_output = Widened::create(d_output, executor);

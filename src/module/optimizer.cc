@@ -17,7 +17,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "optimizer";
+constexpr std::string_view kOptimizer = "optimizer";
 constexpr std::string_view kMomentumBuffer = "momentum_buffer";
 constexpr std::string_view kExpAvg = "exp_avg";
 constexpr std::string_view kExpAvgSq = "exp_avg_sq";
@@ -58,7 +58,7 @@ Status check_not_negative(std::string_view name, double number) {
   if (number >= 0 && number <= std::numeric_limits<double>::max()) {
     return ok();
   }
-  return value_error(kOperation, name, number_text(number),
+  return value_error(kOptimizer, name, number_text(number),
                      "a number from 0 on");
 }
 
@@ -66,7 +66,7 @@ Status check_beta(std::string_view name, double number) {
   if (number >= 0 && number < 1) {
     return ok();
   }
-  return value_error(kOperation, name, number_text(number),
+  return value_error(kOptimizer, name, number_text(number),
                      "a number from 0 to less than 1");
 }
 
@@ -153,7 +153,7 @@ Status check_pairs(const Kinds& kinds, const OptimizerState& state) {
   for (const auto& [key, values] : state.values) {
     const auto [kind, name] = split_key(key);
     if (kind.empty() || name.empty() || (kind != first && kind != second)) {
-      return argument_error(kOperation, "state.values",
+      return argument_error(kOptimizer, "state.values",
                             "has " + key + ", which this optimiser does not",
                             expected_keys(first, second));
     }
@@ -163,10 +163,10 @@ Status check_pairs(const Kinds& kinds, const OptimizerState& state) {
     const std::string other = joined_key(kind == first ? second : first, name);
     const auto found = state.values.find(other);
     if (found == state.values.end()) {
-      return argument_error(kOperation, "state.values", "has " + key,
+      return argument_error(kOptimizer, "state.values", "has " + key,
                             other + " too");
     }
-    HEADWISE_TRY(check_shape(kOperation, other, found->second.extents(),
+    HEADWISE_TRY(check_shape(kOptimizer, other, found->second.extents(),
                              "that of " + std::string(key), values.extents()));
   }
   return ok();
@@ -188,15 +188,15 @@ Status Optimizer::State::check(std::string_view name,
                                std::span<const float> values,
                                std::span<const float> gradient) const {
   if (step == 0) {
-    return value_error(kOperation, "step", "0", "begin_step() before update()");
+    return value_error(kOptimizer, "step", "0", "begin_step() before update()");
   }
-  HEADWISE_TRY(check_shape(kOperation, gradient_of(name), {{gradient.size()}},
+  HEADWISE_TRY(check_shape(kOptimizer, gradient_of(name), {{gradient.size()}},
                            "(elements)", {{values.size()}}));
   const bool finite = std::visit(
       [](const auto& of_kind) { return of_kind.finite_gradients; }, config);
   if (const auto place = finite ? first_not_finite(gradient) : std::nullopt) {
     return value_error(
-        kOperation, gradient_of(name) + "[" + std::to_string(*place) + "]",
+        kOptimizer, gradient_of(name) + "[" + std::to_string(*place) + "]",
         number_text(gradient[*place]) + " in step " + std::to_string(step),
         "a finite number", ErrorCode::out_of_range);
   }
@@ -205,10 +205,10 @@ Status Optimizer::State::check(std::string_view name,
     return ok();
   }
   if (known->second.updated_in == step) {
-    return value_error(kOperation, name, "updated already",
+    return value_error(kOptimizer, name, "updated already",
                        "one update in step " + std::to_string(step));
   }
-  return check_shape(kOperation, name, {{values.size()}},
+  return check_shape(kOptimizer, name, {{values.size()}},
                      "(elements) of the steps before", {{known->second.size}});
 }
 

@@ -21,7 +21,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using In = AttentionInput;
+using OnnxIn = AttentionInput;
 
 // (B, Hkv, Lkv, D): the past, then the new keys or values.
 Result<Array> present_of(const NodeCall& node, std::size_t input,
@@ -155,14 +155,15 @@ Result<Outputs> run_attention(const NodeCall& node) {
   const AttentionSizes& sizes = call->sizes;
   auto mask = OnnxAttentionMask::create(node, sizes);
   HEADWISE_TRY(mask);
-  auto key = present_of(node, In::key, In::past_key, sizes, sizes.D);
+  auto key = present_of(node, OnnxIn::key, OnnxIn::past_key, sizes, sizes.D);
   HEADWISE_TRY(key);
-  auto value = present_of(node, In::value, In::past_value, sizes, sizes.Dv);
+  auto value =
+      present_of(node, OnnxIn::value, OnnxIn::past_value, sizes, sizes.Dv);
   HEADWISE_TRY(value);
   auto made = attend(node,
                      {.call = *std::move(call),
                       .mask = *std::move(mask),
-                      .query = &node.in(In::query),
+                      .query = &node.in(OnnxIn::query),
                       .key = &*key,
                       .value = &*value},
                      node.wants(3));

@@ -11,7 +11,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using In = AttentionInput;
+using CallIn = AttentionInput;
 
 // The attribute is for inputs whose heads are merged; where they have an axis
 // of their own it may only say the same, and from opset 25 on nothing.
@@ -40,7 +40,7 @@ Result<std::size_t> head_count(const NodeCall& node, std::string_view name,
 }
 
 Status check_types(const NodeCall& node) {
-  for (const std::size_t i : {In::query, In::key, In::value}) {
+  for (const std::size_t i : {CallIn::query, CallIn::key, CallIn::value}) {
     if (!is_floating(node.in(i).dtype)) {
       return node.input(i).error(
           ErrorCode::invalid_argument,
@@ -58,9 +58,9 @@ Status check_types(const NodeCall& node) {
     }
     return ok();
   };
-  HEADWISE_TRY(same(In::key, In::query));
-  HEADWISE_TRY(same(In::past_key, In::key));
-  return same(In::past_value, In::value);
+  HEADWISE_TRY(same(CallIn::key, CallIn::query));
+  HEADWISE_TRY(same(CallIn::past_key, CallIn::key));
+  return same(CallIn::past_value, CallIn::value);
 }
 
 Status check_input_shape(const NodeCall& node, std::size_t i,
@@ -70,47 +70,49 @@ Status check_input_shape(const NodeCall& node, std::size_t i,
              : Status(node.wrong_shape(i, shape_text(expected)));
 }
 
-Status check_past(const NodeCall& node, AttentionSizes& sizes) {
-  if (node.has(In::past_key) != node.has(In::past_value)) {
-    return node.input(node.has(In::past_key) ? In::past_key : In::past_value)
+Status check_call_past(const NodeCall& node, AttentionSizes& sizes) {
+  if (node.has(CallIn::past_key) != node.has(CallIn::past_value)) {
+    return node
+        .input(node.has(CallIn::past_key) ? CallIn::past_key
+                                          : CallIn::past_value)
         .error(ErrorCode::invalid_argument, "is given alone",
                "past_key and past_value together");
   }
-  if (!node.has(In::past_key)) {
+  if (!node.has(CallIn::past_key)) {
     return ok();
   }
-  if (node.has(In::lengths)) {
-    return node.input(In::lengths)
+  if (node.has(CallIn::lengths)) {
+    return node.input(CallIn::lengths)
         .error(ErrorCode::invalid_argument, "is given next to past_key",
                "nonpad_kv_seqlen or a past, not both");
   }
-  const auto& past = node.in(In::past_key).shape;
+  const auto& past = node.in(CallIn::past_key).shape;
   if (past.size() != 4) {
-    return node.wrong_shape(In::past_key, "4 axes");
+    return node.wrong_shape(CallIn::past_key, "4 axes");
   }
   sizes.past_keys = past[2];
   HEADWISE_TRY(check_input_shape(
-      node, In::past_key, {sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
-  return check_input_shape(node, In::past_value,
+      node, CallIn::past_key, {sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
+  return check_input_shape(node, CallIn::past_value,
                            {sizes.B, sizes.Hkv, sizes.past_keys, sizes.Dv});
 }
 
-Result<AttentionSizes> sizes_of(const NodeCall& node) {
-  const auto& query = node.in(In::query).shape;
-  const auto& key = node.in(In::key).shape;
-  const auto& value = node.in(In::value).shape;
+Result<AttentionSizes> call_sizes(const NodeCall& node) {
+  const auto& query = node.in(CallIn::query).shape;
+  const auto& key = node.in(CallIn::key).shape;
+  const auto& value = node.in(CallIn::value).shape;
   if (query.size() != 3 && query.size() != 4) {
-    return node.wrong_shape(In::query, "3 or 4 axes");
+    return node.wrong_shape(CallIn::query, "3 or 4 axes");
   }
-  for (const std::size_t i : {In::key, In::value}) {
+  for (const std::size_t i : {CallIn::key, CallIn::value}) {
     if (node.in(i).shape.size() != query.size()) {
       return node.wrong_shape(i, std::to_string(query.size()) + " axes");
     }
   }
   const bool merged = query.size() == 3;
-  const auto Hq = head_count(node, "q_num_heads", In::query, merged);
+  const auto Hq = head_count(node, "q_num_heads", CallIn::query, merged);
   HEADWISE_TRY(Hq);
-  const auto Hkv = head_count(node, "kv_num_heads", In::key, merged);
+  const auto Hkv = head_count(node, "kv_num_heads", CallIn::key, merged);
   HEADWISE_TRY(Hkv);
   AttentionSizes sizes{.B = query[0],
                        .Hq = *Hq,
@@ -121,27 +123,27 @@ Result<AttentionSizes> sizes_of(const NodeCall& node) {
                        .heads_merged = merged};
   if (merged) {
     if (value[2] % *Hkv != 0) {
-      return node.wrong_shape(In::value,
+      return node.wrong_shape(CallIn::value,
                               "features of " + std::to_string(*Hkv) + " heads");
     }
     sizes.Dv = value[2] / *Hkv;
     HEADWISE_TRY(check_input_shape(
-        node, In::key, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.D}));
+        node, CallIn::key, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.D}));
     HEADWISE_TRY(check_input_shape(
-        node, In::value, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.Dv}));
+        node, CallIn::value, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.Dv}));
   } else {
     sizes.Dv = value[3];
     HEADWISE_TRY(check_input_shape(
-        node, In::key, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.D}));
+        node, CallIn::key, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.D}));
     HEADWISE_TRY(check_input_shape(
-        node, In::value, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.Dv}));
+        node, CallIn::value, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.Dv}));
   }
   if (sizes.Hkv == 0 || sizes.Hq % sizes.Hkv != 0) {
-    return node.wrong_shape(In::query,
+    return node.wrong_shape(CallIn::query,
                             "a multiple of the " + std::to_string(sizes.Hkv) +
-                                " heads of " + node.input_name(In::key));
+                                " heads of " + node.input_name(CallIn::key));
   }
-  HEADWISE_TRY(check_past(node, sizes));
+  HEADWISE_TRY(check_call_past(node, sizes));
   return sizes;
 }
 
@@ -184,7 +186,7 @@ Status read_scale(const NodeCall& node, OnnxAttentionCall& call) {
 }
 
 Status read_types(const NodeCall& node, OnnxAttentionCall& call) {
-  call.type = node.in(In::query).dtype;
+  call.type = node.in(CallIn::query).dtype;
   call.softmax_type = call.type;
   const auto precision = node.integer("softmax_precision", 0);
   HEADWISE_TRY(precision);
@@ -213,28 +215,28 @@ Status read_types(const NodeCall& node, OnnxAttentionCall& call) {
 Status read_positions(const NodeCall& node, OnnxAttentionCall& call) {
   const AttentionSizes& sizes = call.sizes;
   call.query_starts.assign(sizes.B, static_cast<std::int64_t>(sizes.past_keys));
-  if (!node.has(In::lengths)) {
+  if (!node.has(CallIn::lengths)) {
     return ok();
   }
   if (node.opset() < 24) {
-    return node.input(In::lengths)
+    return node.input(CallIn::lengths)
         .error(ErrorCode::unsupported,
                "is given in opset " + std::to_string(node.opset()),
                "opset 24 for nonpad_kv_seqlen");
   }
-  if (node.in(In::lengths).dtype != DType::int64) {
-    return node.input(In::lengths)
+  if (node.in(CallIn::lengths).dtype != DType::int64) {
+    return node.input(CallIn::lengths)
         .error(ErrorCode::invalid_argument,
-               "holds " + std::string(name_of(node.in(In::lengths).dtype)) +
+               "holds " + std::string(name_of(node.in(CallIn::lengths).dtype)) +
                    " elements",
                "int64");
   }
-  HEADWISE_TRY(check_input_shape(node, In::lengths, {sizes.B}));
-  call.key_lengths = integers_of(node.in(In::lengths));
+  HEADWISE_TRY(check_input_shape(node, CallIn::lengths, {sizes.B}));
+  call.key_lengths = integers_of(node.in(CallIn::lengths));
   for (std::size_t b = 0; b < sizes.B; ++b) {
     const std::int64_t length = call.key_lengths[b];
     if (length < 0 || length > static_cast<std::int64_t>(sizes.Lkv())) {
-      return node.input(In::lengths)
+      return node.input(CallIn::lengths)
           .error(ErrorCode::out_of_range, "has " + std::to_string(length),
                  "0 to " + std::to_string(sizes.Lkv()));
     }
@@ -248,7 +250,7 @@ Status read_positions(const NodeCall& node, OnnxAttentionCall& call) {
 Result<OnnxAttentionCall> OnnxAttentionCall::create(const NodeCall& node) {
   HEADWISE_TRY(check_types(node));
   OnnxAttentionCall call;
-  const auto sizes = sizes_of(node);
+  const auto sizes = call_sizes(node);
   HEADWISE_TRY(sizes);
   call.sizes = *sizes;
   HEADWISE_TRY(read_scale(node, call));

@@ -22,7 +22,7 @@ using Count = std::optional<std::size_t>;
 
 // An attribute that holds a T; null if the node has none.
 template <class T>
-const T* attribute(const OnnxNode& node, std::string_view name) {
+const T* fact_attribute(const OnnxNode& node, std::string_view name) {
   const auto found =
       std::ranges::find(node.attributes, name, &OnnxAttribute::name);
   return found == node.attributes.end() ? nullptr
@@ -30,14 +30,14 @@ const T* attribute(const OnnxNode& node, std::string_view name) {
 }
 
 Count count(const OnnxNode& node, std::string_view name) {
-  const auto* given = attribute<std::int64_t>(node, name);
+  const auto* given = fact_attribute<std::int64_t>(node, name);
   return given == nullptr || *given < 1
              ? Count()
              : Count(static_cast<std::size_t>(*given));
 }
 
 bool flag(const OnnxNode& node, std::string_view name) {
-  const auto* given = attribute<std::int64_t>(node, name);
+  const auto* given = fact_attribute<std::int64_t>(node, name);
   return given != nullptr && *given != 0;
 }
 
@@ -53,7 +53,7 @@ Count per_head(Count features, Count heads) {
 }
 
 void add_scale(const OnnxNode& node, OnnxAttentionNode& facts) {
-  const auto* given = attribute<float>(node, "scale");
+  const auto* given = fact_attribute<float>(node, "scale");
   if (given != nullptr && (*given != 0 || node.domain != kContribDomain)) {
     facts.scale = *given;
   } else if (facts.head_size.value_or(0) > 0) {
@@ -126,7 +126,7 @@ void add_group_query(const OnnxNode& node, const KnownShapes& shapes,
   facts.head_size = facts.value_size =
       contrib_size(shapes, node.inputs[0], heads);
   add_scale(node, facts);
-  const auto* causal = attribute<std::int64_t>(node, "causal");
+  const auto* causal = fact_attribute<std::int64_t>(node, "causal");
   facts.causal = causal == nullptr || *causal != 0;
   facts.mask = has(node, 10);
 }
@@ -135,7 +135,7 @@ void add_contrib_attention(const OnnxNode& node, const KnownShapes& shapes,
                            OnnxAttentionNode& facts) {
   facts.query_heads = facts.key_heads = count(node, "num_heads");
   const auto* widths =
-      attribute<std::vector<std::int64_t>>(node, "qkv_hidden_sizes");
+      fact_attribute<std::vector<std::int64_t>>(node, "qkv_hidden_sizes");
   const Count all = shapes.extent(node.inputs[1], 1);
   const auto width = [&](std::size_t n) -> Count {
     if (widths == nullptr) {

@@ -12,7 +12,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using In = AttentionInput;
+using MaskIn = AttentionInput;
 
 // The elements of rows of `given` columns, which may be none, as rows of
 // `wanted`.
@@ -32,31 +32,31 @@ std::vector<T> padded(const std::vector<T>& from, std::size_t rows,
 
 Result<std::optional<OnnxAttentionMask>> OnnxAttentionMask::create(
     const NodeCall& node, const AttentionSizes& sizes) {
-  if (!node.has(In::mask)) {
+  if (!node.has(MaskIn::mask)) {
     return std::optional<OnnxAttentionMask>();
   }
-  const Array& given = node.in(In::mask);
+  const Array& given = node.in(MaskIn::mask);
   const std::array<std::size_t, 4> scores{sizes.B, sizes.Hq, sizes.Lq,
                                           sizes.Lkv()};
   const std::string expected =
       "axes that are broadcast to (B, Hq, Lq, Lkv) = " + shape_text(scores);
   const std::size_t rank = given.shape.size();
   if (rank < 1 || rank > 4) {
-    return node.wrong_shape(In::mask, expected);
+    return node.wrong_shape(MaskIn::mask, expected);
   }
   OnnxAttentionMask mask;
   std::copy(given.shape.begin(), given.shape.end(),
             mask.extents.begin() + static_cast<std::ptrdiff_t>(4 - rank));
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (mask.extents[axis] != 1 && mask.extents[axis] != scores[axis]) {
-      return node.wrong_shape(In::mask, expected);
+      return node.wrong_shape(MaskIn::mask, expected);
     }
   }
   const std::size_t columns = mask.extents[3];
   // Opset 23 does not say it yet, but its reference pads as well.
   const bool pads = columns < scores[3];
   if (columns > scores[3]) {
-    return node.wrong_shape(In::mask, expected);
+    return node.wrong_shape(MaskIn::mask, expected);
   }
   if (pads) {
     mask.extents[3] = scores[3];

@@ -14,7 +14,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
+constexpr double kMaskedScore = -std::numeric_limits<double>::infinity();
 
 // Numbers of a call as double, and its loops over rows.
 class Steps {
@@ -76,14 +76,14 @@ class Steps {
   double bias(std::size_t b, std::size_t h, std::size_t i,
               std::size_t j) const {
     if (!allowed(b, i, j)) {
-      return kMinusInf;
+      return kMaskedScore;
     }
     if (!mask_) {
       return 0;
     }
     const std::size_t at = mask_->offset(b, h, i, j);
     if (mask_->booleans) {
-      return (*mask_->booleans)[at] != 0 ? 0 : kMinusInf;
+      return (*mask_->booleans)[at] != 0 ? 0 : kMaskedScore;
     }
     return round((*mask_->numbers)[at]);
   }
@@ -118,7 +118,8 @@ class Steps {
     keep(QkOutput::softcap);
     for (std::size_t j = 0; j < row_.size(); ++j) {
       // By select: a score that is NaN behind the mask stays there.
-      row_[j] = bias_[j] == kMinusInf ? kMinusInf : round(row_[j] + bias_[j]);
+      row_[j] =
+          bias_[j] == kMaskedScore ? kMaskedScore : round(row_[j] + bias_[j]);
     }
     keep(QkOutput::bias);
     softmax();
@@ -128,7 +129,7 @@ class Steps {
   // In the type of the softmax, rounded to that of the node. A row without a
   // key becomes 0.
   void softmax() {
-    if (std::ranges::all_of(row_, [](double x) { return x == kMinusInf; })) {
+    if (std::ranges::all_of(row_, [](double x) { return x == kMaskedScore; })) {
       std::ranges::fill(row_, 0);
       return;
     }
@@ -140,7 +141,7 @@ class Steps {
   void weigh(std::size_t b, std::size_t h) {
     std::ranges::fill(out_, 0);
     for (std::size_t j = 0; j < row_.size(); ++j) {
-      if (bias_[j] == kMinusInf) {
+      if (bias_[j] == kMaskedScore) {
         continue;  // values behind the mask are not read
       }
       const std::span<const double> v = std::span(value_).subspan(

@@ -15,7 +15,7 @@ namespace {
 // Whole numbers that double does not hold are those beyond 2^53. Of them it
 // gets one that every smaller type rounds alike: what the last bits lose is
 // said by one above them.
-double to_round_again(std::uint64_t magnitude) {
+double integer_to_round_again(std::uint64_t magnitude) {
   constexpr std::uint64_t kLow = 0xfff;
   if (magnitude >= std::uint64_t{1} << 53 && (magnitude & kLow) != 0) {
     magnitude = (magnitude & ~kLow) | 0x800;
@@ -34,8 +34,8 @@ std::vector<double> doubles_for(const Array& x, DType to) {
   for (std::size_t i = 0; i < wholes.size(); ++i) {
     const auto bits = static_cast<std::uint64_t>(wholes[i]);
     numbers[i] = x.dtype == DType::int64 && wholes[i] < 0
-                     ? -to_round_again(0 - bits)
-                     : to_round_again(bits);
+                     ? -integer_to_round_again(0 - bits)
+                     : integer_to_round_again(bits);
   }
   return numbers;
 }

@@ -50,7 +50,7 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
   return ok();
 }
 
-Status check_counts(const OnnxGraph& graph, const OnnxNode& node) {
+Status check_value_counts(const OnnxGraph& graph, const OnnxNode& node) {
   const FileSubject subject = graph.subject("read_onnx", node);
   const OnnxOperator& known = *find_operator(node);
   if (node.inputs.size() > known.inputs) {
@@ -160,7 +160,7 @@ Status check_graph(const OnnxGraph& graph) {
   }
   for (const OnnxNode& node : graph.nodes) {
     HEADWISE_TRY(check_operator(graph, node));
-    HEADWISE_TRY(check_counts(graph, node));
+    HEADWISE_TRY(check_value_counts(graph, node));
   }
   return Names(graph).check();
 }

@@ -23,7 +23,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct In {
+struct ContribIn {
   static constexpr std::size_t input = 0;
   static constexpr std::size_t weights = 1;
   static constexpr std::size_t bias = 2;
@@ -37,7 +37,7 @@ struct In {
 using Widths = std::array<std::size_t, 3>;
 
 Result<Widths> widths_of(const NodeCall& node, std::size_t heads) {
-  const std::size_t features = node.in(In::weights).shape[1];
+  const std::size_t features = node.in(ContribIn::weights).shape[1];
   const auto given = node.integers("qkv_hidden_sizes");
   HEADWISE_TRY(given);
   Widths widths{features / 3, features / 3, features / 3};
@@ -58,7 +58,7 @@ Result<Widths> widths_of(const NodeCall& node, std::size_t heads) {
                     widths[0] == widths[1] && widths[0] % heads == 0 &&
                     widths[2] % heads == 0;
   if (!fits) {
-    return node.wrong_shape(In::weights,
+    return node.wrong_shape(ContribIn::weights,
                             "the features of Q, K and V, each of " +
                                 std::to_string(heads) + " heads");
   }
@@ -90,16 +90,17 @@ Result<Array> projected(const Array& input, const Array& weights) {
   return made;
 }
 
-Result<AttentionSizes> sizes_of(const NodeCall& node) {
-  HEADWISE_TRY(check_axes(node, In::input, 3));
-  HEADWISE_TRY(check_axes(node, In::weights, 2));
+Result<AttentionSizes> contrib_sizes(const NodeCall& node) {
+  HEADWISE_TRY(check_axes(node, ContribIn::input, 3));
+  HEADWISE_TRY(check_axes(node, ContribIn::weights, 2));
   const auto heads = head_number(node, "num_heads");
   HEADWISE_TRY(heads);
-  const auto& input = node.in(In::input).shape;
-  const auto& weights = node.in(In::weights).shape;
+  const auto& input = node.in(ContribIn::input).shape;
+  const auto& weights = node.in(ContribIn::weights).shape;
   if (weights[0] != input[2]) {
     return node.wrong_shape(
-        In::weights, "a matrix of " + std::to_string(input[2]) + " rows");
+        ContribIn::weights,
+        "a matrix of " + std::to_string(input[2]) + " rows");
   }
   const auto widths = widths_of(node, *heads);
   HEADWISE_TRY(widths);
@@ -111,18 +112,20 @@ Result<AttentionSizes> sizes_of(const NodeCall& node) {
                        .D = (*widths)[0] / *heads,
                        .Dv = (*widths)[2] / *heads,
                        .heads_merged = true};
-  if (node.has(In::bias)) {
-    HEADWISE_TRY(check_shape_of(node, In::bias, {weights[1]}));
+  if (node.has(ContribIn::bias)) {
+    HEADWISE_TRY(check_shape_of(node, ContribIn::bias, {weights[1]}));
   }
-  if ((node.has(In::past) || node.wants(1)) && sizes.D != sizes.Dv) {
+  if ((node.has(ContribIn::past) || node.wants(1)) && sizes.D != sizes.Dv) {
     return node.wrong_shape(
-        In::weights, "equal head sizes for K and V when a past is given");
+        ContribIn::weights,
+        "equal head sizes for K and V when a past is given");
   }
-  if (node.has(In::past)) {
-    HEADWISE_TRY(check_axes(node, In::past, 5));
-    sizes.past_keys = node.in(In::past).shape[3];
-    HEADWISE_TRY(check_shape_of(
-        node, In::past, {2, sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
+  if (node.has(ContribIn::past)) {
+    HEADWISE_TRY(check_axes(node, ContribIn::past, 5));
+    sizes.past_keys = node.in(ContribIn::past).shape[3];
+    HEADWISE_TRY(
+        check_shape_of(node, ContribIn::past,
+                       {2, sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
   }
   return sizes;
 }
@@ -150,10 +153,10 @@ Result<Array> joined_present(const Array& key, const Array& value) {
 }  // namespace
 
 Result<Outputs> run_contrib_attention(const NodeCall& node) {
-  HEADWISE_TRY(refuse_inputs_from(node, In::beyond));
+  HEADWISE_TRY(refuse_inputs_from(node, ContribIn::beyond));
   HEADWISE_TRY(refuse_attribute(node, "do_rotary"));
   HEADWISE_TRY(refuse_attribute(node, "past_present_share_buffer"));
-  const auto sizes = sizes_of(node);
+  const auto sizes = contrib_sizes(node);
   HEADWISE_TRY(sizes);
   ContribInputs inputs(node);
   ReadyAttention ready;
@@ -163,25 +166,26 @@ Result<Outputs> run_contrib_attention(const NodeCall& node) {
   const auto scale = contrib_scale(node, sizes->D);
   HEADWISE_TRY(scale);
   ready.call.scale = *scale;
-  ContribMaskInputs masks{
-      .index = In::mask, .starts = true, .bias = In::attention_bias};
+  ContribMaskInputs masks{.index = ContribIn::mask,
+                          .starts = true,
+                          .bias = ContribIn::attention_bias};
   const auto optional = [&](std::size_t input) -> Result<const Array*> {
     return node.has(input) ? inputs.floats(input)
                            : Result<const Array*>(nullptr);
   };
-  const auto added = optional(In::attention_bias);
+  const auto added = optional(ContribIn::attention_bias);
   HEADWISE_TRY(added);
   masks.bias_numbers = *added;
   auto mask = contrib_mask(node, masks, ready.call);
   HEADWISE_TRY(mask);
   ready.mask = *std::move(mask);
-  const auto input = inputs.floats(In::input);
+  const auto input = inputs.floats(ContribIn::input);
   HEADWISE_TRY(input);
-  const auto weights = inputs.floats(In::weights);
+  const auto weights = inputs.floats(ContribIn::weights);
   HEADWISE_TRY(weights);
-  const auto given_bias = optional(In::bias);
+  const auto given_bias = optional(ContribIn::bias);
   HEADWISE_TRY(given_bias);
-  const auto past = optional(In::past);
+  const auto past = optional(ContribIn::past);
   HEADWISE_TRY(past);
   const auto features = projected(**input, **weights);
   HEADWISE_TRY(features);

@@ -50,8 +50,8 @@ Result<Outputs> activated(const NodeCall& node, Function function) {
 }
 
 // In place, along the last axis. `centred`: the mean is subtracted.
-void normalise(std::vector<double>& numbers, std::size_t length, double epsilon,
-               bool centred) {
+void normalise_sum(std::vector<double>& numbers, std::size_t length,
+                   double epsilon, bool centred) {
   const auto count = static_cast<double>(length);
   for (std::size_t first = 0; first < numbers.size(); first += length) {
     const std::span<double> row = std::span(numbers).subspan(first, length);
@@ -92,7 +92,8 @@ Result<Outputs> normalised_sum(const NodeCall& node, bool centred) {
   HEADWISE_TRY(add_input(node, 1, sums));
   HEADWISE_TRY(add_input(node, centred ? 4 : 3, sums));
   std::vector<double> numbers = sums;
-  normalise(numbers, input.shape.back(), epsilon->value_or(1e-12F), centred);
+  normalise_sum(numbers, input.shape.back(), epsilon->value_or(1e-12F),
+                centred);
   HEADWISE_TRY(check_same_type(node, 2));
   if (node.in(2).shape != std::vector{input.shape.back()}) {
     return node.wrong_shape(2, shape_text(std::vector{input.shape.back()}));

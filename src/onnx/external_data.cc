@@ -38,7 +38,7 @@ class Descriptor {
   int number_;
 };
 
-struct Place {
+struct DataPlace {
   std::string_view location;
   std::uint64_t offset = 0;
   std::optional<std::uint64_t> length;
@@ -56,10 +56,10 @@ Result<std::uint64_t> number_of(std::string_view key, std::string_view text,
   return number;
 }
 
-Result<Place> place_of(
+Result<DataPlace> place_of(
     std::span<const std::pair<std::string_view, std::string_view>> fields,
     const FileSubject& subject) {
-  Place place;
+  DataPlace place;
   for (const auto& [key, value] : fields) {
     if (key == "location") {
       place.location = value;

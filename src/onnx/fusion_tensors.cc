@@ -16,7 +16,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
+constexpr double kMaskedBias = -std::numeric_limits<double>::infinity();
 // Beyond this the sum of a score and its mask has lost digits that the nodes
 // and attention() round differently.
 constexpr double kLargestMask = 100;
@@ -104,7 +104,7 @@ class Masking {
         finite_fill_ = finite_fill_ || std::isfinite(*fill);
         const double hides = step.kind == Kind::fill_where_true ? 1 : 0;
         return combine(operand, [hides](double& sum, double condition) {
-          sum = condition == hides ? kMinusInf : sum;
+          sum = condition == hides ? kMaskedBias : sum;
         });
       }
     }
@@ -119,7 +119,7 @@ class Masking {
     for (std::size_t first = 0; first < numbers_.size(); first += extents_[3]) {
       const double largest =
           std::ranges::max(std::span(numbers_).subspan(first, extents_[3]));
-      const bool hidden = largest == kMinusInf && !finite_fill_;
+      const bool hidden = largest == kMaskedBias && !finite_fill_;
       if (!hidden && !(std::abs(largest) <= kLargestMask)) {
         return false;
       }
@@ -220,8 +220,8 @@ class Masking {
 };
 
 // Q (B, H, Lq, D), K^T (B, H, D, Lkv) and V (B, H, Lkv, Dv) of one rank.
-std::optional<AttentionSizes> sizes_of(const Array& query, const Array& key,
-                                       const Array& value) {
+std::optional<AttentionSizes> fusion_sizes(const Array& query, const Array& key,
+                                           const Array& value) {
   const std::size_t rank = query.shape.size();
   for (const Array* each : {&query, &key, &value}) {
     if (each->dtype != DType::float32 || each->shape.size() != rank ||
@@ -259,7 +259,7 @@ Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
   const Array& query = value_of(fusion.query);
   const Array& key = value_of(fusion.transposed_key);
   const Array& value = value_of(fusion.value);
-  const auto sizes = sizes_of(query, key, value);
+  const auto sizes = fusion_sizes(query, key, value);
   const auto rank = static_cast<std::int64_t>(query.shape.size());
   if (!sizes ||
       (fusion.softmax_axis != -1 && fusion.softmax_axis != rank - 1)) {

@@ -24,7 +24,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct In {
+struct GroupQueryIn {
   static constexpr std::size_t query = 0;
   static constexpr std::size_t key = 1;
   static constexpr std::size_t value = 2;
@@ -58,7 +58,7 @@ Status check_int32(const NodeCall& node, std::size_t input) {
              : Status(wrong_type(node, input, "int32"));
 }
 
-Result<AttentionSizes> sizes_of(const NodeCall& node) {
+Result<AttentionSizes> group_query_sizes(const NodeCall& node) {
   const auto Hq = head_number(node, "num_heads");
   HEADWISE_TRY(Hq);
   const auto Hkv = head_number(node, "kv_num_heads");
@@ -67,11 +67,11 @@ Result<AttentionSizes> sizes_of(const NodeCall& node) {
     return node.attribute("num_heads")
         .bad_data("is " + std::to_string(*Hq), "a multiple of kv_num_heads");
   }
-  HEADWISE_TRY(check_axes(node, In::query, 3));
-  const auto& query = node.in(In::query).shape;
-  const bool packed = !node.has(In::key);
-  if (packed == node.has(In::value)) {
-    return node.input(packed ? In::value : In::key)
+  HEADWISE_TRY(check_axes(node, GroupQueryIn::query, 3));
+  const auto& query = node.in(GroupQueryIn::query).shape;
+  const bool packed = !node.has(GroupQueryIn::key);
+  if (packed == node.has(GroupQueryIn::value)) {
+    return node.input(packed ? GroupQueryIn::value : GroupQueryIn::key)
         .error(ErrorCode::invalid_argument, "is given alone",
                "key and value together");
   }
@@ -79,7 +79,7 @@ Result<AttentionSizes> sizes_of(const NodeCall& node) {
   const bool few = *Hq <= query[2] && *Hkv <= query[2];
   const std::size_t heads = *Hq + (packed && few ? 2 * *Hkv : 0);
   if (!few || query[2] % heads != 0) {
-    return node.wrong_shape(In::query,
+    return node.wrong_shape(GroupQueryIn::query,
                             "features of " + std::to_string(heads) + " heads");
   }
   AttentionSizes sizes{.B = query[0],
@@ -89,7 +89,7 @@ Result<AttentionSizes> sizes_of(const NodeCall& node) {
                        .D = query[2] / heads,
                        .heads_merged = true};
   sizes.Dv = sizes.D;
-  for (const std::size_t i : {In::key, In::value}) {
+  for (const std::size_t i : {GroupQueryIn::key, GroupQueryIn::value}) {
     if (!packed) {
       HEADWISE_TRY(
           check_shape_of(node, i, {sizes.B, sizes.Lq, sizes.Hkv * sizes.D}));
@@ -101,42 +101,46 @@ Result<AttentionSizes> sizes_of(const NodeCall& node) {
 // How many keys each sequence has.
 Status read_lengths(const NodeCall& node, GroupCall& call) {
   AttentionSizes& sizes = call.sizes;
-  HEADWISE_TRY(check_int32(node, In::lengths));
-  HEADWISE_TRY(check_int32(node, In::total));
-  HEADWISE_TRY(check_shape_of(node, In::lengths, {sizes.B}));
-  if (element_count(node.in(In::total).shape) != 1) {
-    return node.wrong_shape(In::total, "1 element");
+  HEADWISE_TRY(check_int32(node, GroupQueryIn::lengths));
+  HEADWISE_TRY(check_int32(node, GroupQueryIn::total));
+  HEADWISE_TRY(check_shape_of(node, GroupQueryIn::lengths, {sizes.B}));
+  if (element_count(node.in(GroupQueryIn::total).shape) != 1) {
+    return node.wrong_shape(GroupQueryIn::total, "1 element");
   }
   std::size_t past = 0;
-  if (node.has(In::past_key) != node.has(In::past_value)) {
-    return node.input(node.has(In::past_key) ? In::past_key : In::past_value)
+  if (node.has(GroupQueryIn::past_key) != node.has(GroupQueryIn::past_value)) {
+    return node
+        .input(node.has(GroupQueryIn::past_key) ? GroupQueryIn::past_key
+                                                : GroupQueryIn::past_value)
         .error(ErrorCode::invalid_argument, "is given alone",
                "past_key and past_value together");
   }
-  if (node.has(In::past_key)) {
-    HEADWISE_TRY(check_axes(node, In::past_key, 4));
-    past = node.in(In::past_key).shape[2];
-    for (const std::size_t i : {In::past_key, In::past_value}) {
+  if (node.has(GroupQueryIn::past_key)) {
+    HEADWISE_TRY(check_axes(node, GroupQueryIn::past_key, 4));
+    past = node.in(GroupQueryIn::past_key).shape[2];
+    for (const std::size_t i :
+         {GroupQueryIn::past_key, GroupQueryIn::past_value}) {
       HEADWISE_TRY(
           check_shape_of(node, i, {sizes.B, sizes.Hkv, past, sizes.D}));
     }
   }
   const auto Lq = static_cast<std::int64_t>(sizes.Lq);
-  const std::int64_t total = integers_of(node.in(In::total)).front();
+  const std::int64_t total = integers_of(node.in(GroupQueryIn::total)).front();
   const std::int64_t most = static_cast<std::int64_t>(past) + Lq;
   if (total < Lq || total > most) {
-    return node.input(In::total).error(
-        ErrorCode::out_of_range, "has " + std::to_string(total),
-        std::to_string(Lq) + " to " + std::to_string(most));
+    return node.input(GroupQueryIn::total)
+        .error(ErrorCode::out_of_range, "has " + std::to_string(total),
+               std::to_string(Lq) + " to " + std::to_string(most));
   }
   sizes.new_keys = static_cast<std::size_t>(total);
   call.prompt = total == Lq;
   call.cache_rows = std::max(past, sizes.new_keys);
-  for (const std::int64_t number : integers_of(node.in(In::lengths))) {
+  for (const std::int64_t number :
+       integers_of(node.in(GroupQueryIn::lengths))) {
     const std::int64_t before = call.prompt ? 0 : number + 1 - Lq;
     if (number < 0 || number >= total || before < 0 ||
         before > static_cast<std::int64_t>(past)) {
-      return node.input(In::lengths)
+      return node.input(GroupQueryIn::lengths)
           .error(ErrorCode::out_of_range, "has " + std::to_string(number),
                  std::to_string(call.prompt ? 0 : Lq - 1) + " to " +
                      std::to_string(total - 1));
@@ -159,23 +163,24 @@ class Rotation {
     if (!*wanted) {
       return rotation;
     }
-    if (!node.has(In::cosines) || !node.has(In::sines)) {
+    if (!node.has(GroupQueryIn::cosines) || !node.has(GroupQueryIn::sines)) {
       return node.subject().bad_data(
-          "has no input " +
-              std::to_string(node.has(In::cosines) ? In::sines : In::cosines),
+          "has no input " + std::to_string(node.has(GroupQueryIn::cosines)
+                                               ? GroupQueryIn::sines
+                                               : GroupQueryIn::cosines),
           "cos_cache and sin_cache");
     }
-    HEADWISE_TRY(check_axes(node, In::cosines, 2));
-    const auto& shape = node.in(In::cosines).shape;
-    HEADWISE_TRY(check_shape_of(node, In::sines, shape));
+    HEADWISE_TRY(check_axes(node, GroupQueryIn::cosines, 2));
+    const auto& shape = node.in(GroupQueryIn::cosines).shape;
+    HEADWISE_TRY(check_shape_of(node, GroupQueryIn::sines, shape));
     if (2 * shape[1] > call.sizes.D) {
       return node.wrong_shape(
-          In::cosines,
+          GroupQueryIn::cosines,
           "at most " + std::to_string(call.sizes.D / 2) + " columns");
     }
-    const auto cosines = inputs.floats(In::cosines);
+    const auto cosines = inputs.floats(GroupQueryIn::cosines);
     HEADWISE_TRY(cosines);
-    const auto sines = inputs.floats(In::sines);
+    const auto sines = inputs.floats(GroupQueryIn::sines);
     HEADWISE_TRY(sines);
     rotation.pairs_ = shape[1];
     rotation.interleaved_ = *interleaved;
@@ -205,16 +210,19 @@ class Rotation {
                std::size_t cached) {
     const AttentionSizes& sizes = call.sizes;
     std::vector<std::int64_t> given;
-    if (node.has(In::positions)) {
-      if (node.in(In::positions).dtype != DType::int64) {
-        return wrong_type(node, In::positions, "int64");
+    if (node.has(GroupQueryIn::positions)) {
+      if (node.in(GroupQueryIn::positions).dtype != DType::int64) {
+        return wrong_type(node, GroupQueryIn::positions, "int64");
       }
-      HEADWISE_TRY(check_shape_of(node, In::positions, {sizes.B, sizes.Lq}));
-      given = integers_of(node.in(In::positions));
+      HEADWISE_TRY(
+          check_shape_of(node, GroupQueryIn::positions, {sizes.B, sizes.Lq}));
+      given = integers_of(node.in(GroupQueryIn::positions));
     }
     const auto add = [&](std::int64_t at) -> Status {
       if (at < 0 || at >= static_cast<std::int64_t>(cached)) {
-        return node.input(given.empty() ? In::cosines : In::positions)
+        return node
+            .input(given.empty() ? GroupQueryIn::cosines
+                                 : GroupQueryIn::positions)
             .error(ErrorCode::out_of_range,
                    "has no position " + std::to_string(at),
                    "less than " + std::to_string(cached));
@@ -282,7 +290,7 @@ Status read_scores(const NodeCall& node, const GroupCall& group,
   if (*window > 0) {
     call.left_window = *window - 1;
   }
-  const auto lengths = integers_of(node.in(In::lengths));
+  const auto lengths = integers_of(node.in(GroupQueryIn::lengths));
   for (std::size_t b = 0; b < group.sizes.B; ++b) {
     call.query_starts.push_back(
         static_cast<std::int64_t>(group.past_lengths[b]));
@@ -296,9 +304,9 @@ Status read_sinks(const NodeCall& node, ContribInputs& inputs,
                   OnnxAttentionCall& call) {
   const auto smooth = node.flag("smooth_softmax");
   HEADWISE_TRY(smooth);
-  if (node.has(In::sink)) {
-    HEADWISE_TRY(check_shape_of(node, In::sink, {call.sizes.Hq}));
-    const auto given = inputs.floats(In::sink);
+  if (node.has(GroupQueryIn::sink)) {
+    HEADWISE_TRY(check_shape_of(node, GroupQueryIn::sink, {call.sizes.Hq}));
+    const auto given = inputs.floats(GroupQueryIn::sink);
     HEADWISE_TRY(given);
     const auto* numbers = reinterpret_cast<const float*>((*given)->data.data());
     call.sinks.assign(numbers, numbers + call.sizes.Hq);
@@ -324,11 +332,11 @@ Status read_qk_output(const NodeCall& node, OnnxAttentionCall& call) {
 
 Result<std::optional<OnnxAttentionMask>> bias_mask(
     const NodeCall& node, ContribInputs& inputs, const AttentionSizes& sizes) {
-  if (!node.has(In::attention_bias)) {
+  if (!node.has(GroupQueryIn::attention_bias)) {
     return std::optional<OnnxAttentionMask>();
   }
-  HEADWISE_TRY(check_attention_bias(node, In::attention_bias, sizes));
-  const auto given = inputs.floats(In::attention_bias);
+  HEADWISE_TRY(check_attention_bias(node, GroupQueryIn::attention_bias, sizes));
+  const auto given = inputs.floats(GroupQueryIn::attention_bias);
   HEADWISE_TRY(given);
   OnnxAttentionMask mask;
   std::ranges::copy((*given)->shape, mask.extents.begin());
@@ -363,12 +371,12 @@ void clear_rows_beyond_window(const OnnxAttentionCall& call, Array& output) {
 }  // namespace
 
 Result<Outputs> run_group_query_attention(const NodeCall& node) {
-  HEADWISE_TRY(refuse_inputs_from(node, In::beyond));
+  HEADWISE_TRY(refuse_inputs_from(node, GroupQueryIn::beyond));
   GroupCall group;
-  const auto sizes = sizes_of(node);
+  const auto sizes = group_query_sizes(node);
   HEADWISE_TRY(sizes);
   group.sizes = *sizes;
-  group.packed = !node.has(In::key);
+  group.packed = !node.has(GroupQueryIn::key);
   HEADWISE_TRY(read_lengths(node, group));
   ContribInputs inputs(node);
   ReadyAttention ready;
@@ -387,20 +395,21 @@ Result<Outputs> run_group_query_attention(const NodeCall& node) {
   };
   const auto new_heads = [&](std::size_t input,
                              std::size_t first) -> Result<Array> {
-    const std::size_t from = group.packed ? In::query : input;
+    const std::size_t from = group.packed ? GroupQueryIn::query : input;
     const auto given = inputs.floats(from);
     HEADWISE_TRY(given);
     return split_heads(**given, places(from, sizes->Hkv, first), nullptr);
   };
-  const auto given = inputs.floats(In::query);
+  const auto given = inputs.floats(GroupQueryIn::query);
   HEADWISE_TRY(given);
-  auto query = merged_query(**given, places(In::query, sizes->Hq, 0), nullptr);
+  auto query =
+      merged_query(**given, places(GroupQueryIn::query, sizes->Hq, 0), nullptr);
   HEADWISE_TRY(query);
   rotation->turn(*query, /*heads_last=*/true);
-  auto new_key = new_heads(In::key, sizes->Hq);
+  auto new_key = new_heads(GroupQueryIn::key, sizes->Hq);
   HEADWISE_TRY(new_key);
   rotation->turn(*new_key, /*heads_last=*/false);
-  auto new_value = new_heads(In::value, sizes->Hq + sizes->Hkv);
+  auto new_value = new_heads(GroupQueryIn::value, sizes->Hq + sizes->Hkv);
   HEADWISE_TRY(new_value);
   const auto present = [&](std::size_t past_input, const Array& made,
                            std::size_t rows) -> Result<Array> {
@@ -410,9 +419,9 @@ Result<Outputs> run_group_query_attention(const NodeCall& node) {
     return with_past(*past, group.past_lengths, made, rows);
   };
   const std::size_t total = group.sizes.Lkv();
-  auto key = present(In::past_key, *new_key, total);
+  auto key = present(GroupQueryIn::past_key, *new_key, total);
   HEADWISE_TRY(key);
-  auto value = present(In::past_value, *new_value, total);
+  auto value = present(GroupQueryIn::past_value, *new_value, total);
   HEADWISE_TRY(value);
   ready.query = &*query;
   ready.key = &*key;
@@ -422,9 +431,9 @@ Result<Outputs> run_group_query_attention(const NodeCall& node) {
   show_masked_as_zero(made->scores);
   clear_rows_beyond_window(ready.call, made->output);
   if (group.cache_rows > total) {
-    key = present(In::past_key, *new_key, group.cache_rows);
+    key = present(GroupQueryIn::past_key, *new_key, group.cache_rows);
     HEADWISE_TRY(key);
-    value = present(In::past_value, *new_value, group.cache_rows);
+    value = present(GroupQueryIn::past_value, *new_value, group.cache_rows);
     HEADWISE_TRY(value);
   }
   Outputs outputs;

@@ -20,7 +20,7 @@ const OnnxAttribute* find(const OnnxNode& node, std::string_view name) {
 }
 
 template <class T>
-const T* attribute(const OnnxNode& node, std::string_view name) {
+const T* shape_attribute(const OnnxNode& node, std::string_view name) {
   const OnnxAttribute* found = find(node, name);
   return found == nullptr ? nullptr : std::get_if<T>(&found->value);
 }
@@ -120,12 +120,12 @@ void KnownShapes::add(const OnnxNode& node) {
     return;
   }
   const std::string_view made = node.outputs[0];
-  if (const Array* array = attribute<Array>(node, "value");
+  if (const Array* array = shape_attribute<Array>(node, "value");
       node.op == "Constant" && array != nullptr) {
     take_array(made, *array);
     return;
   }
-  if (const float* number = attribute<float>(node, "value_float")) {
+  if (const float* number = shape_attribute<float>(node, "value_float")) {
     shapes_[made] = {};
     constants_[made] = *number;
   }
@@ -204,7 +204,7 @@ std::optional<KnownShape> KnownShapes::reshaped(const OnnxNode& node) const {
 
 std::optional<KnownShape> KnownShapes::transposed(const OnnxNode& node) const {
   const KnownShape* from = shape(node, 0);
-  const auto* perm = attribute<std::vector<std::int64_t>>(node, "perm");
+  const auto* perm = shape_attribute<std::vector<std::int64_t>>(node, "perm");
   if (perm == nullptr) {
     return from == nullptr
                ? std::nullopt
@@ -240,10 +240,10 @@ std::optional<KnownShape> KnownShapes::multiplied(const OnnxNode& node) const {
 std::optional<KnownShapes::KnownNumbers> KnownShapes::numbers_of_result(
     const OnnxNode& node) const {
   if (const auto* listed =
-          attribute<std::vector<std::int64_t>>(node, "value_ints")) {
+          shape_attribute<std::vector<std::int64_t>>(node, "value_ints")) {
     return KnownNumbers(listed->begin(), listed->end());
   }
-  if (const auto* one = attribute<std::int64_t>(node, "value_int")) {
+  if (const auto* one = shape_attribute<std::int64_t>(node, "value_int")) {
     return KnownNumbers{*one};
   }
   if (node.op == "Shape") {

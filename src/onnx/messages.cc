@@ -157,9 +157,9 @@ Result<OnnxPort> port(const onnx::ValueInfoProto& message,
   return port;
 }
 
-Result<OnnxAttribute> attribute(const onnx::AttributeProto& message,
-                                const FileSubject& node,
-                                const std::optional<std::string>& folder) {
+Result<OnnxAttribute> read_attribute(const onnx::AttributeProto& message,
+                                     const FileSubject& node,
+                                     const std::optional<std::string>& folder) {
   OnnxAttribute result{.name = message.name(), .value = OnnxUnreadable{}};
   if (!message.ref_attr_name().empty()) {
     result.value = OnnxUnreadable{"is an attribute of a function"};
@@ -226,7 +226,7 @@ Result<OnnxNode> node(const onnx::NodeProto& message, int number,
                 .label = label_of(message, number)};
   const FileSubject subject = file.of_entry(node.label);
   for (const auto& each : message.attribute()) {
-    auto made = attribute(each, subject, folder);
+    auto made = read_attribute(each, subject, folder);
     HEADWISE_TRY(made);
     if (const auto* unread = std::get_if<OnnxUnreadable>(&made->value)) {
       return subject.of_entry(shown(each.name()))
@@ -321,7 +321,8 @@ constexpr int kMostNodeInputs = 60'000;
 constexpr int kMostNodeOutputs = 40'000;
 constexpr int kMostPorts = 10'000;
 
-Status check_counts(const onnx::GraphProto& graph, const FileSubject& subject) {
+Status check_message_counts(const onnx::GraphProto& graph,
+                            const FileSubject& subject) {
   int inputs = 0;
   int outputs = 0;
   for (const onnx::NodeProto& each : graph.node()) {
@@ -353,7 +354,7 @@ Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
     return subject.bad_data("has no graph", "an ONNX model");
   }
   OnnxGraph graph{.file = subject.file};
-  HEADWISE_TRY(check_counts(model.graph(), subject));
+  HEADWISE_TRY(check_message_counts(model.graph(), subject));
   HEADWISE_TRY(check_functions(model, subject));
   const auto opset = opset_of(model, subject);
   HEADWISE_TRY(opset);

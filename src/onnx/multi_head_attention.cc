@@ -20,7 +20,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct In {
+struct MultiHeadIn {
   static constexpr std::size_t query = 0;
   static constexpr std::size_t key = 1;
   static constexpr std::size_t value = 2;
@@ -33,16 +33,16 @@ struct In {
 };
 
 // Q, K and V: the input that each is in, and where.
-struct Place {
+struct HeadsPlace {
   std::size_t input = 0;
   HeadPlaces heads{};
   bool projected = true;  // gets the bias of its projection
 };
 struct Places {
   AttentionSizes sizes;
-  Place query;
-  Place key;
-  Place value;
+  HeadsPlace query;
+  HeadsPlace key;
+  HeadsPlace value;
 };
 
 // The nth of `count` tensors in (B, L, H, count, D).
@@ -81,7 +81,7 @@ Status check_packed(const NodeCall& node, std::size_t input, std::size_t heads,
     return node.wrong_shape(input, "(B, L, " + std::to_string(heads) + ", " +
                                        std::to_string(count) + ", D)");
   }
-  for (const std::size_t other : {In::key, In::value}) {
+  for (const std::size_t other : {MultiHeadIn::key, MultiHeadIn::value}) {
     if (other > input && node.has(other)) {
       return node.input(other).error(ErrorCode::invalid_argument,
                                      "cannot be combined with a packed input",
@@ -92,52 +92,55 @@ Status check_packed(const NodeCall& node, std::size_t input, std::size_t heads,
 }
 
 Status place_keys(const NodeCall& node, std::size_t heads, Places& places) {
-  if (!node.has(In::key)) {
-    return node.wrong_shape(In::query, "5 axes");
+  if (!node.has(MultiHeadIn::key)) {
+    return node.wrong_shape(MultiHeadIn::query, "5 axes");
   }
-  const auto& key = node.in(In::key).shape;
+  const auto& key = node.in(MultiHeadIn::key).shape;
   if (key.size() == 5) {
-    HEADWISE_TRY(check_packed(node, In::key, heads, 2));
-    places.key = {In::key, packed(key, 0)};
-    places.value = {In::key, packed(key, 1)};
+    HEADWISE_TRY(check_packed(node, MultiHeadIn::key, heads, 2));
+    places.key = {MultiHeadIn::key, packed(key, 0)};
+    places.value = {MultiHeadIn::key, packed(key, 1)};
     return ok();
   }
-  if (!node.has(In::value)) {
-    return node.wrong_shape(In::key, "5 axes");
+  if (!node.has(MultiHeadIn::value)) {
+    return node.wrong_shape(MultiHeadIn::key, "5 axes");
   }
   if (key.size() != 3 && key.size() != 4) {
-    return node.wrong_shape(In::key, "3 to 5 axes");
+    return node.wrong_shape(MultiHeadIn::key, "3 to 5 axes");
   }
-  HEADWISE_TRY(check_axes(node, In::value, key.size()));
+  HEADWISE_TRY(check_axes(node, MultiHeadIn::value, key.size()));
   if (key.size() == 4) {
-    places.key = {In::key, apart(key), /*projected=*/false};
-    places.value = {In::value, apart(node.in(In::value).shape),
+    places.key = {MultiHeadIn::key, apart(key), /*projected=*/false};
+    places.value = {MultiHeadIn::value,
+                    apart(node.in(MultiHeadIn::value).shape),
                     /*projected=*/false};
     return ok();
   }
-  const auto key_heads = merged(node, In::key, heads);
+  const auto key_heads = merged(node, MultiHeadIn::key, heads);
   HEADWISE_TRY(key_heads);
-  const auto value_heads = merged(node, In::value, heads);
+  const auto value_heads = merged(node, MultiHeadIn::value, heads);
   HEADWISE_TRY(value_heads);
-  places.key = {In::key, *key_heads};
-  places.value = {In::value, *value_heads};
+  places.key = {MultiHeadIn::key, *key_heads};
+  places.value = {MultiHeadIn::value, *value_heads};
   return ok();
 }
 
-Status check_past(const NodeCall& node, AttentionSizes& sizes) {
-  if (node.has(In::past_key) != node.has(In::past_value)) {
-    return node.input(node.has(In::past_key) ? In::past_key : In::past_value)
+Status check_multi_head_past(const NodeCall& node, AttentionSizes& sizes) {
+  if (node.has(MultiHeadIn::past_key) != node.has(MultiHeadIn::past_value)) {
+    return node
+        .input(node.has(MultiHeadIn::past_key) ? MultiHeadIn::past_key
+                                               : MultiHeadIn::past_value)
         .error(ErrorCode::invalid_argument, "is given alone",
                "past_key and past_value together");
   }
-  if (!node.has(In::past_key)) {
+  if (!node.has(MultiHeadIn::past_key)) {
     return ok();
   }
-  HEADWISE_TRY(check_axes(node, In::past_key, 4));
-  sizes.past_keys = node.in(In::past_key).shape[2];
-  HEADWISE_TRY(check_shape_of(node, In::past_key,
+  HEADWISE_TRY(check_axes(node, MultiHeadIn::past_key, 4));
+  sizes.past_keys = node.in(MultiHeadIn::past_key).shape[2];
+  HEADWISE_TRY(check_shape_of(node, MultiHeadIn::past_key,
                               {sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
-  return check_shape_of(node, In::past_value,
+  return check_shape_of(node, MultiHeadIn::past_value,
                         {sizes.B, sizes.Hkv, sizes.past_keys, sizes.Dv});
 }
 
@@ -145,25 +148,26 @@ Result<Places> places_of(const NodeCall& node) {
   const auto heads = head_number(node, "num_heads");
   HEADWISE_TRY(heads);
   Places places;
-  const auto& query = node.in(In::query).shape;
+  const auto& query = node.in(MultiHeadIn::query).shape;
   if (query.size() == 5) {
-    HEADWISE_TRY(check_packed(node, In::query, *heads, 3));
-    places.query = {In::query, packed(query, 0)};
-    places.key = {In::query, packed(query, 1)};
-    places.value = {In::query, packed(query, 2)};
+    HEADWISE_TRY(check_packed(node, MultiHeadIn::query, *heads, 3));
+    places.query = {MultiHeadIn::query, packed(query, 0)};
+    places.key = {MultiHeadIn::query, packed(query, 1)};
+    places.value = {MultiHeadIn::query, packed(query, 2)};
   } else {
-    HEADWISE_TRY(check_axes(node, In::query, 3));
-    const auto query_heads = merged(node, In::query, *heads);
+    HEADWISE_TRY(check_axes(node, MultiHeadIn::query, 3));
+    const auto query_heads = merged(node, MultiHeadIn::query, *heads);
     HEADWISE_TRY(query_heads);
-    places.query = {In::query, *query_heads};
+    places.query = {MultiHeadIn::query, *query_heads};
     HEADWISE_TRY(place_keys(node, *heads, places));
   }
   const auto& [B, H, Lq, D] = places.query.heads.extents;
   const auto& keys = places.key.heads.extents;
   const auto& values = places.value.heads.extents;
   if (keys != std::array{B, H, keys[2], D}) {
-    return node.wrong_shape(places.key.input, "keys whose shape matches " +
-                                                  node.input_name(In::query));
+    return node.wrong_shape(
+        places.key.input,
+        "keys whose shape matches " + node.input_name(MultiHeadIn::query));
   }
   if (values != std::array{B, H, keys[2], values[3]}) {
     return node.wrong_shape(
@@ -178,13 +182,13 @@ Result<Places> places_of(const NodeCall& node) {
                   .D = D,
                   .Dv = values[3],
                   .heads_merged = true};
-  HEADWISE_TRY(check_past(node, places.sizes));
+  HEADWISE_TRY(check_multi_head_past(node, places.sizes));
   return places;
 }
 
 // Keys or values with their past.
 Result<Array> present(const NodeCall& node, ContribInputs& inputs,
-                      const Place& place, const float* bias,
+                      const HeadsPlace& place, const float* bias,
                       std::size_t past_input, const AttentionSizes& sizes) {
   const auto from = inputs.floats(place.input);
   HEADWISE_TRY(from);
@@ -203,16 +207,16 @@ Result<Array> present(const NodeCall& node, ContribInputs& inputs,
 }  // namespace
 
 Result<Outputs> run_multi_head_attention(const NodeCall& node) {
-  HEADWISE_TRY(refuse_inputs_from(node, In::beyond));
+  HEADWISE_TRY(refuse_inputs_from(node, MultiHeadIn::beyond));
   const auto places = places_of(node);
   HEADWISE_TRY(places);
   const AttentionSizes& sizes = places->sizes;
   ContribInputs inputs(node);
   const float* bias = nullptr;
-  if (node.has(In::bias)) {
-    HEADWISE_TRY(
-        check_shape_of(node, In::bias, {sizes.Hq * (2 * sizes.D + sizes.Dv)}));
-    const auto given = inputs.floats(In::bias);
+  if (node.has(MultiHeadIn::bias)) {
+    HEADWISE_TRY(check_shape_of(node, MultiHeadIn::bias,
+                                {sizes.Hq * (2 * sizes.D + sizes.Dv)}));
+    const auto given = inputs.floats(MultiHeadIn::bias);
     HEADWISE_TRY(given);
     bias = reinterpret_cast<const float*>((*given)->data.data());
   }
@@ -227,10 +231,11 @@ Result<Outputs> run_multi_head_attention(const NodeCall& node) {
   HEADWISE_TRY(scale);
   ready.call.scale = *scale;
   ready.call.qk_output = QkOutput::bias;
-  ContribMaskInputs masks{
-      .index = In::padding, .bias = In::attention_bias, .shown = node.wants(3)};
-  if (node.has(In::attention_bias)) {
-    const auto added = inputs.floats(In::attention_bias);
+  ContribMaskInputs masks{.index = MultiHeadIn::padding,
+                          .bias = MultiHeadIn::attention_bias,
+                          .shown = node.wants(3)};
+  if (node.has(MultiHeadIn::attention_bias)) {
+    const auto added = inputs.floats(MultiHeadIn::attention_bias);
     HEADWISE_TRY(added);
     masks.bias_numbers = *added;
   }
@@ -242,11 +247,11 @@ Result<Outputs> run_multi_head_attention(const NodeCall& node) {
   auto query = merged_query(**from, places->query.heads, bias);
   HEADWISE_TRY(query);
   auto key = present(node, inputs, places->key, bias_from(sizes.Hq * sizes.D),
-                     In::past_key, sizes);
+                     MultiHeadIn::past_key, sizes);
   HEADWISE_TRY(key);
   auto value =
       present(node, inputs, places->value, bias_from(2 * sizes.Hq * sizes.D),
-              In::past_value, sizes);
+              MultiHeadIn::past_value, sizes);
   HEADWISE_TRY(value);
   ready.query = &*query;
   ready.key = &*key;

@@ -75,7 +75,7 @@ Result<std::vector<double>> per_element(const NodeCall& node, std::size_t input,
 // and the inverse of its spread, then the scale and, where it is given, the
 // bias. `centred`: the mean is subtracted.
 // The result has the type of the scale.
-Result<Outputs> normalise(const NodeCall& node, bool centred) {
+Result<Outputs> normalise_rows(const NodeCall& node, bool centred) {
   HEADWISE_TRY(check_floating(node, 0));
   HEADWISE_TRY(check_floating(node, 1));
   const Array& x = node.in(0);
@@ -140,11 +140,11 @@ Result<Outputs> run_layer_normalization(const NodeCall& node) {
   if (node.has(2)) {
     HEADWISE_TRY(check_same_type(node, 2));
   }
-  return normalise(node, /*centred=*/true);
+  return normalise_rows(node, /*centred=*/true);
 }
 
 Result<Outputs> run_rms_normalization(const NodeCall& node) {
-  return normalise(node, /*centred=*/false);
+  return normalise_rows(node, /*centred=*/false);
 }
 
 Result<Outputs> run_softmax(const NodeCall& node) {

@@ -46,7 +46,7 @@ struct Range {
   std::int64_t high;
 };
 
-Range range_of(DType dtype) {
+Range range_of_type(DType dtype) {
   const int bits = static_cast<int>(8 * size_of(dtype));
   switch (dtype) {
     case DType::uint8:
@@ -66,7 +66,7 @@ Range range_of(DType dtype) {
 
 // One that a type of 16 bits rounds as it would the number itself: of the two
 // neighbours of a number between them, the one whose last bit is 1.
-float to_round_again(double number) {
+float number_to_round_again(double number) {
   const auto near = static_cast<float>(number);
   const auto bits = std::bit_cast<std::uint32_t>(near);
   // Beside the smallest normal number is one that would become 0.
@@ -125,7 +125,7 @@ std::int64_t whole(double number, DType dtype) {
                ? -1
                : static_cast<std::int64_t>(static_cast<std::uint64_t>(number));
   }
-  const Range range = range_of(dtype);
+  const Range range = range_of_type(dtype);
   return number <= static_cast<double>(range.low) ? range.low
          : number >= static_cast<double>(range.high)
              ? range.high
@@ -135,9 +135,9 @@ std::int64_t whole(double number, DType dtype) {
 double rounded(double number, DType dtype) {
   switch (dtype) {
     case DType::float16:
-      return widened(narrowed_to_float16(to_round_again(number)));
+      return widened(narrowed_to_float16(number_to_round_again(number)));
     case DType::bfloat16:
-      return widened(narrowed_to_bfloat16(to_round_again(number)));
+      return widened(narrowed_to_bfloat16(number_to_round_again(number)));
     case DType::float32:
       return static_cast<double>(static_cast<float>(number));
     default:
@@ -155,9 +155,9 @@ void store(std::span<const double> numbers, Array& into, std::size_t first) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const std::size_t at = first + i;
     if (into.dtype == DType::float16) {
-      set(into, at, narrowed_to_float16(to_round_again(numbers[i])));
+      set(into, at, narrowed_to_float16(number_to_round_again(numbers[i])));
     } else if (into.dtype == DType::bfloat16) {
-      set(into, at, narrowed_to_bfloat16(to_round_again(numbers[i])));
+      set(into, at, narrowed_to_bfloat16(number_to_round_again(numbers[i])));
     } else if (into.dtype == DType::float32) {
       set(into, at, static_cast<float>(numbers[i]));
     } else {

@@ -16,7 +16,7 @@ constexpr std::size_t kStart = 0;
 constexpr std::size_t kLimit = 1;
 constexpr std::size_t kDelta = 2;
 
-Status check_numbers(const NodeCall& node) {
+Status check_range(const NodeCall& node) {
   constexpr std::array kTypes = {DType::float32, DType::float64, DType::int16,
                                  DType::int32, DType::int64};
   if (std::ranges::find(kTypes, node.in(0).dtype) == kTypes.end()) {
@@ -86,7 +86,7 @@ Result<Outputs> range_of_wholes(const NodeCall& node) {
 }  // namespace
 
 Result<Outputs> run_range(const NodeCall& node) {
-  HEADWISE_TRY(check_numbers(node));
+  HEADWISE_TRY(check_range(node));
   return is_floating(node.in(kStart).dtype) ? range_of_reals(node)
                                             : range_of_wholes(node);
 }

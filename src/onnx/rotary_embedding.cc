@@ -32,7 +32,7 @@ struct RotarySizes {
   }
 };
 
-Result<RotarySizes> sizes_of(const NodeCall& node) {
+Result<RotarySizes> rotary_sizes(const NodeCall& node) {
   const auto& shape = node.in(0).shape;
   if (shape.size() != 3 && shape.size() != 4) {
     return node.wrong_shape(0, "3 or 4 axes");
@@ -119,7 +119,7 @@ Result<Outputs> run_rotary_embedding(const NodeCall& node) {
   }
   const auto interleaved = node.flag("interleaved");
   HEADWISE_TRY(interleaved);
-  const auto sizes = sizes_of(node);
+  const auto sizes = rotary_sizes(node);
   HEADWISE_TRY(sizes);
   const auto rows = cache_rows(node, *sizes);
   HEADWISE_TRY(rows);

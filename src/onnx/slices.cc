@@ -184,8 +184,8 @@ struct AxisRange {
   std::size_t count = 0;
 };
 
-AxisRange range_of(std::int64_t start, std::int64_t end, std::int64_t step,
-                   std::int64_t extent) {
+AxisRange range_of_axis(std::int64_t start, std::int64_t end, std::int64_t step,
+                        std::int64_t extent) {
   // Backwards the last element that can be named is one before the first.
   const std::int64_t low = step > 0 ? 0 : -1;
   const std::int64_t high = step > 0 ? extent : extent - 1;
@@ -238,8 +238,9 @@ Result<Outputs> run_slice(const NodeCall& node) {
     if (steps[i] == 0) {
       return node.input(4).bad_data("has a 0", "steps other than 0");
     }
-    const AxisRange range = range_of(starts[i], ends[i], steps[i],
-                                     static_cast<std::int64_t>(x.shape[*axis]));
+    const AxisRange range =
+        range_of_axis(starts[i], ends[i], steps[i],
+                      static_cast<std::int64_t>(x.shape[*axis]));
     shape[*axis] = range.count;
     first[*axis] = range.start;
     step[*axis] = range.step;

@@ -23,7 +23,7 @@ struct ScatterSizes {
   std::size_t inner = 1;   // bytes behind it
 };
 
-Result<ScatterSizes> sizes_of(const NodeCall& node) {
+Result<ScatterSizes> scatter_sizes(const NodeCall& node) {
   const Array& cache = node.in(0);
   const Array& update = node.in(1);
   HEADWISE_TRY(check_same_type(node));
@@ -95,7 +95,7 @@ Result<Outputs> run_tensor_scatter(const NodeCall& node) {
     return node.attribute("mode").bad_data("is " + shown(*mode),
                                            "linear or circular");
   }
-  const auto sizes = sizes_of(node);
+  const auto sizes = scatter_sizes(node);
   HEADWISE_TRY(sizes);
   const auto slots = first_slots(node, *sizes, *mode == "circular");
   HEADWISE_TRY(slots);

@@ -65,7 +65,7 @@ Status check_params(const MultiHeadAttention& layer) {
 }
 
 // The same ranges as attention(), and no scale that ONNX Runtime refuses.
-Status check_numbers(const OnnxLayerOptions& options) {
+Status check_layer_numbers(const OnnxLayerOptions& options) {
   const auto number_error = [](std::string name, double value,
                                std::string expected) {
     return Error(ErrorCode::invalid_argument,
@@ -125,7 +125,7 @@ Status write_onnx_layer(const std::string& path,
   return catching_out_of_memory([&]() -> Status {
     HEADWISE_TRY(check_kind(layer.config()));
     HEADWISE_TRY(check_params(layer));
-    HEADWISE_TRY(check_numbers(options));
+    HEADWISE_TRY(check_layer_numbers(options));
     HEADWISE_TRY(check_bytes(layer, options));
     const auto graph = layer_graph(layer, options);
     HEADWISE_TRY(graph);

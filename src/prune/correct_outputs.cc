@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "correct_outputs";
+constexpr std::string_view kCorrectOutputs = "correct_outputs";
 
 using Matrix =
     Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -125,7 +125,7 @@ Status write(BertEncoder& encoder, std::size_t layer, const Fit& fit) {
     });
   };
   if (!fit.weight.allFinite() || !fit.bias.allFinite()) {
-    return argument_error(kOperation, "pruned",
+    return argument_error(kCorrectOutputs, "pruned",
                           "has no finite fit in layer " + std::to_string(layer),
                           "finite parameters and hidden states",
                           ErrorCode::out_of_range);
@@ -166,26 +166,26 @@ Status correct_layer(BertEncoder& pruned, const BertEncoder& whole,
                    old, ridge));
 }
 
-Status check(const BertEncoder& pruned, const BertEncoder& whole,
-             const RaggedTokens& calibration, double ridge) {
+Status check_corrected(const BertEncoder& pruned, const BertEncoder& whole,
+                       const RaggedTokens& calibration, double ridge) {
   const BertConfig& a = pruned.config();
   const BertConfig& b = whole.config();
   if (a.hidden_size != b.hidden_size || a.num_layers != b.num_layers ||
       a.vocab_size != b.vocab_size) {
-    return value_error(kOperation, "whole", "of other sizes",
+    return value_error(kCorrectOutputs, "whole", "of other sizes",
                        "the model that was pruned");
   }
   if (pruned.params().empty()) {
-    return value_error(kOperation, "pruned", "read for inference",
+    return value_error(kCorrectOutputs, "pruned", "read for inference",
                        "BertUse::training");
   }
   if (std::ranges::all_of(calibration,
                           [](const auto& ids) { return ids.empty(); })) {
-    return argument_error(kOperation, "calibration", "has no tokens",
+    return argument_error(kCorrectOutputs, "calibration", "has no tokens",
                           "at least one");
   }
   return ridge > 0 ? ok()
-                   : value_error(kOperation, "ridge", number_text(ridge),
+                   : value_error(kCorrectOutputs, "ridge", number_text(ridge),
                                  "a positive number");
 }
 
@@ -195,7 +195,7 @@ Status correct_outputs(BertEncoder& pruned, const BertEncoder& whole,
                        const RaggedTokens& calibration,
                        const CorrectOptions& options) {
   return catching_out_of_memory([&]() -> Status {
-    HEADWISE_TRY(check(pruned, whole, calibration, options.ridge));
+    HEADWISE_TRY(check_corrected(pruned, whole, calibration, options.ridge));
     const Executor& executor =
         options.executor ? *options.executor : Executor::default_executor();
     const Tokens tokens{calibration, offsets_of(calibration), executor};

@@ -13,7 +13,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "importance";
+constexpr std::string_view kImportance = "importance";
 
 constexpr std::array kNames = {
     std::pair{ImportanceMethod::gradient, std::string_view("gradient")},
@@ -42,27 +42,28 @@ bool has_what(const GatedModel& model, ImportanceMethod method) {
   return true;
 }
 
-Status check(const GatedModel& model, const ImportanceOptions& options) {
+Status check_examples(const GatedModel& model,
+                      const ImportanceOptions& options) {
   const bool any = std::ranges::any_of(
       model.heads, [](const auto& layer) { return !layer.empty(); });
   if (!any) {
-    return argument_error(kOperation, "model", "has no heads", "at least 1");
+    return argument_error(kImportance, "model", "has no heads", "at least 1");
   }
   if (options.method != ImportanceMethod::random && model.examples == 0) {
-    return argument_error(kOperation, "model.examples", "is 0", "at least 1");
+    return argument_error(kImportance, "model.examples", "is 0", "at least 1");
   }
   if (!has_what(model, options.method)) {
-    return value_error(kOperation, "method",
+    return value_error(kImportance, "method",
                        std::string(name_of(options.method)),
                        "one whose function the model has");
   }
   if (options.share_a_round &&
       !(*options.share_a_round > 0 && *options.share_a_round <= 1)) {
-    return value_error(kOperation, "share_a_round",
+    return value_error(kImportance, "share_a_round",
                        number_text(*options.share_a_round),
                        "a number above 0 and at most 1");
   }
-  return check_at_least_one(kOperation, "batch", options.batch);
+  return check_at_least_one(kImportance, "batch", options.batch);
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ ImportanceRun::ImportanceRun(GatedModel model, const ImportanceOptions& options,
 Result<ImportanceRun> ImportanceRun::create(GatedModel model,
                                             const ImportanceOptions& options) {
   return catching_out_of_memory([&]() -> Result<ImportanceRun> {
-    HEADWISE_TRY(check(model, options));
+    HEADWISE_TRY(check_examples(model, options));
     std::vector<Tensor<float, 1>> gates;
     for (const auto& layer : model.heads) {
       auto made = Tensor<float, 1>::create({layer.size()});
@@ -284,7 +285,7 @@ Status ImportanceRun::check_finite(const std::vector<Place>& places,
   for (std::size_t n = 0; n < places.size(); ++n) {
     const auto& [layer, at, number] = places[n];
     if (!std::isfinite(scores[n])) {
-      return argument_error(kOperation, "model",
+      return argument_error(kImportance, "model",
                             "gives head " + std::to_string(layer) + "." +
                                 std::to_string(model_.heads[layer][at]) +
                                 " the score " + number_text(scores[n]),
@@ -365,7 +366,7 @@ bool ImportanceRun::fits(const ImportanceState& state) const {
 Status ImportanceRun::set_state(ImportanceState state) {
   return catching_out_of_memory([&]() -> Status {
     if (!fits(state)) {
-      return value_error(kOperation, "state", "of another run",
+      return value_error(kImportance, "state", "of another run",
                          "one of the same model and options");
     }
     state_ = std::move(state);

@@ -16,7 +16,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_importance";
+constexpr std::string_view kImportanceFile = "read_importance";
 constexpr std::string_view kFormat = "headwise-importance";
 constexpr int kVersion = 1;
 constexpr std::size_t kMostBytes = std::size_t{1} << 22;
@@ -34,7 +34,7 @@ Json order_json(const std::vector<HeadId>& order) {
 class Reader {
  public:
   Reader(const std::string& path, const Json& json)
-      : subject_{std::string(kOperation), path}, json_(json) {}
+      : subject_{std::string(kImportanceFile), path}, json_(json) {}
 
   const Status& status() const { return status_; }
 
@@ -129,7 +129,7 @@ std::vector<HeadId> order_of(const std::vector<std::vector<std::size_t>>& heads,
 }
 
 // Whether scores and order have these heads, each once.
-Status check(const Reader& reader, const ImportanceFile& file) {
+Status check_importance(const Reader& reader, const ImportanceFile& file) {
   const auto& scores = file.importance.scores;
   std::vector<HeadId> all;
   for (std::size_t n = 0; n < file.heads.size(); ++n) {
@@ -191,7 +191,7 @@ Result<ImportanceFile> parse(std::string_view text, const std::string& path) {
   reader.scores(file.importance.scores);
   reader.order(file.importance.order);
   for (const Status& s :
-       {of_model.status(), reader.status(), check(reader, file)}) {
+       {of_model.status(), reader.status(), check_importance(reader, file)}) {
     HEADWISE_TRY(s);
   }
   if (file.importance.order.empty()) {
@@ -241,7 +241,7 @@ Result<ImportanceFile> parse_importance(std::string_view text,
 }
 
 Result<ImportanceFile> read_importance(const std::string& path) try {
-  auto file = InputFile::open(kOperation, path);
+  auto file = InputFile::open(kImportanceFile, path);
   HEADWISE_TRY(file);
   const auto bytes = read_bytes(*file, kMostBytes + 1, /*certain=*/false);
   HEADWISE_TRY(bytes);
@@ -255,7 +255,7 @@ Status check_importance(const ImportanceFile& file, const std::string& path,
                         const SentenceEncoder& encoder) try {
   constexpr std::size_t kDigits = 12;  // enough to tell two models apart
   const auto bad = [&](std::string given, std::string expected = "") {
-    return FileSubject{std::string(kOperation), path}.bad_data(
+    return FileSubject{std::string(kImportanceFile), path}.bad_data(
         "has scores of another model: " + std::move(given),
         std::move(expected));
   };

@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "remove_heads";
+constexpr std::string_view kRemoveHeads = "remove_heads";
 
 std::vector<bool> marked(std::span<const std::size_t> heads,
                          std::size_t count) {
@@ -26,22 +26,22 @@ std::vector<bool> marked(std::span<const std::size_t> heads,
   return gone;
 }
 
-Status check(const MultiHeadAttention& layer,
-             std::span<const std::size_t> heads) {
+Status check_removed(const MultiHeadAttention& layer,
+                     std::span<const std::size_t> heads) {
   const auto& params = layer.params();
   const MultiHeadAttentionConfig& config = layer.config();
   if (!params || !keeps_params(*params)) {
-    return value_error(kOperation, "layer", "without the parameters as given",
+    return value_error(kRemoveHeads, "layer", "without the parameters as given",
                        "one that can be trained", ErrorCode::unsupported);
   }
   if (!params->w_o) {
-    return value_error(kOperation, "layer", "without w_o",
+    return value_error(kRemoveHeads, "layer", "without w_o",
                        "one whose output does not depend on its heads' number",
                        ErrorCode::unsupported);
   }
   if (config.qk_norm && config.qk_norm->over == NormOver::projection &&
       !heads.empty()) {
-    return value_error(kOperation, "layer", "with a norm over the projection",
+    return value_error(kRemoveHeads, "layer", "with a norm over the projection",
                        "one whose norms are those of heads",
                        ErrorCode::unsupported);
   }
@@ -49,12 +49,12 @@ Status check(const MultiHeadAttention& layer,
   for (const std::size_t h : heads) {
     if (h >= config.num_heads) {
       return value_error(
-          kOperation, "head", std::to_string(h),
+          kRemoveHeads, "head", std::to_string(h),
           "below num_heads = " + std::to_string(config.num_heads),
           ErrorCode::out_of_range);
     }
     if (seen[h]) {
-      return value_error(kOperation, "head", std::to_string(h) + " twice",
+      return value_error(kRemoveHeads, "head", std::to_string(h) + " twice",
                          "each head once");
     }
     seen[h] = true;
@@ -268,10 +268,10 @@ Result<std::vector<std::size_t>> places_of(
   std::vector<std::size_t> places;
   for (const std::size_t number : numbers) {
     const auto place =
-        place_of_head(kOperation, "heads", {layer, number}, layers.heads);
+        place_of_head(kRemoveHeads, "heads", {layer, number}, layers.heads);
     HEADWISE_TRY(place);
     if (std::ranges::count(numbers, number) != 1) {
-      return argument_error(kOperation, "heads",
+      return argument_error(kRemoveHeads, "heads",
                             "has " + std::to_string(layer) + "." +
                                 std::to_string(number) + " twice",
                             "each head once");
@@ -310,12 +310,12 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
                                         std::span<const std::size_t> heads,
                                         ConstantPart constant) {
   return catching_out_of_memory([&]() -> Result<MultiHeadAttention> {
-    HEADWISE_TRY(check(layer, heads));
+    HEADWISE_TRY(check_removed(layer, heads));
     const MultiHeadAttentionParams& params = *layer.params();
     const MultiHeadAttentionConfig& config = layer.config();
     const Kept kept = kept_of(config, heads);
     if (!params.w_v && kept.kv.size() != *config.num_kv_heads) {
-      return value_error(kOperation, "layer", "without w_v",
+      return value_error(kRemoveHeads, "layer", "without w_v",
                          "one whose values need not be left out",
                          ErrorCode::unsupported);
     }

@@ -16,7 +16,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "sentence_losses";
+constexpr std::string_view kSentenceLosses = "sentence_losses";
 constexpr std::uint32_t kDirectionStream = 8;
 
 // What all functions of a model look at.
@@ -30,7 +30,7 @@ struct Sentences {
   Result<RaggedTokens> batch(std::size_t begin, std::size_t end) const {
     for (std::size_t n = begin; n < end; ++n) {
       if (ids[n].empty()) {
-        return argument_error(kOperation,
+        return argument_error(kSentenceLosses,
                               "sentences.ids[" + std::to_string(n) + "]",
                               "has no tokens", "at least 1");
       }
@@ -158,8 +158,9 @@ GatedModel model_of(const Sentences& sentences) {
 Result<std::span<const std::int64_t>> targets_of(
     const std::vector<std::int64_t>& targets, const Sentences& sentences,
     std::size_t begin, std::size_t end) {
-  HEADWISE_TRY(check_shape(kOperation, "targets", Extents<1>{targets.size()},
-                           "(sentences)", Extents<1>{sentences.ids.size()}));
+  HEADWISE_TRY(check_shape(kSentenceLosses, "targets",
+                           Extents<1>{targets.size()}, "(sentences)",
+                           Extents<1>{sentences.ids.size()}));
   return std::span(targets).subspan(begin, end - begin);
 }
 

@@ -14,21 +14,22 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "layer_norm_backward";
+constexpr std::string_view kLayerNormGradient = "layer_norm_backward";
 
-Status check_rows(const TensorView<const float, 2>& x,
-                  const TensorView<const float, 2>& d_y,
-                  const TensorView<float, 2>& d_x,
-                  TensorView<const std::int64_t, 1> offsets) {
-  HEADWISE_TRY(check_feature_rows(kOperation, "x", x, x.extents()));
-  HEADWISE_TRY(check_feature_rows(kOperation, "d_y", d_y, x.extents()));
-  HEADWISE_TRY(check_feature_rows(kOperation, "d_x", d_x, x.extents()));
-  HEADWISE_TRY(check_in_place(kOperation, "d_x", d_x, {{"d_y", d_y}}));
-  HEADWISE_TRY(check_overlap(kOperation, {{"d_x", Footprint(d_x)}},
+Status check_gradient_rows(const TensorView<const float, 2>& x,
+                           const TensorView<const float, 2>& d_y,
+                           const TensorView<float, 2>& d_x,
+                           TensorView<const std::int64_t, 1> offsets) {
+  HEADWISE_TRY(check_feature_rows(kLayerNormGradient, "x", x, x.extents()));
+  HEADWISE_TRY(check_feature_rows(kLayerNormGradient, "d_y", d_y, x.extents()));
+  HEADWISE_TRY(check_feature_rows(kLayerNormGradient, "d_x", d_x, x.extents()));
+  HEADWISE_TRY(check_in_place(kLayerNormGradient, "d_x", d_x, {{"d_y", d_y}}));
+  HEADWISE_TRY(check_overlap(kLayerNormGradient, {{"d_x", Footprint(d_x)}},
                              {{"x", Footprint(x)}}));
   const std::size_t N = x.extent(0);
-  return offsets.data() == nullptr ? ok()
-                                   : Offsets(offsets).check(N, N, kOperation);
+  return offsets.data() == nullptr
+             ? ok()
+             : Offsets(offsets).check(N, N, kLayerNormGradient);
 }
 
 // One sequence of tokens that have one row each.
@@ -44,8 +45,8 @@ Result<LayerNormGradients> layer_norm_backward(
     TensorView<const float, 2> x, const LayerNormParams& params,
     TensorView<const float, 2> d_y, TensorView<float, 2> d_x,
     TensorView<const std::int64_t, 1> offsets, const Executor& executor) try {
-  HEADWISE_TRY(check_rows(x, d_y, d_x, offsets));
-  const auto terms = layer_norm_terms(kOperation, params, x.extent(1));
+  HEADWISE_TRY(check_gradient_rows(x, d_y, d_x, offsets));
+  const auto terms = layer_norm_terms(kLayerNormGradient, params, x.extent(1));
   HEADWISE_TRY(terms);
   HEADWISE_TRY(check_target());
   auto gradients = differentiate_norm(

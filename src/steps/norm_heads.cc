@@ -20,7 +20,7 @@ namespace {
 
 // Each row of (B, L, rows, E) is normalised by itself.
 template <class T>
-TensorView<T, 4> rows_of(const TensorView<T, 4>& x, NormOver over) {
+TensorView<T, 4> head_rows(const TensorView<T, 4>& x, NormOver over) {
   const auto [B, L, H, D] = x.extents();
   return over == NormOver::projection
              ? TensorView<T, 4>(x.data(), {B, L, 1, H * D},
@@ -36,8 +36,8 @@ struct RowParams {
   std::size_t step = 0;  // from one row's parameters to those of the next
 };
 
-Status check_contiguous(std::string_view operation, std::string_view name,
-                        const TensorView<const float, 4>& x, NormOver over) {
+Status check_normed_axes(std::string_view operation, std::string_view name,
+                         const TensorView<const float, 4>& x, NormOver over) {
   const auto [B, L, H, D] = x.extents();
   if (D > 1 && x.stride(3) != 1) {
     return argument_error(
@@ -99,7 +99,7 @@ Status check_like_x(std::string_view operation, std::string_view name,
                     const Extents<4>& expected) {
   HEADWISE_TRY(
       check_shape(operation, name, given.extents(), "(B, L, H, D)", expected));
-  return check_contiguous(operation, name, given, over);
+  return check_normed_axes(operation, name, given, over);
 }
 
 // The rows of one token.
@@ -136,8 +136,8 @@ Status norm_heads(const QkNorm& norm, const HeadNormParams& params,
     return ok();
   }
   constexpr std::size_t kElementsAtLeast = 16384;  // less is not worth a thread
-  const auto from = rows_of(x, norm.over);
-  const auto to = rows_of(y, norm.over);
+  const auto from = head_rows(x, norm.over);
+  const auto to = head_rows(y, norm.over);
   const kernels::LayerNorm& kernel = kernels::layer_norm();
   executor.parallel_for(
       B * L, std::max<std::size_t>(1, kElementsAtLeast / (H * D)),
@@ -171,8 +171,8 @@ Result<HeadNormGradients> norm_heads_backward(
   HEADWISE_TRY(check_target());
   auto gradients =
       differentiate_norm(of_rows->terms, norm.over == NormOver::each_head,
-                         {rows_of(x, norm.over), rows_of(d_y, norm.over),
-                          rows_of(d_x, norm.over), offsets},
+                         {head_rows(x, norm.over), head_rows(d_y, norm.over),
+                          head_rows(d_x, norm.over), offsets},
                          executor);
   HEADWISE_TRY(gradients);
   HeadNormGradients of_params{std::move(gradients->weight)};

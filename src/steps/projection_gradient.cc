@@ -189,14 +189,15 @@ class WeightGradient {
 };
 
 // The rows [first, first + count) of sequence b.
-TensorView<const float, 2> rows_of(TensorView<const float, 3> x, std::size_t b,
-                                   std::size_t first, std::size_t count) {
+TensorView<const float, 2> gradient_rows(TensorView<const float, 3> x,
+                                         std::size_t b, std::size_t first,
+                                         std::size_t count) {
   const float* const data = x.size() == 0 ? x.data() : &x(b, first, 0);
   return {data, {count, x.extent(2)}, {x.stride(1), x.stride(2)}};
 }
 
-ProjectionTerms rows_of(const ProjectionTerms& terms, std::size_t first,
-                        std::size_t count) {
+ProjectionTerms gradient_rows(const ProjectionTerms& terms, std::size_t first,
+                              std::size_t count) {
   const auto cut = [&](TensorView<const float, 2> x) {
     return TensorView<const float, 2>(x.size() == 0 ? x.data() : &x(first, 0),
                                       {count, x.extent(1)},
@@ -212,7 +213,8 @@ void for_each_block(std::span<const ProjectionTerms> sequences,
   for (const ProjectionTerms& sequence : sequences) {
     const std::size_t tokens = sequence.d_y.extent(0);
     for (std::size_t first = 0; first < tokens; first += kTokenBlock) {
-      add(rows_of(sequence, first, std::min(kTokenBlock, tokens - first)));
+      add(gradient_rows(sequence, first,
+                        std::min(kTokenBlock, tokens - first)));
     }
   }
 }
@@ -236,8 +238,8 @@ std::vector<ProjectionTerms> projection_terms(
     const auto end = ragged ? static_cast<std::size_t>(offsets(n + 1)) : L;
     const std::size_t b = ragged ? 0 : n;
     if (first != end) {
-      sequences.push_back({rows_of(x, b, first, end - first),
-                           rows_of(d_y, b, first, end - first)});
+      sequences.push_back({gradient_rows(x, b, first, end - first),
+                           gradient_rows(d_y, b, first, end - first)});
     }
   }
   return sequences;

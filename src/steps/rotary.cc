@@ -19,7 +19,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "rotary";
+constexpr std::string_view kRotary = "rotary";
 constexpr std::uint64_t kMostPositions = std::uint64_t{1} << 31;
 constexpr std::size_t kPairsAtOnce = 128;
 
@@ -40,11 +40,11 @@ struct Rotation {
   bool back = false;
 };
 
-Status check_contiguous(std::string_view name,
-                        const TensorView<const float, 4>& x) {
+Status check_rotated_axis(std::string_view name,
+                          const TensorView<const float, 4>& x) {
   return x.extent(3) <= 1 || x.stride(3) == 1
              ? ok()
-             : Status(argument_error(kOperation, name,
+             : Status(argument_error(kRotary, name,
                                      "has stride " +
                                          std::to_string(x.stride(3)) +
                                          " on its axis D",
@@ -61,10 +61,10 @@ std::int64_t position_of(const RotaryPositions& at, std::size_t b,
 Error start_error(std::int64_t start, std::size_t rows, std::uint64_t most) {
   if (rows > most) {
     return argument_error(
-        kOperation, "cos", "has " + std::to_string(most) + " positions",
+        kRotary, "cos", "has " + std::to_string(most) + " positions",
         "at least " + std::to_string(rows), ErrorCode::out_of_range);
   }
-  return value_error(kOperation, "positions.start", std::to_string(start),
+  return value_error(kRotary, "positions.start", std::to_string(start),
                      "0 to " + std::to_string(most - rows),
                      ErrorCode::out_of_range);
 }
@@ -72,7 +72,7 @@ Error start_error(std::int64_t start, std::size_t rows, std::uint64_t most) {
 Error position_error(const RotaryPositions& at, std::size_t b, std::size_t l,
                      std::uint64_t most) {
   return value_error(
-      kOperation,
+      kRotary,
       "positions[" + std::to_string(b) + "][" + std::to_string(l) + "]",
       std::to_string(at.positions(b, l)), "0 to " + std::to_string(most - 1),
       ErrorCode::out_of_range);
@@ -85,7 +85,7 @@ bool are_shared(const RotaryPositions& at) {
 Status check_positions(const RotaryPositions& at, std::size_t B, std::size_t L,
                        std::uint64_t most) {
   if (at.positions.data() != nullptr) {
-    HEADWISE_TRY(check_shape(kOperation, "positions", at.positions.extents(),
+    HEADWISE_TRY(check_shape(kRotary, "positions", at.positions.extents(),
                              "(B, L)", {{B, L}}));
   } else if (L != 0 &&
              (at.start < 0 || static_cast<std::uint64_t>(at.start) >= most ||
@@ -192,21 +192,21 @@ struct Rotary::State {
     const Extents<4>& extents = x.extents();
     if (extents[3] < 2 * pairs) {
       return argument_error(
-          kOperation, name, "has head_dim " + std::to_string(extents[3]),
+          kRotary, name, "has head_dim " + std::to_string(extents[3]),
           "at least rotary_dim = " + std::to_string(2 * pairs),
           ErrorCode::shape_mismatch);
     }
-    HEADWISE_TRY(check_contiguous(name, x));
+    HEADWISE_TRY(check_rotated_axis(name, x));
     HEADWISE_TRY(check_positions(at, extents[0], extents[1], positions()));
     return check_target();
   }
 
   Status check(const Rotation& call) const {
-    HEADWISE_TRY(check_shape(kOperation, call.y_name, call.y.extents(),
+    HEADWISE_TRY(check_shape(kRotary, call.y_name, call.y.extents(),
                              "(B, L, H, D)", call.x.extents()));
     HEADWISE_TRY(check_input(call.x_name, call.x, call.positions));
-    HEADWISE_TRY(check_contiguous(call.y_name, call.y));
-    return check_in_place<float, 4>(kOperation, call.y_name, call.y,
+    HEADWISE_TRY(check_rotated_axis(call.y_name, call.y));
+    return check_in_place<float, 4>(kRotary, call.y_name, call.y,
                                     {{call.x_name, call.x}});
   }
 
@@ -251,15 +251,15 @@ Result<Rotary> Rotary::create(const RotaryConfig& config) try {
 Result<Rotary> Rotary::from_tables(TensorView<const float, 2> cos,
                                    TensorView<const float, 2> sin,
                                    RotaryLayout layout) try {
-  HEADWISE_TRY(check_shape(kOperation, "sin", sin.extents(),
+  HEADWISE_TRY(check_shape(kRotary, "sin", sin.extents(),
                            "(positions, rotary_dim / 2)", cos.extents()));
   if (cos.size() == 0) {
-    return argument_error(kOperation, "cos",
+    return argument_error(kRotary, "cos",
                           "has shape " + shape_text(cos.extents()),
                           "at least one position and one pair");
   }
   if (cos.extent(0) > kMostPositions) {
-    return argument_error(kOperation, "cos",
+    return argument_error(kRotary, "cos",
                           "has " + std::to_string(cos.extent(0)) + " positions",
                           "at most " + std::to_string(kMostPositions));
   }
@@ -291,7 +291,7 @@ Status Rotary::angles(std::int64_t position, std::span<float> cos,
                       std::span<float> sin) const try {
   for (const auto& [name, size] :
        {std::pair("cos", cos.size()), std::pair("sin", sin.size())}) {
-    HEADWISE_TRY(check_shape(kOperation, name, {{size}}, "(rotary_dim / 2)",
+    HEADWISE_TRY(check_shape(kRotary, name, {{size}}, "(rotary_dim / 2)",
                              {{state_->pairs}}));
   }
   HEADWISE_TRY(check_positions({.start = position}, 1, 1, positions()));

@@ -14,20 +14,20 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "rotary";
+constexpr std::string_view kRotaryFrequencies = "rotary";
 constexpr double kTwoPi = 0x1.921fb54442d18p+2;
 
 Status check_at_least(std::string_view argument, double given, double least) {
   return std::isfinite(given) && given >= least
              ? ok()
              : Status(value_error(
-                   kOperation, argument, number_text(given),
+                   kRotaryFrequencies, argument, number_text(given),
                    "a number, " + number_text(least) + " or greater"));
 }
 
 Status check_length(std::string_view argument, std::size_t length) {
   return length != 0 ? ok()
-                     : Status(value_error(kOperation, argument, "0",
+                     : Status(value_error(kRotaryFrequencies, argument, "0",
                                           "the tokens of the original length"));
 }
 
@@ -62,7 +62,7 @@ struct Scale {
   Result<RotaryFrequencies> operator()(const NtkScaling& rule) const {
     HEADWISE_TRY(check_at_least("scaling.factor", rule.factor, 1));
     if (config.rotary_dim == 2) {
-      return value_error(kOperation, "rotary_dim", "2",
+      return value_error(kRotaryFrequencies, "rotary_dim", "2",
                          "at least 4 for NTK-aware scaling");
     }
     const auto dim = static_cast<double>(config.rotary_dim);
@@ -112,7 +112,7 @@ struct Scale {
           rule.low_freq_factor < rule.high_freq_factor &&
           std::isfinite(rule.high_freq_factor))) {
       return value_error(
-          kOperation, "scaling.high_freq_factor",
+          kRotaryFrequencies, "scaling.high_freq_factor",
           number_text(rule.high_freq_factor),
           "above low_freq_factor = " + number_text(rule.low_freq_factor) +
               ", which is above 0");
@@ -135,17 +135,17 @@ struct Scale {
     HEADWISE_TRY(check_length("scaling.original_length", rule.original_length));
     if (!(rule.beta_slow > 0 && rule.beta_slow <= rule.beta_fast &&
           std::isfinite(rule.beta_fast))) {
-      return value_error(kOperation, "scaling.beta_fast",
+      return value_error(kRotaryFrequencies, "scaling.beta_fast",
                          number_text(rule.beta_fast),
                          "at least beta_slow = " + number_text(rule.beta_slow) +
                              ", which is above 0");
     }
     if (config.base == 1) {
-      return value_error(kOperation, "base", "1", "above 1 for YaRN");
+      return value_error(kRotaryFrequencies, "base", "1", "above 1 for YaRN");
     }
     if (rule.attention_factor && !(std::isfinite(*rule.attention_factor) &&
                                    *rule.attention_factor > 0)) {
-      return value_error(kOperation, "scaling.attention_factor",
+      return value_error(kRotaryFrequencies, "scaling.attention_factor",
                          number_text(*rule.attention_factor),
                          "a number above 0");
     }
@@ -157,7 +157,7 @@ struct Scale {
 
 Result<RotaryFrequencies> rotary_frequencies(const RotaryConfig& config) {
   if (config.rotary_dim == 0 || config.rotary_dim % 2 != 0) {
-    return value_error(kOperation, "rotary_dim",
+    return value_error(kRotaryFrequencies, "rotary_dim",
                        std::to_string(config.rotary_dim),
                        "an even number, 2 or greater");
   }

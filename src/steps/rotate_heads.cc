@@ -93,8 +93,8 @@ Status named(const Status& checked, std::string_view side,
 }
 
 // Rows of one sequence from `start` on.
-Status check_rows(const Rotary& rotary, const TensorView<float, 4>& x,
-                  std::size_t rows, std::int64_t start) {
+Status check_rotated_rows(const Rotary& rotary, const TensorView<float, 4>& x,
+                          std::size_t rows, std::int64_t start) {
   return rotary.check(
       TensorView<const float, 4>(x.data(), {1, rows, x.extent(2), x.extent(3)},
                                  x.strides()),
@@ -108,11 +108,12 @@ Status check_queries(const Rotary& rotary, const TensorView<float, 4>& query,
     return named(rotary.check(query, {.positions = given}), "query");
   }
   for (std::size_t b = 0; b < shape.B; ++b) {
-    HEADWISE_TRY(named(
-        check_rows(rotary, query, shape.sequence(b).Lq, start.of(b, shape)),
-        "query",
-        start.differs_by_sequence() ? "query_start[" + std::to_string(b) + "]"
-                                    : "query_start"));
+    HEADWISE_TRY(named(check_rotated_rows(rotary, query, shape.sequence(b).Lq,
+                                          start.of(b, shape)),
+                       "query",
+                       start.differs_by_sequence()
+                           ? "query_start[" + std::to_string(b) + "]"
+                           : "query_start"));
   }
   return ok();
 }
@@ -124,8 +125,8 @@ Status check_keys(const Rotary& rotary, const TensorView<float, 4>& key,
     return named(rotary.check(key, {.positions = given}), "key");
   }
   for (std::size_t b = 0; b < shape.B; ++b) {
-    HEADWISE_TRY(
-        named(check_rows(rotary, key, shape.sequence(b).Lkv, 0), "key"));
+    HEADWISE_TRY(named(
+        check_rotated_rows(rotary, key, shape.sequence(b).Lkv, 0), "key"));
   }
   return ok();
 }

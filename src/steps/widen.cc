@@ -34,8 +34,8 @@ void for_rows(const Extents<3>& extents, const Executor& executor,
 }
 
 template <class T>
-Rows<T> rows_of(const TensorView<T, 3>& x, std::size_t b, std::size_t l,
-                std::size_t count) {
+Rows<T> tensor_rows(const TensorView<T, 3>& x, std::size_t b, std::size_t l,
+                    std::size_t count) {
   return {&x(b, l, 0), count, x.stride(1), x.stride(2)};
 }
 
@@ -47,8 +47,8 @@ Result<Tensor<float, 3>> widen_all(TensorView<const T, 3> x,
   const std::size_t features = x.extent(2);
   for_rows(x.extents(), executor,
            [&](std::size_t b, std::size_t l, std::size_t count) {
-             kernels::tile_layout().pack_keys(rows_of(x, b, l, count), features,
-                                              &(*wide)(b, l, 0));
+             kernels::tile_layout().pack_keys(tensor_rows(x, b, l, count),
+                                              features, &(*wide)(b, l, 0));
            });
   return wide;
 }
@@ -59,8 +59,9 @@ void narrow_all(TensorView<const float, 3> x, TensorView<T, 3> to,
   const std::size_t features = x.extent(2);
   for_rows(x.extents(), executor,
            [&](std::size_t b, std::size_t l, std::size_t count) {
-             kernels::tile_layout().store_rows(
-                 &x(b, l, 0), 1, features, features, rows_of(to, b, l, count));
+             kernels::tile_layout().store_rows(&x(b, l, 0), 1, features,
+                                               features,
+                                               tensor_rows(to, b, l, count));
            });
 }
 

@@ -6,8 +6,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "train";
-constexpr const char* kBatch = "batch";
+constexpr std::string_view kClassifierCheckpoint = "train";
+constexpr const char* kClassifierBatch = "batch";
 constexpr const char* kEpochs = "epochs";
 constexpr const char* kLearningRate = "learning_rate";
 constexpr const char* kMaxTokens = "max_tokens";
@@ -21,7 +21,7 @@ Status check_hash(const Checkpoint& checkpoint, const std::string& path,
   if (saved == nullptr || *saved == expected) {
     return ok();
   }
-  return FileSubject{std::string(kOperation), path}.bad_data(
+  return FileSubject{std::string(kClassifierCheckpoint), path}.bad_data(
       "is of a run with " + std::string(other) + ", of SHA-256 " + *saved,
       expected);
 }
@@ -38,7 +38,7 @@ std::size_t count_of(const Checkpoint& checkpoint, const std::string& name,
 ClassifierSettings classifier_settings_of(const Checkpoint& checkpoint) {
   ClassifierSettings settings;
   settings.seed = checkpoint.seed;
-  settings.batch = count_of(checkpoint, kBatch, settings.batch);
+  settings.batch = count_of(checkpoint, kClassifierBatch, settings.batch);
   settings.epochs = count_of(checkpoint, kEpochs, settings.epochs);
   if (const auto* const rate = setting_of<double>(checkpoint, kLearningRate)) {
     settings.learning_rate = *rate;
@@ -50,7 +50,7 @@ ClassifierSettings classifier_settings_of(const Checkpoint& checkpoint) {
 
 ModelConfig config_of(const ClassifierOrigin& run) {
   const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-  ModelConfig config = {{kBatch, count(run.settings.batch)},
+  ModelConfig config = {{kClassifierBatch, count(run.settings.batch)},
                         {kEpochs, count(run.settings.epochs)},
                         {kLearningRate, run.settings.learning_rate},
                         {kMaxTokens, count(run.settings.max_tokens)}};
@@ -81,7 +81,7 @@ Status check_checkpoint(const Checkpoint& checkpoint, const std::string& path,
   if (checkpoint.step > run.total_steps) {
     return Error{
         ErrorCode::invalid_argument,
-        ErrorDetails{.operation = std::string(kOperation),
+        ErrorDetails{.operation = std::string(kClassifierCheckpoint),
                      .argument = kEpochs,
                      .given = "is " + std::to_string(run.settings.epochs) +
                               ": " + std::to_string(run.total_steps) + " steps",

@@ -15,23 +15,24 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "train";
+constexpr std::string_view kClassifierRun = "train";
 constexpr double kWeightDecay = 0.01;
 
 Status check(const ClassifierSettings& settings, const BertEncoder& encoder,
              const ClassifierExamples& examples) {
   if (examples.ids.empty()) {
-    return argument_error(kOperation, "examples", "has no texts", "at least 1");
+    return argument_error(kClassifierRun, "examples", "has no texts",
+                          "at least 1");
   }
-  HEADWISE_TRY(check_at_least_one(kOperation, "batch", settings.batch));
+  HEADWISE_TRY(check_at_least_one(kClassifierRun, "batch", settings.batch));
   if (settings.arithmetic != encoder.arithmetic()) {
     return value_error(
-        kOperation, "arithmetic", std::string(name_of(settings.arithmetic)),
+        kClassifierRun, "arithmetic", std::string(name_of(settings.arithmetic)),
         std::string(name_of(encoder.arithmetic())) + ", as the encoder");
   }
   return examples.targets.size() == examples.ids.size()
              ? ok()
-             : argument_error(kOperation, "examples",
+             : argument_error(kClassifierRun, "examples",
                               "has " + std::to_string(examples.targets.size()) +
                                   " targets",
                               std::to_string(examples.ids.size()));

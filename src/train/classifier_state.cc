@@ -16,8 +16,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "train";
-constexpr double kLargestGradient = 1;  // norm of all gradients
+constexpr std::string_view kClassifierState = "train";
+constexpr double kClassifierLargestGradient = 1;  // norm of all gradients
 
 // (N, C) -> (1, N, C)
 TensorView<const float, 3> as_one_batch(const Tensor<float, 2>& x) {
@@ -63,7 +63,8 @@ ClassifierRun::State::Batch ClassifierRun::State::batch_of(std::uint64_t step) {
 
 Status ClassifierRun::State::step(const Executor& executor) {
   if (group_ != nullptr) {
-    group_->set_step(kOperation, "step " + std::to_string(losses_.size() + 1));
+    group_->set_step(kClassifierState,
+                     "step " + std::to_string(losses_.size() + 1));
   }
   const auto loss = train_on(batch_of(losses_.size()), executor);
   if (!loss) {
@@ -148,9 +149,9 @@ Status ClassifierRun::State::clip(Gradients& gradients) {
     all.push_back(values.elements());
   }
   if (ranked_) {
-    return ranked_->clip(all, kLargestGradient);
+    return ranked_->clip(all, kClassifierLargestGradient);
   }
-  const auto norm = clip_gradient_norm(all, kLargestGradient);
+  const auto norm = clip_gradient_norm(all, kClassifierLargestGradient);
   return norm ? ok() : norm.error();
 }
 

@@ -18,11 +18,11 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::size_t kBatch = 32;  // texts of a step
-constexpr double kLargestGradient = 1;
+constexpr std::size_t kInductionBatch = 32;  // texts of a step
+constexpr double kInductionLargestGradient = 1;
 constexpr double kBeta2 = 0.99;  // of AdamW: the run is short
-constexpr std::string_view kLoss = "loss";
-constexpr std::uint64_t kFirstUnseen = std::uint64_t{1} << 63;
+constexpr std::string_view kInductionLoss = "loss";
+constexpr std::uint64_t kInductionFirstUnseen = std::uint64_t{1} << 63;
 
 // Sizes of the model besides its vocabulary's.
 constexpr std::size_t kHidden = 64;
@@ -104,7 +104,8 @@ Result<InductionRun> InductionRun::create(
 // ---- Steps. ----
 
 Result<double> InductionRun::take_step(const Executor& executor) {
-  const auto texts = repeated_texts(settings_.seed, steps() * kBatch, kBatch);
+  const auto texts = repeated_texts(settings_.seed, steps() * kInductionBatch,
+                                    kInductionBatch);
   HEADWISE_TRY(texts);
   auto targets = next_tokens(*texts);
   HEADWISE_TRY(targets);
@@ -126,7 +127,7 @@ Result<double> InductionRun::take_step(const Executor& executor) {
         check_finite_values("the gradient of " + name, gradient.elements()));
     all.push_back(gradient.elements());
   }
-  const auto norm = clip_gradient_norm(all, kLargestGradient);
+  const auto norm = clip_gradient_norm(all, kInductionLargestGradient);
   HEADWISE_TRY(norm);
   optimizer_.begin_step();
   const auto change = [&](std::string_view name,
@@ -151,7 +152,7 @@ Status InductionRun::step(const Executor& executor) try {
 }
 
 Result<RaggedTokens> InductionRun::unseen_texts(std::size_t count) const {
-  return repeated_texts(settings_.seed, kFirstUnseen, count);
+  return repeated_texts(settings_.seed, kInductionFirstUnseen, count);
 }
 
 // ---- Checkpoints. ----
@@ -173,12 +174,13 @@ ModelConfig InductionRun::config() const {
 Status InductionRun::write_checkpoint_to(const std::string& path) const try {
   const auto state = optimizer_.state();
   HEADWISE_TRY(state);
-  return write_checkpoint(path, {.step = losses_.size(),
-                                 .seed = settings_.seed,
-                                 .config = config(),
-                                 .params = model_.params(),
-                                 .optimizer = &*state,
-                                 .records = {{std::string(kLoss), losses_}}});
+  return write_checkpoint(
+      path, {.step = losses_.size(),
+             .seed = settings_.seed,
+             .config = config(),
+             .params = model_.params(),
+             .optimizer = &*state,
+             .records = {{std::string(kInductionLoss), losses_}}});
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -189,14 +191,14 @@ Status InductionRun::resume(const Checkpoint& checkpoint,
                              {.config = config(),
                               .params = model_.params(),
                               .seed = settings_.seed,
-                              .records = {kLoss}}));
+                              .records = {kInductionLoss}}));
   HEADWISE_TRY(restore_optimizer(checkpoint.optimizer, path, optimizer_));
   HEADWISE_TRY(
       model_.update([&](std::string_view name, std::span<float> values) {
         restore_param(checkpoint, std::string(name), values);
         return ok();
       }));
-  losses_ = checkpoint.records.at(std::string(kLoss));
+  losses_ = checkpoint.records.at(std::string(kInductionLoss));
   return ok();
 } catch (...) {
   return caught_out_of_memory();

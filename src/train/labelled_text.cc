@@ -17,11 +17,11 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "read_labelled_text";
+constexpr std::string_view kLabelledText = "read_labelled_text";
 
 // What errors about the file are about.
 FileSubject file_of(const std::string& file) {
-  return {std::string(kOperation), file};
+  return {std::string(kLabelledText), file};
 }
 
 // The same of a line of it.
@@ -83,7 +83,7 @@ std::string LabelledText::sha256() const { return sha256_of(*bytes); }
 
 Result<LabelledText> read_labelled_text(const std::string& path) try {
   constexpr std::size_t kMostBytes = std::size_t{1} << 28;
-  auto file = InputFile::open(kOperation, path);
+  auto file = InputFile::open(kLabelledText, path);
   HEADWISE_TRY(file);
   const auto bytes = read_bytes(*file, kMostBytes + 1, /*certain=*/false);
   HEADWISE_TRY(bytes);

@@ -15,13 +15,13 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kOperation = "next_token_score";
+constexpr std::string_view kNextToken = "next_token_score";
 
 // The place of the text's first token that `vocab_size` logits lack.
 Status check_tokens(const std::vector<TokenId>& text, std::size_t vocab_size) {
   for (std::size_t n = 0; n < text.size(); ++n) {
     if (text[n] < 0 || static_cast<std::uint64_t>(text[n]) >= vocab_size) {
-      return value_error(kOperation, "text[" + std::to_string(n) + "]",
+      return value_error(kNextToken, "text[" + std::to_string(n) + "]",
                          std::to_string(text[n]),
                          "below " + std::to_string(vocab_size),
                          ErrorCode::out_of_range);
@@ -64,7 +64,7 @@ Status add_scores(const CausalModel& model, const RaggedTokens& texts,
 
 Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
                                         TensorView<const float, 2> logits) try {
-  HEADWISE_TRY(check_shape(kOperation, "logits", logits.extents(),
+  HEADWISE_TRY(check_shape(kNextToken, "logits", logits.extents(),
                            "(tokens, vocab_size)",
                            Extents<2>{text.size(), logits.extent(1)}));
   HEADWISE_TRY(check_tokens(text, logits.extent(1)));

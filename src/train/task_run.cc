@@ -18,14 +18,14 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr TaskModelConfig kModel{};
-constexpr std::size_t kBatch = 32;      // sequences per step
-constexpr double kLargestGradient = 1;  // norm of all gradients of a model
+constexpr std::size_t kTaskBatch = 32;      // sequences per step
+constexpr double kTaskLargestGradient = 1;  // norm of all gradients of a model
 constexpr std::string_view kUniform = "uniform/";  // begins the twin's names
-constexpr std::string_view kLoss = "loss";
+constexpr std::string_view kTaskLoss = "loss";
 constexpr std::string_view kUniformLoss = "uniform_loss";
 
 // The sequences that scores are computed on: far from those trained on.
-constexpr std::uint64_t kFirstUnseen = std::uint64_t{1} << 63;
+constexpr std::uint64_t kTaskFirstUnseen = std::uint64_t{1} << 63;
 constexpr std::size_t kUnseenBatches = 10;
 constexpr std::size_t kUnseenBatch = 100;
 
@@ -36,7 +36,7 @@ Status clip(std::vector<ParamGradient>& gradients) {
                                      gradient.values.elements()));
     all.push_back(gradient.values.elements());
   }
-  const auto norm = clip_gradient_norm(all, kLargestGradient);
+  const auto norm = clip_gradient_norm(all, kTaskLargestGradient);
   return norm ? ok() : norm.error();
 }
 
@@ -124,8 +124,8 @@ Result<double> TaskRun::State::step_of(TaskModel& model,
 
 Status TaskRun::State::step(const Executor& executor) {
   const std::uint64_t steps = losses_.size();
-  const auto batch =
-      make_task_batch(settings_.task, settings_.seed, steps * kBatch, kBatch);
+  const auto batch = make_task_batch(settings_.task, settings_.seed,
+                                     steps * kTaskBatch, kTaskBatch);
   HEADWISE_TRY(batch);
   optimizer_.begin_step();
   const auto loss = step_of(model_, "", *batch, executor);
@@ -152,7 +152,7 @@ Result<TaskScore> TaskRun::State::score_of(const TaskModel& model,
   for (std::size_t n = 0; n < kUnseenBatches; ++n) {
     const auto batch =
         make_task_batch(settings_.task, settings_.seed,
-                        kFirstUnseen + n * kUnseenBatch, kUnseenBatch);
+                        kTaskFirstUnseen + n * kUnseenBatch, kUnseenBatch);
     HEADWISE_TRY(batch);
     const auto answers = model.answer(*batch, executor);
     HEADWISE_TRY(answers);
@@ -178,7 +178,7 @@ ModelConfig TaskRun::State::config() const {
       {"embed_dim", static_cast<std::int64_t>(kModel.embed_dim)},
       {"num_heads", static_cast<std::int64_t>(kModel.num_heads)},
       {"scoring", std::string(name_of(settings_.scoring))},
-      {"batch", static_cast<std::int64_t>(kBatch)},
+      {"batch", static_cast<std::int64_t>(kTaskBatch)},
       {"learning_rate", settings_.learning_rate}};
   put_arithmetic(settings_.arithmetic, config);
   return config;
@@ -201,7 +201,7 @@ Status TaskRun::State::write_checkpoint_to(const std::string& path) const {
              .config = config(),
              .params = params(),
              .optimizer = &*state,
-             .records = {{std::string(kLoss), losses_},
+             .records = {{std::string(kTaskLoss), losses_},
                          {std::string(kUniformLoss), uniform_losses_}}});
 }
 
@@ -222,7 +222,7 @@ Status TaskRun::State::resume(const Checkpoint& checkpoint,
                              {.config = config(),
                               .params = params(),
                               .seed = settings_.seed,
-                              .records = {kLoss, kUniformLoss}}));
+                              .records = {kTaskLoss, kUniformLoss}}));
   HEADWISE_TRY(restore_optimizer(checkpoint.optimizer, path, optimizer_));
   const auto set = [&](TaskModel& model, std::string_view prefix) {
     return model.update([&](std::string_view name, std::span<float> values) {
@@ -233,7 +233,7 @@ Status TaskRun::State::resume(const Checkpoint& checkpoint,
   };
   HEADWISE_TRY(set(model_, ""));
   HEADWISE_TRY(set(uniform_, kUniform));
-  losses_ = checkpoint.records.at(std::string(kLoss));
+  losses_ = checkpoint.records.at(std::string(kTaskLoss));
   uniform_losses_ = checkpoint.records.at(std::string(kUniformLoss));
   return ok();
 }
@@ -292,7 +292,8 @@ Status TaskRun::write_params_to(const std::string& path) const {
 }
 
 Result<TaskBatch> TaskRun::unseen_sequences(std::size_t count) const {
-  return make_task_batch(settings().task, settings().seed, kFirstUnseen, count);
+  return make_task_batch(settings().task, settings().seed, kTaskFirstUnseen,
+                         count);
 }
 
 const TaskSettings& TaskRun::settings() const { return state_->settings(); }

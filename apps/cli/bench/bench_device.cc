@@ -152,7 +152,8 @@ class DeviceCase {
 
 // Seconds of one of `count` runs.
 template <class T>
-Result<double> time_runs(const DeviceCase<T>& device_case, std::size_t count) {
+Result<double> time_device_runs(const DeviceCase<T>& device_case,
+                                std::size_t count) {
   const double start = wall_seconds();
   for (std::size_t n = 0; n < count; ++n) {
     HEADWISE_TRY(device_case.run());
@@ -170,7 +171,7 @@ Result<std::vector<double>> measure_rounds(const Workload& workload,
   HEADWISE_TRY(device_case);
   std::size_t runs = 1;
   for (bool warm = false;;) {
-    const auto seconds = time_runs(*device_case, runs);
+    const auto seconds = time_device_runs(*device_case, runs);
     HEADWISE_TRY(seconds);
     if (warm && *seconds * static_cast<double>(runs) >= kSliceSeconds) {
       break;
@@ -180,7 +181,7 @@ Result<std::vector<double>> measure_rounds(const Workload& workload,
   }
   std::vector<double> times;
   for (std::size_t round = 0; round < rounds; ++round) {
-    const auto seconds = time_runs(*device_case, runs);
+    const auto seconds = time_device_runs(*device_case, runs);
     HEADWISE_TRY(seconds);
     times.push_back(*seconds);
   }

@@ -22,8 +22,8 @@ std::string cpu_name() {
 }
 
 // Seconds of one of `count` runs.
-Result<double> time_runs(BenchCase& bench_case, std::size_t count,
-                         const Executor& executor) {
+Result<double> time_case_runs(BenchCase& bench_case, std::size_t count,
+                              const Executor& executor) {
   const auto now = executor.threads() == 1 ? process_seconds : wall_seconds;
   const double start = now();
   for (std::size_t n = 0; n < count; ++n) {
@@ -45,7 +45,7 @@ Result<Slice> fill_slice(BenchCase& bench_case, const Executor& executor) {
   constexpr double kLong = 0.5;  // seconds
   HEADWISE_TRY(bench_case.run());
   for (std::size_t runs = 1;; runs *= 2) {
-    const auto seconds = time_runs(bench_case, runs, executor);
+    const auto seconds = time_case_runs(bench_case, runs, executor);
     HEADWISE_TRY(seconds);
     if (*seconds * static_cast<double>(runs) >= kSliceSeconds) {
       return Slice{runs, *seconds < kLong};
@@ -58,7 +58,7 @@ Result<double> time_slice(BenchCase& bench_case, const Slice& slice,
   if (slice.warms_up) {
     HEADWISE_TRY(bench_case.run());
   }
-  return time_runs(bench_case, slice.runs, executor);
+  return time_case_runs(bench_case, slice.runs, executor);
 }
 
 }  // namespace

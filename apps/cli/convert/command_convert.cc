@@ -19,7 +19,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kConvertHelp = {
     .name = "convert",
     .description =
         "convert attention layers to another library's layout or to ONNX",
@@ -60,8 +60,8 @@ Outcome check_names(const ConvertFlags& flags) {
 }
 
 // "out.npz: layers 0-5, bert to keras; 55 other tensors copied unchanged"
-std::string summary(const ConvertFlags& flags,
-                    const ConvertedParams& converted) {
+std::string convert_summary(const ConvertFlags& flags,
+                            const ConvertedParams& converted) {
   const std::size_t others = converted.other_names.size();
   std::string text = say(
       {"{}: layer{} {}, {} to {}; {} other tensor{} {}",
@@ -112,7 +112,7 @@ Outcome run_convert(const ConvertFlags& flags, const Streams& streams) {
                ? failure_to_write(s.error())
                : failure_of(s.error());
   }
-  return files.print_summary(streams, summary(flags, *converted));
+  return files.print_summary(streams, convert_summary(flags, *converted));
 }
 
 void add_files(const Arguments& command, ConvertFlags& flags) {
@@ -162,7 +162,7 @@ void add_choice_options(const Arguments& choice, ConvertFlags& flags) {
                   "leave out tensors outside attention layers");
 }
 
-void add_options(const Arguments& command, ConvertFlags& flags) {
+void add_convert_options(const Arguments& command, ConvertFlags& flags) {
   add_files(command, flags);
   add_layout_options(command.under("Layout"), flags);
   add_choice_options(command.under("Selection"), flags);
@@ -172,7 +172,7 @@ void add_options(const Arguments& command, ConvertFlags& flags) {
 }  // namespace
 
 void add_convert(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_convert);
+  add_command(app, chosen, kConvertHelp, add_convert_options, run_convert);
 }
 
 }  // namespace headwise::cli

@@ -19,7 +19,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kInspectHelp = {
     .name = "inspect",
     .description =
         "list the tensors, attention layers and heads of "
@@ -78,7 +78,7 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
                                 : inspect_text(*inspection, flags.tensors));
 }
 
-void add_options(const Arguments& command, InspectFlags& flags) {
+void add_inspect_options(const Arguments& command, InspectFlags& flags) {
   command
       .add_text("FILE", flags.path, "",
                 "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx "
@@ -98,7 +98,7 @@ void add_options(const Arguments& command, InspectFlags& flags) {
 }  // namespace
 
 void add_inspect(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_inspect);
+  add_command(app, chosen, kInspectHelp, add_inspect_options, run_inspect);
 }
 
 }  // namespace headwise::cli

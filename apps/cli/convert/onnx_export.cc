@@ -65,8 +65,8 @@ OnnxLayerOptions options_of(const OnnxExportFlags& flags) {
 }
 
 // "layer5.onnx: opset 23, a layer of 12 heads"
-std::string summary(const std::string& out,
-                    const MultiHeadAttentionConfig& config) {
+std::string export_summary(const std::string& out,
+                           const MultiHeadAttentionConfig& config) {
   std::string text =
       say({"{}: opset 23, a layer of {} head{}",
            "{}: opset 23, 헤드 {}개인 레이어"},
@@ -152,7 +152,8 @@ Outcome export_onnx(const LayerToExport& layer, const OnnxExportFlags& flags,
       !s) {
     return of_file(s.error(), layer.in);
   }
-  return files.print_summary(streams, summary(layer.out, read->config()));
+  return files.print_summary(streams,
+                             export_summary(layer.out, read->config()));
 }
 
 }  // namespace headwise::cli

@@ -24,7 +24,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kDiffHelp = {
     .name = "diff",
     .description =
         "find the step at which two libraries give different attention",
@@ -217,7 +217,7 @@ Outcome run_diff(const DiffFlags& flags, const Streams& streams) {
                                        : diff_text(*dialects, *found));
 }
 
-void add_options(const Arguments& command, DiffFlags& flags) {
+void add_diff_options(const Arguments& command, DiffFlags& flags) {
   constexpr const char* kNpy = "F.npy";
   command
       .add_text("--dialects", flags.dialects, "A,B",
@@ -261,7 +261,7 @@ void add_options(const Arguments& command, DiffFlags& flags) {
 }  // namespace
 
 void add_diff(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_diff);
+  add_command(app, chosen, kDiffHelp, add_diff_options, run_diff);
 }
 
 }  // namespace headwise::cli

@@ -22,7 +22,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kLintMaskHelp = {
     .name = "lint-mask",
     .description = "warn about masks that silently change a result",
     .examples =
@@ -127,7 +127,7 @@ Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
                flags.json ? lint_json(*warnings) : lint_text(*warnings));
 }
 
-void add_options(const Arguments& command, LintFlags& flags) {
+void add_lint_mask_options(const Arguments& command, LintFlags& flags) {
   constexpr const char* kNpy = "F.npy";
   command
       .add_choice("--dialect", flags.dialect, dialect_names(),
@@ -151,7 +151,7 @@ void add_options(const Arguments& command, LintFlags& flags) {
 }  // namespace
 
 void add_lint_mask(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_lint_mask);
+  add_command(app, chosen, kLintMaskHelp, add_lint_mask_options, run_lint_mask);
 }
 
 }  // namespace headwise::cli

@@ -31,7 +31,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kClassifyHelp = {
     .name = "classify",
     .description = "predict the labels of texts",
     .examples =
@@ -109,8 +109,9 @@ Result<LabelledLines> classify(const ClassifyFlags& flags,
 }
 
 // What standard error is told: standard output has only labels.
-std::string summary(const ClassifyFlags& flags, const SentenceEncoder& encoder,
-                    const LabelledLines& lines) {
+std::string classify_summary(const ClassifyFlags& flags,
+                             const SentenceEncoder& encoder,
+                             const LabelledLines& lines) {
   std::string text;
   const auto cut = std::ranges::count_if(
       lines.cut, [](std::size_t tokens) { return tokens != 0; });
@@ -130,7 +131,7 @@ std::string summary(const ClassifyFlags& flags, const SentenceEncoder& encoder,
   return text;
 }
 
-FilePlan files_of(const ClassifyFlags& flags) {
+FilePlan classify_files(const ClassifyFlags& flags) {
   FilePlan plan;
   plan.input("--model", flags.model);
   plan.input("FILE", flags.texts);
@@ -156,7 +157,7 @@ Outcome write_labels(const ClassifyFlags& flags, const LabelledLines& lines,
 
 Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
-  HEADWISE_TRY(files_of(flags).check());
+  HEADWISE_TRY(classify_files(flags).check());
   const auto text = read_text("FILE", flags.texts);
   HEADWISE_TRY(text);
   std::vector<std::string_view> texts = text_lines(*text);
@@ -173,11 +174,11 @@ Outcome run_classify(const ClassifyFlags& flags, const Streams& streams) {
       classify(flags, *encoder, *probe, std::move(texts), *executor);
   HEADWISE_TRY(lines);
   HEADWISE_TRY(write_labels(flags, *lines, streams));
-  streams.err << summary(flags, *encoder, *lines) << std::flush;
+  streams.err << classify_summary(flags, *encoder, *lines) << std::flush;
   return {};
 }
 
-void add_options(const Arguments& command, ClassifyFlags& flags) {
+void add_classify_options(const Arguments& command, ClassifyFlags& flags) {
   command
       .add_text("--model", flags.model, "DIR",
                 "a model folder with a classifier, from headwise train --model")
@@ -203,7 +204,7 @@ void add_options(const Arguments& command, ClassifyFlags& flags) {
 }  // namespace
 
 void add_classify(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_classify);
+  add_command(app, chosen, kClassifyHelp, add_classify_options, run_classify);
 }
 
 }  // namespace headwise::cli

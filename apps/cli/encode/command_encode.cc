@@ -34,7 +34,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kEncodeHelp = {
     .name = "encode",
     .description = "turn sentences into embeddings with a model",
     .examples =
@@ -93,8 +93,9 @@ std::string saved_text(std::size_t saved) {
                           saved, plural(saved));
 }
 
-std::string summary(const SentenceEncoder& model, const CorpusCounts& counts,
-                    std::size_t sentences, const std::string& out) {
+std::string encode_summary(const SentenceEncoder& model,
+                           const CorpusCounts& counts, std::size_t sentences,
+                           const std::string& out) {
   return say({"{} sentence{}, {} token{}, in {:.3g} s: {:.4g} sentences/s\n",
               "문장 {0}개, 토큰 {2}개, {4:.3g}초: 초당 문장 {5:.4g}개\n"},
              counts.encoded, plural(counts.encoded), counts.tokens,
@@ -108,7 +109,7 @@ std::string summary(const SentenceEncoder& model, const CorpusCounts& counts,
              shown(out), sentences, model.embedding_size());
 }
 
-FilePlan files_of(const EncodeFlags& flags) {
+FilePlan encode_files(const EncodeFlags& flags) {
   FilePlan plan;
   plan.input("--model", flags.model);
   plan.input("FILE", flags.sentences);
@@ -183,7 +184,7 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   const auto group = join_job(longest_wait(flags.deadline));
   HEADWISE_TRY(group);
   HEADWISE_TRY(agreed(**group, check_job(flags, (*group)->ranks())));
-  const FilePlan files = files_of(flags);
+  const FilePlan files = encode_files(flags);
   HEADWISE_TRY(agreed(**group, files.check()));
   const auto in = work_visibly(*group, [&] { return read_inputs(flags); });
   HEADWISE_TRY(agreed(**group, in ? Outcome() : Outcome(in.error())));
@@ -204,11 +205,11 @@ Outcome run_encode(const EncodeFlags& flags, const Streams& streams) {
   return (*group)->rank() != 0
              ? Outcome()
              : files.print_summary(
-                   streams,
-                   summary(in->model, counts, sentences.size(), flags.out));
+                   streams, encode_summary(in->model, counts, sentences.size(),
+                                           flags.out));
 }
 
-void add_options(const Arguments& command, EncodeFlags& flags) {
+void add_encode_options(const Arguments& command, EncodeFlags& flags) {
   command
       .add_text("--model", flags.model, "DIR",
                 "a BERT-family model folder: config.json, vocab.txt, "
@@ -228,7 +229,7 @@ void add_options(const Arguments& command, EncodeFlags& flags) {
 }  // namespace
 
 void add_encode(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_encode);
+  add_command(app, chosen, kEncodeHelp, add_encode_options, run_encode);
 }
 
 }  // namespace headwise::cli

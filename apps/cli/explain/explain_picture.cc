@@ -13,19 +13,19 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::size_t kLabelColumns = 24;
+constexpr std::size_t kPictureLabelColumns = 24;
 constexpr std::size_t kTitleColumns = 60;
 
 std::vector<std::string> labels(const ExplainedSentence& sentence) {
   std::vector<std::string> labels;
   for (const ExplainedToken& token : sentence.tokens) {
-    labels.push_back(cut_to(shown(token.text), kLabelColumns));
+    labels.push_back(cut_to(shown(token.text), kPictureLabelColumns));
   }
   return labels;
 }
 
-std::string title(const ExplainedJob& job, std::size_t sequence,
-                  Language language) {
+std::string picture_title(const ExplainedJob& job, std::size_t sequence,
+                          Language language) {
   return job.sentence ? say(language,
                             {"Attention weights of every head, layer {}: {}",
                              "모든 헤드의 어텐션 가중치, 레이어 {}: {}"},
@@ -101,7 +101,7 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   if (picture.key_labels.size() != columns) {
     picture.key_labels.emplace_back("0");  // --zero-attn
   }
-  picture.title = title(job, sequence, language);
+  picture.title = picture_title(job, sequence, language);
   picture.language = language;
   picture.fit = columns > kMostKeysOfFullScale;
   return heads_svg(picture);

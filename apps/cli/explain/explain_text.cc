@@ -12,7 +12,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::string_view kIndent = "    ";
+constexpr std::string_view kStepIndent = "    ";
 
 // "(B=10, H=8, Lq=20, Lkv=20)"
 std::string shape_line(const TracedStep& step) {
@@ -94,8 +94,8 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
 std::string head_lines(const ExplainedJob& job, const TracedStep& step,
                        std::size_t number, Language language) {
   return fmt::format("{:>2}. {}: {}\n{}{}\n{}{} {}  {}\n", number, step.name,
-                     operation_of(job, step, language), kIndent,
-                     formula_of(job, step, language), kIndent,
+                     operation_of(job, step, language), kStepIndent,
+                     formula_of(job, step, language), kStepIndent,
                      say(language, {"shape", "모양"}), shape_line(step),
                      step.has_data() && step.size() != 0
                          ? summary_line(job, step, language)
@@ -155,7 +155,7 @@ bool attends_to_padding(const ExplainedJob& job) {
          });
 }
 
-std::string title(const ExplainedJob& job, Language language) {
+std::string step_title(const ExplainedJob& job, Language language) {
   if (job.sentence) {
     return sentence_title(job, language);
   }
@@ -246,14 +246,14 @@ std::string axes_text(const ExplainedJob& job, bool computed,
 }  // namespace
 
 std::string explain_text(const ExplainedJob& job, Language language) {
-  std::string text = title(job, language);
+  std::string text = step_title(job, language);
   bool computed = true;
   for (std::size_t n = 0; n < job.steps.size(); ++n) {
     const TracedStep& step = job.steps[n];
     text += "\n" + head_lines(job, step, n + 1, language);
     computed = computed && step.has_data();
     if (step.has_data()) {
-      text += numbers_of(job, step, true, std::string(kIndent));
+      text += numbers_of(job, step, true, std::string(kStepIndent));
     }
   }
   text += "\n";

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kLine = 80;
 constexpr std::size_t kSentenceColumns = 400;
-constexpr std::size_t kLabelColumns = 14;
-constexpr std::string_view kIndent = "    ";
+constexpr std::size_t kTokenColumns = 14;
+constexpr std::string_view kTokenIndent = "    ";
 constexpr std::string_view kBetween = "   ";
 
 // "101 [CLS]   4641 heads", in lines.
@@ -29,8 +29,8 @@ std::string token_lines(const ExplainedSentence& sentence) {
     const std::string part = fmt::format("{} {}", token.id, shown(token.text));
     const std::size_t more = kBetween.size() + columns_of(part);
     if (columns + more > kLine) {
-      text += text.empty() ? kIndent : "\n" + std::string(kIndent);
-      columns = kIndent.size() + columns_of(part);
+      text += text.empty() ? kTokenIndent : "\n" + std::string(kTokenIndent);
+      columns = kTokenIndent.size() + columns_of(part);
     } else {
       text += kBetween;
       columns += more;
@@ -148,7 +148,7 @@ std::string token_table(const ExplainedSentence& sentence,
                         const std::string& indent) {
   std::vector<std::string> labels;
   for (const ExplainedToken& token : sentence.tokens) {
-    labels.push_back(cut_to(shown(token.text), kLabelColumns));
+    labels.push_back(cut_to(shown(token.text), kTokenColumns));
   }
   const std::vector<std::size_t> rows = shown_indices(labels.size(), corners);
   const std::size_t heads = corners ? 1 : step.extents[1];

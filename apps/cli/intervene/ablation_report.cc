@@ -54,8 +54,8 @@ std::vector<std::string> columns(const AblationReport& report, bool pairs) {
   return names;
 }
 
-std::vector<std::string> cells(const AblationReport& report,
-                               const AblatedRow& row) {
+std::vector<std::string> ablation_cells(const AblationReport& report,
+                                        const AblatedRow& row) {
   std::vector<std::string> cells = {heads_text(row.heads)};
   for (const EffectMeasure measure :
        shown_measures(report, row.interaction.has_value())) {
@@ -110,7 +110,7 @@ std::string head_of(const AblationReport& report) {
   return text;
 }
 
-Json json_of(const MeanInterval& of) {
+Json interval_json(const MeanInterval& of) {
   const auto number = [](double value) {
     return std::isfinite(value) ? Json(value) : Json();
   };
@@ -119,10 +119,11 @@ Json json_of(const MeanInterval& of) {
           {"high", number(of.high)}};
 }
 
-Json json_of(const AblationReport& report, const AblationEffect& effect) {
+Json effect_json(const AblationReport& report, const AblationEffect& effect) {
   Json json;
   for (const EffectMeasure measure : report.measures) {
-    json[std::string(name_of(measure))] = json_of(effect_on(measure, effect));
+    json[std::string(name_of(measure))] =
+        interval_json(effect_on(measure, effect));
   }
   return json;
 }
@@ -165,7 +166,7 @@ std::string ablation_table(const AblationReport& report, std::size_t top) {
   std::size_t rows = 0;
   for (const AblatedRow& row : report.rows) {
     if (row.interaction.has_value() == pairs && rows++ < top) {
-      lines.push_back(cells(report, row));
+      lines.push_back(ablation_cells(report, row));
     }
   }
   std::string text = head_of(report) + aligned_columns(lines);
@@ -213,7 +214,7 @@ std::string ablation_json(const AblationReport& report, std::size_t top) {
                {"confidence", 0.95},
                {"sorted_by", name_of(report.sorted_by)}};
   if (predicts(report)) {
-    json["whole"] = json_of(report, report.whole);
+    json["whole"] = effect_json(report, report.whole);
   }
   json["effects"] = Json::array();
   for (const AblatedRow& row : top_rows(report.rows, top)) {
@@ -222,9 +223,9 @@ std::string ablation_json(const AblationReport& report, std::size_t top) {
       heads.push_back({{"layer", id.layer}, {"head", id.head}});
     }
     Json effect = {{"heads", std::move(heads)}};
-    effect.update(json_of(report, row.effect));
+    effect.update(effect_json(report, row.effect));
     if (row.interaction) {
-      effect["interaction"] = json_of(report, *row.interaction);
+      effect["interaction"] = effect_json(report, *row.interaction);
     }
     json["effects"].push_back(std::move(effect));
   }

@@ -31,7 +31,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kAblateHelp = {
     .name = "ablate",
     .description = "measure what a model does without some of its heads",
     .examples =
@@ -64,7 +64,7 @@ struct AblateFlags : InterventionFlags {
   bool pairs = false;
 };
 
-Outcome check_flags(const AblateFlags& flags) {
+Outcome check_ablate_flags(const AblateFlags& flags) {
   if (flags.heads.empty() && !flags.each && !flags.pairs) {
     return usage("expected --heads, --each or --pairs");
   }
@@ -150,7 +150,7 @@ std::vector<AblatedRow> rows_of(const AblateFlags& flags,
 
 // ---- What it is measured on. ----
 
-struct Subject {
+struct AblateSubject {
   HookedInput model;
   std::vector<std::int64_t> targets{};  // of labelled texts
   std::size_t max_tokens = 0;
@@ -159,13 +159,13 @@ struct Subject {
   UnknownTokens tokens{};
 };
 
-Result<Subject> read_subject(const AblateFlags& flags,
-                             const LabelledText& text) {
+Result<AblateSubject> read_ablate_subject(const AblateFlags& flags,
+                                          const LabelledText& text) {
   auto model =
       HookedInput::read(flags.model, text.labelled() ? WithClassifier::required
                                                      : WithClassifier::none);
   HEADWISE_TRY(model);
-  Subject subject{*std::move(model)};
+  AblateSubject subject{*std::move(model)};
   if (subject.model.causal() != nullptr && text.labelled()) {
     return option_error("--data", "has labels",
                         "text alone for a causal model");
@@ -194,7 +194,7 @@ Result<Subject> read_subject(const AblateFlags& flags,
   return subject;
 }
 
-std::vector<EffectMeasure> measures_on(const Subject& subject) {
+std::vector<EffectMeasure> measures_on(const AblateSubject& subject) {
   const bool causal = subject.model.causal() != nullptr;
   return measures_of(causal || !subject.targets.empty(), causal);
 }
@@ -218,7 +218,8 @@ Result<EffectMeasure> sorted_by(const AblateFlags& flags,
 }
 
 // The scores that the effects are computed from.
-ScoreExamples scores_of(const Subject& subject, const HookedModel& model) {
+ScoreExamples scores_of(const AblateSubject& subject,
+                        const HookedModel& model) {
   if (const CausalModel* const causal = subject.model.causal()) {
     return next_token_losses(*causal);
   }
@@ -227,7 +228,8 @@ ScoreExamples scores_of(const Subject& subject, const HookedModel& model) {
 }
 
 // Whether an example has a loss or a distance at all.
-Status check_measured(const Subject& subject, const ExampleScores& whole) {
+Status check_measured(const AblateSubject& subject,
+                      const ExampleScores& whole) {
   if (mean_interval(whole.loss).count != 0) {
     return ok();
   }
@@ -251,7 +253,8 @@ AblationEffect whole_of(const ExampleScores& whole) {
   return means;
 }
 
-Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
+Result<AblationReport> measure(const AblateFlags& flags,
+                               const AblateSubject& subject,
                                const Executor& executor) {
   const HookedModel& model = subject.model.model();
   auto sets = sets_of(flags, model);
@@ -287,7 +290,7 @@ Result<AblationReport> measure(const AblateFlags& flags, const Subject& subject,
 }
 
 Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(check_flags(flags));
+  HEADWISE_TRY(check_ablate_flags(flags));
   FilePlan files;
   files.input("--model", flags.model);
   files.input("--data", flags.data);
@@ -302,7 +305,7 @@ Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
   HEADWISE_TRY(text);
   const LabelledText examples =
       spread_examples(*std::move(text), flags.examples);
-  const auto subject = read_subject(flags, examples);
+  const auto subject = read_ablate_subject(flags, examples);
   HEADWISE_TRY(subject);
   const auto report = measure(flags, *subject, *executor);
   HEADWISE_TRY(report);
@@ -311,7 +314,7 @@ Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
                                         ablation_json, ablation_csv));
 }
 
-void add_options(const Arguments& command, AblateFlags& flags) {
+void add_ablate_options(const Arguments& command, AblateFlags& flags) {
   std::vector<std::string> names;
   for (const std::string_view name : replacements()) {
     names.emplace_back(name);
@@ -344,7 +347,7 @@ void add_options(const Arguments& command, AblateFlags& flags) {
 }  // namespace
 
 void add_ablate(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_ablate);
+  add_command(app, chosen, kAblateHelp, add_ablate_options, run_ablate);
 }
 
 }  // namespace headwise::cli

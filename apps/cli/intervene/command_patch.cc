@@ -28,7 +28,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kPatchHelp = {
     .name = "patch",
     .description = "copy heads from a corrupted text into a clean one",
     .examples =
@@ -57,7 +57,7 @@ struct PatchFlags : InterventionFlags {
   bool heads_only = false;
 };
 
-Outcome check_flags(const PatchFlags& flags) {
+Outcome check_patch_flags(const PatchFlags& flags) {
   if (flags.approximate && flags.compare) {
     return usage("--approximate and --compare cannot be used together");
   }
@@ -68,7 +68,7 @@ Outcome check_flags(const PatchFlags& flags) {
   return check_report_flags(flags);
 }
 
-struct Subject {
+struct PatchSubject {
   HookedInput model;
   std::vector<TokenId> clean{};
   std::vector<TokenId> corrupted{};
@@ -101,13 +101,14 @@ Result<std::vector<TokenId>> ids_of(std::string_view option,
   return std::move(tokens->ids);
 }
 
-Result<Subject> read_subject(const PatchFlags& flags, PatchReport& report) {
+Result<PatchSubject> read_patch_subject(const PatchFlags& flags,
+                                        PatchReport& report) {
   auto model = HookedInput::read(flags.model, WithClassifier::if_there,
                                  flags.approximate || flags.compare
                                      ? BertUse::training
                                      : BertUse::inference);
   HEADWISE_TRY(model);
-  Subject subject{*std::move(model)};
+  PatchSubject subject{*std::move(model)};
   const auto limit = subject.model.limit(flags.max_tokens);
   HEADWISE_TRY(limit);
   auto clean = ids_of("--clean", flags.clean, subject.model, limit->tokens,
@@ -146,7 +147,7 @@ Result<MeasureOfTexts> measure_of(const PatchFlags& flags,
   return log_odds(static_cast<std::size_t>(found - labels.begin()));
 }
 
-Status run_patches(const PatchFlags& flags, const Subject& subject,
+Status run_patches(const PatchFlags& flags, const PatchSubject& subject,
                    const Executor& executor, PatchReport& report) {
   report.heads = subject.model.model().heads();
   auto measure = measure_of(flags, subject.model);
@@ -176,7 +177,7 @@ Status run_patches(const PatchFlags& flags, const Subject& subject,
 }
 
 Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(check_flags(flags));
+  HEADWISE_TRY(check_patch_flags(flags));
   FilePlan files;
   files.input("--model", flags.model);
   for (const auto& [option, text] :
@@ -191,7 +192,7 @@ Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
   PatchReport report{.model = flags.model};
-  const auto subject = read_subject(flags, report);
+  const auto subject = read_patch_subject(flags, report);
   HEADWISE_TRY(subject);
   if (const Status done = run_patches(flags, *subject, *executor, report);
       !done) {
@@ -211,7 +212,7 @@ Outcome run_patch(const PatchFlags& flags, const Streams& streams) {
                report_text(flags, report, patch_table, patch_json, patch_csv));
 }
 
-void add_options(const Arguments& command, PatchFlags& flags) {
+void add_patch_options(const Arguments& command, PatchFlags& flags) {
   add_model_option(command, flags);
   command
       .add_text("--clean", flags.clean, "TEXT|-",
@@ -236,7 +237,7 @@ void add_options(const Arguments& command, PatchFlags& flags) {
 }  // namespace
 
 void add_patch(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_patch);
+  add_command(app, chosen, kPatchHelp, add_patch_options, run_patch);
 }
 
 }  // namespace headwise::cli

@@ -143,7 +143,8 @@ std::string share_text(const PatchEffects& effects, double effect) {
   return std::isfinite(share) ? signed_text(100 * share, 1) + "%" : "-";
 }
 
-std::vector<std::string> cells(const PatchReport& report, const Place& place) {
+std::vector<std::string> patch_cells(const PatchReport& report,
+                                     const Place& place) {
   const auto [layer, at] = place;
   std::vector<std::string> cells = {
       fmt::format("{}.{}", layer, report.heads[layer][at])};
@@ -169,7 +170,7 @@ Json number(double value) {
 }
 
 // The effects of one head, under their names.
-Json json_of(const PatchReport& report, const Place& place) {
+Json place_json(const PatchReport& report, const Place& place) {
   Json json = {{"layer", place.layer},
                {"head", report.heads[place.layer][place.at]}};
   const auto add = [&](const char* name, const PatchEffects& effects) {
@@ -192,7 +193,7 @@ Json json_of(const PatchReport& report, const Place& place) {
   return json;
 }
 
-Json json_of(const PatchedText& text) {
+Json text_json(const PatchedText& text) {
   return {
       {"text", text.text}, {"tokens", text.tokens}, {"cut_tokens", text.cut}};
 }
@@ -203,7 +204,7 @@ std::string patch_table(const PatchReport& report, std::size_t top) {
   std::vector<std::vector<std::string>> lines = {titles(report)};
   const std::vector<Place> all = places_of(report.effects());
   for (const Place& place : std::span(all).first(std::min(top, all.size()))) {
-    lines.push_back(cells(report, place));
+    lines.push_back(patch_cells(report, place));
   }
   std::string text = head_text(report) + aligned_columns(lines);
   if (all.size() > top) {
@@ -260,8 +261,8 @@ std::string patch_json(const PatchReport& report, std::size_t top) {
                {"schema_version", 1},
                {"headwise_version", version()},
                {"model", report.model},
-               {"clean", json_of(report.clean)},
-               {"corrupted", json_of(report.corrupted)},
+               {"clean", text_json(report.clean)},
+               {"corrupted", text_json(report.corrupted)},
                {"measure", report.label ? "log_odds" : "toward_corrupted"}};
   if (report.label) {
     json["label"] = *report.label;
@@ -274,7 +275,7 @@ std::string patch_json(const PatchReport& report, std::size_t top) {
   }
   json["heads"] = Json::array();
   for (const Place& place : top_places(report.effects(), top)) {
-    json["heads"].push_back(json_of(report, place));
+    json["heads"].push_back(place_json(report, place));
   }
   return json_text(json, 2);
 }

@@ -25,7 +25,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kCheckHelp = {
     .name = "check",
     .description = "run a folder of test cases and print which pass",
     .examples =
@@ -45,7 +45,7 @@ struct CheckFlags {
 };
 
 // The tolerance of ONNX's tests for 16 bits, else a tenth of it.
-Tolerance tolerance_of(DType dtype) {
+Tolerance check_tolerance(DType dtype) {
   Tolerance tolerance;
   if (dtype != DType::float16 && dtype != DType::bfloat16) {
     tolerance.relative /= 10;
@@ -87,7 +87,7 @@ void check_data(const OnnxModel& model, const std::string& folder,
     result.reason = error_text(data.error());
     return;
   }
-  const auto ran = run_onnx(model, *std::move(data), executor, tolerance_of);
+  const auto ran = run_onnx(model, *std::move(data), executor, check_tolerance);
   if (!ran) {
     result.reason = error_text(ran.error());
     return;
@@ -190,7 +190,7 @@ Outcome run_check(const CheckFlags& flags, const Streams& streams) {
                                              results.size())})};
 }
 
-void add_options(const Arguments& command, CheckFlags& flags) {
+void add_check_options(const Arguments& command, CheckFlags& flags) {
   command.add_choice("SUITE", flags.suite, {"onnx"}, "suite of test cases")
       .required();
   command.add_text("DIR", flags.folder, "", "folder of the cases").required();
@@ -201,7 +201,7 @@ void add_options(const Arguments& command, CheckFlags& flags) {
 }  // namespace
 
 void add_check(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_check);
+  add_command(app, chosen, kCheckHelp, add_check_options, run_check);
 }
 
 }  // namespace headwise::cli

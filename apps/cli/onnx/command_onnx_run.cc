@@ -23,7 +23,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kOnnxRunHelp = {
     .name = "onnx-run",
     .description = "run an ONNX model of attention and compare its outputs",
     .examples =
@@ -46,7 +46,7 @@ struct OnnxRunFlags {
   bool json = false;
 };
 
-Tolerance tolerance_of(DType /*dtype*/) { return {}; }
+Tolerance run_tolerance(DType /*dtype*/) { return {}; }
 
 std::string output_file(std::size_t number) {
   return fmt::format("output_{}.npy", number);
@@ -105,7 +105,7 @@ Outcome run_onnx_run(const OnnxRunFlags& flags, const Streams& streams) {
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
   const auto result =
-      run_onnx(*model, *std::move(data), *executor, tolerance_of,
+      run_onnx(*model, *std::move(data), *executor, run_tolerance,
                memory_limit_of(flags.memory_limit));
   HEADWISE_TRY(result);
   if (!flags.out.empty()) {
@@ -117,7 +117,7 @@ Outcome run_onnx_run(const OnnxRunFlags& flags, const Streams& streams) {
   return verdict(*result);
 }
 
-void add_options(const Arguments& command, OnnxRunFlags& flags) {
+void add_onnx_run_options(const Arguments& command, OnnxRunFlags& flags) {
   command.add_text("MODEL", flags.model, "", "an .onnx file").required();
   command
       .add_text("--data", flags.data, "DIR",
@@ -133,7 +133,7 @@ void add_options(const Arguments& command, OnnxRunFlags& flags) {
 }  // namespace
 
 void add_onnx_run(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_onnx_run);
+  add_command(app, chosen, kOnnxRunHelp, add_onnx_run_options, run_onnx_run);
 }
 
 }  // namespace headwise::cli

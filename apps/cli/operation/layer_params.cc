@@ -14,7 +14,7 @@ namespace headwise::cli {
 namespace {
 
 // The option of an argument of load_attention(); empty: none.
-std::string_view option_of(std::string_view argument) {
+std::string_view params_option(std::string_view argument) {
   return argument == "num_heads"      ? "--num-heads"
          : argument == "num_kv_heads" ? "--num-kv-heads"
          : argument == "qk_norm"      ? "--qk-norm"
@@ -24,7 +24,7 @@ std::string_view option_of(std::string_view argument) {
 // An error of load_attention() in the words of the command.
 Error in_options(const Error& error, const std::string& path) {
   const ErrorDetails& details = error.details();
-  const std::string_view option = option_of(details.argument);
+  const std::string_view option = params_option(details.argument);
   if (option.empty() || details.operation != "load_attention") {
     return error;
   }

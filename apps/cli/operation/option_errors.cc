@@ -72,7 +72,7 @@ bool begins(std::string_view part, std::string_view path) {
           path[part.size()] == '[');
 }
 
-const ArgumentOption* option_of(std::string_view argument) {
+const ArgumentOption* option_of_argument(std::string_view argument) {
   const ArgumentOption* found = nullptr;
   for (const ArgumentOption& row : kOptions) {
     if (begins(row.argument, argument) &&
@@ -87,7 +87,7 @@ const ArgumentOption* option_of(std::string_view argument) {
 
 Error in_option_words(const Error& error, const OperationFlags& flags) {
   ErrorDetails details = error.details();
-  const ArgumentOption* const row = option_of(details.argument);
+  const ArgumentOption* const row = option_of_argument(details.argument);
   if (row == nullptr) {
     return error;
   }

@@ -31,7 +31,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kImportanceHelp = {
     .name = "importance",
     .description = "measure how much each head matters",
     .examples =
@@ -183,7 +183,7 @@ Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
                     : files.print_summary(streams, summary(flags, file));
 }
 
-FilePlan files_of(const ImportanceFlags& flags) {
+FilePlan importance_files(const ImportanceFlags& flags) {
   FilePlan plan;
   plan.input("--model", flags.model);
   plan.input("--data", flags.data);
@@ -207,7 +207,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   HEADWISE_TRY(joined);
   Communicator& group = **joined;
   HEADWISE_TRY(agreed(group, check_job(flags, group.ranks())));
-  const FilePlan files = files_of(flags);
+  const FilePlan files = importance_files(flags);
   HEADWISE_TRY(agreed(group, files.check()));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
@@ -231,7 +231,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   return {};
 }
 
-void add_options(const Arguments& command, ImportanceFlags& flags) {
+void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
   std::vector<std::string> methods;
   for (const std::string_view name : importance_methods()) {
     methods.emplace_back(name);
@@ -280,7 +280,8 @@ void add_options(const Arguments& command, ImportanceFlags& flags) {
 }  // namespace
 
 void add_importance(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_importance);
+  add_command(app, chosen, kImportanceHelp, add_importance_options,
+              run_importance);
 }
 
 }  // namespace headwise::cli

@@ -35,7 +35,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kPruneHelp = {
     .name = "prune",
     .description = "remove heads from a model",
     .examples =
@@ -205,7 +205,7 @@ Result<PruneReport> report_of_folder(const PruneJob& job,
 
 // ---- The command. ----
 
-FilePlan files_of(const PruneFlags& flags) {
+FilePlan prune_files(const PruneFlags& flags) {
   FilePlan plan;
   plan.input("--model", flags.model);
   plan.input("--scores", flags.scores);
@@ -249,7 +249,7 @@ Outcome run_prune(const PruneFlags& flags, const Streams& streams) {
   if (!flags.out.empty()) {
     recover_model(flags.out);  // before the files are looked at
   }
-  const FilePlan files = files_of(flags);
+  const FilePlan files = prune_files(flags);
   HEADWISE_TRY(check_files(flags, files));
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
@@ -307,7 +307,7 @@ void add_files(const Arguments& command, PruneFlags& flags) {
                    "removed in steps of 10%");
 }
 
-void add_options(const Arguments& command, PruneFlags& flags) {
+void add_prune_options(const Arguments& command, PruneFlags& flags) {
   add_files(command, flags);
   add_amounts(command.under("Number of heads"), flags);
   command
@@ -339,7 +339,7 @@ void add_options(const Arguments& command, PruneFlags& flags) {
 }  // namespace
 
 void add_prune(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_prune);
+  add_command(app, chosen, kPruneHelp, add_prune_options, run_prune);
 }
 
 }  // namespace headwise::cli

@@ -73,18 +73,20 @@ std::vector<std::size_t> heads_per_layer(const CausalModel& model) {
   return counts;
 }
 
-struct Measured {
+struct MeasuredModel {
   std::size_t heads = 0;
   double accuracy = 0;
 };
 
-Result<Measured> measured(const CausalModel& model, const RaggedTokens& texts,
-                          const Executor& executor) {
+Result<MeasuredModel> measured(const CausalModel& model,
+                               const RaggedTokens& texts,
+                               const Executor& executor) {
   const auto scores = next_token_scores(model, texts, {.executor = &executor});
   HEADWISE_TRY(scores);
   const auto counts = heads_per_layer(model);
-  return Measured{std::accumulate(counts.begin(), counts.end(), std::size_t{0}),
-                  accuracy_on_repeats(*scores)};
+  return MeasuredModel{
+      std::accumulate(counts.begin(), counts.end(), std::size_t{0}),
+      accuracy_on_repeats(*scores)};
 }
 
 }  // namespace

@@ -39,12 +39,12 @@ RaggedTokens tokens_of(const BertConfig& config, std::size_t length) {
   return ids;
 }
 
-class Measured {
+class MeasuredTimes {
  public:
-  static Result<Measured> create(const BertEncoder& encoder,
-                                 const RaggedTokens& ids,
-                                 const Executor& executor) {
-    Measured measured(encoder, ids, executor);
+  static Result<MeasuredTimes> create(const BertEncoder& encoder,
+                                      const RaggedTokens& ids,
+                                      const Executor& executor) {
+    MeasuredTimes measured(encoder, ids, executor);
     std::size_t rows = 0;
     for (const auto& sequence : ids) {
       rows += sequence.size();
@@ -79,8 +79,8 @@ class Measured {
   }
 
  private:
-  Measured(const BertEncoder& encoder, const RaggedTokens& ids,
-           const Executor& executor)
+  MeasuredTimes(const BertEncoder& encoder, const RaggedTokens& ids,
+                const Executor& executor)
       : encoder_(&encoder), ids_(&ids), executor_(&executor) {}
 
   const BertEncoder* encoder_;
@@ -99,8 +99,8 @@ Result<PrunedTimes> measure_times(const BertEncoder& before,
                                   const Executor& executor,
                                   const Progress& progress) {
   const RaggedTokens ids = tokens_of(before.config(), tokens);
-  auto whole = Measured::create(before, ids, executor);
-  auto pruned = Measured::create(after, ids, executor);
+  auto whole = MeasuredTimes::create(before, ids, executor);
+  auto pruned = MeasuredTimes::create(after, ids, executor);
   HEADWISE_TRY(whole);
   HEADWISE_TRY(pruned);
   const auto show = [&](std::size_t done) {

@@ -23,7 +23,7 @@ bool needs_all_heads(const MultiHeadAttentionConfig& config,
          (config.qk_norm && config.qk_norm->over == NormOver::projection);
 }
 
-Result<Operands<float, 3>> read_whole(const InputArrays& headers) {
+Result<Operands<float, 3>> read_whole_input(const InputArrays& headers) {
   const auto arrays = with_elements(headers);
   HEADWISE_TRY(arrays);
   return read_operands<3>(*arrays);
@@ -42,7 +42,7 @@ Result<RunResult> run_layer_together(Communicator& group,
   if (!division->by_heads()) {
     return run_layer_by_context(group, layer, *arrays.files, of, *division);
   }
-  auto in = work_visibly(&group, [&] { return read_whole(arrays); });
+  auto in = work_visibly(&group, [&] { return read_whole_input(arrays); });
   HEADWISE_TRY(agreed(group, in));
   return run_layer_by_heads(group, std::move(layer), *std::move(in), of,
                             *division);

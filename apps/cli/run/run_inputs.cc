@@ -74,7 +74,7 @@ bool ranks_read_rows(const RunFlags& flags) {
          (flags.is_layer() || flags.rotary.asked_for().empty());
 }
 
-Result<InputArrays> read_whole(const RunFlags& flags) {
+Result<InputArrays> read_whole_tensor(const RunFlags& flags) {
   auto query = read_file_of("--query", flags.query);
   HEADWISE_TRY(query);
   auto key = read_file_of("--key", flags.key);
@@ -109,7 +109,8 @@ Status read_elements(const TensorFile& file, Array& array) {
 }  // namespace
 
 Result<InputArrays> read_inputs(const RunFlags& flags) {
-  auto arrays = ranks_read_rows(flags) ? open_inputs(flags) : read_whole(flags);
+  auto arrays =
+      ranks_read_rows(flags) ? open_inputs(flags) : read_whole_tensor(flags);
   HEADWISE_TRY(arrays);
   const std::size_t batched_rank = flags.is_layer() ? 3 : 4;
   const std::size_t rank = arrays->query.shape.size();

@@ -66,7 +66,7 @@ std::string memory_words(std::uint64_t bytes) {
 }
 
 // What an error says that has no words.
-std::string words_of(const Error& error) {
+std::string words_of_code(const Error& error) {
   switch (error.code()) {
     case ErrorCode::invalid_argument:
       return "잘못된 인자입니다";
@@ -125,7 +125,7 @@ std::string given_sentence(const Error& error, const std::string& subject) {
   const ErrorDetails& is = error.details();
   const std::string text =
       is.system_error != 0 ? system_words(is.system_error)
-      : is.given.empty()   ? words_of(error)
+      : is.given.empty()   ? words_of_code(error)
                          : korean_phrase(is.given, subject).value_or(is.given);
   return text.starts_with(subject) ? text : subject + ": " + text;
 }

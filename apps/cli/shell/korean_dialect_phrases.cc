@@ -7,7 +7,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kPhrases = std::to_array<Translation>({
+constexpr auto kDialectPhrases = std::to_array<Translation>({
     {"--keys is needed: the mask does not say how many there are",
      "마스크에 키의 수가 없으므로 --keys가 필요합니다"},
     {"4 axes, or 3 without a batch", "축 4개, 배치가 없으면 3개"},
@@ -93,10 +93,12 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "돌려줍니다"},
     {"{}, as the mask has it", "마스크와 같은 {0}"},
 });
-static_assert(is_sorted(kPhrases));
+static_assert(is_sorted(kDialectPhrases));
 
 }  // namespace
 
-std::span<const Translation> korean_dialect_phrases() { return kPhrases; }
+std::span<const Translation> korean_dialect_phrases() {
+  return kDialectPhrases;
+}
 
 }  // namespace headwise::cli

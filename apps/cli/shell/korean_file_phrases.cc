@@ -7,7 +7,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kPhrases = std::to_array<Translation>({
+constexpr auto kFilePhrases = std::to_array<Translation>({
     {"(B, H, Lq, Lkv) or (H, Lq, Lkv) per layer",
      "레이어마다 (B, H, Lq, Lkv) 또는 (H, Lq, Lkv)"},
     {"({}), the elements of {}", "{1}의 원소 수 ({0})"},
@@ -319,10 +319,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{}, which take {} bytes, but has the data_offsets {}",
      "{*0}. {1}바이트가 필요하지만 data_offsets가 {2}입니다"},
 });
-static_assert(is_sorted(kPhrases));
+static_assert(is_sorted(kFilePhrases));
 
 }  // namespace
 
-std::span<const Translation> korean_file_phrases() { return kPhrases; }
+std::span<const Translation> korean_file_phrases() { return kFilePhrases; }
 
 }  // namespace headwise::cli

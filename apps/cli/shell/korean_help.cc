@@ -6,7 +6,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kTexts = std::to_array<Translation>({
+constexpr auto kHelpTexts = std::to_array<Translation>({
     {"(H, D): w of --scoring additive; D is the size of the hidden layer",
      "(H, D): --scoring additive의 w. D는 은닉층의 크기입니다"},
     {"Examples", "예제"},
@@ -53,10 +53,10 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"watch a batch go through attention",
      "배치 하나가 어텐션을 거치는 과정 보기"},
 });
-static_assert(is_sorted(kTexts), "sort the rows by their English");
+static_assert(is_sorted(kHelpTexts), "sort the rows by their English");
 
 }  // namespace
 
-std::span<const Translation> korean_help() { return kTexts; }
+std::span<const Translation> korean_help() { return kHelpTexts; }
 
 }  // namespace headwise::cli

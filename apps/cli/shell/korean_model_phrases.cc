@@ -7,7 +7,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kPhrases = std::to_array<Translation>({
+constexpr auto kModelPhrases = std::to_array<Translation>({
     {"0: the model has no token types", "0(모델에 토큰 타입이 없습니다)"},
     {"1 to {} bytes without a line end", "줄바꿈이 없는 1~{0}바이트"},
     {"Transformer, Pooling and perhaps Normalize",
@@ -167,10 +167,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{}, as heads", "헤드 수와 같은 {0}"},
     {"{}, as the encoder", "인코더와 같은 {0}"},
 });
-static_assert(is_sorted(kPhrases));
+static_assert(is_sorted(kModelPhrases));
 
 }  // namespace
 
-std::span<const Translation> korean_model_phrases() { return kPhrases; }
+std::span<const Translation> korean_model_phrases() { return kModelPhrases; }
 
 }  // namespace headwise::cli

@@ -7,7 +7,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kPhrases = std::to_array<Translation>({
+constexpr auto kOnnxPhrases = std::to_array<Translation>({
     {"(B or 1, H or 1, Lq, Lkv) with (B, H, Lq, Lkv) = {}",
      "(B 또는 1, H 또는 1, Lq, Lkv), 여기서 (B, H, Lq, Lkv) = {0}"},
     {"(B), (2B), (3B + 2), (B, Lkv) or (B, Lq, Lkv)",
@@ -243,10 +243,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{}.pb or .npy, or a .npz file with it",
      "{0}.pb 또는 {0}.npy, 아니면 {0:이/가} 든 .npz 파일"},
 });
-static_assert(is_sorted(kPhrases));
+static_assert(is_sorted(kOnnxPhrases));
 
 }  // namespace
 
-std::span<const Translation> korean_onnx_phrases() { return kPhrases; }
+std::span<const Translation> korean_onnx_phrases() { return kOnnxPhrases; }
 
 }  // namespace headwise::cli

@@ -7,7 +7,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kPhrases = std::to_array<Translation>({
+constexpr auto kOptionPhrases = std::to_array<Translation>({
     {"(B + 1), at least (1)", "(B + 1), 최소 (1)"},
     {"({}), for P tokens the shape of {}", "({0}), 토큰 P개인 {1}의 모양"},
     {"--ablate has {}.{}, which changes only layers after {}, but --layers "
@@ -458,10 +458,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{}, the size of embedding.weight's", "embedding.weight의 크기 {0}"},
     {"{}, the size of the example's vectors", "예제 벡터의 크기 {0}"},
 });
-static_assert(is_sorted(kPhrases));
+static_assert(is_sorted(kOptionPhrases));
 
 }  // namespace
 
-std::span<const Translation> korean_option_phrases() { return kPhrases; }
+std::span<const Translation> korean_option_phrases() { return kOptionPhrases; }
 
 }  // namespace headwise::cli

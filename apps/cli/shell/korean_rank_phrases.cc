@@ -7,7 +7,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kPhrases = std::to_array<Translation>({
+constexpr auto kRankPhrases = std::to_array<Translation>({
     {"MPI allows no threads", "MPI가 스레드를 허용하지 않습니다"},
     {"MPI is finalised already", "MPI가 이미 종료되었습니다"},
     {"MPI is not initialised", "MPI가 초기화되지 않았습니다"},
@@ -128,10 +128,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
     {"{}, as the group has", "그룹과 같은 {0}"},
     {"{}, {}, digest {}", "{0}, {*1}, 요약값 {2}"},
 });
-static_assert(is_sorted(kPhrases));
+static_assert(is_sorted(kRankPhrases));
 
 }  // namespace
 
-std::span<const Translation> korean_rank_phrases() { return kPhrases; }
+std::span<const Translation> korean_rank_phrases() { return kRankPhrases; }
 
 }  // namespace headwise::cli

@@ -7,7 +7,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kPhrases = std::to_array<Translation>({
+constexpr auto kValuePhrases = std::to_array<Translation>({
     {"(1, tokens, Hkv, D) = {}", "(1, 토큰 수, Hkv, D) = {0}"},
     {"(1, tokens, Hkv, Dv) = {}", "(1, 토큰 수, Hkv, Dv) = {0}"},
     {"(elements) of the steps before = {}", "이전 스텝의 원소 수 {0}"},
@@ -458,10 +458,10 @@ constexpr auto kPhrases = std::to_array<Translation>({
      "{*0}. query와 key를 빼면 약 {1}개"},
     {"{}, which is fixed", "이미 정해진 {0}"},
 });
-static_assert(is_sorted(kPhrases));
+static_assert(is_sorted(kValuePhrases));
 
 }  // namespace
 
-std::span<const Translation> korean_value_phrases() { return kPhrases; }
+std::span<const Translation> korean_value_phrases() { return kValuePhrases; }
 
 }  // namespace headwise::cli

@@ -6,7 +6,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kTexts = std::to_array<Translation>({
+constexpr auto kWordTexts = std::to_array<Translation>({
     {"Display program version information and exit", "버전을 출력합니다"},
     {"Print this help message and exit", "이 도움말을 출력합니다"},
     {"ablate", "헤드 제거"},
@@ -48,10 +48,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "작은 모델을 학습하고 무엇을 배우는지 보기"},
     {"view", "페이지 작성"},
 });
-static_assert(is_sorted(kTexts), "sort the rows by their English");
+static_assert(is_sorted(kWordTexts), "sort the rows by their English");
 
 }  // namespace
 
-std::span<const Translation> korean_words() { return kTexts; }
+std::span<const Translation> korean_words() { return kWordTexts; }
 
 }  // namespace headwise::cli

@@ -17,7 +17,7 @@ struct Match {
 };
 
 // How much of a form is not values.
-std::size_t words_of(std::string_view form) {
+std::size_t words_of_text(std::string_view form) {
   std::size_t length = form.size();
   for (std::size_t at = form.find(kHole); at != std::string_view::npos;
        at = form.find(kHole, at + kHole.size())) {
@@ -31,7 +31,7 @@ Match best_match(std::string_view text) {
   for (const std::span<const Translation> table : korean_phrases()) {
     for (const Translation& phrase : table) {
       if (best.phrase != nullptr &&
-          words_of(phrase.en) <= words_of(best.phrase->en)) {
+          words_of_text(phrase.en) <= words_of_text(best.phrase->en)) {
         continue;
       }
       if (auto values = values_in(text, phrase.en)) {
@@ -55,8 +55,8 @@ std::string value_at(std::string_view hole, const Values& values,
   return hole.size() > 1 ? with_particle(value, hole.substr(2)) : value;
 }
 
-std::string filled(std::string_view korean, const Values& values,
-                   std::string_view subject) {
+std::string filled_phrase(std::string_view korean, const Values& values,
+                          std::string_view subject) {
   if (subject.empty() && korean.starts_with("{s")) {
     korean.remove_prefix(korean.find(' ') + 1);
   }
@@ -109,7 +109,8 @@ std::optional<std::string> korean_phrase(std::string_view text,
   const Match match = best_match(text);
   return match.phrase == nullptr
              ? std::nullopt
-             : std::optional(filled(match.phrase->ko, match.values, subject));
+             : std::optional(
+                   filled_phrase(match.phrase->ko, match.values, subject));
 }
 
 std::string korean_parts(std::string_view text, std::string_view separator) {
@@ -119,7 +120,7 @@ std::string korean_parts(std::string_view text, std::string_view separator) {
       std::ranges::none_of(whole.values, [&](std::string_view value) {
         return value.find(separator) != std::string_view::npos;
       })) {
-    return filled(whole.phrase->ko, whole.values, "");
+    return filled_phrase(whole.phrase->ko, whole.values, "");
   }
   const std::size_t end = text.find(separator);
   if (end == std::string_view::npos) {

@@ -28,7 +28,7 @@ std::string clock_text(double seconds) {
 }
 
 // Cells of the bar in eighths of a column.
-std::string filled(double share, std::size_t columns) {
+std::string filled_cells(double share, std::size_t columns) {
   static constexpr std::string_view kEighths[] = {" ", "▏", "▎", "▍",
                                                   "▌", "▋", "▊", "▉"};
   const auto eighths =
@@ -89,7 +89,7 @@ std::string bar_line(const BarWords& words, std::size_t done, std::size_t total,
   if (text + 1 > width) {  // no room for a bar
     return beginning_of(before + after.substr(1), width);
   }
-  return before + filled(share, std::min<std::size_t>(width - text, 40)) +
+  return before + filled_cells(share, std::min<std::size_t>(width - text, 40)) +
          after;
 }
 

@@ -25,7 +25,8 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::size_t kTexts = 200;  // in texts.txt, and to measure accuracy
+constexpr std::size_t kInductionTexts =
+    200;  // in texts.txt, and to measure accuracy
 constexpr std::string_view kTextsFile = "texts.txt";
 
 // In the order in which they are looked for.
@@ -35,20 +36,21 @@ std::vector<std::string> result_files() {
 }
 
 // What is not given stays as in `settings`.
-InductionSettings settings_of(const TaskFlags& flags,
-                              InductionSettings settings) {
+InductionSettings induction_settings(const TaskFlags& flags,
+                                     InductionSettings settings) {
   settings.learning_rate = flags.learning_rate.value_or(settings.learning_rate);
   settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
   settings.arithmetic = arithmetic_of(flags.arithmetic, settings.arithmetic);
   return settings;
 }
 
-std::string json_of_step(const InductionRun& run) {
+std::string induction_step_json(const InductionRun& run) {
   return json_text(Json{{"step", run.steps()}, {"loss", run.losses().back()}});
 }
 
 // One text per line.
-std::string lines_of(const CausalModel& model, const RaggedTokens& texts) {
+std::string induction_lines(const CausalModel& model,
+                            const RaggedTokens& texts) {
   std::string lines;
   for (const auto& text : texts) {
     for (std::size_t n = 0; n < text.size(); ++n) {
@@ -84,15 +86,16 @@ std::string report_text(const TaskFlags& flags, const InductionRun& run,
              view);
 }
 
-Outcome finish(const TaskFlags& flags, const InductionRun& run, double seconds,
-               const Executor& executor, const Streams& streams) {
-  const auto texts = run.unseen_texts(kTexts);
+Outcome finish_induction(const TaskFlags& flags, const InductionRun& run,
+                         double seconds, const Executor& executor,
+                         const Streams& streams) {
+  const auto texts = run.unseen_texts(kInductionTexts);
   HEADWISE_TRY(texts);
   const auto scores =
       next_token_scores(run.model(), *texts, {.executor = &executor});
   HEADWISE_TRY(scores);
   const double accuracy = accuracy_on_repeats(*scores);
-  const std::string lines = lines_of(run.model(), *texts);
+  const std::string lines = induction_lines(run.model(), *texts);
   HEADWISE_TRY(written(run.model().write(
       flags.out,
       std::array{std::string(kCheckpointFile), std::string(kTextsFile)})));
@@ -132,13 +135,13 @@ Outcome run_induction(const TaskFlags& flags, const Streams& streams) {
       .steps = kInductionSteps,
       .results = result_files(),
       .of_checkpoint = induction_settings_of,
-      .of_flags = settings_of,
+      .of_flags = induction_settings,
       .replaces_folder = true,
-      .json_of_step = json_of_step};
+      .json_of_step = induction_step_json};
   return train_task(
       kind, flags, streams,
       [&](const InductionRun& run, double seconds, const Executor& executor) {
-        return finish(flags, run, seconds, executor, streams);
+        return finish_induction(flags, run, seconds, executor, streams);
       });
 }
 

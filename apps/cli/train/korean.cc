@@ -6,7 +6,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr auto kTexts = std::to_array<Translation>({
+constexpr auto kTrainTexts = std::to_array<Translation>({
     {"On generated sequences", "생성한 시퀀스로 학습"},
     {"On your own sentences", "내 문장으로 학습"},
     {"Under mpirun the processes divide the texts and the parameters of "
@@ -67,10 +67,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--out에 이전 결과나 다른 파일이 있어도 저장합니다. 이전 결과는 바꾸고 "
      "다른 파일은 그대로 둡니다"},
 });
-static_assert(is_sorted(kTexts), "sort the rows by their English");
+static_assert(is_sorted(kTrainTexts), "sort the rows by their English");
 
 }  // namespace
 
-std::span<const Translation> korean_train() { return kTexts; }
+std::span<const Translation> korean_train() { return kTrainTexts; }
 
 }  // namespace headwise::cli

@@ -55,9 +55,9 @@ class Stopwatch {
 
 // What was not given is as in the checkpoint, if there is one, else the
 // default. A text has at most `most_tokens`, those of the model.
-ClassifierSettings settings_of(const SentenceFlags& flags,
-                               const Checkpoint& checkpoint,
-                               std::size_t most_tokens) {
+ClassifierSettings sentence_settings(const SentenceFlags& flags,
+                                     const Checkpoint& checkpoint,
+                                     std::size_t most_tokens) {
   ClassifierSettings settings = classifier_settings_of(checkpoint);
   settings.seed = Seed{flags.seed.value_or(settings.seed.value)};
   settings.batch = flags.batch.value_or(settings.batch);
@@ -187,7 +187,7 @@ Outcome SentenceJob::train_classifier() {
   HEADWISE_TRY(encoder);
   HEADWISE_TRY(check_same_model(*encoder));
   report_.max_tokens =
-      settings_of(flags_, {}, encoder->settings().max_tokens).max_tokens;
+      sentence_settings(flags_, {}, encoder->settings().max_tokens).max_tokens;
   HEADWISE_TRY(agreed(
       group_, work_visibly(&group_, [&] { return count_cut(*encoder); })));
   const auto probe = classifier_of(*encoder);
@@ -206,7 +206,7 @@ Outcome SentenceJob::train_classifier() {
 Result<ClassifierRun> SentenceJob::start(SentenceEncoder encoder,
                                          const Checkpoint& checkpoint) {
   const ClassifierSettings settings =
-      settings_of(flags_, checkpoint, encoder.settings().max_tokens);
+      sentence_settings(flags_, checkpoint, encoder.settings().max_tokens);
   report_.max_tokens = settings.max_tokens;
   auto probe = classifier_of(encoder);
   HEADWISE_TRY(probe);

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kSequences = 4;  // in tokens.txt
 
 // One sequence a line.
-std::string lines_of(const Tensor<TokenId, 2>& tokens) {
+std::string file_lines(const Tensor<TokenId, 2>& tokens) {
   std::string text;
   const std::size_t L = tokens.extent(1);
   for (std::size_t b = 0; b < tokens.extent(0); ++b) {
@@ -91,11 +91,11 @@ Status write_results(const TaskRun& run, const std::string& folder) {
   HEADWISE_TRY(run.write_params_to(folder + "/params.npz"));
   const auto unseen = run.unseen_sequences(kSequences);
   HEADWISE_TRY(unseen);
-  HEADWISE_TRY(
-      write_file_atomically(folder + "/tokens.txt", lines_of(unseen->tokens)));
+  HEADWISE_TRY(write_file_atomically(folder + "/tokens.txt",
+                                     file_lines(unseen->tokens)));
   if (unseen->target_tokens.size() != 0) {
     HEADWISE_TRY(write_file_atomically(folder + "/target_tokens.txt",
-                                       lines_of(unseen->target_tokens)));
+                                       file_lines(unseen->target_tokens)));
   }
   const auto picture = curve_svg(curve_of(run));
   HEADWISE_TRY(picture);

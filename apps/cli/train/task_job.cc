@@ -33,7 +33,7 @@ struct Report {
   std::string explain;
 };
 
-std::string json_of_step(const TaskRun& run) {
+std::string task_step_json(const TaskRun& run) {
   return json_text(Json{{"step", run.steps()},
                         {"loss", run.losses().back()},
                         {"uniform_loss", run.uniform_losses().back()}});
@@ -96,7 +96,7 @@ std::string text_of(const TaskRun& run, const Report& report) {
 }
 
 // What is not given stays as in `settings`.
-TaskSettings settings_of(const TaskFlags& flags, TaskSettings settings) {
+TaskSettings task_settings(const TaskFlags& flags, TaskSettings settings) {
   settings.task = task_named(flags.task).value_or(settings.task);
   if (!flags.scoring.empty()) {
     settings.scoring = flags.scoring == name_of(Scoring::additive)
@@ -109,8 +109,8 @@ TaskSettings settings_of(const TaskFlags& flags, TaskSettings settings) {
   return settings;
 }
 
-Outcome finish(const TaskFlags& flags, const TaskRun& run, double seconds,
-               const Executor& executor, const Streams& streams) {
+Outcome finish_task(const TaskFlags& flags, const TaskRun& run, double seconds,
+                    const Executor& executor, const Streams& streams) {
   auto score = run.score(executor);
   auto uniform = run.uniform_score(executor);
   HEADWISE_TRY(score);
@@ -128,13 +128,13 @@ Outcome run_task(const TaskFlags& flags, const Streams& streams) {
   const TaskKind<TaskRun, TaskSettings> kind{.steps = kTaskSteps,
                                              .results = task_result_files(),
                                              .of_checkpoint = task_settings_of,
-                                             .of_flags = settings_of,
+                                             .of_flags = task_settings,
                                              .replaces_folder = false,
-                                             .json_of_step = json_of_step};
+                                             .json_of_step = task_step_json};
   return train_task(
       kind, flags, streams,
       [&](const TaskRun& run, double seconds, const Executor& executor) {
-        return finish(flags, run, seconds, executor, streams);
+        return finish_task(flags, run, seconds, executor, streams);
       });
 }
 

@@ -57,9 +57,10 @@ Result<Attribution> flow_of(const AttributionFlags& flags,
 
 // numbers[layer][the how manieth head that stays] -> the heads of the text.
 template <class NumberOf, class KeysOf>
-void add_heads(const ViewedHeads& heads, const GradientTarget& target,
-               const NumberOf& number_of, const KeysOf& keys_of,
-               Attribution& attribution) {
+void add_attributed_heads(const ViewedHeads& heads,
+                          const GradientTarget& target,
+                          const NumberOf& number_of, const KeysOf& keys_of,
+                          Attribution& attribution) {
   const auto all = target.target().heads();
   for (const std::size_t layer : heads.layers()) {
     const auto& numbers = all[layer];
@@ -70,8 +71,8 @@ void add_heads(const ViewedHeads& heads, const GradientTarget& target,
   }
 }
 
-Result<Attribution> gradients_of(const AttributionFlags& flags,
-                                 const ViewedHeads& heads) {
+Result<Attribution> head_gradients(const AttributionFlags& flags,
+                                   const ViewedHeads& heads) {
   const auto target = GradientTarget::read(flags, heads);
   HEADWISE_TRY(target);
   Attribution attribution;
@@ -83,7 +84,7 @@ Result<Attribution> gradients_of(const AttributionFlags& flags,
         target->target().gradient_attention_of(target->ids(), executor);
     HEADWISE_TRY(layers);
     attribution.key_column = "key_gradients";
-    add_heads(
+    add_attributed_heads(
         heads, *target,
         [&](std::size_t layer, std::size_t at) {
           return (*layers)[layer].totals(0, at);
@@ -99,7 +100,7 @@ Result<Attribution> gradients_of(const AttributionFlags& flags,
       {.path = flags.name == "integrated" ? GatePath::all_layers
                                           : GatePath::each_layer});
   HEADWISE_TRY(parts);
-  add_heads(
+  add_attributed_heads(
       heads, *target,
       [&](std::size_t layer, std::size_t at) { return (*parts)[layer][at]; },
       [](std::size_t, std::size_t) { return std::vector<double>(); },
@@ -140,7 +141,7 @@ Result<Attribution> compute_attribution(const AttributionFlags& flags,
                                         const ViewedHeads& heads) {
   auto attribution = flags.name == "rollout" ? rollout_of(flags, heads)
                      : flags.name == "flow"  ? flow_of(flags, heads)
-                                             : gradients_of(flags, heads);
+                                             : head_gradients(flags, heads);
   if (attribution) {
     attribution->name = flags.name;
   }

@@ -30,7 +30,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kStatsHelp = {
     .name = "stats",
     .description = "print what each head does, in numbers",
     .examples =
@@ -85,7 +85,7 @@ Outcome print_or_write(const StatsFlags& flags, const Streams& streams,
              : written(write_file_atomically(flags.corpus.out, text));
 }
 
-FilePlan files_of(const StatsFlags& flags) {
+FilePlan stats_files(const StatsFlags& flags) {
   FilePlan files;
   plan_inputs(files, flags.seen);
   files.input("--corpus", flags.corpus.corpus);
@@ -101,7 +101,7 @@ FilePlan files_of(const StatsFlags& flags) {
 }
 
 Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(files_of(flags).check());
+  HEADWISE_TRY(stats_files(flags).check());
   const auto heads = read_viewed_heads(flags.seen);
   HEADWISE_TRY(heads);
   HEADWISE_TRY(check_sort(flags.sort, (*heads)->text().cross));
@@ -137,7 +137,7 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
 }
 
 Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {
-  HEADWISE_TRY(files_of(flags).check());
+  HEADWISE_TRY(stats_files(flags).check());
   const auto models = compare_two_models(flags.seen, flags.sort);
   HEADWISE_TRY(models);
   return print_or_write(flags, streams,
@@ -148,7 +148,7 @@ Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {
 
 Outcome run_on_texts(const StatsFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_text_stats_flags(flags.seen));
-  HEADWISE_TRY(files_of(flags).check());
+  HEADWISE_TRY(stats_files(flags).check());
   const auto stats =
       compute_text_stats(flags.seen, flags.seen.texts, flags.sort);
   HEADWISE_TRY(stats);
@@ -190,7 +190,7 @@ Outcome run_on_corpus(const StatsFlags& flags, const Streams& streams) {
   const auto joined = join_job(longest_wait(flags.corpus.deadline));
   HEADWISE_TRY(joined);
   Communicator& group = **joined;
-  HEADWISE_TRY(agreed(group, files_of(flags).check()));
+  HEADWISE_TRY(agreed(group, stats_files(flags).check()));
   HEADWISE_TRY(agreed(group, check_sort(flags.sort, /*cross=*/false)));
   CorpusStats stats;
   HEADWISE_TRY(compute_corpus_stats(group, flags.seen, flags.corpus, stats));
@@ -227,7 +227,7 @@ Outcome run_stats(const StatsFlags& flags, const Streams& streams) {
                                      : run_on_corpus(flags, streams);
 }
 
-void add_options(const Arguments& command, StatsFlags& flags) {
+void add_stats_options(const Arguments& command, StatsFlags& flags) {
   flags.seen.command = "stats";
   add_viewed_options(command, flags.seen);
   command.under("A model and a text")
@@ -255,7 +255,7 @@ void add_options(const Arguments& command, StatsFlags& flags) {
 }  // namespace
 
 void add_stats(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_stats,
+  add_command(app, chosen, kStatsHelp, add_stats_options, run_stats,
               [](const Arguments& command, StatsFlags& flags) {
                 flags.seen.given = command.given_options();
               });

@@ -36,7 +36,7 @@
 namespace headwise::cli {
 namespace {
 
-constexpr CommandHelp kHelp = {
+constexpr CommandHelp kViewHelp = {
     .name = "view",
     .description = "show every head as a page, a picture or JSON",
     .examples =
@@ -95,7 +95,7 @@ Outcome check_flags(const ViewFlags& flags) {
   return {};
 }
 
-FilePlan files_of(const ViewFlags& flags) {
+FilePlan view_files(const ViewFlags& flags) {
   FilePlan plan;
   plan_inputs(plan, flags.seen);
   plan.output("--out", flags.out);
@@ -397,7 +397,7 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_against_flags(flags.seen));
   HEADWISE_TRY(
       check_page_attribution(flags.seen, flags.page(), flags.attribution));
-  HEADWISE_TRY(files_of(flags).check());
+  HEADWISE_TRY(view_files(flags).check());
   const auto documents = read_viewed_documents(flags.seen);
   HEADWISE_TRY(documents);
   const ViewedHeads& heads = *documents->front();
@@ -476,7 +476,7 @@ void add_token_options(const Arguments& tensors, ViewedFlags& flags) {
       .advanced();
 }
 
-void add_options(const Arguments& command, ViewFlags& flags) {
+void add_view_options(const Arguments& command, ViewFlags& flags) {
   flags.seen.command = "view";
   add_viewed_options(command, flags.seen);
   command.under("A model and a text")
@@ -494,7 +494,7 @@ void add_options(const Arguments& command, ViewFlags& flags) {
 }  // namespace
 
 void add_view(const Arguments& app, Command& chosen) {
-  add_command(app, chosen, kHelp, add_options, run_view,
+  add_command(app, chosen, kViewHelp, add_view_options, run_view,
               [](const Arguments& command, ViewFlags& flags) {
                 flags.seen.given = command.given_options();
                 flags.typed = "headwise view" + command.typed_text();

@@ -17,7 +17,7 @@ namespace headwise::cli {
 namespace {
 
 // Of the layers that have heads, by their numbers.
-Result<std::vector<PageAttribution::Gradient>> gradients_of(
+Result<std::vector<PageAttribution::Gradient>> page_gradients(
     const GradientTarget& target, const Executor& executor) {
   std::vector<PageAttribution::Gradient> found;
   const auto see = [&](const GradientLayer& layer) -> Status {
@@ -110,7 +110,7 @@ Status PageAttribution::take_gradients(const PageAttributionFlags& flags,
   const GradientOf& of = target->of();
   target_ = ViewedTarget{of.label, of.token, of.output_token, of.value};
   if (flags.has("gradient")) {
-    auto found = gradients_of(*target, executor);
+    auto found = page_gradients(*target, executor);
     HEADWISE_TRY(found);
     gradients_ = *std::move(found);
   }

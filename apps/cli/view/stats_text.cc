@@ -74,7 +74,7 @@ Json begin_json() {
           {"headwise_version", version()}};
 }
 
-void add_heads(const HeadStats& stats, Json& json) {
+void add_stats_heads(const HeadStats& stats, Json& json) {
   json["units"] = {{"entropy", "nats"}, {"distance", "tokens"}};
   json["heads"] = Json::array();
   for (const HeadLine& line : stats.lines) {
@@ -121,7 +121,7 @@ std::string target_text(const std::string& name, const GradientOf& target,
 // ---- The table. ----
 
 // "   0.1234", below a name of at most that width.
-std::string cell(double number, std::size_t width, int digits = 4) {
+std::string statistic_cell(double number, std::size_t width, int digits = 4) {
   return std::isnan(number) ? fmt::format(" {:>{}}", "-", width)
                             : fmt::format(" {:>{}.{}f}", number, width, digits);
 }
@@ -159,8 +159,8 @@ std::string added_numbers(const HeadStats& stats, const HeadLine& line,
   std::string text;
   const HeadAttribution* added = attribution_of(stats, line);
   for (std::size_t n = 0; added != nullptr && n < added->numbers.size(); ++n) {
-    text += cell(added->numbers[n], width_of(names[n]),
-                 names[n] == name_of(Statistic::distance) ? 2 : 4);
+    text += statistic_cell(added->numbers[n], width_of(names[n]),
+                           names[n] == name_of(Statistic::distance) ? 2 : 4);
   }
   return text;
 }
@@ -222,9 +222,9 @@ std::string stats_table(const HeadStats& stats) {
     queries = std::max(queries, line.queries + line.without_key);
     std::string numbers;
     for (const Statistic statistic : shown) {
-      numbers +=
-          cell(line.mean[index_of(statistic)], width_of(name_of(statistic)),
-               statistic == Statistic::distance ? 2 : 4);
+      numbers += statistic_cell(line.mean[index_of(statistic)],
+                                width_of(name_of(statistic)),
+                                statistic == Statistic::distance ? 2 : 4);
     }
     return added.empty() ? numbers
                          : numbers + added_numbers(stats, line, added);
@@ -331,7 +331,7 @@ std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
   if (seen.uneven) {
     json["row_sums"] = uneven_json(*seen.uneven);
   }
-  add_heads(stats, json);
+  add_stats_heads(stats, json);
   return json_text(json, 2);
 }
 
@@ -345,7 +345,7 @@ std::string stats_json(const CorpusStats& corpus) {
   json["max_tokens"] = text.max_tokens;
   json["empty_sentences"] = text.empty;
   json["cut_sentences"] = text.cut;
-  add_heads(corpus.heads, json);
+  add_stats_heads(corpus.heads, json);
   return json_text(json, 2);
 }
 

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 10> kBesideTexts = {
     "--json",  "--csv",   "--out",    "--threads",    "--lang"};
 
 // Whether each head has a text with attention weights that are numbers.
-Status check_numbers(const std::vector<AveragedHead>& heads) {
+Status check_text_numbers(const std::vector<AveragedHead>& heads) {
   const auto nan = std::ranges::find(heads, 0u, [](const AveragedHead& head) {
     return head.of(Statistic::entropy).count;
   });
@@ -35,7 +35,8 @@ Status check_numbers(const std::vector<AveragedHead>& heads) {
              : Status(computes_nan("--model", {nan->layer, nan->head}));
 }
 
-void sort_heads(const std::string& name, std::vector<AveragedHead>& heads) {
+void sort_text_heads(const std::string& name,
+                     std::vector<AveragedHead>& heads) {
   const std::size_t k = find_statistic(name).value();
   std::ranges::stable_sort(heads, std::ranges::greater(),
                            [k](const AveragedHead& head) {
@@ -82,9 +83,9 @@ Result<TextStats> compute_text_stats(const ViewedFlags& seen,
                                   .executor = &*executor});
   }();
   HEADWISE_TRY(heads);
-  HEADWISE_TRY(check_numbers(*heads));
+  HEADWISE_TRY(check_text_numbers(*heads));
   if (!sort.empty()) {
-    sort_heads(sort, *heads);
+    sort_text_heads(sort, *heads);
   }
   TextStats stats{.model = seen.model,
                   .texts = name_of_text(texts),

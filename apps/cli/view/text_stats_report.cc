@@ -19,7 +19,7 @@ namespace {
 
 // "0.123 ±0.012"; one text has no interval.
 constexpr std::size_t kCell = 12;
-std::string cell(const MeanInterval& of, int digits) {
+std::string interval_cell(const MeanInterval& of, int digits) {
   if (std::isnan(of.mean)) {
     return fmt::format(" {:>{}}", "-", kCell);
   }
@@ -54,7 +54,7 @@ std::string text_stats_table(const TextStats& stats) {
                         line.head, columns_of(head));
     for (std::size_t k = 0; k < kStatistics; ++k) {
       const bool tokens = static_cast<Statistic>(k) == Statistic::distance;
-      text += cell(line.means[k], tokens ? 2 : 3);
+      text += interval_cell(line.means[k], tokens ? 2 : 3);
     }
     text += '\n';
   }

@@ -16,7 +16,7 @@
 namespace headwise::cli {
 namespace {
 
-Status check_numbers(const Tensor<float, 3>& through) {
+Status check_layer_numbers(const Tensor<float, 3>& through) {
   return std::ranges::any_of(through.elements(),
                              [](float x) { return std::isnan(x); })
              ? Status(option_error("--model", "computes NaN",
@@ -59,7 +59,7 @@ Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
   if (!layers.empty()) {
     auto shares = rollout(layers, rows, heads.options());
     HEADWISE_TRY(shares);
-    HEADWISE_TRY(check_numbers(*shares));
+    HEADWISE_TRY(check_layer_numbers(*shares));
     return shares;
   }
   auto copy = copy_of(as_batch_of_one(rows));
@@ -88,7 +88,7 @@ Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
                      options);
   };
   HEADWISE_TRY(heads.visit(false, weigh));
-  HEADWISE_TRY(check_numbers(*weights));
+  HEADWISE_TRY(check_layer_numbers(*weights));
   return weights;
 }
 

@@ -69,7 +69,7 @@ std::optional<SimilarHead> similar_head(const ModelComparison& changes,
            : std::nullopt;
 }
 
-void add_heads(const ModelComparison& changes, TwoModels& models) {
+void add_compared_heads(const ModelComparison& changes, TwoModels& models) {
   const auto others =
       changes.others(models.matched ? HeadPairing::match : HeadPairing::place);
   const auto matches = changes.others(HeadPairing::match);
@@ -93,7 +93,8 @@ void add_heads(const ModelComparison& changes, TwoModels& models) {
 
 // Those that changed most first; heads without the number last. Differences as
 // small as rounding are equal.
-void sort_heads(const std::string& sort, std::vector<ComparedHead>& heads) {
+void sort_compared_heads(const std::string& sort,
+                         std::vector<ComparedHead>& heads) {
   const auto statistic = find_statistic(sort);
   const auto change = [&](const ComparedHead& head) {
     return std::round(
@@ -143,7 +144,7 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
   if (models->first_different) {
     models->first_different = texts->lines[*models->first_different - 1];
   }
-  sort_heads(sort, models->heads);
+  sort_compared_heads(sort, models->heads);
   return models;
 }
 
@@ -181,8 +182,8 @@ Result<TwoModels> compare_two_models(const ViewedFlags& seen,
   if (changes->first_different()) {
     models.first_different = *changes->first_different() + 1;
   }
-  add_heads(*changes, models);
-  sort_heads("", models.heads);
+  add_compared_heads(*changes, models);
+  sort_compared_heads("", models.heads);
   return models;
 }
 

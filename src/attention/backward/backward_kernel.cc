@@ -60,8 +60,8 @@ TensorView<float, 3> row_shares(const TensorView<float, 1>& gradient,
   return {arena.take<float>(extents[0], extents[1], extents[2]), extents};
 }
 
-// Memory for what each sequence gives to the gradient of a tensor of the key
-// heads, where it is wanted.
+// BackwardMemory for what each sequence gives to the gradient of a tensor of
+// the key heads, where it is wanted.
 float* take_of_heads(const TensorView<float, 2>& gradient,
                      const AttentionShape& shape, Arena& arena) {
   return gradient.data() == nullptr
@@ -70,10 +70,11 @@ float* take_of_heads(const TensorView<float, 2>& gradient,
 }
 
 // What one worker computes in.
-struct WorkerMemory {
+struct BackwardWorkerMemory {
   // This many heads and blocks of queries belong to it.
-  WorkerMemory(const AttentionSpec& spec, const WantedGradients& wanted,
-               std::size_t own_heads, std::size_t own_blocks, Arena& arena)
+  BackwardWorkerMemory(const AttentionSpec& spec, const WantedGradients& wanted,
+                       std::size_t own_heads, std::size_t own_blocks,
+                       Arena& arena)
       : scratch(make_array<GradientScratch>(arena, 1, spec)),
         heads(make_array<GradientHead>(arena, own_heads, spec, wanted)),
         blocks(make_array<GradientBlock>(arena, own_blocks, spec, wanted)) {}
@@ -84,9 +85,9 @@ struct WorkerMemory {
 };
 
 // All memory of a call.
-struct Memory {
-  Memory(const AttentionSpec& spec, const BackwardSchedule& schedule,
-         const CallGradients& gradients, Arena& arena)
+struct BackwardMemory {
+  BackwardMemory(const AttentionSpec& spec, const BackwardSchedule& schedule,
+                 const CallGradients& gradients, Arena& arena)
       : order(arena.take<std::size_t>(spec.shape.B)),
         d_slopes(row_shares(gradients.alibi, gradients.state.alibi, spec.shape,
                             arena)),
@@ -103,7 +104,7 @@ struct Memory {
         blocks(make_array<GradientBlock>(
             arena, schedule.whole_heads ? 0 : query_blocks(spec.shape.Lq), spec,
             WantedGradients(gradients))),
-        workers(make_array<WorkerMemory>(
+        workers(make_array<BackwardWorkerMemory>(
             arena, schedule.workers, spec, WantedGradients(gradients),
             own_heads(schedule, gradients),
             own_heads(schedule, gradients) *
@@ -124,14 +125,14 @@ struct Memory {
   float* d_bias_v;  // (B, Hkv, Dv)
   std::span<GradientHead> heads;
   std::span<GradientBlock> blocks;
-  std::span<WorkerMemory> workers;
+  std::span<BackwardWorkerMemory> workers;
 };
 
-class Call {
+class BackwardCall {
  public:
-  Call(const AttentionSpec& spec, const BackwardSchedule& schedule,
-       const BackwardCallInputs& inputs, const CallGradients& gradients,
-       const Memory& memory)
+  BackwardCall(const AttentionSpec& spec, const BackwardSchedule& schedule,
+               const BackwardCallInputs& inputs, const CallGradients& gradients,
+               const BackwardMemory& memory)
       : spec_(spec),
         schedule_(schedule),
         inputs_(inputs),
@@ -148,7 +149,7 @@ class Call {
     const std::size_t heads = shape.B * shape.Hkv;
     order_sequences(spec_, schedule_.workers, {memory_.order, shape.B});
     if (schedule_.whole_heads) {
-      for_each_task(heads, [&](WorkerMemory& own, std::size_t task) {
+      for_each_task(heads, [&](BackwardWorkerMemory& own, std::size_t task) {
         whole_head(own, memory_.order[task / shape.Hkv], task % shape.Hkv);
       });
     } else {
@@ -175,11 +176,12 @@ class Call {
       });
     }
     if (gradients_.bias.data() != nullptr) {
-      for_each_task(bias_tasks(spec_, gradients_.bias), [&](WorkerMemory& own,
-                                                            std::size_t task) {
-        bias_gradient(spec_, inputs_, gradients_, task, own.heads.front(),
-                      own.blocks.front(), own.scratch.front());
-      });
+      for_each_task(bias_tasks(spec_, gradients_.bias),
+                    [&](BackwardWorkerMemory& own, std::size_t task) {
+                      bias_gradient(spec_, inputs_, gradients_, task,
+                                    own.heads.front(), own.blocks.front(),
+                                    own.scratch.front());
+                    });
     }
   }
 
@@ -237,7 +239,8 @@ class Call {
 
   // One worker does all of a head: some blocks of queries at a time go through
   // the blocks of keys.
-  void whole_head(WorkerMemory& own, std::size_t b, std::size_t g) const {
+  void whole_head(BackwardWorkerMemory& own, std::size_t b,
+                  std::size_t g) const {
     GradientHead& head = own.heads.front();
     const GradientScratch& scratch = own.scratch.front();
     head.begin(spec_, b, g);
@@ -289,20 +292,23 @@ class Call {
     GradientHead& head = memory_.heads.front();
     head.begin(spec_, b, g);
     for_each_task(head.all_blocks(),
-                  [&](WorkerMemory&, std::size_t n) { pack(head, n); });
+                  [&](BackwardWorkerMemory&, std::size_t n) { pack(head, n); });
     const std::span<GradientBlock> blocks =
         memory_.blocks.first(query_blocks(spec_.shape.sequence(b).Lq));
     for (std::size_t h = spec_.shape.first_query_head(g);
          h < spec_.shape.first_query_head(g + 1); ++h) {
-      for_each_task(blocks.size(), [&](WorkerMemory& own, std::size_t n) {
-        begin(blocks[n], range_of(b, h, n), head, own.scratch.front());
-      });
+      for_each_task(
+          blocks.size(), [&](BackwardWorkerMemory& own, std::size_t n) {
+            begin(blocks[n], range_of(b, h, n), head, own.scratch.front());
+          });
       take_in_waves(blocks, head);
-      for_each_task(blocks.size(),
-                    [&](WorkerMemory&, std::size_t n) { finish(blocks[n]); });
+      for_each_task(blocks.size(), [&](BackwardWorkerMemory&, std::size_t n) {
+        finish(blocks[n]);
+      });
     }
-    for_each_task(head.blocks(),
-                  [&](WorkerMemory&, std::size_t n) { store(head, n); });
+    for_each_task(head.blocks(), [&](BackwardWorkerMemory&, std::size_t n) {
+      store(head, n);
+    });
     head.clear_others(gradients_);
     store_learned(head, b, g);
   }
@@ -320,18 +326,19 @@ class Call {
          ++wave) {
       const std::size_t first = wave < chunks ? 0 : wave - chunks + 1;
       const std::size_t end = std::min(ranges, wave + 1);
-      for_each_task(end - first, [&](WorkerMemory& own, std::size_t task) {
-        const std::size_t range = first + task;
-        const std::size_t chunk = wave - range;
-        const std::span<GradientBlock> some = blocks.subspan(
-            chunk * size, std::min(size, blocks.size() - chunk * size));
-        for (std::size_t n = range * head.all_blocks() / ranges;
-             n < (range + 1) * head.all_blocks() / ranges; ++n) {
-          for (GradientBlock& block : some) {
-            block.take(head, n, own.scratch.front());
-          }
-        }
-      });
+      for_each_task(
+          end - first, [&](BackwardWorkerMemory& own, std::size_t task) {
+            const std::size_t range = first + task;
+            const std::size_t chunk = wave - range;
+            const std::span<GradientBlock> some = blocks.subspan(
+                chunk * size, std::min(size, blocks.size() - chunk * size));
+            for (std::size_t n = range * head.all_blocks() / ranges;
+                 n < (range + 1) * head.all_blocks() / ranges; ++n) {
+              for (GradientBlock& block : some) {
+                block.take(head, n, own.scratch.front());
+              }
+            }
+          });
     }
   }
 
@@ -377,7 +384,7 @@ class Call {
   const BackwardSchedule& schedule_;
   const BackwardCallInputs& inputs_;
   const CallGradients& gradients_;
-  const Memory& memory_;
+  const BackwardMemory& memory_;
   BlockShares shares_;
 };
 
@@ -399,7 +406,7 @@ BackwardSchedule backward_schedule_of(const AttentionSpec& spec) {
 std::size_t backward_workspace_bytes(const AttentionSpec& spec,
                                      const BackwardSchedule& schedule,
                                      const CallGradients& gradients) {
-  return bytes_taken<Memory>(spec, schedule, gradients);
+  return bytes_taken<BackwardMemory>(spec, schedule, gradients);
 }
 
 void backward_kernel(const AttentionSpec& spec,
@@ -407,8 +414,8 @@ void backward_kernel(const AttentionSpec& spec,
                      const BackwardCallInputs& inputs,
                      const CallGradients& gradients, std::byte* workspace) {
   Arena arena(workspace);
-  const Memory memory(spec, schedule, gradients, arena);
-  Call(spec, schedule, inputs, gradients, memory).run();
+  const BackwardMemory memory(spec, schedule, gradients, arena);
+  BackwardCall(spec, schedule, inputs, gradients, memory).run();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -11,7 +11,7 @@ using kernels::kQueryBlock;
 namespace {
 
 // Queries of a task.
-constexpr std::size_t kQueriesAtOnce = 4 * kQueryBlock;
+constexpr std::size_t kGradientQueries = 4 * kQueryBlock;
 
 struct Range {
   std::size_t begin;
@@ -21,7 +21,7 @@ struct Range {
 std::size_t query_ranges(const AttentionSpec& spec,
                          const TensorView<float, 4>& d_bias) {
   const std::size_t queries = d_bias.extent(2) == 1 ? 1 : spec.shape.Lq;
-  return (queries + kQueriesAtOnce - 1) / kQueriesAtOnce;
+  return (queries + kGradientQueries - 1) / kGradientQueries;
 }
 
 // The index `n` along an axis of the bias applies to all of `size` if the bias
@@ -42,11 +42,11 @@ class Sum {
     const std::size_t row = task / ranges;
     b_ = row / d_bias_.extent(1);
     h_ = row % d_bias_.extent(1);
-    const std::size_t first = task % ranges * kQueriesAtOnce;
+    const std::size_t first = task % ranges * kGradientQueries;
     queries_ =
         d_bias_.extent(2) == 1
             ? Range{0, spec.shape.Lq}
-            : Range{first, std::min(first + kQueriesAtOnce, spec.shape.Lq)};
+            : Range{first, std::min(first + kGradientQueries, spec.shape.Lq)};
   }
 
   void run(GradientHead& head, GradientBlock& block,

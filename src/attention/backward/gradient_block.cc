@@ -33,10 +33,10 @@ std::uint64_t low_bits(std::size_t count) {
 }
 
 template <class Void>
-kernels::NumberRows<Void> rows_of(const NumberView<Void>& tensor,
-                                  const SequencePlace& place,
-                                  const QueryRange& range,
-                                  const GradientBlock::Part& part) {
+kernels::NumberRows<Void> query_rows(const NumberView<Void>& tensor,
+                                     const SequencePlace& place,
+                                     const QueryRange& range,
+                                     const GradientBlock::Part& part) {
   return tensor.rows(place.batch, place.first_query + range.first + part.first,
                      range.h, part.queries);
 }
@@ -138,11 +138,11 @@ void GradientBlock::begin(const QueryRange& range,
     const Part own_part = part(n);
     const auto pack_values = [&](const NumberView<const void>& tensor,
                                  float* to) {
-      layout_.pack_queries(rows_of(tensor, place_, range, own_part), Dv, 1,
+      layout_.pack_queries(query_rows(tensor, place_, range, own_part), Dv, 1,
                            own_part.lanes, to);
     };
     float* d_output_t = d_output_t_ + own_part.first * Dv;
-    tile_scores_.pack_queries(rows_of(inputs.query, place_, range, own_part),
+    tile_scores_.pack_queries(query_rows(inputs.query, place_, range, own_part),
                               own_part.lanes,
                               q_t_ + own_part.first * packed_key_size(spec_));
     pack_values(inputs.d_output, d_output_t);
@@ -167,9 +167,9 @@ void GradientBlock::begin(const QueryRange& range,
 
 void GradientBlock::pack(const NumberView<const void>& tensor,
                          PackedRows& to) const {
-  to.finite =
-      layout_.pack_rows(rows_of(tensor, place_, range_, {0, range_.count, 0}),
-                        to.columns, to.size, to.rows);
+  to.finite = layout_.pack_rows(
+      query_rows(tensor, place_, range_, {0, range_.count, 0}), to.columns,
+      to.size, to.rows);
   if (to.pairs == nullptr) {
     return;
   }
@@ -192,13 +192,13 @@ void GradientBlock::resume(const GradientState& state) {
   const NumberView<const void> from(TensorView<const float, 4>(state.query));
   const std::size_t D = spec_.shape.D;
   if (spec_.additive()) {
-    layout_.pack_rows(rows_of(from, place_, range_, {0, range_.count, 0}), D,
+    layout_.pack_rows(query_rows(from, place_, range_, {0, range_.count, 0}), D,
                       row_size(D), d_query_);
     return;
   }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
-    layout_.pack_queries(rows_of(from, place_, range_, own_part), D, 1,
+    layout_.pack_queries(query_rows(from, place_, range_, own_part), D, 1,
                          own_part.lanes,
                          d_query_ + own_part.first * kernels::value_columns(D));
   }
@@ -612,14 +612,14 @@ void GradientBlock::store_query(const NumberView<void>& to, float scale) const {
   const std::size_t D = spec_.shape.D;
   if (spec_.additive()) {
     layout_.store_rows(d_query_, scale, D, row_size(D),
-                       rows_of(to, place_, range_, {0, range_.count, 0}));
+                       query_rows(to, place_, range_, {0, range_.count, 0}));
     return;
   }
   for (std::size_t n = 0; n < parts(); ++n) {
     const Part own_part = part(n);
     layout_.store_scaled(d_query_ + own_part.first * kernels::value_columns(D),
                          scale, D, own_part.lanes,
-                         rows_of(to, place_, range_, own_part));
+                         query_rows(to, place_, range_, own_part));
   }
 }
 

@@ -26,9 +26,9 @@ std::size_t panels_size(const AttentionSpec& spec,
 }
 
 template <class Void>
-kernels::NumberRows<Void> rows_of(const NumberView<Void>& tensor,
-                                  const SequencePlace& place, std::size_t g,
-                                  std::size_t first, std::size_t count) {
+kernels::NumberRows<Void> key_rows(const NumberView<Void>& tensor,
+                                   const SequencePlace& place, std::size_t g,
+                                   std::size_t first, std::size_t count) {
   return tensor.rows(place.batch, place.first_key + first, g, count);
 }
 
@@ -128,8 +128,8 @@ void GradientHead::pack(const BackwardCallInputs& inputs, std::size_t block) {
     pack_added(block);
     return;
   }
-  pack_rows(rows_of(inputs.key, place_, g_, first_key(block), count(block)),
-            rows_of(inputs.value, place_, g_, first_key(block), count(block)),
+  pack_rows(key_rows(inputs.key, place_, g_, first_key(block), count(block)),
+            key_rows(inputs.value, place_, g_, first_key(block), count(block)),
             block);
 }
 
@@ -140,8 +140,8 @@ void GradientHead::resume(const GradientState& state, std::size_t block) {
   const auto load = [&](const TensorView<const float, 4>& from,
                         std::size_t columns, float* to) {
     kernels::tile_layout().pack_rows(
-        rows_of(NumberView<const void>(from), place_, g_, first_key(block),
-                count(block)),
+        key_rows(NumberView<const void>(from), place_, g_, first_key(block),
+                 count(block)),
         columns, row_size(columns), to);
   };
   load(state.key, D_, d_keys(block));
@@ -162,13 +162,14 @@ void GradientHead::store_block(const NumberView<void>& key, float scale,
                                std::size_t block) const {
   const kernels::TileLayout& layout = kernels::tile_layout();
   if (key.given()) {
-    layout.store_rows(d_keys(block), scale, D_, row_size(D_),
-                      rows_of(key, place_, g_, first_key(block), count(block)));
+    layout.store_rows(
+        d_keys(block), scale, D_, row_size(D_),
+        key_rows(key, place_, g_, first_key(block), count(block)));
   }
   if (value.given()) {
     layout.store_rows(
         d_values(block), 1, Dv_, row_size(Dv_),
-        rows_of(value, place_, g_, first_key(block), count(block)));
+        key_rows(value, place_, g_, first_key(block), count(block)));
   }
 }
 

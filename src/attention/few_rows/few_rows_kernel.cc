@@ -6,8 +6,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct Memory {
-  Memory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+struct RowsMemory {
+  RowsMemory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
       : rows(spec, schedule, arena),
         plain(make_array<PlainBlocks>(arena, schedule.workers, spec)),
         blocks(arena.take<RowBlocks*>(schedule.workers)) {}
@@ -21,12 +21,12 @@ struct Memory {
 
 std::size_t few_rows_workspace_bytes(const AttentionSpec& spec,
                                      const Schedule& schedule) {
-  return bytes_taken<Memory>(spec, schedule);
+  return bytes_taken<RowsMemory>(spec, schedule);
 }
 
 void few_rows_kernel(const KernelCall& call, std::byte* workspace) {
   Arena arena(workspace);
-  const Memory memory(call.spec, call.schedule, arena);
+  const RowsMemory memory(call.spec, call.schedule, arena);
   for (std::size_t n = 0; n < memory.plain.size(); ++n) {
     memory.plain[n].read(call.inputs.key, call.inputs.value);
     memory.blocks[n] = &memory.plain[n];

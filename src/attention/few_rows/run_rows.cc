@@ -8,7 +8,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using Split = Schedule::Split;
+using RowsSplit = Schedule::Split;
 
 // Blocks that a task reads one after another: memory is fastest in sequence.
 constexpr std::size_t kBlocksOfATask = 2;
@@ -18,9 +18,9 @@ bool has_few_queries(const AttentionShape& shape, std::size_t b) {
   return Lq != 0 && Lq <= kFewQueries;
 }
 
-class Call {
+class RowsCall {
  public:
-  Call(const RowCall& call, const RowMemory& memory)
+  RowsCall(const RowCall& call, const RowMemory& memory)
       : call_(call), shape_(call.spec.shape), memory_(memory) {}
 
   void run_heads() const {
@@ -145,7 +145,7 @@ class Call {
 };
 
 bool by_heads(const Schedule& schedule) {
-  return schedule.split == Split::rows_of_heads;
+  return schedule.split == RowsSplit::rows_of_heads;
 }
 
 }  // namespace
@@ -169,9 +169,9 @@ RowMemory::RowMemory(const AttentionSpec& spec, const Schedule& schedule,
 
 void run_rows(const RowCall& call, const RowMemory& memory) {
   if (by_heads(call.schedule)) {
-    Call(call, memory).run_heads();
+    RowsCall(call, memory).run_heads();
   } else {
-    Call(call, memory).run_blocks();
+    RowsCall(call, memory).run_blocks();
   }
 }
 

@@ -9,7 +9,7 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Queries that read a block of keys while it is in the second-level cache.
-constexpr std::size_t kQueriesAtOnce = 192;
+constexpr std::size_t kScheduledQueries = 192;
 
 // Blocks of a head that keep a worker busy between two folds.
 constexpr std::size_t kBlocksOfAWorker = 32;
@@ -36,7 +36,7 @@ Schedule schedule_of(const AttentionSpec& spec) {
   }
   const std::size_t queries = kernels::attention_tile().query_lanes;
   const std::size_t most =
-      BlockScores::kept(spec) ? 1 : kQueriesAtOnce / queries;
+      BlockScores::kept(spec) ? 1 : kScheduledQueries / queries;
   if (heads_suffice(spec, workers)) {
     return {Schedule::Split::key_heads, workers, most};
   }

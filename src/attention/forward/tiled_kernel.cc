@@ -14,18 +14,18 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using Split = Schedule::Split;
+using TiledSplit = Schedule::Split;
 
 // What one worker computes in.
-struct WorkerMemory {
-  WorkerMemory(const AttentionSpec& spec, const Schedule& schedule,
-               Arena& arena)
+struct TiledWorkerMemory {
+  TiledWorkerMemory(const AttentionSpec& spec, const Schedule& schedule,
+                    Arena& arena)
       : heads(make_array<PackedHead>(
-            arena, schedule.split == Split::key_heads ? 1 : 0, spec)),
+            arena, schedule.split == TiledSplit::key_heads ? 1 : 0, spec)),
         scores(make_array<BlockScores>(arena, 1, spec)),
         tiles(make_array<QueryTile>(arena, schedule.tiles_at_once, spec,
                                     scores.data())),
-        weights(arena.take<float>(schedule.split == Split::tiles_of_heads
+        weights(arena.take<float>(schedule.split == TiledSplit::tiles_of_heads
                                       ? kernels::kMaxQueryLanes
                                       : 0,
                                   spec.pair_columns())) {}
@@ -38,25 +38,25 @@ struct WorkerMemory {
 };
 
 // All memory of a call.
-struct Memory {
-  Memory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
+struct TiledMemory {
+  TiledMemory(const AttentionSpec& spec, const Schedule& schedule, Arena& arena)
       : order(arena.take<std::size_t>(spec.shape.B)),
         heads(make_array<PackedHead>(arena,
-                                     schedule.split == Split::key_heads
+                                     schedule.split == TiledSplit::key_heads
                                          ? 0
                                          : spec.shape.B * spec.shape.Hkv,
                                      spec)),
-        workers(make_array<WorkerMemory>(arena, schedule.workers, spec,
-                                         schedule)) {}
+        workers(make_array<TiledWorkerMemory>(arena, schedule.workers, spec,
+                                              schedule)) {}
 
   std::size_t* order;  // the sequences, those with most work first
   std::span<PackedHead> heads;
-  std::span<WorkerMemory> workers;
+  std::span<TiledWorkerMemory> workers;
 };
 
-class Call {
+class TiledCall {
  public:
-  Call(const KernelCall& call, const Memory& memory)
+  TiledCall(const KernelCall& call, const TiledMemory& memory)
       : spec_(call.spec),
         schedule_(call.schedule),
         inputs_(call.inputs),
@@ -67,12 +67,12 @@ class Call {
     const AttentionShape& shape = spec_.shape;
     const std::size_t heads = shape.B * shape.Hkv;
     order_sequences(spec_, schedule_.workers, {memory_.order, shape.B});
-    if (schedule_.split == Split::key_heads) {
+    if (schedule_.split == TiledSplit::key_heads) {
       // A bias that the sequences share is read while it is in the cache: one
       // head after another, each for all sequences.
       const bool heads_outside =
           spec_.bias.given() && spec_.bias.extents()[0] == 1;
-      for_each_task(heads, [&](WorkerMemory& own, std::size_t task) {
+      for_each_task(heads, [&](TiledWorkerMemory& own, std::size_t task) {
         const std::size_t b =
             memory_.order[heads_outside ? task % shape.B : task / shape.Hkv];
         const std::size_t g = heads_outside ? task / shape.B : task % shape.Hkv;
@@ -88,21 +88,22 @@ class Call {
       });
       return;
     }
-    for_each_task(heads, [&](WorkerMemory&, std::size_t n) {
+    for_each_task(heads, [&](TiledWorkerMemory&, std::size_t n) {
       memory_.heads[n].pack(spec_, inputs_, n / shape.Hkv, n % shape.Hkv);
     });
     const std::size_t tiles = Tiling(0, shape.Lq).count();
-    if (schedule_.split == Split::tiles_of_heads) {
-      for_each_task(shape.B * tiles, [&](WorkerMemory& own, std::size_t task) {
-        mean_of_heads(own, memory_.order[task % shape.B], task / shape.B);
-      });
+    if (schedule_.split == TiledSplit::tiles_of_heads) {
+      for_each_task(
+          shape.B * tiles, [&](TiledWorkerMemory& own, std::size_t task) {
+            mean_of_heads(own, memory_.order[task % shape.B], task / shape.B);
+          });
       return;
     }
     // The last queries first: under a causal mask they have most to do.
     const std::size_t steps =
         (tiles * shape.largest_group() + schedule_.tiles_at_once - 1) /
         schedule_.tiles_at_once;
-    for_each_task(heads * steps, [&](WorkerMemory& own, std::size_t task) {
+    for_each_task(heads * steps, [&](TiledWorkerMemory& own, std::size_t task) {
       const std::size_t b = memory_.order[task % heads / shape.Hkv];
       const std::size_t g = task % shape.Hkv;
       const std::size_t step = steps - 1 - task / heads;
@@ -127,7 +128,7 @@ class Call {
   }
 
   // Some tiles from `first` on.
-  void run_tiles(WorkerMemory& own, std::size_t b, std::size_t g,
+  void run_tiles(TiledWorkerMemory& own, std::size_t b, std::size_t g,
                  std::size_t first, const PackedHead& head) const {
     const std::size_t first_head = spec_.shape.first_query_head(g);
     const std::size_t group = spec_.shape.group_size(g);
@@ -143,7 +144,8 @@ class Call {
   }
 
   // The mean of the attention weights takes the heads of a tile in order.
-  void mean_of_heads(WorkerMemory& own, std::size_t b, std::size_t t) const {
+  void mean_of_heads(TiledWorkerMemory& own, std::size_t b,
+                     std::size_t t) const {
     const AttentionShape& shape = spec_.shape;
     const Tiling tiling(0, spec_.shape.sequence(b).Lq);
     if (t >= tiling.count()) {
@@ -160,20 +162,20 @@ class Call {
   const Schedule& schedule_;
   const CallInputs& inputs_;
   const CallOutputs& outputs_;
-  const Memory& memory_;
+  const TiledMemory& memory_;
 };
 
 }  // namespace
 
 std::size_t forward_workspace_bytes(const AttentionSpec& spec,
                                     const Schedule& schedule) {
-  return bytes_taken<Memory>(spec, schedule);
+  return bytes_taken<TiledMemory>(spec, schedule);
 }
 
 void forward_kernel(const KernelCall& call, std::byte* workspace) {
   Arena arena(workspace);
-  const Memory memory(call.spec, call.schedule, arena);
-  Call(call, memory).run();
+  const TiledMemory memory(call.spec, call.schedule, arena);
+  TiledCall(call, memory).run();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

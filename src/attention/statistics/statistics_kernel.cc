@@ -49,9 +49,9 @@ struct Worker {
   std::span<ShareTile> shares;  // none, or one per tile
 };
 
-struct Memory {
-  Memory(const AttentionSpec& spec, const Schedule& schedule,
-         const KeyShares* shares, Arena& arena)
+struct StatisticsMemory {
+  StatisticsMemory(const AttentionSpec& spec, const Schedule& schedule,
+                   const KeyShares* shares, Arena& arena)
       : heads(
             make_array<PackedHead>(arena, heads_at_once(spec, schedule), spec)),
         chunks(make_array<RowsTogether>(arena,
@@ -67,9 +67,9 @@ struct Memory {
   std::span<Worker> workers;
 };
 
-class Call {
+class StatisticsCall {
  public:
-  Call(const KernelCall& call, const Memory& memory)
+  StatisticsCall(const KernelCall& call, const StatisticsMemory& memory)
       : spec_(call.spec),
         schedule_(call.schedule),
         inputs_(call.inputs),
@@ -138,7 +138,7 @@ class Call {
   const Schedule& schedule_;
   const CallInputs& inputs_;
   ChunkedRows rows_;
-  const Memory& memory_;
+  const StatisticsMemory& memory_;
   std::size_t largest_group_;  // query heads of a key head
 };
 
@@ -147,13 +147,13 @@ class Call {
 std::size_t statistics_workspace_bytes(const AttentionSpec& spec,
                                        const Schedule& schedule,
                                        const KeyShares* shares) {
-  return bytes_taken<Memory>(spec, schedule, shares);
+  return bytes_taken<StatisticsMemory>(spec, schedule, shares);
 }
 
 void statistics_kernel(const KernelCall& call, std::byte* workspace) {
   Arena arena(workspace);
-  const Memory memory(call.spec, call.schedule, call.shares, arena);
-  Call(call, memory).run();
+  const StatisticsMemory memory(call.spec, call.schedule, call.shares, arena);
+  StatisticsCall(call, memory).run();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -52,9 +52,9 @@ Result<Weighing> weighing_by(TensorView<const float, 3> numbers,
   return Weighing{*std::move(logarithms), *std::move(reciprocals)};
 }
 
-Status check_options(std::string_view operation,
-                     const AttentionOptions& options,
-                     const OperationOptions& operation_options) {
+Status check_share_options(std::string_view operation,
+                           const AttentionOptions& options,
+                           const OperationOptions& operation_options) {
   const StatisticsOptions& asked = operation_options.statistics;
   const std::string_view given = asked.columns ? "statistics.columns"
                                  : asked.map   ? "statistics.map"
@@ -98,7 +98,7 @@ Result<WeightedShares> attention_with_shares(
     StatisticsOf wanted) {
   HEADWISE_TRY(check_target());
   HEADWISE_TRY(check_all_queries(operation, operation_options));
-  HEADWISE_TRY(check_options(operation, options, operation_options));
+  HEADWISE_TRY(check_share_options(operation, options, operation_options));
   const auto shape = attention_shape(
       inputs.query.extents(), inputs.key.extents(), inputs.value.extents());
   HEADWISE_TRY(shape);

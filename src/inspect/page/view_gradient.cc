@@ -16,7 +16,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-double largest_of(TensorView<const float, 2> rows) {
+double largest_gradient(TensorView<const float, 2> rows) {
   float largest = 0;
   for (std::size_t i = 0; i < rows.extent(0); ++i) {
     for (std::size_t d = 0; d < rows.extent(1); ++d) {
@@ -42,8 +42,8 @@ std::string encode_divided(TensorView<const float, 2> rows, double largest) {
 }  // namespace
 
 EncodedGradient encode_gradient(const HeadGradient& head) {
-  const double query = largest_of(head.d_context);
-  const double key = largest_of(head.value);
+  const double query = largest_gradient(head.d_context);
+  const double key = largest_gradient(head.value);
   EncodedGradient encoded{.scale = query * key,
                           .total = head.total,
                           .query = encode_divided(head.d_context, query),

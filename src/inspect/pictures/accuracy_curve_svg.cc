@@ -53,8 +53,8 @@ std::string said_of(const std::string& name, const Points& points) {
 }
 
 // For readers who cannot see the picture.
-std::string description(const AccuracyCurve& given, const Points& series,
-                        const Points& random, const PictureWords& words) {
+std::string curve_description(const AccuracyCurve& given, const Points& series,
+                              const Points& random, const PictureWords& words) {
   if (series.empty() && random.empty()) {
     return std::string(words.no_points);
   }
@@ -71,7 +71,7 @@ std::string description(const AccuracyCurve& given, const Points& series,
 
 // ---- The axes. ----
 
-struct Axis {
+struct CurveAxis {
   double begin;
   double end;
   double step;  // between grid lines
@@ -79,7 +79,7 @@ struct Axis {
   double share(double value) const { return (value - begin) / (end - begin); }
 };
 
-Axis heads_axis(const Points& series, const Points& random) {
+CurveAxis heads_axis(const Points& series, const Points& random) {
   std::size_t most = 1;
   for (const Points* points : {&series, &random}) {
     if (!points->empty()) {
@@ -94,7 +94,7 @@ Axis heads_axis(const Points& series, const Points& random) {
 double within(double accuracy) { return std::clamp(accuracy, 0.0, 100.0); }
 
 // The grid lines around everything that is drawn, at most from 0 to 100%.
-Axis accuracy_axis(const Points& series, const Points& random) {
+CurveAxis accuracy_axis(const Points& series, const Points& random) {
   double least = 100;
   double largest = 0;
   for (const Points* points : {&series, &random}) {
@@ -115,25 +115,26 @@ Axis accuracy_axis(const Points& series, const Points& random) {
   if (end > begin) {
     return {begin, end, step};
   }
-  return begin > 0 ? Axis{begin - step, begin, step} : Axis{0, step, step};
+  return begin > 0 ? CurveAxis{begin - step, begin, step}
+                   : CurveAxis{0, step, step};
 }
 
 // ---- The layout, in pixels. ----
 
-constexpr double kMargin = SvgWriter::kMargin;
-constexpr double kAxisName = 20;
+constexpr double kCurveMargin = SvgWriter::kMargin;
+constexpr double kCurveAxisName = 20;
 constexpr double kNumbers = 44;  // for the accuracies, left of the plot
 constexpr double kBelow = 48;    // for the numbers and the name of the axis
 constexpr double kKey = 20;      // height of a line of the legend
 constexpr double kKeyLine = 42;  // width of the sample before the name
-constexpr double kCharacter = 7;
+constexpr double kCurveCharacter = 7;
 
 // Two colours that colour-blind readers can tell apart; the dashes help too.
 constexpr std::string_view kSeriesColour = "#0072b2";
 constexpr std::string_view kRandomColour = "#d55e00";
 constexpr std::string_view kDashes = R"( stroke-dasharray="6 3")";
 
-SvgHeading heading_of(const AccuracyCurve& given) {
+SvgHeading curve_heading(const AccuracyCurve& given) {
   return {given.title, given.subtitle};
 }
 
@@ -141,21 +142,21 @@ std::string key_text(const AccuracySeries& series) {
   return series.name + (series.range.empty() ? "" : " (" + series.range + ")");
 }
 
-class Picture {
+class CurveDrawing {
  public:
-  explicit Picture(const AccuracyCurve& given)
+  explicit CurveDrawing(const AccuracyCurve& given)
       : given_(given),
         words_(words_of(given.language).pictures),
         series_(drawn_of(given.series)),
         random_(drawn_of(given.random)),
         x_(heads_axis(series_, random_)),
         y_(accuracy_axis(series_, random_)),
-        plot_{kMargin + kNumbers,
-              kMargin + heading_of(given).height() + kAxisName,
+        plot_{kCurveMargin + kNumbers,
+              kCurveMargin + curve_heading(given).height() + kCurveAxisName,
               std::max(given.width, 120.0), std::max(given.height, 80.0)},
-        svg_(width(), plot_.y + plot_.height + kBelow + 2 * kKey + kMargin,
-             heading_of(given), "",
-             description(given, series_, random_, words_)) {}
+        svg_(width(), plot_.y + plot_.height + kBelow + 2 * kKey + kCurveMargin,
+             curve_heading(given), "",
+             curve_description(given, series_, random_, words_)) {}
 
   std::string draw() && {
     axes();
@@ -177,11 +178,12 @@ class Picture {
  private:
   double width() const {
     const auto key_width = [](const AccuracySeries& series) {
-      return std::min(kKeyLine + text_columns(key_text(series)) * kCharacter,
-                      SvgHeading::kWidest);
+      return std::min(
+          kKeyLine + text_columns(key_text(series)) * kCurveCharacter,
+          SvgHeading::kWidest);
     };
-    return 2 * kMargin +
-           std::max({kNumbers + plot_.width, heading_of(given_).width(),
+    return 2 * kCurveMargin +
+           std::max({kNumbers + plot_.width, curve_heading(given_).width(),
                      kNumbers + key_width(given_.series),
                      kNumbers + key_width(given_.random)});
   }
@@ -219,7 +221,7 @@ class Picture {
     svg_.markup("<path d=\"M" + pair_text(plot_.x, plot_.y) + "v" +
                 svg_number(plot_.height) + "h" + svg_number(plot_.width) +
                 "\" fill=\"none\" stroke=\"#444\"/>\n");
-    svg_.text(kMargin, plot_.y - 10, words_.accuracy, R"(fill="#333")");
+    svg_.text(kCurveMargin, plot_.y - 10, words_.accuracy, R"(fill="#333")");
     svg_.text(plot_.x + plot_.width / 2, bottom + 38, words_.heads_removed,
               R"(text-anchor="middle" fill="#333")");
   }
@@ -302,8 +304,8 @@ class Picture {
   const PictureWords& words_;
   Points series_;
   Points random_;
-  Axis x_;
-  Axis y_;
+  CurveAxis x_;
+  CurveAxis y_;
   Box plot_;
   SvgWriter svg_;
 };
@@ -311,7 +313,7 @@ class Picture {
 }  // namespace
 
 Result<std::string> accuracy_curve_svg(const AccuracyCurve& curve) try {
-  return Picture(curve).draw();
+  return CurveDrawing(curve).draw();
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMapSide = 96;       // of the largest map, approximately
 constexpr double kShortest = 24;      // shortest side of any map
-constexpr double kGap = 14;           // between thumbnails
+constexpr double kGridGap = 14;       // between thumbnails
 constexpr double kLine = 14;          // of text
 constexpr double kNoteCharacter = 6;  // width of a character 9 pixels high
 constexpr double kNameCharacter = 7;
@@ -133,13 +133,14 @@ GridLayout lay_out_grid(const HeadsGridPicture& picture) {
   }
   layout.note_columns = std::min(note, kLongestNote);
   layout.column_width =
-      kGap + std::max({layout.map_width, layout.note_columns * kNoteCharacter,
-                       name_width(picture, layout)});
+      kGridGap +
+      std::max({layout.map_width, layout.note_columns * kNoteCharacter,
+                name_width(picture, layout)});
   layout.name_height = layout.by_layer ? 0 : kLine;
-  layout.line_height =
-      layout.name_height + layout.map_height + (note > 0 ? kLine : 0) + kGap;
+  layout.line_height = layout.name_height + layout.map_height +
+                       (note > 0 ? kLine : 0) + kGridGap;
   if (layout.by_layer) {
-    layout.left = layers_width(picture, layout) + kGap;
+    layout.left = layers_width(picture, layout) + kGridGap;
     layout.top = kLine + 4;
   }
   return layout;

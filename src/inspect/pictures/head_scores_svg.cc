@@ -109,8 +109,8 @@ std::string text_of(const Extreme& extreme, const PictureWords& words) {
 }
 
 // For readers who cannot see the picture.
-std::string description(const HeadScores& given, const Summary& summary,
-                        const PictureWords& words) {
+std::string scores_description(const HeadScores& given, const Summary& summary,
+                               const PictureWords& words) {
   if (!summary.least) {
     return std::string(words.no_head_has_value);
   }
@@ -128,27 +128,27 @@ std::string description(const HeadScores& given, const Summary& summary,
 
 // ---- The layout, in pixels. ----
 
-constexpr double kMargin = SvgWriter::kMargin;
+constexpr double kScoresMargin = SvgWriter::kMargin;
 constexpr double kNames = 20;  // height of the names of the columns
 constexpr double kCellWidth = 60;
 constexpr double kCellHeight = 28;
-constexpr double kGap = 2;
-constexpr double kLegend = 76;
-constexpr double kLegendWidth = 560;
-constexpr double kCharacter = 7;
+constexpr double kScoresGap = 2;
+constexpr double kScoresLegend = 76;
+constexpr double kScoresLegendWidth = 560;
+constexpr double kScoresCharacter = 7;
 
-SvgHeading heading_of(const HeadScores& given) {
+SvgHeading scores_heading(const HeadScores& given) {
   return {given.title, given.subtitle};
 }
 
-struct Layout {
+struct ScoresLayout {
   double left;  // of the first cell
   double top;
   double width;
   double height;
 };
 
-Layout lay_out(const HeadScores& given, const Summary& summary) {
+ScoresLayout lay_out_scores(const HeadScores& given, const Summary& summary) {
   double names = 0;
   for (std::size_t layer = 0; layer < given.scores.size(); ++layer) {
     names = std::max(
@@ -156,31 +156,32 @@ Layout lay_out(const HeadScores& given, const Summary& summary) {
         text_columns(
             words_of(given.language).pictures.layer(std::to_string(layer))));
   }
-  Layout layout{};
-  layout.left = kMargin + names * kCharacter + 12;
-  layout.top = kMargin + heading_of(given).height() + kNames;
+  ScoresLayout layout{};
+  layout.left = kScoresMargin + names * kScoresCharacter + 12;
+  layout.top = kScoresMargin + scores_heading(given).height() + kNames;
   layout.width = std::max(
-      {layout.left + static_cast<double>(summary.heads) * (kCellWidth + kGap) +
-           kMargin,
-       2 * kMargin + heading_of(given).width(), kLegendWidth});
+      {layout.left +
+           static_cast<double>(summary.heads) * (kCellWidth + kScoresGap) +
+           kScoresMargin,
+       2 * kScoresMargin + scores_heading(given).width(), kScoresLegendWidth});
   layout.height =
       layout.top +
-      static_cast<double>(given.scores.size()) * (kCellHeight + kGap) +
-      kLegend + kMargin;
+      static_cast<double>(given.scores.size()) * (kCellHeight + kScoresGap) +
+      kScoresLegend + kScoresMargin;
   return layout;
 }
 
 // ---- The picture. ----
 
-class Picture {
+class ScoresDrawing {
  public:
-  explicit Picture(const HeadScores& given)
+  explicit ScoresDrawing(const HeadScores& given)
       : given_(given),
         words_(words_of(given.language).pictures),
         summary_(summarize(given)),
-        layout_(lay_out(given, summary_)),
-        svg_(layout_.width, layout_.height, heading_of(given), "pruned",
-             description(given, summary_, words_)) {}
+        layout_(lay_out_scores(given, summary_)),
+        svg_(layout_.width, layout_.height, scores_heading(given), "pruned",
+             scores_description(given, summary_, words_)) {}
 
   std::string draw() && {
     names_of_layers_and_heads();
@@ -195,10 +196,11 @@ class Picture {
 
  private:
   Box box_of(const HeadId& head) const {
-    return {
-        layout_.left + static_cast<double>(head.head) * (kCellWidth + kGap),
-        layout_.top + static_cast<double>(head.layer) * (kCellHeight + kGap),
-        kCellWidth, kCellHeight};
+    return {layout_.left +
+                static_cast<double>(head.head) * (kCellWidth + kScoresGap),
+            layout_.top +
+                static_cast<double>(head.layer) * (kCellHeight + kScoresGap),
+            kCellWidth, kCellHeight};
   }
 
   void names_of_layers_and_heads() {
@@ -209,7 +211,7 @@ class Picture {
                 R"(font-weight="bold" text-anchor="middle")");
     }
     for (std::size_t layer = 0; layer < given_.scores.size(); ++layer) {
-      svg_.text(kMargin, box_of({layer, 0}).y + kCellHeight / 2 + 4,
+      svg_.text(kScoresMargin, box_of({layer, 0}).y + kCellHeight / 2 + 4,
                 words_.layer(std::to_string(layer)), R"(font-weight="bold")");
     }
   }
@@ -272,14 +274,14 @@ class Picture {
   }
 
   void legend() {
-    const double y = layout_.height - kMargin - kLegend + 16;
+    const double y = layout_.height - kScoresMargin - kScoresLegend + 16;
     if (!summary_.least) {
-      svg_.text(kMargin, y + 11, words_.no_head_has_value);
+      svg_.text(kScoresMargin, y + 11, words_.no_head_has_value);
     } else {
       constexpr int kParts = 50;
-      constexpr double kEnd = kMargin + kParts * kRampPart;
-      draw_heat_ramp(svg_, kMargin, y, kParts);
-      svg_.text(kMargin, y + 27, digits_of(summary_.least->value));
+      constexpr double kEnd = kScoresMargin + kParts * kRampPart;
+      draw_heat_ramp(svg_, kScoresMargin, y, kParts);
+      svg_.text(kScoresMargin, y + 27, digits_of(summary_.least->value));
       svg_.text(kEnd, y + 27, digits_of(summary_.largest->value),
                 R"(text-anchor="end")");
       svg_.text(kEnd + 24, y + 11, words_.linear_scale, R"(fill="#555")");
@@ -289,10 +291,10 @@ class Picture {
 
   void keys(double y) {
     constexpr double kWidth = 28;
-    double x = kMargin;
+    double x = kScoresMargin;
     const auto word = [&](std::string_view text) {
       svg_.text(x + kWidth + 8, y + 12, text);
-      x += kWidth + 24 + text_columns(text) * kCharacter;
+      x += kWidth + 24 + text_columns(text) * kScoresCharacter;
     };
     if (summary_.pruned != 0) {
       svg_.rectangle({x, y, kWidth, 18}, "url(#pruned)");
@@ -308,14 +310,14 @@ class Picture {
   const HeadScores& given_;
   const PictureWords& words_;
   Summary summary_;
-  Layout layout_;
+  ScoresLayout layout_;
   SvgWriter svg_;
 };
 
 }  // namespace
 
 Result<std::string> head_scores_svg(const HeadScores& scores) try {
-  return Picture(scores).draw();
+  return ScoresDrawing(scores).draw();
 } catch (...) {
   return caught_out_of_memory();
 }

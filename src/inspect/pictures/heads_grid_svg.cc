@@ -19,27 +19,27 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr double kMargin = SvgWriter::kMargin;
-constexpr double kLegend = 70;
-constexpr double kLegendWidth = 620;
+constexpr double kGridMargin = SvgWriter::kMargin;
+constexpr double kGridLegend = 70;
+constexpr double kGridLegendWidth = 620;
 
-SvgHeading heading_of(const HeadsGridPicture& picture) {
+SvgHeading grid_heading(const HeadsGridPicture& picture) {
   return {picture.title, picture.subtitle};
 }
 
-double full_width(const HeadsGridPicture& picture, const GridLayout& layout) {
+double grid_width(const HeadsGridPicture& picture, const GridLayout& layout) {
   const double grid =
       layout.left + layout.column_width * static_cast<double>(layout.columns);
-  return 2 * kMargin +
-         std::max({grid, kLegendWidth, heading_of(picture).width()});
+  return 2 * kGridMargin +
+         std::max({grid, kGridLegendWidth, grid_heading(picture).width()});
 }
 
-double full_height(const HeadsGridPicture& picture, const GridLayout& layout) {
-  return 2 * kMargin + heading_of(picture).height() + layout.top +
-         layout.line_height * static_cast<double>(layout.lines) + kLegend;
+double grid_height(const HeadsGridPicture& picture, const GridLayout& layout) {
+  return 2 * kGridMargin + grid_heading(picture).height() + layout.top +
+         layout.line_height * static_cast<double>(layout.lines) + kGridLegend;
 }
 
-double largest_of(const TensorView<const float, 2>& map) {
+double largest_in_map(const TensorView<const float, 2>& map) {
   double largest = 0;
   for (std::size_t i = 0; i < map.extent(0); ++i) {
     for (std::size_t j = 0; j < map.extent(1); ++j) {
@@ -80,16 +80,16 @@ HeatImage pixels_of(const TensorView<const float, 2>& map, double end) {
   return image;
 }
 
-class Picture {
+class GridDrawing {
  public:
-  explicit Picture(const HeadsGridPicture& given)
+  explicit GridDrawing(const HeadsGridPicture& given)
       : given_(given),
         layout_(lay_out_grid(given)),
         words_(words_of(given.language).pictures),
-        svg_(full_width(given, layout_), full_height(given, layout_),
-             heading_of(given), "pruned"),
-        left_(kMargin + layout_.left),
-        top_(kMargin + heading_of(given).height() + layout_.top) {}
+        svg_(grid_width(given, layout_), grid_height(given, layout_),
+             grid_heading(given), "pruned"),
+        left_(kGridMargin + layout_.left),
+        top_(kGridMargin + grid_heading(given).height() + layout_.top) {}
 
   Result<std::string> draw() && {
     names_of_lines_and_columns();
@@ -112,7 +112,7 @@ class Picture {
                 R"(font-weight="bold")");
     }
     for (std::size_t line = 0; line < layout_.layers.size(); ++line) {
-      svg_.text(kMargin,
+      svg_.text(kGridMargin,
                 top_ + static_cast<double>(line) * layout_.line_height +
                     layout_.map_height / 2 + 4,
                 words_.layer(std::to_string(layout_.layers[line])),
@@ -151,7 +151,7 @@ class Picture {
 
   Status attending(const GridHead& head, const std::string& name,
                    const Box& whole) {
-    const double largest = largest_of(head.map);
+    const double largest = largest_in_map(head.map);
     const double cell_width = map_cell(head.map.extent(1), layout_.cell);
     const double cell_height = map_cell(head.map.extent(0), layout_.cell);
     const HeatImage image = pixels_of(head.map, given_.fit ? largest : 1);
@@ -172,11 +172,11 @@ class Picture {
   void legend() {
     const double y =
         top_ + layout_.line_height * static_cast<double>(layout_.lines) + 12;
-    constexpr double kEnd = kMargin + kWeightRampWidth;
+    constexpr double kEnd = kGridMargin + kWeightRampWidth;
     if (given_.fit) {
       draw_ramp_of_shares(y);
     } else {
-      draw_weight_ramp(svg_, kMargin, y, 1);
+      draw_weight_ramp(svg_, kGridMargin, y, 1);
     }
     svg_.text(kEnd + 24, y + 11, words_.weight_axes);
     svg_.text(kEnd + 24, y + 27,
@@ -187,19 +187,19 @@ class Picture {
 
   // The ramp if each head has its own scale.
   void draw_ramp_of_shares(double y) {
-    draw_heat_ramp(svg_, kMargin, y, kWeightRampParts);
+    draw_heat_ramp(svg_, kGridMargin, y, kWeightRampParts);
     constexpr std::array<std::pair<double, std::string_view>, 3> kTicks = {
         {{0, "0"}, {0.1, "10%"}, {0.4, "40%"}}};
     for (const auto& [share, words] : kTicks) {
-      svg_.text(kMargin + std::sqrt(share) * kWeightRampWidth, y + 27, words,
-                share > 0 ? R"(text-anchor="middle")" : "");
+      svg_.text(kGridMargin + std::sqrt(share) * kWeightRampWidth, y + 27,
+                words, share > 0 ? R"(text-anchor="middle")" : "");
     }
-    svg_.text(kMargin + kWeightRampWidth, y + 27, words_.largest,
+    svg_.text(kGridMargin + kWeightRampWidth, y + 27, words_.largest,
               R"(text-anchor="end")");
   }
 
   void keys(double y) {
-    double x = kMargin;
+    double x = kGridMargin;
     if (std::ranges::any_of(given_.heads, has_masked)) {
       key(x, y, colour_text(kMaskedColour), words_.masked);
       x += 100;
@@ -223,7 +223,7 @@ class Picture {
   double top_;
 };
 
-Status check(const HeadsGridPicture& picture) {
+Status check_grid(const HeadsGridPicture& picture) {
   HEADWISE_TRY(
       check_at_least_one("heads_grid_svg", "heads", picture.heads.size()));
   HEADWISE_TRY(check_zoom("heads_grid_svg", picture.zoom));
@@ -245,8 +245,8 @@ Status check(const HeadsGridPicture& picture) {
 }  // namespace
 
 Result<std::string> heads_grid_svg(const HeadsGridPicture& picture) try {
-  HEADWISE_TRY(check(picture));
-  return Picture(picture).draw();
+  HEADWISE_TRY(check_grid(picture));
+  return GridDrawing(picture).draw();
 } catch (...) {
   return caught_out_of_memory();
 }

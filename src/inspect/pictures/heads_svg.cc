@@ -20,14 +20,14 @@ namespace {
 
 // ---- The layout, in pixels. ----
 
-constexpr double kMargin = SvgWriter::kMargin;
+constexpr double kHeadsMargin = SvgWriter::kMargin;
 constexpr double kTitle = 40;
-constexpr double kLegend = 64;
-constexpr double kGap = 20;
+constexpr double kHeadsLegend = 64;
+constexpr double kHeadsGap = 20;
 constexpr double kHeadName = 26;
 constexpr double kHeadWidth = 40;  // at least, so that "head 7" fits
-constexpr double kAxisName = 16;
-constexpr double kCharacter = 6.4;  // width of one character of a label
+constexpr double kHeadsAxisName = 16;
+constexpr double kHeadsCharacter = 6.4;  // width of one character of a label
 
 // With more cells than this, one rectangle per cell makes a file that viewers
 // struggle with, and nobody reads the tooltips: each head becomes an image.
@@ -39,10 +39,10 @@ double label_width(const std::vector<std::string>& labels) {
   for (const std::string& label : labels) {
     widest = std::max(widest, text_columns(label));
   }
-  return widest * kCharacter + 8;
+  return widest * kHeadsCharacter + 8;
 }
 
-struct Layout {
+struct HeadsLayout {
   bool images;
   double cell_width;
   double cell_height;
@@ -63,12 +63,12 @@ double image_cell(double cells, double longest) {
                   std::clamp(std::floor(60 / cells), 1.0, 26.0));
 }
 
-Layout lay_out(const HeadsPicture& picture) {
+HeadsLayout lay_out_heads(const HeadsPicture& picture) {
   const auto [H, Lq, Lkv] = picture.attn_weights.extents();
   const auto queries = static_cast<double>(Lq);
   const auto keys = static_cast<double>(Lkv);
   const double longest = std::max({queries, keys, 1.0});
-  Layout layout{};
+  HeadsLayout layout{};
   layout.images = H * Lq * Lkv > kMostRectangles;
   if (layout.images) {
     layout.cell_width = image_cell(keys, longest);
@@ -77,8 +77,8 @@ Layout lay_out(const HeadsPicture& picture) {
     layout.cell_width = std::clamp(300 / longest, 4.0, 26.0);
     layout.cell_height = layout.cell_width;
   }
-  layout.left = label_width(picture.query_labels) + kAxisName;
-  layout.top = kHeadName + kAxisName + label_width(picture.key_labels);
+  layout.left = label_width(picture.query_labels) + kHeadsAxisName;
+  layout.top = kHeadName + kHeadsAxisName + label_width(picture.key_labels);
   if (layout.images) {  // whole pixels here too
     layout.left = std::ceil(layout.left);
     layout.top = std::ceil(layout.top);
@@ -91,24 +91,25 @@ Layout lay_out(const HeadsPicture& picture) {
   return layout;
 }
 
-double lines(const HeadsPicture& picture, const Layout& layout) {
+double lines(const HeadsPicture& picture, const HeadsLayout& layout) {
   const std::size_t heads = picture.attn_weights.extent(0);
   const std::size_t whole_lines = (heads + layout.columns - 1) / layout.columns;
   return static_cast<double>(whole_lines);
 }
 
-double full_width(const HeadsPicture& picture, const Layout& layout) {
+double heads_width(const HeadsPicture& picture, const HeadsLayout& layout) {
   const auto columns = static_cast<double>(layout.columns);
-  return std::max({2 * kMargin + columns * (layout.width + kGap) - kGap, 480.0,
-                   2 * kMargin + SvgHeading{picture.title}.width()});
+  return std::max(
+      {2 * kHeadsMargin + columns * (layout.width + kHeadsGap) - kHeadsGap,
+       480.0, 2 * kHeadsMargin + SvgHeading{picture.title}.width()});
 }
 
-double full_height(const HeadsPicture& picture, const Layout& layout) {
-  return 2 * kMargin + kTitle +
-         lines(picture, layout) * (layout.height + kGap) + kLegend;
+double heads_height(const HeadsPicture& picture, const HeadsLayout& layout) {
+  return 2 * kHeadsMargin + kTitle +
+         lines(picture, layout) * (layout.height + kHeadsGap) + kHeadsLegend;
 }
 
-double largest_of(const TensorView<const float, 3>& attn_weights) {
+double largest_weight(const TensorView<const float, 3>& attn_weights) {
   const auto [H, Lq, Lkv] = attn_weights.extents();
   double largest = 0;
   for (std::size_t h = 0; h < H; ++h) {
@@ -145,15 +146,15 @@ std::size_t every(double cell) {
 
 // ---- The parts of the picture. ----
 
-class Picture {
+class HeadsDrawing {
  public:
-  explicit Picture(const HeadsPicture& given)
+  explicit HeadsDrawing(const HeadsPicture& given)
       : given_(given),
-        layout_(lay_out(given)),
+        layout_(lay_out_heads(given)),
         words_(words_of(given.language).pictures),
-        end_(given.fit ? largest_of(given.attn_weights) : 1),
+        end_(given.fit ? largest_weight(given.attn_weights) : 1),
         any_masked_(any_masked(given.allowed)),
-        svg_(full_width(given, layout_), full_height(given, layout_),
+        svg_(heads_width(given, layout_), heads_height(given, layout_),
              SvgHeading{given.title}, "masked") {}
 
   Result<std::string> draw() && {
@@ -162,8 +163,9 @@ class Picture {
       const std::size_t whole_lines = h / layout_.columns;
       const auto column = static_cast<double>(h % layout_.columns);
       const auto line = static_cast<double>(whole_lines);
-      HEADWISE_TRY(head(h, kMargin + column * (layout_.width + kGap),
-                        kMargin + kTitle + line * (layout_.height + kGap)));
+      HEADWISE_TRY(
+          head(h, kHeadsMargin + column * (layout_.width + kHeadsGap),
+               kHeadsMargin + kTitle + line * (layout_.height + kHeadsGap)));
     }
     legend();
     return std::move(svg_).finish();
@@ -174,7 +176,7 @@ class Picture {
     const Box map{x + layout_.left, y + layout_.top, layout_.map_width,
                   layout_.map_height};
     svg_.text(map.x, y + 12, name_of(h), "font-weight=\"bold\"");
-    svg_.text(map.x, y + 12 + kAxisName, std::string(words_.key) + " →",
+    svg_.text(map.x, y + 12 + kHeadsAxisName, std::string(words_.key) + " →",
               "fill=\"#555\"");
     labels(map);
     const double axis = x + 10;
@@ -273,11 +275,11 @@ class Picture {
   }
 
   void legend() {
-    const double y =
-        kMargin + kTitle + lines(given_, layout_) * (layout_.height + kGap) + 8;
-    draw_weight_ramp(svg_, kMargin, y, end_);
-    constexpr double kEnd = kMargin + kWeightRampWidth;
-    svg_.text((kMargin + kEnd) / 2, y + 44, words_.attention_weight,
+    const double y = kHeadsMargin + kTitle +
+                     lines(given_, layout_) * (layout_.height + kHeadsGap) + 8;
+    draw_weight_ramp(svg_, kHeadsMargin, y, end_);
+    constexpr double kEnd = kHeadsMargin + kWeightRampWidth;
+    svg_.text((kHeadsMargin + kEnd) / 2, y + 44, words_.attention_weight,
               "text-anchor=\"middle\"");
     if (any_masked_) {
       svg_.rectangle({kEnd + 40, y, 14, 14}, "url(#masked)");
@@ -286,14 +288,14 @@ class Picture {
   }
 
   const HeadsPicture& given_;
-  Layout layout_;
+  HeadsLayout layout_;
   const PictureWords& words_;
   double end_;  // of the colours
   bool any_masked_;
   SvgWriter svg_;
 };
 
-Status check(const HeadsPicture& picture) {
+Status check_heads(const HeadsPicture& picture) {
   const auto [H, Lq, Lkv] = picture.attn_weights.extents();
   HEADWISE_TRY(check_shape("heads_svg", "query_labels",
                            {{picture.query_labels.size()}}, "(Lq)", {{Lq}}));
@@ -322,8 +324,8 @@ Status check(const HeadsPicture& picture) {
 }  // namespace
 
 Result<std::string> heads_svg(const HeadsPicture& picture) try {
-  HEADWISE_TRY(check(picture));
-  return Picture(picture).draw();
+  HEADWISE_TRY(check_heads(picture));
+  return HeadsDrawing(picture).draw();
 } catch (...) {
   return caught_out_of_memory();
 }
