@@ -379,7 +379,7 @@ class PastTest(DecodeCase):
         folder = pathlib.Path(os.environ.get("HEADWISE_FIXTURES") or
                               cli_case.FIXTURES or "none") / "onnx"
         if not folder.is_dir():
-            self.skipTest("no fixtures")
+            self.skipTest("no fixtures (script/golden makes them)")
         seen = 0
         for path in sorted(folder.iterdir()):
             case = json.loads((path / "case.json").read_text())

@@ -166,7 +166,7 @@ class RealModelTest(CliTest):
                                cli_case.FIXTURES or "none") / "minilm"
         if model is None or not fixture.is_dir():
             self.skipTest("there is no real model (HEADWISE_PEERS_PYTHON), or "
-                          "no fixtures of it (HEADWISE_FIXTURES)")
+                          "no fixtures of it (script/golden makes them)")
         case = json.loads((fixture / "case.json").read_text("utf-8"))
         self.put_text(text_of(case["sentences"]), "lines.txt")
         self.succeed("encode", "--model", model, "lines.txt", "--out", "e.npy")

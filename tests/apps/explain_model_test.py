@@ -223,7 +223,7 @@ class RealModelTest(CliTest):
                                 cli_case.FIXTURES or "none") / "minilm"
         if model is None or not fixtures.is_dir():
             self.skipTest("there is no real model (HEADWISE_PEERS_PYTHON), or "
-                          "no fixtures of it (HEADWISE_FIXTURES)")
+                          "no fixtures of it (script/golden makes them)")
         (B, L), ids = read_npy(fixtures / "input_ids.npy")
         mask = read_npy(fixtures / "attention_mask.npy")[1]
         vocabulary = (model / "vocab.txt").read_text("utf-8").split("\n")

@@ -60,7 +60,7 @@ class FixturesTest(OnnxCase):
             os.environ.get("HEADWISE_FIXTURES", cli_case.FIXTURES)) / "onnx"
         cases = sorted(path.parent for path in folder.glob("*/model.onnx"))
         if not cases:
-            self.skipTest(f"no cases in {folder}")
+            self.skipTest(f"no cases in {folder} (script/golden makes them)")
         return cases
 
     def test_every_case_at_a_tenth_of_its_tolerance(self):

@@ -122,7 +122,7 @@ class Fixtures(OnnxViewTest):
             os.environ.get("HEADWISE_FIXTURES", cli_case.FIXTURES)) / "onnx"
         cases = sorted(path.parent for path in folder.glob("*/case.json"))
         if not cases:
-            self.skipTest(f"no cases in {folder}")
+            self.skipTest(f"no cases in {folder} (script/golden makes them)")
         return cases
 
     def put_case(self, case):
