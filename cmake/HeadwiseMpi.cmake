@@ -25,5 +25,5 @@ target_sources(headwise_mpi
     include/headwise/distribute/mpi.h
   PRIVATE
     ${mpi_sources})
-target_link_libraries(headwise_mpi PUBLIC headwise_io PRIVATE ${mpi_targets})
+target_link_libraries(headwise_mpi PUBLIC headwise_ranks PRIVATE ${mpi_targets})
 headwise_internals(headwise_mpi)

@@ -1,34 +1,23 @@
 # headwise::onnx: models of ONNX. A library of its own, so that no other one
-# needs protobuf (docs/decisions/024-onnx.md).
-set(onnx_messages src/onnx/no_messages.cc)
+# needs protobuf (docs/decisions/024-onnx.md). Where the component is left out it is a
+# stub: the command links it.
+set(onnx_sources src/onnx/no_onnx.cc)
 set(onnx_targets "")
-if(HEADWISE_ONNX)
+if("onnx" IN_LIST headwise_components)
   # By pkg-config, as its users find it; ONNX's messages have no package at all.
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(headwise_protobuf REQUIRED IMPORTED_TARGET protobuf)
   find_library(HEADWISE_ONNX_PROTO onnx_proto REQUIRED)
   find_path(HEADWISE_ONNX_INCLUDE onnx/onnx_pb.h REQUIRED)
-  set(onnx_messages src/onnx/messages.cc src/onnx/write_messages.cc)
   # By name: its folder on this machine does not belong in what is installed.
   set(onnx_targets onnx_proto PkgConfig::headwise_protobuf)
   # Their headers are the system's, and parsed once.
+  set(onnx_messages src/onnx/messages.cc src/onnx/write_messages.cc)
   set_source_files_properties(${onnx_messages} PROPERTIES
     COMPILE_DEFINITIONS "ONNX_ML=1;ONNX_NAMESPACE=onnx"
-    SKIP_PRECOMPILE_HEADERS ON)
-endif()
-
-add_library(headwise_onnx)
-add_library(headwise::onnx ALIAS headwise_onnx)
-headwise_library(headwise_onnx)
-set_target_properties(headwise_onnx PROPERTIES EXPORT_NAME onnx)
-target_sources(headwise_onnx
-  PUBLIC FILE_SET HEADERS BASE_DIRS include FILES
-    include/headwise/onnx/arrays.h
-    include/headwise/onnx/attention.h
-    include/headwise/onnx/attention_nodes.h
-    include/headwise/onnx/model.h
-    include/headwise/onnx/write_layer.h
-  PRIVATE
+    SKIP_PRECOMPILE_HEADERS ON
+    SKIP_UNITY_BUILD_INCLUSION ON)
+  set(onnx_sources
     ${onnx_messages}
     src/onnx/arrays.cc
     src/onnx/attention.cc
@@ -79,7 +68,15 @@ target_sources(headwise_onnx
     src/onnx/trilu.cc
     src/onnx/variadic.cc
     src/onnx/write_layer.cc)
-target_link_libraries(headwise_onnx PUBLIC headwise_io PRIVATE ${onnx_targets})
-headwise_precompile(headwise_onnx)
-headwise_unity(headwise_onnx 10)
-headwise_internals(headwise_onnx)
+endif()
+
+headwise_component(onnx
+  LINKS headwise_files
+  PRIVATE ${onnx_targets}
+  HEADERS
+    include/headwise/onnx/arrays.h
+    include/headwise/onnx/attention.h
+    include/headwise/onnx/attention_nodes.h
+    include/headwise/onnx/model.h
+    include/headwise/onnx/write_layer.h
+  SOURCES ${onnx_sources})

@@ -19,7 +19,17 @@ function(headwise_target name)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
       -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
   endif()
+  if(HEADWISE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # It takes a source of a unity build for a header.
+    target_compile_options(${name} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    # A sixth of the time to compile the kernels, for processors of 2006 to 2008.
+    # They run the instructions of every x86-64 (docs/decisions/029-build-time.md).
+    target_compile_definitions(${name} PRIVATE "HWY_DISABLED_TARGETS=HWY_SSSE3")
+  endif()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     # The kernels keep vectors in arrays, which vectors of no fixed size can't
     # be kept in.
@@ -50,6 +60,18 @@ function(headwise_precompile name)
   if(NOT HEADWISE_PCH)
     return()
   endif()
+  if(name MATCHES "^headwise_(files|ranks|view|models|onnx)$")
+    # All components have the same flags but for folders of headers.
+    if(NOT TARGET headwise_precompiled)
+      file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cc CONTENT "")
+      add_library(headwise_precompiled OBJECT EXCLUDE_FROM_ALL
+        ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cc)
+      headwise_library(headwise_precompiled)
+      headwise_precompile(headwise_precompiled)
+    endif()
+    target_precompile_headers(${name} REUSE_FROM headwise_precompiled)
+    return()
+  endif()
   target_precompile_headers(${name} PRIVATE
     <algorithm> <array> <cmath> <cstddef> <cstdint> <cstring> <functional>
     <limits> <map> <memory> <optional> <span> <string> <string_view> <utility>
@@ -61,34 +83,37 @@ function(headwise_precompile name)
   endif()
 endfunction()
 
-# headwise_unity(NAME SIZE): compiles the sources of each room (the first folder
-# below src/ or the target's own) at most SIZE at a time, as one: the compiler reads
-# their headers and instantiates their templates once. Names in the unnamed
-# namespaces of a room are therefore unique (tests/tools). Kernels stay apart.
+# headwise_unity_group(GROUP SIZE SOURCES...): compiles these sources at most SIZE at a
+# time, as one: the compiler reads their headers and instantiates their templates
+# once. Names in the unnamed namespaces of a room are therefore unique (tests/tools).
+function(headwise_unity_group group size)
+  list(LENGTH ARGN count)
+  math(EXPR groups "(${count} + ${size} - 1) / ${size}")
+  set(number 0)
+  foreach(source IN LISTS ARGN)
+    math(EXPR part "${number} * ${groups} / ${count}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
+    math(EXPR number "${number} + 1")
+  endforeach()
+endfunction()
+
+# headwise_unity(NAME SIZE): the same for each room, src/ROOM, of a library. Kernels
+# stay apart.
 function(headwise_unity name size)
-  if(NOT HEADWISE_UNITY)
-    return()
-  endif()
   get_target_property(sources ${name} SOURCES)
   set(rooms "")
   foreach(source IN LISTS sources)
-    if(source MATCHES "^(src/)?([a-z]+)/.*\\.cc$" AND NOT CMAKE_MATCH_2 STREQUAL "kernels")
-      list(APPEND rooms ${CMAKE_MATCH_2})
-      list(APPEND sources_${CMAKE_MATCH_2} ${source})
+    if(source MATCHES "^src/([a-z]+)/.*\\.cc$" AND NOT CMAKE_MATCH_1 STREQUAL "kernels")
+      list(APPEND rooms ${CMAKE_MATCH_1})
+      list(APPEND sources_${CMAKE_MATCH_1} ${source})
     endif()
   endforeach()
   list(REMOVE_DUPLICATES rooms)
   foreach(room IN LISTS rooms)
-    list(LENGTH sources_${room} count)
-    math(EXPR groups "(${count} + ${size} - 1) / ${size}")
-    set(number 0)
-    foreach(source IN LISTS sources_${room})
-      math(EXPR group "${number} * ${groups} / ${count}")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${group})
-      math(EXPR number "${number} + 1")
-    endforeach()
+    headwise_unity_group(${room} ${size} ${sources_${room}})
   endforeach()
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_target_properties(${name} PROPERTIES
+    UNITY_BUILD ${HEADWISE_UNITY} UNITY_BUILD_MODE GROUP)
 endfunction()
 
 # headwise_library(NAME): a target that others link; 0.x breaks with each minor
@@ -108,7 +133,9 @@ function(headwise_library name)
     set(mangled ${length}${namespace})
     set(map ${PROJECT_BINARY_DIR}/exports.map)
     configure_file(${PROJECT_SOURCE_DIR}/cmake/exports.map.in ${map} @ONLY)
-    target_link_options(${name} PRIVATE LINKER:--version-script=${map})
+    # A library that does not link what it uses would need another component.
+    target_link_options(${name} PRIVATE
+      LINKER:--version-script=${map} $<$<NOT:$<BOOL:${HEADWISE_SANITIZE}>>:LINKER:--no-undefined>)
     set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${map})
   endif()
 endfunction()
@@ -127,6 +154,6 @@ function(headwise_internals name)
   target_include_directories(${name}_internals
     INTERFACE ${PROJECT_SOURCE_DIR}/include)
   get_target_property(libraries ${name} LINK_LIBRARIES)
-  list(TRANSFORM libraries REPLACE "^(headwise|headwise_io)$" "\\1_internals")
+  list(TRANSFORM libraries REPLACE "^headwise(_[a-z]+)?$" "\\0_internals")
   target_link_libraries(${name}_internals PRIVATE ${libraries})
 endfunction()

@@ -80,7 +80,7 @@ THIRD_PARTIES = {
         "apps/cli/shell/json.h",
     ],
     "Eigen/": ["src/prune/"],
-    "utf8proc.h": ["src/models/"],
+    "utf8proc.h": ["src/interop/", "src/models/"],
     "CLI/": [
         "apps/cli/shell/args.cc",
         "apps/cli/shell/help_text.cc",

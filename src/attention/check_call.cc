@@ -9,6 +9,7 @@
 #include "attention/check_parts.h"
 #include "base/check.h"
 #include "base/memory_overlap.h"
+#include "kernels/narrow.h"
 #include "steps/step_checks.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -333,6 +334,7 @@ Status check_longest(std::string_view operation, const AttentionShape& shape,
 Status check_call(std::string_view operation, const AttentionSpec& spec,
                   const CallTypes& types, std::span<const CallArgument> inputs,
                   std::span<const CallArgument> outputs) {
+  HEADWISE_TRY(kernels::check_narrow(types.of_call != DType::float32));
   const TensorCheck check(operation, spec, types);
   HEADWISE_TRY(check.inputs(inputs));
   const auto rows_of = [&](CallTensor tensor) {

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/scores.h"
+#include "kernels/narrow.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -122,6 +123,7 @@ Result<AttentionSpec> AttentionSpec::create(
   if (operation_options.device.kind != Device::Kind::cpu) {
     return value_error(operation, "device", "cuda", "cpu for float32 tensors");
   }
+  HEADWISE_TRY(kernels::check_narrow(options.arithmetic == Arithmetic::bf16));
   AttentionShape shape = tensors;
   shape.kv_groups = operation_options.kv_groups;
   HEADWISE_TRY(check_heads(shape, operation_options.statistics, operation));

@@ -11,6 +11,7 @@
 #include "decode/cache_state.h"
 #include "headwise/base/checked_product.h"
 #include "headwise/kernels/targets.h"
+#include "kernels/narrow.h"
 #include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -110,6 +111,7 @@ Result<KvCache> KvCache::create(const KvCacheOptions& wanted) try {
     options.v_head_dim = options.head_dim;
   }
   HEADWISE_TRY(check_cache_options(options));
+  HEADWISE_TRY(kernels::check_narrow(options.dtype != DType::float32));
   const auto sizes = sizes_of(options);
   HEADWISE_TRY(sizes);
   SequencePages sequences(*sizes);

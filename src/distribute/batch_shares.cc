@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 BatchShares::BatchShares(const RaggedTokens& ids, std::size_t ranks)
     : offsets_(1, 0), sequences_(ranks), rows_(ranks, 0) {
@@ -26,4 +26,4 @@ BatchShares::BatchShares(const RaggedTokens& ids, std::size_t ranks)
   }
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -9,7 +9,8 @@
 #include "headwise/base/tensor_view.h"
 #include "headwise/steps/tokens.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class BatchShares {
  public:
@@ -48,5 +49,12 @@ class BatchShares {
   std::vector<std::vector<std::size_t>> sequences_;  // [rank]
   std::vector<std::size_t> rows_;                    // [rank]
 };
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::BatchShares;
 
 }  // namespace headwise::inline HEADWISE_ABI

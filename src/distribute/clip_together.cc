@@ -6,7 +6,7 @@
 #include "module/gradient_norm.h"
 #include "run/float_environment.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 namespace {
 
@@ -63,4 +63,4 @@ Result<double> clip_together(Communicator& group,
   return norm;
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

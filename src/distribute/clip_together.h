@@ -8,7 +8,8 @@
 #include "headwise/base/tensor.h"
 #include "headwise/distribute/communicator.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // The gradients in their order: those of `first`, which every rank has, then
 // those of the parameters of `shards`, of which `own` has the rank's rows. All
@@ -17,5 +18,12 @@ Result<double> clip_together(Communicator& group,
                              std::span<const std::span<float>> first,
                              const ParamShards& shards,
                              std::span<Tensor<float, 1>> own, double max_norm);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::clip_together;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 Status exchange_all(Communicator& group,
                     std::span<const std::span<float>> all) {
@@ -18,4 +18,4 @@ Status exchange_all(Communicator& group,
   return group.exchange(out, in);
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -6,10 +6,18 @@
 #include "headwise/base/result.h"
 #include "headwise/distribute/communicator.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // all[r] is written on every rank but r, which has its numbers there. Errors:
 // rank_failure.
 Status exchange_all(Communicator& group, std::span<const std::span<float>> all);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::exchange_all;
 
 }  // namespace headwise::inline HEADWISE_ABI

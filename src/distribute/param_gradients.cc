@@ -11,7 +11,7 @@
 #include "steps/embedding_gradient.h"
 #include "steps/projection_gradient.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kParamGradients = "param_gradients";
@@ -302,4 +302,4 @@ Result<std::vector<Tensor<float, 1>>> ParamGradients::sum(
   return gradients;
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

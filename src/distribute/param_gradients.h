@@ -21,7 +21,8 @@
 #include "headwise/run/executor.h"
 #include "headwise/steps/param_terms.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class ParamGradients final : public ParamTerms {
  public:
@@ -97,5 +98,12 @@ class ParamGradients final : public ParamTerms {
   std::vector<float> x_;                 // of all ranks, for one group
   std::vector<float> d_y_;
 };
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::ParamGradients;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 // A place among the rows of all parameters.
@@ -100,4 +100,4 @@ ParamShards::ParamShards(std::vector<ShardedParam> params, std::size_t ranks)
   }
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -12,7 +12,8 @@
 #include "headwise/base/any_view.h"
 #include "steps/row_range.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // A matrix has rows of its last axis, a vector rows of one element.
 struct ShardedParam {
@@ -51,5 +52,14 @@ class ParamShards {
   std::vector<std::vector<RowRange>> rows_;               // [rank][param]
   std::vector<std::vector<std::size_t>> first_elements_;  // [rank][param + 1]
 };
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::ParamShards;
+using internal::sharded_params;
+using internal::ShardedParam;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -8,7 +8,8 @@
 
 #include "headwise/version.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class Descriptor {
  public:
@@ -34,5 +35,12 @@ class Descriptor {
  private:
   int number_;
 };
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::Descriptor;
 
 }  // namespace headwise::inline HEADWISE_ABI

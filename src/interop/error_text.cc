@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 200;
@@ -41,4 +41,4 @@ Status check_path(std::string_view operation, const std::string& path) {
       ErrorCode::invalid_argument, "has a NUL character", "a path without one");
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

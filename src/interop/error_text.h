@@ -7,7 +7,8 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // Text from a file as a message may show it: control characters as \x1b, at
 // most 200 characters.
@@ -19,5 +20,14 @@ Error io_error(const FileSubject& subject, int error_number);
 // invalid_argument for a path that contains a NUL character: the system would
 // use only what comes before it.
 Status check_path(std::string_view operation, const std::string& path);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::check_path;
+using internal::io_error;
+using internal::printable;
 
 }  // namespace headwise::inline HEADWISE_ABI

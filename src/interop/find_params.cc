@@ -15,7 +15,7 @@
 #include "interop/param_file.h"
 #include "interop/pytorch_file.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::array<std::string_view, 2> kModelFiles = {
@@ -106,4 +106,4 @@ Status check_param_ending(std::string_view operation, const std::string& path) {
   });
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -6,7 +6,8 @@
 
 #include "headwise/base/result.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // A file that ParamFile opens, as it is; of a folder the model.safetensors in
 // it, else the model.safetensors.index.json, else the folder itself, if it has
@@ -15,7 +16,20 @@ namespace headwise::inline HEADWISE_ABI {
 Result<std::string> find_params(std::string_view operation,
                                 const std::string& path);
 
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+// For the files of this component alone.
+namespace headwise::internal::inline HEADWISE_ABI {
+
 // Why a regular file whose name ends in none of the known ways is not read.
 Status check_param_ending(std::string_view operation, const std::string& path);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::check_param_ending;
+using internal::find_params;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -12,7 +12,7 @@
 
 #include "interop/error_text.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 struct CloseFolder {
@@ -149,4 +149,4 @@ bool are_one_folder(const std::string& a, const std::string& b) {
          of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -9,7 +9,8 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/paths.h"  // IWYU pragma: export
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // Whether `name` can only be something of the folder it is looked for in: no
 // path, neither `.` nor `..`, no control characters.
@@ -35,11 +36,36 @@ Status check_regular_file(std::string_view operation, const std::string& path);
 // The folder and those that it lies in, where they are not there.
 Status make_folder(std::string_view operation, const std::string& path);
 Status remove_file(std::string_view operation, const std::string& path);
-// Whether something is mounted there: such a folder cannot be renamed.
-bool is_mount_point(const std::string& path);
 // Gives a file another name on the same file system; whether it could.
 bool link_file(const std::string& path, const std::string& other);
 // Whether both are there and one, whatever way leads to them.
 bool are_one_folder(const std::string& a, const std::string& b);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+// For the files of this component alone.
+namespace headwise::internal::inline HEADWISE_ABI {
+
+// Whether something is mounted there: such a folder cannot be renamed.
+bool is_mount_point(const std::string& path);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::are_one_folder;
+using internal::check_folder;
+using internal::check_folder_named_by_file;
+using internal::check_regular_file;
+using internal::EntryKind;
+using internal::is_mount_point;
+using internal::is_plain_name;
+using internal::is_regular_file;
+using internal::kind_of_entry;
+using internal::link_file;
+using internal::make_folder;
+using internal::names_in_folder;
+using internal::remove_file;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -9,7 +9,7 @@
 
 #include "interop/error_text.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 InputFile::InputFile(FileSubject subject, int descriptor)
     : subject_(std::move(subject)), descriptor_(descriptor) {}
@@ -143,4 +143,4 @@ Result<std::vector<std::byte>> InputFile::read_all() {
   }
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -12,7 +12,8 @@
 #include "headwise/interop/file_subject.h"
 #include "interop/byte_source.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class InputFile : public ByteSource {
  public:
@@ -65,5 +66,12 @@ class InputFile : public ByteSource {
   std::optional<std::size_t> size_;
   bool regular_ = false;
 };
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::InputFile;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 namespace {
 
@@ -76,4 +76,4 @@ std::optional<std::string> json_string(const std::string& text) {
   }
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

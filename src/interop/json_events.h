@@ -13,7 +13,8 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class JsonEvents {
  public:
@@ -82,5 +83,14 @@ Status read_json(std::string_view text, JsonEvents& events,
 
 // `text` as JSON writes it, in quotes; nothing when it is not UTF-8.
 std::optional<std::string> json_string(const std::string& text);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::json_string;
+using internal::JsonEvents;
+using internal::read_json;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -7,7 +7,7 @@
 #include "interop/error_text.h"
 #include "interop/nested_json_events.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // Keeps the values of the wanted keys of an object at depth 1, or of those at
 // depth 2 of a list.
@@ -247,4 +247,4 @@ Status JsonFields::get(std::string_view key,
       into);
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

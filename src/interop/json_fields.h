@@ -15,7 +15,8 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // Both ends are in it.
 struct SizeRange {
@@ -92,5 +93,13 @@ class JsonFields {
   FileSubject subject_;
   std::map<std::string_view, Value> values_;
 };
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::JsonFields;
+using internal::SizeRange;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -14,7 +14,7 @@
 
 #include "interop/descriptor.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kPrefix = ".headwise-";
@@ -113,4 +113,4 @@ void remove_folder(const std::string& path) {
   remove_entry(AT_FDCWD, path.c_str());
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -12,12 +12,21 @@
 
 #include "headwise/version.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
+
+// Whether temporary_name() could give this name.
+bool is_temporary_name(std::string_view name);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+// For the files of this component alone.
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // ".headwise-NUMBER", at random; empty, with errno, where the system has no
 // random numbers.
 std::string temporary_name();
-bool is_temporary_name(std::string_view name);
 
 // Locks the file or folder that was just made, as long as the descriptor is
 // open. False where another process has removed it: make another.
@@ -30,5 +39,15 @@ void remove_leftovers(const std::string& folder);
 // Removes a folder and everything in it; links are not followed. What cannot be
 // removed stays.
 void remove_folder(const std::string& path);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::hold_temporary;
+using internal::is_temporary_name;
+using internal::remove_folder;
+using internal::remove_leftovers;
+using internal::temporary_name;
 
 }  // namespace headwise::inline HEADWISE_ABI

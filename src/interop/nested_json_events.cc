@@ -4,7 +4,7 @@
 
 #include "interop/error_text.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 bool NestedJsonEvents::open() {
   constexpr std::size_t kDeepest = 16;
@@ -30,4 +30,4 @@ bool NestedJsonEvents::twice(std::string_view key) {
   return refuse({"", "has " + printable(key) + " twice"});
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

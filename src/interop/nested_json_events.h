@@ -10,7 +10,8 @@
 
 #include "interop/json_events.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class NestedJsonEvents : public JsonEvents {
  protected:
@@ -28,5 +29,12 @@ class NestedJsonEvents : public JsonEvents {
   // Of each object that is open; none of an array's.
   std::vector<std::set<std::string>> keys_;
 };
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::NestedJsonEvents;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -13,7 +13,7 @@
 #include "interop/keep_owner.h"
 #include "interop/leftovers.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 constexpr mode_t kAsTheUmaskSays = 0777;
@@ -263,4 +263,4 @@ Status NewFolder::move_files(std::span<const std::string> replaced,
   return s;
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -19,7 +19,8 @@
 #include "headwise/interop/file_subject.h"
 #include "interop/descriptor.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 enum class FolderExchange { if_possible, never };
 
@@ -72,5 +73,14 @@ class NewFolder {
 // Puts the folder back that was to be replaced when its process was killed, or
 // removes it where the new one is there.
 void recover_folder(const std::string& place);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::FolderExchange;
+using internal::NewFolder;
+using internal::recover_folder;
 
 }  // namespace headwise::inline HEADWISE_ABI

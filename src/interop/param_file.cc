@@ -9,7 +9,7 @@
 #include "interop/error_text.h"
 #include "interop/folder.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kNpy = ".npy";
@@ -203,4 +203,4 @@ ShapesByName shapes_of(const ParamEntries& entries) {
   return shapes;
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -18,7 +18,8 @@
 #include "headwise/interop/param_inspection.h"
 #include "headwise/interop/sharded_safetensors.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class ParamFile {
  public:
@@ -57,6 +58,19 @@ class ParamFile {
       arrays_;
 };
 
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+// For the files of this component alone.
+namespace headwise::internal::inline HEADWISE_ABI {
+
 ShapesByName shapes_of(const ParamEntries& entries);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::ParamFile;
+using internal::shapes_of;
 
 }  // namespace headwise::inline HEADWISE_ABI

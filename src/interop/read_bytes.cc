@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
                                 bool certain) {
@@ -26,4 +26,4 @@ Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
   return data;
 }
 
-}  // namespace headwise::inline HEADWISE_ABI
+}  // namespace headwise::internal::inline HEADWISE_ABI

@@ -7,12 +7,20 @@
 #include "headwise/interop/array.h"
 #include "interop/byte_source.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 // The next `count` bytes of `source`; fewer only where they end. Memory for all
 // of them is taken at once only if they are `certain` to be there, otherwise as
 // they come.
 Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
                                 bool certain);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::read_bytes;
 
 }  // namespace headwise::inline HEADWISE_ABI

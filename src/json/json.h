@@ -20,7 +20,8 @@
 
 #include "headwise/version.h"
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 class Json {
  public:
@@ -152,5 +153,15 @@ class Json {
   };
   std::unique_ptr<Parts> parts_;  // of a text, an array or an object
 };
+
+// Of a friend alone the compiler would not export the definition.
+bool operator==(const Json& a, const Json& b);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::Json;
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -135,7 +135,11 @@ struct ReadsOf {
 
 const StoredTile* stored(StoredType type) {
   return with_pairs([=](auto pairs) {
-    return tile_of<ReadsOf<decltype(pairs)>::template Reads>(type);
+    static constexpr StoredTile kFloat32 =
+        tile_by<PairReads<decltype(pairs), float>>();
+    return type == StoredType::float32
+               ? &kFloat32
+               : narrow_tile_of<ReadsOf<decltype(pairs)>::template Reads>(type);
   });
 }
 

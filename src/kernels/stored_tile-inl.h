@@ -550,24 +550,15 @@ constexpr StoredTile tile_by() {
   return {score<Reads>, weigh<Reads>, weigh_allowed<Reads>, all_finite<Reads>};
 }
 
-// The tile of Reads<T> for the type T.
+// The tile of Reads<T> for the type T, which is not float32.
 template <template <class> class Reads>
-const StoredTile* tile_of(StoredType type) {
-  static constexpr StoredTile kFloat32 = tile_by<Reads<float>>();
+const StoredTile* narrow_tile_of(StoredType type) {
   static constexpr StoredTile kBFloat16 = tile_by<Reads<BFloat16>>();
   static constexpr StoredTile kFloat16 = tile_by<Reads<Float16>>();
   static constexpr StoredTile kInt8 = tile_by<Reads<std::int8_t>>();
-  switch (type) {
-    case StoredType::float32:
-      break;
-    case StoredType::bfloat16:
-      return &kBFloat16;
-    case StoredType::float16:
-      return &kFloat16;
-    case StoredType::int8:
-      return &kInt8;
-  }
-  return &kFloat32;
+  return type == StoredType::bfloat16  ? &kBFloat16
+         : type == StoredType::float16 ? &kFloat16
+                                       : &kInt8;
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "interop/utf8.h"
 #include "models/bert_characters.h"
-#include "models/utf8.h"
 
 namespace headwise::inline HEADWISE_ABI::bert {
 

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
-#include "headwise/models/utf8.h"
+#include "headwise/interop/utf8.h"
 #include "headwise/steps/head_gates.h"
 #include "models/causal_params.h"
 #include "models/causal_state.h"

@@ -19,7 +19,7 @@
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/json_events.h"
-#include "models/utf8.h"
+#include "interop/utf8.h"
 #include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {

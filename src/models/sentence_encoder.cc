@@ -6,9 +6,9 @@
 
 #include "base/out_of_memory.h"
 #include "interop/folder.h"
+#include "interop/utf8.h"
 #include "models/model_files.h"
 #include "models/pooling.h"
-#include "models/utf8.h"
 #include "run/float_environment.h"
 #include "run/shared_progress.h"
 

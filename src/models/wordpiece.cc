@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "interop/utf8.h"
 #include "models/bert_characters.h"
 #include "models/bert_text.h"
-#include "models/utf8.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

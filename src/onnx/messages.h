@@ -1,6 +1,5 @@
 // The messages of ONNX files, converted to and from plain data. Only
-// messages.cc, which reads, and write_messages.cc include protobuf; without
-// HEADWISE_ONNX no_messages.cc takes their place.
+// messages.cc, which reads, and write_messages.cc include protobuf.
 #pragma once
 
 #include <string>

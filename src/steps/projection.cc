@@ -10,6 +10,7 @@
 #include "headwise/kernels/targets.h"
 #include "headwise/run/large_pages.h"
 #include "kernels/gemm.h"
+#include "kernels/narrow.h"
 #include "kernels/pair_gemm.h"
 #include "steps/project.h"
 #include "steps/widen.h"
@@ -101,6 +102,7 @@ Linear Linear::for_inference() && {
 
 Result<Linear> Linear::in_bf16() const try {
   HEADWISE_TRY(check_target());
+  HEADWISE_TRY(kernels::check_narrow(true));
   if (arithmetic_ == Arithmetic::bf16) {
     return with_packed(packed_.clone(), arithmetic_);
   }

@@ -12,7 +12,7 @@
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
-#include "models/utf8.h"
+#include "interop/utf8.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

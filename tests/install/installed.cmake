@@ -1,14 +1,13 @@
 # headwise of one KIND, static or shared, installed, moved and found by
 # find_package. BUILD_DIR is the build to install from, or empty: then the other
-# project is installed, with IO_ARCHIVE as its headwise::io, MPI_ARCHIVE as its
-# headwise::mpi and ONNX_ARCHIVE as its headwise::onnx.
+# project is installed, with ARCHIVE_NAME as its headwise::NAME, for each component.
 include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
 
 if(NOT BUILD_DIR)
   set(with_io OFF)
   set(with_mpi OFF)
   set(with_onnx OFF)
-  if(IO_ARCHIVE)
+  if(ARCHIVE_models)
     set(with_io ON)
     set(with_mpi ${MPI})
     set(with_onnx ${ONNX})
@@ -16,11 +15,11 @@ if(NOT BUILD_DIR)
   build_added(-D WAY=add_subdirectory -D HEADWISE_SOURCE_DIR=${SOURCE_DIR}
     -D HEADWISE_IO=${with_io} -D HEADWISE_MPI=${with_mpi} -D HEADWISE_ONNX=${with_onnx}
     -D HEADWISE_INSTALL=ON -D CONSUMER_INSTALLS=ON)
-  if(IO_ARCHIVE)
-    file(COPY_FILE ${IO_ARCHIVE} ${ADDED_DIR}/headwise/libheadwise_io.a)
-    file(COPY_FILE ${MPI_ARCHIVE} ${ADDED_DIR}/headwise/libheadwise_mpi.a)
-    file(COPY_FILE ${ONNX_ARCHIVE} ${ADDED_DIR}/headwise/libheadwise_onnx.a)
-  endif()
+  foreach(name files ranks view models mpi onnx)
+    if(ARCHIVE_${name})
+      file(COPY_FILE ${ARCHIVE_${name}} ${ADDED_DIR}/headwise/libheadwise_${name}.a)
+    endif()
+  endforeach()
   set(BUILD_DIR ${ADDED_DIR})
   set(APPS OFF)  # the other project has no command
 endif()

@@ -6,8 +6,8 @@
 
 #include <string>
 
+#include "interop/utf8.h"
 #include "models/bert_characters.h"
-#include "models/utf8.h"
 
 namespace headwise::bert {
 namespace {

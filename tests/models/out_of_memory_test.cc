@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/interop/utf8.h"
 #include "headwise/models/label_probe.h"
 #include "headwise/models/model_folder.h"
 #include "headwise/models/model_settings.h"
 #include "headwise/models/sentence_encoder.h"
-#include "headwise/models/utf8.h"
 #include "headwise/models/wordpiece.h"
 #include "headwise/models/write_model.h"
 #include "interop/files.h"

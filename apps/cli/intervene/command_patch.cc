@@ -11,7 +11,7 @@
 #include "headwise/heads/hooked_model.h"
 #include "headwise/heads/patching.h"
 #include "headwise/interop/file_subject.h"
-#include "headwise/models/utf8.h"
+#include "headwise/interop/utf8.h"
 #include "hooked_input.h"
 #include "intervention_flags.h"
 #include "operation/unknown_tokens.h"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "help_text.h"
+#include "outcome.h"
 #include "parse_errors.h"
 #include "terminal_text.h"
 
@@ -215,6 +216,15 @@ void Program::add_help_command() {
 
 std::string Program::help() const { return help_of(*app_); }
 
+Error Program::unknown(const std::string& name) const {
+  const auto left_out = left_out_.find(name);
+  return left_out == left_out_.end()
+             ? unknown_command_error(*app_, name)
+             : usage_error(fmt::format("{} is not in this build: it needs "
+                                       "headwise::{}",
+                                       name, left_out->second));
+}
+
 Program::Parsed Program::answer_help_command() const {
   Parsed parsed;
   const CLI::App* topic = nullptr;
@@ -223,7 +233,7 @@ Program::Parsed Program::answer_help_command() const {
     topic = command->get_name() == help_topic_ ? command : topic;
   }
   if (help_topic_ && topic == nullptr) {
-    parsed.error = unknown_command_error(*app_, *help_topic_);
+    parsed.error = unknown(*help_topic_);
   } else if (topic == nullptr) {
     parsed.text = help_all_ ? help_of_all_commands(*app_) : help();
   } else {
@@ -241,7 +251,7 @@ Program::Parsed Program::parse(
     const std::vector<std::string>& arguments) const {
   Parsed parsed;
   if (const std::string* const word = unknown_command(*app_, arguments)) {
-    parsed.error = unknown_command_error(*app_, *word);
+    parsed.error = unknown(*word);
     return parsed;
   }
   try {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,6 +114,10 @@ class Program {
   Arguments arguments() const { return Arguments(app_.get()); }
   // The command `help [COMMAND]`; parse() answers it.
   void add_help_command();
+  // A command that this build lacks: parse() says which component it needs.
+  void add_left_out(const std::string& name, const std::string& component) {
+    left_out_.emplace(name, component);
+  }
   std::string help() const;
   // Every text that help prints, of all commands, in English.
   std::vector<std::string> help_texts() const;
@@ -126,8 +131,10 @@ class Program {
 
  private:
   Parsed answer_help_command() const;
+  Error unknown(const std::string& name) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::map<std::string, std::string> left_out_;  // their components
   std::optional<std::string> help_topic_;
   bool help_all_ = false;
 };

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "headwise/interop/model_file_names.h"
 #include "headwise/interop/paths.h"
-#include "headwise/models/model_folder.h"
 #include "output.h"
 
 namespace headwise::cli {

@@ -419,6 +419,8 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
     {"{} is for every number of heads: leave {}, {} and {} out",
      "{0:은/는} 모든 헤드 수에 대한 것이므로 {1}, {2}, {3:을/를} 빼야 합니다"},
     {"{} is for {}", "{0:은/는} {1}에만 씁니다"},
+    {"{} is not in this build: it needs headwise::{}",
+     "이 빌드에는 {0:이/가} 없습니다. headwise::{1:이/가} 필요합니다"},
     {"{} is required", "{0:이/가} 필요합니다"},
     {"{} is required with {}", "{1:을/를} 쓰려면 {0:이/가} 필요합니다"},
     {"{} needs --onnx MODEL.onnx", "{0}에는 --onnx MODEL.onnx가 필요합니다"},

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "headwise/models/utf8.h"
+#include "headwise/interop/utf8.h"
 #include "outcome.h"
 
 namespace headwise::cli {

@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "headwise/models/utf8.h"  // IWYU pragma: export
+#include "headwise/interop/utf8.h"  // IWYU pragma: export
 
-namespace headwise::inline HEADWISE_ABI {
+#pragma GCC visibility push(default)
+namespace headwise::internal::inline HEADWISE_ABI {
 
 struct DecodedCharacter {
   char32_t code = 0;
@@ -23,5 +24,15 @@ std::optional<DecodedCharacter> decode_utf8(std::string_view text);
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 void append_utf8(std::string& text, char32_t code);
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+#pragma GCC visibility pop
+
+namespace headwise::inline HEADWISE_ABI {
+
+using internal::append_utf8;
+using internal::decode_utf8;
+using internal::DecodedCharacter;
+using internal::find_invalid_utf8;
 
 }  // namespace headwise::inline HEADWISE_ABI

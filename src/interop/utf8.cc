@@ -1,4 +1,4 @@
-#include "models/utf8.h"
+#include "interop/utf8.h"
 
 #include <utf8proc.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/out_of_memory.h"
 
-namespace headwise::inline HEADWISE_ABI {
+namespace headwise::internal::inline HEADWISE_ABI {
 
 std::optional<DecodedCharacter> decode_utf8(std::string_view text) {
   constexpr std::size_t kLongest = 4;
@@ -51,6 +51,10 @@ void append_utf8(std::string& text, char32_t code) {
     text += static_cast<char>(bytes[i]);
   }
 }
+
+}  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
 
 Status check_utf8(ErrorDetails about, std::string_view text) try {
   constexpr std::string_view kDigits = "0123456789abcdef";

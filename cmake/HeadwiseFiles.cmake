@@ -1,0 +1,94 @@
+# headwise::files: JSON, and reading and writing the files of others: .npy, .npz,
+# .safetensors, layouts of parameters, dialects, checkpoints.
+headwise_component(files
+  LINKS headwise
+  MODULES libzip nettle libutf8proc
+  HEADERS
+    include/headwise/interop/array.h
+    include/headwise/interop/file_subject.h
+    include/headwise/interop/npy.h
+    include/headwise/interop/npy_file.h
+    include/headwise/interop/npz.h
+    include/headwise/interop/safetensors.h
+    include/headwise/interop/sharded_safetensors.h
+    include/headwise/interop/params.h
+    include/headwise/interop/load_attention.h
+    include/headwise/interop/model_heads.h
+    include/headwise/interop/layouts.h
+    include/headwise/interop/dialects.h
+    include/headwise/interop/dialect_mask.h
+    include/headwise/interop/dialect_diff.h
+    include/headwise/interop/mask_lint.h
+    include/headwise/interop/param_inspection.h
+    include/headwise/interop/convert_params.h
+    include/headwise/interop/token_text.h
+    include/headwise/interop/utf8.h
+    include/headwise/interop/model_file_names.h
+    include/headwise/interop/paths.h
+    include/headwise/interop/sha256.h
+    include/headwise/interop/checkpoint.h
+    include/headwise/interop/atomic_file.h
+    include/headwise/interop/journal.h
+    include/headwise/interop/row_parts.h
+  SOURCES
+    src/json/json.cc
+    src/interop/array.cc
+    src/interop/file_subject.cc
+    src/interop/atomic_file.cc
+    src/interop/dialect_diff.cc
+    src/interop/dialect_mask.cc
+    src/interop/dialect_steps.cc
+    src/interop/dialects.cc
+    src/interop/element_bytes.cc
+    src/interop/error_text.cc
+    src/interop/find_layout.cc
+    src/interop/find_params.cc
+    src/interop/folder.cc
+    src/interop/gather.cc
+    src/interop/input_file.cc
+    src/interop/json_events.cc
+    src/interop/json_fields.cc
+    src/interop/keep_owner.cc
+    src/interop/layout_forms.cc
+    src/interop/layout_names.cc
+    src/interop/layout_table.cc
+    src/interop/layouts.cc
+    src/interop/leftovers.cc
+    src/interop/load_attention.cc
+    src/interop/mapped_file.cc
+    src/interop/mask_lint.cc
+    src/interop/model_heads.cc
+    src/interop/nested_json_events.cc
+    src/interop/new_folder.cc
+    src/interop/npy.cc
+    src/interop/npy_file.cc
+    src/interop/npy_header.cc
+    src/interop/npy_stream.cc
+    src/interop/npz.cc
+    src/interop/param_file.cc
+    src/interop/params.cc
+    src/interop/pytorch_file.cc
+    src/interop/read_bytes.cc
+    src/interop/safetensors.cc
+    src/interop/safetensors_header.cc
+    src/interop/safetensors_index.cc
+    src/interop/safetensors_writer.cc
+    src/interop/said_heads.cc
+    src/interop/sharded_safetensors.cc
+    src/interop/checkpoint.cc
+    src/interop/sha256.cc
+    src/interop/journal.cc
+    src/interop/row_part_file.cc
+    src/interop/row_parts.cc
+    src/interop/row_sources.cc
+    src/interop/param_inspection.cc
+    src/interop/convert_params.cc
+    src/interop/model_file_names.cc
+    src/interop/paths.cc
+    src/interop/token_text.cc
+    src/interop/utf8.cc)
+
+# Headers only: those who link headwise::files need not have them.
+find_package(nlohmann_json REQUIRED)
+target_include_directories(headwise_files SYSTEM PRIVATE
+  $<TARGET_PROPERTY:nlohmann_json::nlohmann_json,INTERFACE_INCLUDE_DIRECTORIES>)

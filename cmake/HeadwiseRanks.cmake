@@ -1,0 +1,78 @@
+# headwise::ranks: one call computed by several ranks.
+headwise_component(ranks
+  LINKS headwise
+  HEADERS
+    include/headwise/distribute/key_band.h
+    include/headwise/distribute/shard_plan.h
+    include/headwise/distribute/plan_forecast.h
+    include/headwise/distribute/communicator.h
+    include/headwise/distribute/share_text.h
+    include/headwise/distribute/thread_ranks.h
+    include/headwise/distribute/context_attention.h
+    include/headwise/distribute/context_backward.h
+    include/headwise/distribute/context_cache.h
+    include/headwise/distribute/context_layer.h
+    include/headwise/distribute/heads_attention.h
+    include/headwise/distribute/heads_backward.h
+    include/headwise/distribute/layer_shard.h
+    include/headwise/distribute/mean_of_heads.h
+    include/headwise/distribute/sequence_decode.h
+  SOURCES
+    src/distribute/context_shards.cc
+    src/distribute/forecast_pass.cc
+    src/distribute/head_shards.cc
+    src/distribute/key_band.cc
+    src/distribute/plan_forecast.cc
+    src/distribute/shard_plan.cc
+    src/distribute/rank_error.cc
+    src/distribute/error_bytes.cc
+    src/distribute/link.cc
+    src/distribute/communicator.cc
+    src/distribute/collectives.cc
+    src/distribute/share_text.cc
+    src/distribute/thread_group.cc
+    src/distribute/thread_ranks.cc
+    src/distribute/call_digest.cc
+    src/distribute/context_attention.cc
+    src/distribute/context_backward.cc
+    src/distribute/context_cache.cc
+    src/distribute/context_layer.cc
+    src/distribute/context_layer_backward.cc
+    src/distribute/context_layer_step.cc
+    src/distribute/context_links.cc
+    src/distribute/context_sequences.cc
+    src/distribute/context_step.cc
+    src/distribute/gather_keys.cc
+    src/distribute/backward_tensors.cc
+    src/distribute/bias_relay.cc
+    src/distribute/checked_heads.cc
+    src/distribute/checked_layer.cc
+    src/distribute/project_rows.cc
+    src/distribute/gradients_by_heads.cc
+    src/distribute/heads_attention.cc
+    src/distribute/heads_backward.cc
+    src/distribute/layer_parts.cc
+    src/distribute/mean_of_heads.cc
+    src/distribute/layer_shard.cc
+    src/distribute/layer_shard_backward.cc
+    src/distribute/sequence_decode.cc
+    src/distribute/chunks.cc
+    src/distribute/append_tokens.cc
+    src/distribute/checked_context.cc
+    src/distribute/feature_shares.cc
+    src/distribute/checked_step.cc
+    src/distribute/forward_rows.cc
+    src/distribute/gradient_rows.cc
+    src/distribute/rank_heads.cc
+    src/distribute/rank_tensors.cc
+    src/distribute/row_gradients.cc
+    src/distribute/shards.cc
+    src/distribute/batch_shares.cc
+    src/distribute/clip_together.cc
+    src/distribute/exchange_all.cc
+    src/distribute/param_gradients.cc
+    src/distribute/param_shards.cc)
+
+# The arithmetic is the core's; what is here plans and moves. -O1 takes two thirds of
+# the time.
+target_compile_options(headwise_ranks PRIVATE $<$<CONFIG:Release>:-O1>)
