@@ -24,12 +24,19 @@ quietly() {
   fi
 }
 
-# build PRESET [TARGET...]: configure and compile.
+# build PRESET [TARGET...] [-DOPTION=VALUE...]: configure and compile.
 build() {
-  local preset="$1"
+  local preset="$1" argument targets=() options=()
   shift
-  quietly "$preset-configure" cmake --preset "$preset"
-  quietly "$preset-build" cmake --build --preset "$preset" --target "${@:-all}"
+  for argument in "$@"; do
+    if [[ $argument == -D* ]]; then
+      options+=("$argument")
+    else
+      targets+=("$argument")
+    fi
+  done
+  quietly "$preset-configure" cmake --preset "$preset" "${options[@]}"
+  quietly "$preset-build" cmake --build --preset "$preset" --target "${targets[@]:-all}"
 }
 
 # build_fuzz TARGET: a program of fuzz/, by clang with its sanitizers.
