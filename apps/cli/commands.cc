@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -21,16 +22,16 @@ constexpr std::string_view kExamples =
   headwise prune --model topics --scores scores.json --remove 40% --out smaller
   headwise run --query q.npy --key k.npy --value v.npy --out out.npy)";
 
-// "view, stats (headwise::models), run (headwise::ranks)"
+// A line per component: "  headwise::ranks: run, plan".
 std::string left_out_text() {
+  std::map<std::string_view, std::string> names;
+  for (const LeftOutCommand& command : left_out_commands()) {
+    std::string& list = names[command.component];
+    list += (list.empty() ? "" : ", ") + std::string(command.name);
+  }
   std::string text;
-  const std::span<const LeftOutCommand> all = left_out_commands();
-  for (std::size_t n = 0; n < all.size(); ++n) {
-    text += (n == 0 ? "" : ", ") + std::string(all[n].name);
-    if (n + 1 == all.size() ||
-        std::string_view(all[n + 1].component) != all[n].component) {
-      text += fmt::format(" (headwise::{})", all[n].component);
-    }
+  for (const auto& [component, list] : names) {
+    text += fmt::format("  headwise::{}: {}\n", component, list);
   }
   return text;
 }
@@ -50,10 +51,11 @@ HeadwiseProgram::HeadwiseProgram(Command& chosen)
   }
   if (const std::string left_out = left_out_text(); !left_out.empty()) {
     arguments().footer(
-        say({"Not in this build: {}.\nTo build them: cmake --preset release "
-             "-DHEADWISE_COMPONENTS=\"models;onnx\"",
-             "이 빌드에 없는 명령: {}.\n빌드하려면: cmake --preset release "
-             "-DHEADWISE_COMPONENTS=\"models;onnx\""},
+        say({"Not in this build, by the component that they need:\n{}"
+             "script/demo builds them, too (cmake -DHEADWISE_COMPONENTS=...).",
+             "이 빌드에 없는 명령(필요한 컴포넌트별):\n{}"
+             "script/demo로 모두 빌드할 수 있습니다 "
+             "(cmake -DHEADWISE_COMPONENTS=...)."},
             left_out));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "attention/log2_domain.h"
 #include "base/logarithm.h"
 #include "headwise/steps/softmax.h"
 
@@ -17,7 +18,6 @@ float log2_sum(float x) {
 }
 
 float lse_of(float max, float sum) {
-  constexpr float kLn2 = 0x1.62e43p-1f;
   return sum == 0          ? kMinusInf
          : std::isnan(sum) ? kNaN
                            : kLn2 * (max + log2_sum(sum));

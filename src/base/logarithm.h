@@ -27,9 +27,9 @@ using internal::split_logarithm;
 using internal::SplitLogarithm;
 
 inline double natural_log(double x) {
-  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  constexpr double kNaturalLogOf2 = 0x1.62e42fefa39efp-1;
   const SplitLogarithm log = split_logarithm(x);
-  return log.exponent * kLn2 + log.ln_m;
+  return log.exponent * kNaturalLogOf2 + log.ln_m;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

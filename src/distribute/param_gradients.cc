@@ -15,7 +15,7 @@ namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kParamGradients = "param_gradients";
-constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kWeightEnding = ".weight";
 constexpr std::string_view kBias = ".bias";
 // An id travels as the bytes of these numbers.
 constexpr std::size_t kIdSize = sizeof(TokenId) / sizeof(float);
@@ -81,11 +81,11 @@ ParamGradients::ParamGradients(const ParamShards& shards, std::size_t rank,
                                        found - params.begin()));
   };
   for (std::size_t n = 0; n < params.size(); ++n) {
-    if (!params[n].name.ends_with(kWeight)) {
+    if (!params[n].name.ends_with(kWeightEnding)) {
       continue;
     }
     std::string name =
-        params[n].name.substr(0, params[n].name.size() - kWeight.size());
+        params[n].name.substr(0, params[n].name.size() - kWeightEnding.size());
     Group group{.weight = n, .bias = find(name + std::string(kBias))};
     group.kind = params[n].is_table    ? Kind::table
                  : params[n].axes == 1 ? Kind::norm

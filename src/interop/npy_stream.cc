@@ -15,7 +15,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kMagic("\x93NUMPY", 6);
+constexpr std::string_view kNpyMagic("\x93NUMPY", 6);
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 16;
 
 // A Fortran array in C order.
@@ -82,7 +82,7 @@ Result<std::size_t> NpyReader::read_number(std::size_t bytes) {
 Result<std::string> NpyReader::read_header_text() {
   std::array<std::byte, 8> start{};
   HEADWISE_TRY(read_all(start, "is not a .npy file: it ends"));
-  if (std::memcmp(start.data(), kMagic.data(), kMagic.size()) != 0) {
+  if (std::memcmp(start.data(), kNpyMagic.data(), kNpyMagic.size()) != 0) {
     return subject_.bad_data("is not a .npy file",
                              "\\x93NUMPY at its beginning");
   }

@@ -19,8 +19,8 @@ namespace {
 constexpr std::string_view kImportanceFile = "read_importance";
 constexpr std::string_view kFormat = "headwise-importance";
 constexpr int kVersion = 1;
-constexpr std::size_t kMostBytes = std::size_t{1} << 22;
-constexpr int kDeepest = 6;
+constexpr std::size_t kMostFileBytes = std::size_t{1} << 22;
+constexpr int kDeepestFile = 6;
 
 Json order_json(const std::vector<HeadId>& order) {
   Json json = Json::array();
@@ -160,7 +160,8 @@ Status check_importance(const Reader& reader, const ImportanceFile& file) {
 }
 
 Result<ImportanceFile> parse(std::string_view text, const std::string& path) {
-  const Json json = Json::parse(text, kMostBytes, kDeepest).value_or(Json());
+  const Json json =
+      Json::parse(text, kMostFileBytes, kDeepestFile).value_or(Json());
   Reader reader(path, json);
   if (const Json* const format = json.find("format");
       format == nullptr || *format != Json(kFormat)) {
@@ -243,7 +244,7 @@ Result<ImportanceFile> parse_importance(std::string_view text,
 Result<ImportanceFile> read_importance(const std::string& path) try {
   auto file = InputFile::open(kImportanceFile, path);
   HEADWISE_TRY(file);
-  const auto bytes = read_bytes(*file, kMostBytes + 1, /*certain=*/false);
+  const auto bytes = read_bytes(*file, kMostFileBytes + 1, /*certain=*/false);
   HEADWISE_TRY(bytes);
   return parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()},
                path);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -253,7 +254,6 @@ void TileStatistics::finish_top_keys(std::size_t h, std::size_t row,
 void TileStatistics::finish_rows(std::size_t h, std::size_t row,
                                  const kernels::RowState& state,
                                  TensorView<float, 4> to) const {
-  constexpr float kLn2 = 0x1.62e43p-1f;
   alignas(64) float one_key[4][kMaxQueryLanes];
   alignas(64) float largest[kMaxQueryLanes];
   std::fill_n(largest, lanes_, 1.0f);
