@@ -19,10 +19,11 @@ function(headwise_target name)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
       -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
   endif()
-  if(HEADWISE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # It takes a source of a unity build for a header.
-    target_compile_options(${name} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  if(HEADWISE_UNITY)
+    # A local constant may have the name of another source's; g++ takes a source of a
+    # unity build for a header.
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
+      -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>>)
   endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
