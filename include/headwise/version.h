@@ -20,6 +20,12 @@
 // defines.
 #define HEADWISE_EXPORT [[gnu::visibility("default")]]
 
+// What one component of the library calls in another, by private headers.
+namespace headwise::internal::inline HEADWISE_ABI {}
+namespace headwise {
+using namespace internal;  // NOLINT(google-build-using-namespace)
+}
+
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 

@@ -61,8 +61,6 @@ Status check_cached_call(std::string_view operation, const AttentionSpec& spec,
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::check_cached_call;
-
 // Whether no sequence is longer than those of `shape`. Errors: out_of_range.
 Status check_longest(std::string_view operation, const AttentionShape& shape,
                      const Offsets& offsets);

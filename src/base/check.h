@@ -43,15 +43,3 @@ std::string number_text(double number, int digits = 9);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::argument_error;
-using internal::check_at_least_one;
-using internal::check_shape;
-using internal::number_text;
-using internal::shape_error;
-using internal::shape_text;
-using internal::value_error;
-
-}  // namespace headwise::inline HEADWISE_ABI

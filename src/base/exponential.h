@@ -14,9 +14,3 @@ double exponential(double x);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::exponential;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -23,9 +23,6 @@ SplitLogarithm split_logarithm(double x);
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::split_logarithm;
-using internal::SplitLogarithm;
-
 inline double natural_log(double x) {
   constexpr double kNaturalLogOf2 = 0x1.62e42fefa39efp-1;
   const SplitLogarithm log = split_logarithm(x);

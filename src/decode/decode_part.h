@@ -35,9 +35,3 @@ class DecodePart {
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::DecodePart;
-
-}  // namespace headwise::inline HEADWISE_ABI

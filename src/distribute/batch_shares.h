@@ -52,9 +52,3 @@ class BatchShares {
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::BatchShares;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -21,9 +21,3 @@ Result<double> clip_together(Communicator& group,
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::clip_together;
-
-}  // namespace headwise::inline HEADWISE_ABI

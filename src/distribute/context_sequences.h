@@ -12,8 +12,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::PartRange;
-
 // A sequence, cut into shares of the same number of tokens.
 struct ContextSequence {
   bool exists = false;

@@ -18,8 +18,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using internal::part_along;
-
 // The state of the rows of one task, in one piece.
 class TravellingRows {
  public:

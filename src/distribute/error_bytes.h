@@ -18,10 +18,3 @@ Status status_of(std::string_view bytes);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::bytes_of;
-using internal::status_of;
-
-}  // namespace headwise::inline HEADWISE_ABI

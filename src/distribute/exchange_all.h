@@ -15,9 +15,3 @@ Status exchange_all(Communicator& group, std::span<const std::span<float>> all);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::exchange_all;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -14,8 +14,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::PartRange;
-
 // Shares of whole strips of a packed weight; the first ranks get one if there
 // are too few.
 std::vector<PartRange> feature_ranges(std::size_t features, std::size_t ranks);

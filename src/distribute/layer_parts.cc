@@ -15,8 +15,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using internal::part_along;
-
 constexpr std::string_view kLayerParts = "layer_shard";
 
 Status check_params(const std::optional<MultiHeadAttentionParams>& params) {

@@ -12,8 +12,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::PartRange;
-
 // The transposed columns that give the gradients of what was projected. They
 // hold the rank's input features, and of w_o those of its heads.
 struct LayerColumns {

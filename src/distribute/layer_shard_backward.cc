@@ -12,8 +12,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using internal::part_along;
-
 class ShardBackward {
  public:
   ShardBackward(Communicator& group, const detail::SavedShard& saved,

@@ -101,9 +101,3 @@ class ParamGradients final : public ParamTerms {
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::ParamGradients;
-
-}  // namespace headwise::inline HEADWISE_ABI

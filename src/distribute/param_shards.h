@@ -55,11 +55,3 @@ class ParamShards {
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::ParamShards;
-using internal::sharded_params;
-using internal::ShardedParam;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -19,8 +19,6 @@ Error wrong_size(std::size_t rank, std::size_t sent, std::size_t expected);
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::wrong_size;
-
 // `rank 2 has ended`
 Error rank_has_ended(std::size_t rank);
 // `rank 2 did not answer within 60 s`

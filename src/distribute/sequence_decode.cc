@@ -18,9 +18,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using internal::part_along;
-using internal::PartRange;
-
 constexpr std::string_view kSequenceDecode = "decode_sequences";
 
 // Rows of a call: of one sequence in a ragged batch, or one place of the batch.

@@ -9,8 +9,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using internal::Interval;
-
 Error incomplete(std::string_view operation, std::string_view argument,
                  std::size_t sequence, std::size_t tokens) {
   return value_error(operation, argument,

@@ -15,10 +15,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::CallPart;
-using internal::part_along;
-using internal::PartRange;
-
 // Consecutive tokens of one sequence, on one rank.
 struct Shard {
   std::size_t rank = 0;

@@ -9,8 +9,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using internal::StatisticsOf;
-
 Result<StatisticsWithNorms> statistics_of(
     std::string_view operation, const AttentionInputsOf<float>& inputs,
     TensorView<const float, 3> norms, const AttentionOutputs& outputs,

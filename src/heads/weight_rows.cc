@@ -9,11 +9,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using internal::CallPart;
-using internal::options_of_part;
-using internal::part_along;
-using internal::whole_call;
-
 constexpr std::size_t kRows = 48;  // a tile of the forward pass
 
 }  // namespace

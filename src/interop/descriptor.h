@@ -38,9 +38,3 @@ class Descriptor {
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::Descriptor;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -23,11 +23,3 @@ Status check_path(std::string_view operation, const std::string& path);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::check_path;
-using internal::io_error;
-using internal::printable;
-
-}  // namespace headwise::inline HEADWISE_ABI

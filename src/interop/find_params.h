@@ -26,10 +26,3 @@ namespace headwise::internal::inline HEADWISE_ABI {
 Status check_param_ending(std::string_view operation, const std::string& path);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::check_param_ending;
-using internal::find_params;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -51,21 +51,3 @@ namespace headwise::internal::inline HEADWISE_ABI {
 bool is_mount_point(const std::string& path);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::are_one_folder;
-using internal::check_folder;
-using internal::check_folder_named_by_file;
-using internal::check_regular_file;
-using internal::EntryKind;
-using internal::is_mount_point;
-using internal::is_plain_name;
-using internal::is_regular_file;
-using internal::kind_of_entry;
-using internal::link_file;
-using internal::make_folder;
-using internal::names_in_folder;
-using internal::remove_file;
-
-}  // namespace headwise::inline HEADWISE_ABI

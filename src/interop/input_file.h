@@ -69,9 +69,3 @@ class InputFile : public ByteSource {
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::InputFile;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -86,11 +86,3 @@ std::optional<std::string> json_string(const std::string& text);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::json_string;
-using internal::JsonEvents;
-using internal::read_json;
-
-}  // namespace headwise::inline HEADWISE_ABI

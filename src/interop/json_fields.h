@@ -96,10 +96,3 @@ class JsonFields {
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::JsonFields;
-using internal::SizeRange;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -41,13 +41,3 @@ void remove_leftovers(const std::string& folder);
 void remove_folder(const std::string& path);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::hold_temporary;
-using internal::is_temporary_name;
-using internal::remove_folder;
-using internal::remove_leftovers;
-using internal::temporary_name;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -32,9 +32,3 @@ class NestedJsonEvents : public JsonEvents {
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::NestedJsonEvents;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -76,11 +76,3 @@ void recover_folder(const std::string& place);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::FolderExchange;
-using internal::NewFolder;
-using internal::recover_folder;
-
-}  // namespace headwise::inline HEADWISE_ABI

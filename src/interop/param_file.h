@@ -67,10 +67,3 @@ namespace headwise::internal::inline HEADWISE_ABI {
 ShapesByName shapes_of(const ParamEntries& entries);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::ParamFile;
-using internal::shapes_of;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -18,9 +18,3 @@ Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::read_bytes;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -27,12 +27,3 @@ void append_utf8(std::string& text, char32_t code);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::append_utf8;
-using internal::decode_utf8;
-using internal::DecodedCharacter;
-using internal::find_invalid_utf8;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -159,9 +159,3 @@ bool operator==(const Json& a, const Json& b);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::Json;
-
-}  // namespace headwise::inline HEADWISE_ABI

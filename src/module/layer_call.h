@@ -43,11 +43,6 @@ OperationOptions operation_options_of(const LayerState& layer);
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::check_inputs;
-using internal::check_layer_options;
-using internal::operation_options_of;
-using internal::options_of;
-
 // Errors: invalid_argument for bf16 in an exact layer; unsupported for a trace
 // of a layer in bf16.
 Status check_arithmetic(const LayerState& layer, const LayerCall& call);

@@ -77,9 +77,6 @@ Result<HeadsBackward> differentiate_heads(
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::differentiate_heads;
-using internal::run_layer;
-
 Result<MultiHeadAttentionGradients> differentiate_layer(
     const LayerState& layer, const SavedRun& saved,
     TensorView<const float, 3> d_output,

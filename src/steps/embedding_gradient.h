@@ -21,9 +21,3 @@ Result<Tensor<float, 2>> embedding_gradient(
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::embedding_gradient;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -15,9 +15,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::Pair;
-using internal::StoredMaskRule;
-
 Result<BoundMask> BoundMask::bind(const Mask& mask, const CallContext& context,
                                   const BoundBias& bias) try {
   if (mask.rule_count() > kMostMaskRules) {

@@ -8,11 +8,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::Interval;
-using internal::MaskForm;
-using internal::QueryRows;
-using internal::StoredMaskRule;
-
 namespace {
 
 Interval all_keys(const AttentionShape& shape) {

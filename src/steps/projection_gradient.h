@@ -42,12 +42,3 @@ Result<Tensor<float, 1>> projection_bias_gradient(
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::projection_bias_gradient;
-using internal::projection_terms;
-using internal::projection_weight_gradient;
-using internal::ProjectionTerms;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -33,9 +33,6 @@ void narrow_into(TensorView<const float, 3> x, TensorView<Float16, 3> to,
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::narrow_into;
-using internal::widen;
-
 // A tensor of any type as float32: itself, or a copy.
 class Widened {
  public:
