@@ -31,9 +31,9 @@ hw::Status cache_of(hw::DType dtype) {
 }
 
 hw::Status linear_in_bf16() {
-  const auto linear = hw::Linear::from_params(
-      hw::Tensor<float, 2>::create({4, 4}).value(),
-      hw::Tensor<float, 1>::create({4}).value());
+  const auto linear =
+      hw::Linear::from_params(hw::Tensor<float, 2>::create({4, 4}).value(),
+                              hw::Tensor<float, 1>::create({4}).value());
   const auto pairs = linear.value().in_bf16();
   return pairs ? hw::Status() : hw::Status(pairs.error());
 }
