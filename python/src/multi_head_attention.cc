@@ -229,7 +229,8 @@ Calls may be in several threads at once.)")
                   "**options: Any) -> SavedLayer"),
           "The forward pass of training: forward() but cache, sequences and "
           "out. "
-          "Dropout still needs dropout={\"training\": True, ...}.")
+          "Dropout needs dropout={\"training\": True, \"step\": n}, n the "
+          "number of the training step; ValueError without.")
       .def("fix_sizes", &LayerObject::fix_sizes, nb::arg("sizes"),
            nb::sig("def fix_sizes(self, *, query_dim: int | None = None, "
                    "kdim: int | None = None, vdim: int | None = None) -> None"),

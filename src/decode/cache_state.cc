@@ -6,6 +6,7 @@
 
 #include "attention/tasks.h"
 #include "base/check.h"
+#include "decode/stored_range.h"
 #include "headwise/steps/offsets.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -85,6 +86,10 @@ Status CacheState::check(const NewTokens& tokens, std::string_view operation) {
     const std::size_t rows = tokens.key.extent(1);
     HEADWISE_TRY(Offsets(tokens.offsets).check(rows, rows, operation));
   }
+  HEADWISE_TRY(
+      check_stored_range(operation, "key", tokens.key, options.dtype));
+  HEADWISE_TRY(
+      check_stored_range(operation, "value", tokens.value, options.dtype));
   growth_.clear();
   for (std::size_t n = 0; n < tokens.ids.size(); ++n) {
     growth_.push_back({tokens.ids[n].slot, tokens.count(n)});

@@ -121,6 +121,9 @@ Result<CheckedLayer> checked_alone(std::string_view operation,
   HEADWISE_TRY(check_layer(operation, layer, call.options.arithmetic));
   auto of_heads = operation_of(layer, call);
   HEADWISE_TRY(of_heads);
+  if (call.for_backward) {
+    HEADWISE_TRY(internal::check_training_dropout(of_heads->options.dropout));
+  }
   auto context =
       checked_context(operation, *of_heads, group.ranks(),
                       call.keys != KeyTransport::gathered || call.for_backward);

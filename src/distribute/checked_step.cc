@@ -9,6 +9,7 @@
 
 #include "attention/check_call.h"
 #include "base/check.h"
+#include "decode/stored_range.h"
 #include "distribute/append_tokens.h"
 #include "distribute/rank_tensors.h"
 #include "headwise/base/half.h"
@@ -154,6 +155,11 @@ Result<CheckedStep> checked_step(const Communicator& group,
   HEADWISE_TRY(check_options(step.options, step.operation_options));
   HEADWISE_TRY(check_ids(state.sequences, step.ids));
   HEADWISE_TRY(check_tensors(state, step));
+  for (const auto& [name, tensor] :
+       {std::pair("key", step.key), std::pair("value", step.value)}) {
+    HEADWISE_TRY(check_stored_range(kContextCache, name, tensor,
+                                    state.options.rank.dtype));
+  }
   HEADWISE_TRY(check_room(state, step));
   StepNumbers numbers = step_numbers(state.sequences, step);
   AttentionOptions options = options_of(step, numbers);

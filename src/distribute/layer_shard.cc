@@ -129,6 +129,9 @@ Result<AttentionSpec> checked_spec(const LayerParts& parts,
        .Dv = *config.v_head_dim},
       call.options, operation_options_of(parts.whole), kLayerOperation);
   HEADWISE_TRY(spec);
+  if (call.for_backward) {
+    HEADWISE_TRY(check_training_dropout(call.options.dropout));
+  }
   HEADWISE_TRY(
       check_divided(parts, *spec, call.layer_options, call.for_backward));
   return spec;

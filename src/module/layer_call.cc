@@ -45,6 +45,21 @@ Status check_layer_options(const LayerState& layer,
                                 layer.config.num_heads);
 }
 
+Status check_training_dropout(const Dropout& dropout) {
+  if (dropout.p.value_or(0) == 0 || dropout.keep_mask.data() != nullptr) {
+    return ok();
+  }
+  if (!dropout.training) {
+    return value_error(kLayerOperation, "dropout.training", "false",
+                       "true, or dropout.p = 0 for a pass without dropout");
+  }
+  return dropout.step ? ok()
+                      : Status(argument_error(
+                            kLayerOperation, "dropout.step", "is not given",
+                            "the number of the training step: each step "
+                            "drops other weights"));
+}
+
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call) {
   AttentionOptions options = call.options;
   if (layer.config.arithmetic != Arithmetic::exact) {

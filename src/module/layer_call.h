@@ -29,6 +29,10 @@ Status check_inputs(const LayerState& layer, const LayerInputs& inputs);
 Status check_layer_options(const LayerState& layer,
                            const LayerOptions& options);
 
+// Of a forward pass in training. Errors: invalid_argument for dropout that the
+// call leaves off, or that would drop the same weights in every step.
+Status check_training_dropout(const Dropout& dropout);
+
 // The caller's options with the layer's own arithmetic and dropout.
 AttentionOptions options_of(const LayerState& layer, const LayerCall& call);
 

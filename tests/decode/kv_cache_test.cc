@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "decode/plain_cache.h"
@@ -14,6 +16,8 @@
 namespace headwise {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
 using testing_support::failures_of;
 using testing_support::filled;
 using testing_support::round_as;
@@ -128,6 +132,42 @@ TEST(KvCacheTest, EveryAllocationMayFail) {
   EXPECT_EQ(huge.error().code(), ErrorCode::out_of_memory);
 }
 
+// The largest numbers that are not stored as an infinity.
+const std::pair<DType, float> kLargestOfType[] = {
+    {DType::float32, 0x1.fffffep127f},
+    {DType::bfloat16, 0x1.fefffep127f},
+    {DType::float16, 0x1.ffdffep15f},
+    {DType::int8, 0x1.fffffcp127f}};
+
+TEST(StoredNumbersTest, ThatWouldBecomeInfiniteAreErrors) {
+  for (const auto& [dtype, largest] : kLargestOfType) {
+    KvCacheOptions options = small_cache();
+    options.dtype = dtype;
+    auto cache = KvCache::create(options).value();
+    const SequenceId ids[] = {cache.add().value()};
+    auto key = uniform<4>({1, 2, 2, 4}, 1);
+    auto value = uniform<4>({1, 2, 2, 3}, 2);
+    key(0, 1, 0, 2) = largest;
+    EXPECT_TRUE(cache.append(ids, key.view(), value.view()));
+    const float more =
+        std::nextafter(-largest, -std::numeric_limits<float>::infinity());
+    if (std::isinf(more)) {
+      continue;  // float32 has all of them
+    }
+    value(0, 0, 1, 2) = more;
+    const Status refused = cache.append(ids, key.view(), value.view());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), ErrorCode::out_of_range);
+    EXPECT_THAT(refused.error().message(),
+                AllOf(HasSubstr("value(0, 0, 1, 2) is -"),
+                      HasSubstr(" would store an infinity")));
+    EXPECT_EQ(cache.length(ids[0]).value(), 2u) << "nothing has changed";
+    // What is infinite already is stored as it is.
+    value(0, 0, 1, 2) = std::numeric_limits<float>::infinity();
+    EXPECT_TRUE(cache.append(ids, key.view(), value.view()));
+  }
+}
+
 // Numbers on all sides of the roundings, as each type holds them.
 TEST(StoredNumbersTest, AreRoundedOnce) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -138,20 +178,21 @@ TEST(StoredNumbersTest, AreRoundedOnce) {
   row(0, -0.0f, 1, -1);
   row(1e-40f, -1e-40f, 1e-45f, 0);                   // float32 denormals
   row(0x1p-24f, 0x1.8p-24f, 0x1p-25f, -0x1.8p-25f);  // float16 denormals
-  row(65504, 65519.99f, 65520, -65520);
+  row(65504, 65519.99f, 65504, -65519.99f);
   row(0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, 0x1.00fffep0f);  // bfloat16 ties
-  row(0x1.002p0f, 0x1.006p0f, 0x1.002002p0f, 3.4e38f);      // float16 ties
+  row(0x1.002p0f, 0x1.006p0f, 0x1.002002p0f, 6.5e4f);       // float16 ties
   row(127, 0.5f, 1.5f, 2.5f);                               // int8 ties
   row(127, -0.5f, -1.5f, 126.5f);
   row(1e-37f, -1e-38f, 5e-38f, 0);
   row(1.5e-36f, 1e-36f, -1e-36f, 3e-37f);
-  row(3.4028235e38f, 1e38f, -3.4e38f, 1e30f);
   for (const float special : {kInf, -kInf, -kInf * 0}) {
     row(1, special, 2, 3);
   }
-  const std::size_t count = rows.size() / 4;
-  for (const DType dtype :
-       {DType::float32, DType::bfloat16, DType::float16, DType::int8}) {
+  const std::size_t count = rows.size() / 4 + 1;
+  for (const auto& [dtype, largest] : kLargestOfType) {
+    std::vector<float> last = {largest, -largest, largest / 3, 1};
+    rows.resize(4 * (count - 1));
+    rows.insert(rows.end(), last.begin(), last.end());
     for (const bool prefix : {false, true}) {
       auto cache = KvCache::create({.num_kv_heads = 1,
                                     .head_dim = 4,

@@ -172,7 +172,7 @@ TEST(LayerShardTest, Dropout) {
   const MultiHeadAttention dropping = layer_of(config);
   const LayerCall call = random_layer_call(dropping, 2, 4, 6, 8500);
   expect_same(whole_of(dropping, call,
-                       {.dropout = {.training = true, .seed = Seed{3}}}),
+                       {.dropout = {.training = true, .seed = Seed{3}, .step = 4}}),
               4);
   const MultiHeadAttention layer = layer_of(kGrouped);
   auto keep = Tensor<bool, 4>::create({2, 6, 4, 6}).value();
@@ -227,7 +227,7 @@ TEST(LayerShardTest, AttentionWeightsScoresAndTheirGradients) {
   call.d_attn_weights = uniform<4>({2, 6, 7, 10}, 8760);
   const AttentionOptions options = {
       .mask = causal(),
-      .dropout = {.p = 0.25, .training = true, .seed = Seed{3}},
+      .dropout = {.p = 0.25, .training = true, .seed = Seed{3}, .step = 4},
       .attn_weights = AttnWeights::after_dropout,
       .scores = ScoresStage::bias};
   auto saved =

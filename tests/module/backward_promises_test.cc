@@ -36,12 +36,36 @@ TEST(LayerBackwardTest, UsesTheDropoutOfTheLayer) {
           {.embed_dim = 12, .num_heads = 3, .dropout = 0.4}, Seed{3})
           .value();
   const LayerCall call = random_layer_call(layer, 2, 6, 9, 4200);
-  const auto own = gradients_of(layer, call, {.dropout = {.training = true}});
-  const auto given =
-      gradients_of(layer, call, {.dropout = {.p = 0.4, .training = true}});
-  const auto none = gradients_of(layer, call, {});
-  EXPECT_TRUE(same_bits(own.query, given.query));
-  EXPECT_FALSE(same_bits(own.query, none.query));
+  const auto with = [&](const Dropout& dropout) {
+    return gradients_of(layer, call, {.dropout = dropout}).query;
+  };
+  const auto own = with({.training = true, .step = 1});
+  EXPECT_TRUE(same_bits(own, with({.p = 0.4, .training = true, .step = 1})));
+  EXPECT_FALSE(same_bits(own, with({.training = true, .step = 2})));
+  EXPECT_FALSE(same_bits(own, with({.p = 0.0})));
+}
+
+TEST(LayerBackwardTest, MustBeToldToDrop) {
+  const auto layer =
+      MultiHeadAttention::create(
+          {.embed_dim = 12, .num_heads = 3, .dropout = 0.4}, Seed{3})
+          .value();
+  const LayerCall call = random_layer_call(layer, 2, 6, 9, 4200);
+  const auto error_of = [&](const Dropout& dropout) {
+    return layer
+        .forward_for_backward(call.query, call.key, call.value,
+                              {.dropout = dropout})
+        .error()
+        .message();
+  };
+  for (const Dropout& off : {Dropout{}, Dropout{.p = 0.1, .step = 1}}) {
+    EXPECT_THAT(error_of(off),
+                HasSubstr("dropout.training is false, expected true, or "
+                          "dropout.p = 0"));
+  }
+  EXPECT_THAT(error_of({.training = true}),
+              HasSubstr("dropout.step is not given, expected the number of the "
+                        "training step"));
 }
 
 bool same(const LinearGradients& a, const LinearGradients& b) {

@@ -50,7 +50,7 @@ std::vector<OptionsCase> every_option() {
             .t5_bias = {.table = table},
             .alibi = slopes,
             .empty_rows = EmptyRow::uniform,
-            .dropout = {.p = 0.5, .training = true}}},
+            .dropout = {.p = 0.5, .training = true, .step = 1}}},
           {{.attn_weights = AttnWeights::per_head}, {.score_weight = weight}},
           {{.attn_weights = AttnWeights::mean}}};
 }

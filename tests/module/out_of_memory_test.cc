@@ -64,6 +64,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfALayerMayFail) {
   const auto gates = tensor_of<float, 1>({2}, {0.5f, 1});
   const AttentionOptions options = {
       .mask = causal() & key_lengths(lengths.view()),
+      .dropout = {.p = 0.0},
       .attn_weights = AttnWeights::per_head,
       .executor = &alone()};
   const LayerOptions gated = {.head_gates = gates.view()};
@@ -252,7 +253,7 @@ TEST(OutOfMemoryTest, EveryAllocationOfAnErrorOfALayerMayFail) {
   const auto narrow = uniform<3>({2, 3, 3}, 1);
   const TensorView<const float, 2> narrow_flat(x.data(), {3, 3});
   const auto out = filled<float, 3>({2, 3, 3}, 0);
-  const AttentionOptions plain = {.executor = &alone()};
+  const AttentionOptions plain = {.dropout = {.p = 0.0}, .executor = &alone()};
   const auto save = [&] {
     return not_counted(
         [&] { return layer.forward_for_backward(x, x, x, plain).value(); });

@@ -403,6 +403,7 @@ Dropout OperationInputs::dropout(const CallPart& part) const {
   dropout.p = flags_.dropout;
   dropout.training = flags_.dropout.has_value();
   dropout.seed = Seed{flags_.dropout_seed};
+  dropout.step = 0;
   if (sequence_ids_) {
     dropout.sequence_ids = *sequence_ids_;
   }

@@ -114,7 +114,8 @@ class KvCache {
   //   (B + 1) offsets[n] to offsets[n + 1] of key (1, rows, Hkv, D) and value
   //   (1, rows, Hkv, Dv), which may be none.
   // The tensors may have any strides. Errors: out_of_range for a sequence that
-  // does not exist, and where the cache has too few free pages;
+  // does not exist, where the cache has too few free pages, and for a finite
+  // number that its type would hold as an infinity (from 65520 in float16);
   // invalid_argument for a sequence given twice; shape_mismatch; those of
   // Offsets::check.
   Status append(std::span<const SequenceId> ids, TensorView<const float, 4> key,

@@ -358,8 +358,9 @@ class MultiHeadAttention {
 
   // The forward pass of training: the same result, and what backward() needs.
   // The inputs and the views inside the options must outlive the backward pass
-  // and keep their values. Dropout still needs options.dropout.training. Errors
-  // as forward().
+  // and keep their values. Errors as forward(); invalid_argument for dropout
+  // (p > 0, also the layer's own) without options.dropout.training and .step,
+  // unless there is a keep mask.
   Result<MultiHeadAttentionSaved> forward_for_backward(
       TensorView<const float, 3> query, TensorView<const float, 3> key,
       TensorView<const float, 3> value, const AttentionOptions& options = {},

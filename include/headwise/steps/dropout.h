@@ -46,7 +46,9 @@ struct Dropout {
   // Nothing is dropped unless training, or a keep mask is given.
   bool training = false;
   Seed seed{};
-  std::uint64_t step = 0;
+  // The number of the training step: each drops other weights. Not given: 0,
+  // but MultiHeadAttention::forward_for_backward() must be told.
+  std::optional<std::uint64_t> step{};
   std::uint32_t layer = 0;
   // (B); a sequence with the same id has the same bits in any batch. Not given:
   // 0, 1, 2, ...
