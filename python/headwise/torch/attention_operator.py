@@ -92,6 +92,17 @@ def _refuse_tangents(*tensors: Tensor | None) -> None:
             "backward pass")
 
 
+def _refuse_second_derivative() -> None:
+    """Autograd would take these gradients for constants, without a word where the
+    derivative of the outputs is one."""
+    if torch.is_grad_enabled():
+        raise NotImplementedError(
+            "attention: the backward pass records gradients (create_graph=True), expected "
+            "first derivatives only; for second derivatives use attn_implementation='eager', "
+            "torch.nn.MultiheadAttention, or torch's scaled_dot_product_attention with "
+            "torch.nn.attention.sdpa_kernel(SDPBackend.MATH)")
+
+
 def _wants_gradients(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,
                      sinks: Tensor | None) -> bool:
     return torch.is_grad_enabled() and (
@@ -194,8 +205,8 @@ class _Attention(torch.autograd.Function):
         return results
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, d_output, _, d_weights):
+        _refuse_second_derivative()
         query, key, value, output, rows, *operands = ctx.saved_tensors
         if d_output is None and d_weights is None:
             return (None,) * (7 + len(ctx.options))

@@ -12,6 +12,11 @@ from headwise.transformers.attention_call import AttentionCall
 from headwise.transformers.mask_rules import Masked, masked_by_rules
 from headwise.transformers.watched import watcher_of
 
+try:
+    from transformers.utils.output_capturing import _active_collector
+except ImportError:  # before transformers 5, models pass output_attentions on
+    _active_collector = None
+
 
 def headwise_attention(
         module: nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -34,18 +39,29 @@ def headwise_attention(
         raise ValueError("head_mask was given, but transformers no longer applies it; "
                          "use headwise.transformers.prune_heads or head_importance")
     causal = _is_causal(module, is_causal) and query.shape[2] > 1
-    operands, positions, causal = _masked(attention_mask, causal, sliding_window,
-                                          query.shape[2], key.shape[2])
+    operands, positions, causal, first_gone = _masked(attention_mask, causal, sliding_window,
+                                                      query.shape[2], key.shape[2])
     if position_bias is not None or s_aux is not None:
         operands = _with_bias(operands, position_bias, s_aux)
     weights = "none"
-    if output_attentions:
+    if output_attentions or _are_collected():
         weights = "after_dropout" if dropout > 0 else "per_head"
     call = AttentionCall(query, key, value, operands, positions, scaling, softcap or 0.0,
                          causal, dropout, weights)
     watcher = watcher_of(module)
-    output, attn_weights = call.run() if watcher is None else watcher.attend(call)
+    output, attn_weights = (call.run() if watcher is None
+                            else watcher.attend(call, first_gone))
     return output.transpose(1, 2), attn_weights
+
+
+def _are_collected() -> bool:
+    """Whether the model's hooks collect attention weights. Many modules keep
+    `output_attentions` to themselves.
+    """
+    if _active_collector is None or (
+            torch.compiler.is_compiling() and not _active_collector.compiling):
+        return False
+    return any(name.endswith("attentions") for name in _active_collector.get() or ())
 
 
 def _is_causal(module: nn.Module, given: bool | None) -> bool:
@@ -69,7 +85,8 @@ def _masked(mask: torch.Tensor | None, causal: bool, window: int | None,
         return by_rules
     positions = _at_the_end(queries, keys)
     if mask.dtype == torch.bool:
-        return Masked(Operands(mask=mask), positions)
+        return Masked(Operands(mask=mask), positions,
+                      first_gone=getattr(mask, "_headwise_first_gone", None))
     if not mask.dtype.is_floating_point:
         raise TypeError(f"attention_mask is {mask.dtype}, expected torch.bool, true = may "
                         "attend, or floating-point numbers, which are added to the scores")

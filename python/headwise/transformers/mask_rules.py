@@ -25,6 +25,8 @@ class Masked(NamedTuple):
     operands: Operands = NO_OPERANDS
     positions: Positions = NO_POSITIONS
     causal: bool = False
+    # (B), bool: whether a cache with a window has dropped the sequence's first key.
+    first_gone: torch.Tensor | None = None
 
 
 def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
@@ -44,21 +46,26 @@ def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
         rules = _rules_of(mask_function)
     if spans is None or rules is None:
         others.update(allow_is_causal_skip=False, allow_is_bidirectional_skip=False)
-        return masking_utils.sdpa_mask(
+        mask = masking_utils.sdpa_mask(
             batch_size=batch_size, q_length=q_length, kv_length=kv_length,
             q_offset=q_offset, kv_offset=kv_offset, mask_function=mask_function,
             attention_mask=attention_mask, device=device, **others)
+        if not torch.compiler.is_compiling():
+            # Here statistics know no first key but the first one of the tensor.
+            mask._headwise_first_gone = _first_gone(None, batch_size, kv_offset)
+        return mask
     causal, left, right = rules
-    packed = torch.empty(batch_size, 1, 1, 7, dtype=torch.int64)
+    packed = torch.empty(batch_size, 1, 1, 8, dtype=torch.int64)
     packed[..., :5] = torch.tensor(
         [_MARK, causal, int(q_offset) - kv_offset, left, right])
-    packed[:, 0, 0, 5:] = spans
+    packed[:, 0, 0, 5:7] = spans
+    packed[:, 0, 0, 7] = _first_gone(attention_mask, batch_size, kv_offset)
     return packed
 
 
 def masked_by_rules(mask: torch.Tensor, keys: int) -> Masked | None:
     """The mask that is in a tensor of `mask_for_headwise`; None for another tensor."""
-    if mask.dtype != torch.int64 or mask.shape[1:] != (1, 1, 7):
+    if mask.dtype != torch.int64 or mask.shape[1:] != (1, 1, 8):
         return None
     if torch.compiler.is_compiling():
         return _unpacked(mask, keys)
@@ -71,14 +78,22 @@ def masked_by_rules(mask: torch.Tensor, keys: int) -> Masked | None:
 
 def _unpacked(mask: torch.Tensor, keys: int) -> Masked | None:
     rows = mask[:, 0, 0]
-    mark, causal, query_start, left, right, _, _ = rows[0].tolist()
+    mark, causal, query_start, left, right, *_ = rows[0].tolist()
     if mark != _MARK:
         return None
     starts, ends = rows[:, 5].contiguous(), rows[:, 6].contiguous()
     operands = NO_OPERANDS
     if starts.any() or (ends != keys).any():
         operands = Operands(key_starts=starts, key_lengths=ends)
-    return Masked(operands, Positions(query_start, left, right), bool(causal))
+    return Masked(operands, Positions(query_start, left, right), bool(causal),
+                  rows[:, 7].bool())
+
+
+def _first_gone(mask: torch.Tensor | None, batch: int, first: int) -> torch.Tensor:
+    """(B): whether keys that are no padding come before key `first`."""
+    if mask is None or mask.ndim != 2:
+        return torch.full((batch,), first > 0)
+    return mask[:, :first].to(device="cpu", dtype=torch.bool).any(1)
 
 
 def _row_spans(mask: torch.Tensor | None, batch: int, first: int,

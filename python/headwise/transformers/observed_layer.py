@@ -18,6 +18,8 @@ STATISTICS = _core.STATISTICS[:_core.STATISTICS.index("separator")]
 _OF_POSITIONS = [STATISTICS.index(name)
                  for name in ("distance", "previous", "self", "next")]
 
+_IS_FIRST = torch.tensor([name == "first" for name in STATISTICS])
+
 
 class ObservedCall(NamedTuple):
     """What a picture of a layer's attention needs: the arguments of one call,
@@ -66,7 +68,8 @@ class ObservedLayer:
         return means
 
     @torch.compiler.disable
-    def attend(self, call: AttentionCall) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def attend(self, call: AttentionCall, first_gone: torch.Tensor | None
+               ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """See Watcher."""
         call = call.with_autocast()
         # Dropout is not a property of a head, and its seed is drawn in run().
@@ -76,7 +79,11 @@ class ObservedLayer:
             seen = _core.torch_attention(call.query, call.key, call.value,
                                          softmax_rows=records, statistics={"rows": True},
                                          **options)
-        self._add(call, seen.statistics.rows[..., :len(STATISTICS)])
+        rows = seen.statistics.rows[..., :len(STATISTICS)]
+        if first_gone is not None and first_gone.any():
+            # The first key of the cache is another one.
+            rows = torch.where(_IS_FIRST & first_gone[:, None, None, None], 0, rows)
+        self._add(call, rows)
         if self._keep:
             self._keep_call(call)
         if call.dropout_p > 0:

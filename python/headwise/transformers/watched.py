@@ -13,8 +13,11 @@ from headwise.transformers.attention_call import AttentionCall
 class Watcher(Protocol):
     """Computes the attention of one module in place of the interface."""
 
-    def attend(self, call: AttentionCall) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """The output (B, Hq, Lq, Dv), and the weights if the call asks for them."""
+    def attend(self, call: AttentionCall, first_gone: torch.Tensor | None
+               ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The output (B, Hq, Lq, Dv), and the weights if the call asks for them.
+        `first_gone` as in Masked.
+        """
 
 
 _watchers: dict[int, Watcher] = {}  # by id of the module

@@ -96,11 +96,42 @@ def _whisper():
         suppress_tokens=None, begin_suppress_tokens=None, **_ENCODER_DECODER))
 
 
+def _opt():
+    return tf.OPTForCausalLM(tf.OPTConfig(
+        hidden_size=32, ffn_dim=48, num_hidden_layers=2, num_attention_heads=4,
+        vocab_size=WORDS, max_position_embeddings=128, word_embed_proj_dim=32, **_ENDS))
+
+
+def _gpt_bigcode():
+    return tf.GPTBigCodeForCausalLM(tf.GPTBigCodeConfig(
+        n_embd=32, n_layer=2, n_head=4, vocab_size=WORDS, n_positions=128, **_ENDS))
+
+
+def _stablelm():
+    return tf.StableLmForCausalLM(tf.StableLmConfig(**_GROUPED))
+
+
+def _nemotron():
+    return tf.NemotronForCausalLM(tf.NemotronConfig(**_GROUPED))
+
+
+def _persimmon():
+    return tf.PersimmonForCausalLM(tf.PersimmonConfig(**_SIZES, **_ENDS))
+
+
+def _siglip():
+    return tf.SiglipVisionModel(tf.SiglipVisionConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, image_size=16, patch_size=4))
+
+
 MODELS = {
     "bert": _bert, "roberta": _roberta, "distilbert": _distilbert, "gpt2": _gpt2,
     "gpt_neox": _gpt_neox, "llama": _llama, "mistral": _mistral, "qwen2": _qwen2,
     "qwen3": _qwen3, "gemma2": _gemma2, "phi3": _phi3, "gpt_oss": _gpt_oss,
     "t5": _t5, "bart": _bart, "vit": _vit, "whisper": _whisper,
+    "opt": _opt, "gpt_bigcode": _gpt_bigcode, "stablelm": _stablelm,
+    "nemotron": _nemotron, "persimmon": _persimmon, "siglip": _siglip,
 }
 
 
@@ -132,7 +163,7 @@ def words(batch: int, length: int) -> torch.Tensor:
 
 def inputs_of(name: str, batch: int = 2, length: int = 11) -> dict[str, torch.Tensor]:
     """Arguments of the model, without padding."""
-    if name == "vit":
+    if name in ("vit", "siglip"):
         return {"pixel_values": _random(batch, 3, 16, 16)}
     if name == "whisper":
         return {"input_features": _random(batch, 8, 32),

@@ -221,7 +221,9 @@ def test_logits_of_a_padded_batch_are_those_of_each_sequence_bit_for_bit(name):
             assert torch.equal(together[row, mask[row]], alone[0])
 
 
-@pytest.mark.parametrize("name", ["bert", "llama", "whisper", "t5"])
+@pytest.mark.parametrize("name", ["bert", "llama", "whisper", "t5", "bart", "gpt2", "opt",
+                                  "gpt_bigcode", "stablelm", "nemotron", "persimmon",
+                                  "siglip"])
 def test_attention_weights_are_those_of_eager(name):
     eager, ours = both(name)
     with torch.no_grad():

@@ -124,7 +124,7 @@ def test_padding_does_not_count(name, side):
 
 
 @pytest.mark.parametrize("cache", [None, "static"])
-@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "gemma2", "gpt_oss"])
 def test_cached_generation_is_one_long_pass(name, cache):
     model = ours(name)
     options = {} if cache is None else {"cache_implementation": cache}
@@ -134,13 +134,39 @@ def test_cached_generation_is_one_long_pass(name, cache):
                                    min_new_tokens=12, do_sample=False, **options)
         with observe(model) as whole:
             model(words[:, :-1])
-    # A sliding cache forgets the sequence's first key.
-    names = ["entropy", "distance", "largest", "previous", "self", "next"]
+    expect_equal(cached, whole, 2 * 22)
+
+
+def expect_equal(cached, whole, queries):
+    names = ["entropy", "distance", "largest", "previous", "self", "next", "first"]
     for place, head in whole.heads.items():
-        assert cached.heads[place].queries == head.queries == 2 * 22
-        for statistic in names if name == "mistral" else [*names, "first"]:
+        assert cached.heads[place].queries == head.queries == queries
+        for statistic in names:
             assert getattr(cached.heads[place], statistic) == pytest.approx(
                 getattr(head, statistic), abs=1e-5), statistic
+
+
+@pytest.mark.parametrize("name", ["mistral", "gemma2"])
+@pytest.mark.parametrize("hole", [False, True])
+def test_a_window_that_has_passed_left_padding(name, hole):
+    """The first key leaves the window of the longer row before that of the shorter."""
+    model = ours(name)
+    words = torch.arange(40).reshape(2, 20) + 3
+    mask = torch.ones(2, 20, dtype=torch.long)
+    mask[1, :7] = 0
+    if hole:
+        mask[0, 9] = 0
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    cache = tf.DynamicCache(config=model.config)
+    with torch.no_grad():
+        with observe(model) as whole:
+            model(words, attention_mask=mask, position_ids=positions)
+        with observe(model) as cached:
+            for begin, end in [(0, 5), *((n, n + 1) for n in range(5, 20))]:
+                model(words[:, begin:end], attention_mask=mask[:, :end],
+                      position_ids=positions[:, begin:end], past_key_values=cache)
+    for place, head in whole.heads.items():
+        assert cached.heads[place].first == pytest.approx(head.first, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["bert", "llama", "gpt_oss", "t5"])
