@@ -2,8 +2,6 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 
 #include "bindings.h"
 #include "call_options.h"
@@ -31,28 +29,17 @@ class PlanObject {
         plan_(create(shape)) {}
 
   nb::object run(nb::handle query, nb::handle key, nb::handle value,
-                 const nb::kwargs& keywords) const {
+                 nb::handle offsets, const nb::kwargs& keywords) const {
     options_->expect_in_place();
     CallOptions wanted("AttentionPlan.run");
     wanted.read(keywords, {kOutputOptions});
     const CallTensors tensors(query, key, value, "AttentionPlan.run",
                               Graph::refused);
-    return run_call(plan_, tensors, wanted, &unchanged_);
-  }
-  // A run reads the plan while it holds the interpreter lock or `unchanged_`;
-  // this holds both. Never wait for the second while holding the first: runs
-  // need it to end.
-  void set_offsets(nb::handle value) {
     ArgumentMemory memory;
-    const Offsets offsets =
-        offsets_argument(value, "AttentionPlan.set_offsets", memory);
-    std::unique_lock lock(unchanged_, std::defer_lock);
-    {
-      const nb::gil_scoped_release released;
-      lock.lock();
-    }
-    check(plan_.set_offsets(offsets));
-    offsets_ = std::move(memory);
+    return run_call(plan_, tensors, wanted,
+                    offsets.is_none() ? Offsets()
+                                      : offsets_argument(
+                                            offsets, "AttentionPlan.run", memory));
   }
   std::size_t workspace_bytes() const { return plan_.workspace_bytes(); }
 
@@ -64,10 +51,8 @@ class PlanObject {
   }
 
   std::unique_ptr<CallOptions> options_;
-  nb::kwargs keywords_;     // an executor lies in it
-  ArgumentMemory offsets_;  // those of set_offsets()
+  nb::kwargs keywords_;  // an executor lies in it
   AttentionPlan plan_;
-  mutable std::shared_mutex unchanged_;
 };
 
 }  // namespace
@@ -106,20 +91,18 @@ Runs may be in several threads at once.)")
           "attention() but out, state, lse and softmax_rows. Errors: those of "
           "attention().")
       .def("run", &PlanObject::run, nb::arg("query").none(),
-           nb::arg("key").none(), nb::arg("value").none(), nb::arg("outputs"),
+           nb::arg("key").none(), nb::arg("value").none(), nb::kw_only(),
+           nb::arg("offsets") = nb::none(), nb::arg("outputs"),
            nb::sig("def run(self, query: Array, key: Array, value: Array, *, "
+                   "offsets: Integers | tuple[Integers, Integers] | None = None, "
                    "lse: bool | None = None, softmax_rows: bool | None = None, "
                    "out: Array | None = None, "
                    "state: tuple[Array, Array] | None = None) "
                    "-> Array | AttentionResult"),
-           "attention() with the plan's options: tensors of the plan's sizes.")
-      .def("set_offsets", &PlanObject::set_offsets, nb::arg("offsets").none(),
-           nb::sig("def set_offsets(self, offsets: Integers | "
-                   "tuple[Integers, Integers]) -> None"),
-           "The next runs have these sequences: (B + 1) for a plan that was "
-           "created with offsets, as many sequences as there and none longer "
-           "than the longest of those. Waits for runs in other threads. "
-           "Errors, after which nothing has changed: ValueError.")
+           "attention() with the plan's options: tensors of the plan's sizes. "
+           "A plan that was created with offsets, (B + 1), takes those of this "
+           "run: as many sequences, none longer than the longest of the "
+           "plan's. None: the plan's own.")
       .def_prop_ro("workspace_bytes", &PlanObject::workspace_bytes,
                    "The memory that a run needs.");
 }

@@ -178,18 +178,20 @@ nb::object run_on_gpu(const CallTensors& tensors, const CallOptions& options) {
 }
 
 nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,
-                    const CallOptions& options, std::shared_mutex* unchanged) {
+                    const CallOptions& options, const Offsets& offsets) {
+  AttentionSpec spec = plan.spec();
+  if (offsets.ragged()) {
+    check(spec.set_offsets(offsets));
+  }
   return with_element_type(tensors.query(), [&]<class T>(T) {
     const AttentionInputsOf<T> inputs = tensors.views<T>();
-    CallOutputs outputs(plan.spec(), tensors.query(),
-                        tensors.batch_axes(plan.spec()), options);
+    CallOutputs outputs(spec, tensors.query(), tensors.batch_axes(spec),
+                        options);
     const AttentionOutputsOf<T> views = outputs.views<T>();
     const auto run = [&]() -> Status {
       const nb::gil_scoped_release released;
-      const auto lock = unchanged != nullptr
-                            ? std::shared_lock(*unchanged)
-                            : std::shared_lock<std::shared_mutex>();
-      HEADWISE_TRY(plan.run(inputs.query, inputs.key, inputs.value, views));
+      HEADWISE_TRY(
+          plan.run(inputs.query, inputs.key, inputs.value, views, offsets));
       return outputs.pool();
     };
     check(run());

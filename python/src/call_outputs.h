@@ -5,7 +5,6 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
-#include <shared_mutex>
 
 #include "call_options.h"
 #include "call_tensors.h"
@@ -57,11 +56,9 @@ class CallOutputs {
 nb::object run_on_gpu(const CallTensors& tensors, const CallOptions& options);
 
 // Creates nothing but the outputs, and runs the plan without the interpreter
-// lock: what attention() and AttentionPlan.run() do.
-// `unchanged` is locked while the plan runs; otherwise the interpreter lock
-// keeps it from changing.
+// lock: what attention() and AttentionPlan.run() do. `offsets`: those of this
+// run, in place of the plan's.
 nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,
-                    const CallOptions& options,
-                    std::shared_mutex* unchanged = nullptr);
+                    const CallOptions& options, const Offsets& offsets = {});
 
 }  // namespace headwise::python

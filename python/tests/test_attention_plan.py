@@ -84,19 +84,19 @@ def rows(count):
 
 
 @pytest.mark.parametrize("offsets", [[0, 6, 6, 8], [0, 0, 0, 0], RAGGED, ([0, 1, 2, 3], RAGGED)])
-def test_set_offsets(offsets):
+def test_offsets_of_a_run(offsets):
     plan = ragged_plan(statistics={"rows": True, "columns": True})
     queries, keys = offsets if isinstance(offsets, tuple) else (offsets, offsets)
     query, key, value = rows(10)
     given = query[:queries[-1]], key[:keys[-1]], value[:keys[-1]]
-    plan.run(*rows(10))
-    plan.set_offsets(offsets)
+    own = plan.run(*rows(10)).output
     gc.collect()
     [np.full(4, 9, np.int64) for _ in range(1000)]
     expected = headwise.attention(
         *given, offsets=offsets, mask=headwise.causal(), alibi=headwise.alibi_slopes(4),
         statistics={"rows": True, "columns": True})
-    result = plan.run(*given)
+    result = plan.run(*given, offsets=offsets)
+    np.testing.assert_array_equal(plan.run(*rows(10)).output, own)
     np.testing.assert_array_equal(result.output, expected.output)
     for name in ("rows", "columns", "means", "counted"):
         np.testing.assert_array_equal(getattr(result.statistics, name),
@@ -110,52 +110,43 @@ def test_set_offsets(offsets):
         ([0, 4, 8], ValueError, r"\(3,\)|\(3\)"),
         ([0, 4, 2, 6], ValueError, "offsets"),
         ([1, 2, 3, 4], ValueError, "offsets"),
-        ([0, 1.5, 2, 3], TypeError, "set_offsets: offsets is 1.5"),
-        (None, TypeError, "set_offsets: offsets is a NoneType"),
+        ([0, 1.5, 2, 3], TypeError, "run: offsets is 1.5"),
+        ("ab", TypeError, "run: offsets is a str"),
     ],
 )
 def test_wrong_offsets_leave_the_plan_as_it_was(offsets, error, message):
     plan = ragged_plan()
     before = plan.run(*rows(10))
     with pytest.raises(error, match=message):
-        plan.set_offsets(offsets)
+        plan.run(*rows(10), offsets=offsets)
     np.testing.assert_array_equal(plan.run(*rows(10)), before)
 
 
 def test_a_plan_without_offsets_takes_none():
     with pytest.raises(ValueError, match="offsets"):
-        headwise.AttentionPlan.create(**SIZES).set_offsets([0, 5, 10])
+        headwise.AttentionPlan.create(**SIZES).run(*rows(10), offsets=[0, 5, 10])
 
 
-def test_set_offsets_waits_for_runs():
-    count = 600
-    choices = [[0, count], [0, 0]]
-    plan = headwise.AttentionPlan.create(
-        **{**SIZES, "B": 1, "Lq": count, "Lkv": count}, offsets=choices[0],
-        executor=headwise.Executor.with_threads(1))
-    arrays = rows(count)
-    expected = plan.run(*arrays)
-    done = threading.Event()
-    outputs = []
+def test_threads_share_a_plan_with_offsets_of_their_own():
+    plan = ragged_plan()
+    choices = [[0, 4, 4, 10], [0, 0, 5, 6], RAGGED]
+    outputs = {}
 
-    def run():
-        while not done.is_set():
-            try:
-                outputs.append(plan.run(*arrays))
-            except ValueError:  # the offsets of the other choice
-                pass
+    def run(n):
+        arrays = [each[:choices[n][-1]] for each in rows(10)]
+        outputs[n] = [plan.run(*arrays, offsets=choices[n]) for _ in range(100)]
 
-    threads = [threading.Thread(target=run) for _ in range(2)]
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(3)]
     for thread in threads:
         thread.start()
-    for n in range(200):
-        plan.set_offsets(choices[n % 2])
-    done.set()
     for thread in threads:
         thread.join()
-    assert outputs
-    for output in outputs:
-        np.testing.assert_array_equal(output, expected)
+    for n, made in outputs.items():
+        arrays = [each[:choices[n][-1]] for each in rows(10)]
+        expected = headwise.attention(*arrays, offsets=choices[n], mask=headwise.causal(),
+                                      alibi=headwise.alibi_slopes(4))
+        for output in made:
+            np.testing.assert_array_equal(output, expected)
 
 
 def test_alibi_slopes():

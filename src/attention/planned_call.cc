@@ -1,5 +1,8 @@
 #include "attention/planned_call.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -9,7 +12,9 @@
 #include "attention/ragged_weights.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/base/checked_product.h"
 #include "headwise/kernels/targets.h"
+#include "run/machine_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -17,6 +22,22 @@ namespace {
 // An empty batch may have any number of sequences.
 bool has_no_query(const AttentionSpec& spec) {
   return spec.shape.B == 0 || spec.shape.Lq == 0;
+}
+
+// Errors: out_of_memory for tensors whose size is no number: the sizes of the
+// workspace would not be either.
+Status check_sizes(const AttentionSpec& spec) {
+  const AttentionShape& shape = spec.shape;
+  const std::size_t size = std::max(shape.D, shape.Dv);
+  const auto fits = [&](std::size_t heads, std::size_t rows) {
+    return checked_product(std::array<std::size_t, 5>{
+               shape.B, heads, rows, size, 2 * sizeof(float)})
+        .has_value();
+  };
+  return has_no_query(spec) ||
+                 (fits(shape.Hq, shape.Lq) && fits(shape.Hkv, shape.Lkv))
+             ? ok()
+             : Status(Error::no_memory_for(~std::uint64_t{0}));
 }
 
 std::size_t spec_bytes(const AttentionSpec& spec, const Schedule& schedule) {
@@ -44,7 +65,10 @@ Result<PlannedCall> PlannedCall::create(
   HEADWISE_TRY(check_all_queries("attention", operation_options));
   auto spec = AttentionSpec::create(shape, options, operation_options);
   HEADWISE_TRY(spec);
-  return PlannedCall(*std::move(spec));
+  HEADWISE_TRY(check_sizes(*spec));
+  PlannedCall call(*std::move(spec));
+  HEADWISE_TRY(check_machine_has(call.workspace_bytes_));
+  return call;
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -52,14 +76,29 @@ Result<PlannedCall> PlannedCall::create(
 template <class T>
 Status PlannedCall::run(const AttentionInputsOf<T>& inputs,
                         const AttentionOutputsOf<T>& outputs,
-                        Workspace& workspace) const try {
-  HEADWISE_TRY(check_forward(spec_, inputs, outputs));
-  return run_checked(CallInputs(inputs), CallOutputs(outputs), workspace);
+                        Workspace& workspace,
+                        const Offsets& offsets) const try {
+  if (!offsets.ragged()) {
+    return run_spec(spec_, inputs, outputs, workspace);
+  }
+  AttentionSpec of_run = spec_;
+  HEADWISE_TRY(of_run.set_offsets(offsets));
+  return run_spec(of_run, inputs, outputs, workspace);
 } catch (...) {
   return caught_out_of_memory();
 }
 
-Status PlannedCall::run_checked(const CallInputs& inputs,
+template <class T>
+Status PlannedCall::run_spec(const AttentionSpec& spec,
+                             const AttentionInputsOf<T>& inputs,
+                             const AttentionOutputsOf<T>& outputs,
+                             Workspace& workspace) const {
+  HEADWISE_TRY(check_forward(spec, inputs, outputs));
+  return run_checked(spec, CallInputs(inputs), CallOutputs(outputs), workspace);
+}
+
+Status PlannedCall::run_checked(const AttentionSpec& spec,
+                                const CallInputs& inputs,
                                 const CallOutputs& outputs,
                                 Workspace& workspace) const {
   if (workspace.bytes() < workspace_bytes_) {
@@ -67,33 +106,35 @@ Status PlannedCall::run_checked(const CallInputs& inputs,
                        std::to_string(workspace.bytes()) + " bytes",
                        std::to_string(workspace_bytes_) + " or more");
   }
-  if (has_no_query(spec_)) {
+  if (has_no_query(spec)) {
     return ok();
   }
   const auto kernel = schedule_.few_rows()     ? few_rows_kernel
-                      : spec_.statistics.any() ? statistics_kernel
+                      : spec.statistics.any() ? statistics_kernel
                                                : forward_kernel;
-  kernel({spec_, schedule_, inputs, outputs}, workspace.data());
-  fill_beyond_sequences<float>(spec_, outputs);
+  kernel({spec, schedule_, inputs, outputs}, workspace.data());
+  fill_beyond_sequences<float>(spec, outputs);
   return ok();
 }
 
 template <class T>
 Status PlannedCall::run(const AttentionInputsOf<T>& inputs,
-                        const AttentionOutputsOf<T>& outputs) const try {
+                        const AttentionOutputsOf<T>& outputs,
+                        const Offsets& offsets) const try {
   auto workspace = Workspace::create(workspace_bytes_);
   HEADWISE_TRY(workspace);
-  return run(inputs, outputs, *workspace);
+  return run(inputs, outputs, *workspace, offsets);
 } catch (...) {
   return caught_out_of_memory();
 }
 
 #define HEADWISE_RUN(T)                                                      \
   template Status PlannedCall::run(const AttentionInputsOf<T>&,              \
-                                   const AttentionOutputsOf<T>&, Workspace&) \
-      const;                                                                 \
+                                   const AttentionOutputsOf<T>&, Workspace&, \
+                                   const Offsets&) const;                    \
   template Status PlannedCall::run(const AttentionInputsOf<T>&,              \
-                                   const AttentionOutputsOf<T>&) const;
+                                   const AttentionOutputsOf<T>&,             \
+                                   const Offsets&) const;
 HEADWISE_RUN(float)
 HEADWISE_RUN(BFloat16)
 HEADWISE_RUN(Float16)

@@ -23,23 +23,26 @@ class PlannedCall {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   const AttentionSpec& spec() const { return spec_; }
 
-  Status set_offsets(const Offsets& offsets) {
-    return spec_.set_offsets(offsets);
-  }
   // T is float, BFloat16 or Float16.
   template <class T>
   Status run(const AttentionInputsOf<T>& inputs,
-             const AttentionOutputsOf<T>& outputs, Workspace& workspace) const;
+             const AttentionOutputsOf<T>& outputs, Workspace& workspace,
+             const Offsets& offsets = {}) const;
   template <class T>
   Status run(const AttentionInputsOf<T>& inputs,
-             const AttentionOutputsOf<T>& outputs) const;
+             const AttentionOutputsOf<T>& outputs,
+             const Offsets& offsets = {}) const;
 
  private:
   explicit PlannedCall(AttentionSpec spec);
 
   // With tensors that were checked.
-  Status run_checked(const CallInputs& inputs, const CallOutputs& outputs,
-                     Workspace& workspace) const;
+  Status run_checked(const AttentionSpec& spec, const CallInputs& inputs,
+                     const CallOutputs& outputs, Workspace& workspace) const;
+  template <class T>
+  Status run_spec(const AttentionSpec& spec, const AttentionInputsOf<T>& inputs,
+                  const AttentionOutputsOf<T>& outputs,
+                  Workspace& workspace) const;
 
   AttentionSpec spec_;
   Schedule schedule_;

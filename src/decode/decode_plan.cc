@@ -15,6 +15,7 @@
 #include "decode/received_pass.h"
 #include "headwise/kernels/targets.h"
 #include "run/arena.h"
+#include "run/machine_memory.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -323,6 +324,7 @@ Result<DecodePlan> DecodePlan::create(
   Arena arena(nullptr);
   const RunMemory memory(*plan, plan->cache->options.max_sequences, arena);
   plan->workspace_bytes = arena.bytes();
+  HEADWISE_TRY(check_machine_has(plan->workspace_bytes));
   return DecodePlan(std::move(plan));
 } catch (...) {
   return caught_out_of_memory();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <thread>
 
 #include "attention/attention_call.h"
 #include "headwise/attention/plan.h"
@@ -347,23 +348,53 @@ TEST(RaggedTest, APlanWithNewOffsetsHasTheBitsOfANewCall) {
   const Inputs<float> ragged =
       ragged_inputs(random_inputs(batch.padded, 1070), batch);
   const EveryBias biases(batch.padded);
-  auto plan =
+  const auto plan =
       AttentionPlan::create(
           {.B = 1, .Hq = 4, .Hkv = 2, .Lq = 17, .Lkv = 17, .D = 5, .Dv = 6},
           options_by_place(planned, biases))
           .value();
-  ASSERT_TRUE(plan.set_offsets(batch.offsets()));
   auto out = ragged_outputs<float>(batch, AttnWeights::none);
-  const Status s = plan.run(ragged.query.view(), ragged.key.view(),
-                            ragged.value.view(), out.views());
+  const Status s =
+      plan.run(ragged.query.view(), ragged.key.view(), ragged.value.view(),
+               out.views(), batch.offsets());
   ASSERT_TRUE(s) << s.error().message();
   EXPECT_TRUE(same_bits(
       out, attend_ragged(ragged, batch, options_by_place(batch, biases))));
+  EXPECT_EQ(plan.spec().shape.offsets.query.data(),
+            planned.query_offsets.data());
+}
+
+TEST(RaggedTest, ThreadsShareAPlanWithOffsetsOfTheirOwn) {
+  const auto planned = tensor_of<std::int64_t, 1>({2}, {0, 40});
+  const auto plan =
+      AttentionPlan::create(
+          {.B = 1, .Hq = 2, .Hkv = 2, .Lq = 40, .Lkv = 40, .D = 8, .Dv = 8},
+          {.mask = causal(), .offsets = planned.view()})
+          .value();
+  const auto run_of = [&](std::int64_t rows, std::size_t times) {
+    const auto offsets = tensor_of<std::int64_t, 1>({2}, {0, rows});
+    const auto x = uniform<4>({1, static_cast<std::size_t>(rows), 2, 8}, 77);
+    auto output = filled<float, 4>(x.extents(), 0);
+    auto workspace = Workspace::create(plan.workspace_bytes()).value();
+    for (std::size_t n = 0; n < times; ++n) {
+      const Status s = plan.run(x.view(), x.view(), x.view(),
+                                {.output = output}, workspace, offsets.view());
+      EXPECT_TRUE(s) << s.error().message();
+    }
+    return output;
+  };
+  const auto of_9 = run_of(9, 1);
+  const auto of_40 = run_of(40, 1);
+  std::thread other([&] { EXPECT_TRUE(same_bits(run_of(9, 200), of_9)); });
+  EXPECT_TRUE(same_bits(run_of(40, 200), of_40));
+  other.join();
 }
 
 TEST(RaggedTest, NewOffsetsThatDoNotFitThePlanAreErrors) {
   const Batch batch = small_batch();
-  auto plan =
+  const auto x = filled<float, 4>({1, 17, 2, 5}, 1);
+  auto output = filled<float, 4>({1, 17, 2, 5}, 42);
+  const auto plan =
       AttentionPlan::create(
           {.B = 1, .Hq = 4, .Hkv = 2, .Lq = 17, .Lkv = 17, .D = 5, .Dv = 6},
           {.offsets = batch.offsets()})
@@ -371,7 +402,8 @@ TEST(RaggedTest, NewOffsetsThatDoNotFitThePlanAreErrors) {
   const auto message = [&](std::vector<std::int64_t> numbers) {
     const auto offsets =
         tensor_of<std::int64_t, 1>({numbers.size()}, std::move(numbers));
-    const Status s = plan.set_offsets(offsets.view());
+    const Status s = plan.run(x.view(), x.view(), x.view(),
+                              {.output = output.view()}, offsets.view());
     return s ? "no error" : s.error().message();
   };
   EXPECT_EQ(message({0, 3, 9}),
@@ -381,17 +413,12 @@ TEST(RaggedTest, NewOffsetsThatDoNotFitThePlanAreErrors) {
   EXPECT_EQ(message({0, 10, 11, 11, 11}),
             "attention: offsets is of a sequence of 10, expected at most the "
             "plan's 9");
-  EXPECT_EQ(plan.spec().shape.offsets.query.data(), batch.query_offsets.data());
-  const Status none = plan.set_offsets({});
-  ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().message(),
-            "attention: offsets is not given, expected those of a ragged "
-            "batch");
-  auto padded =
+  const auto padded =
       AttentionPlan::create(
           {.B = 1, .Hq = 4, .Hkv = 2, .Lq = 17, .Lkv = 17, .D = 5, .Dv = 6}, {})
           .value();
-  const Status given = padded.set_offsets(batch.offsets());
+  const Status given = padded.run(x.view(), x.view(), x.view(),
+                                  {.output = output.view()}, batch.offsets());
   ASSERT_FALSE(given);
   EXPECT_EQ(given.error().message(),
             "attention: offsets is given, expected none: the plan's batch is "

@@ -397,16 +397,20 @@ TEST(KeyPartErrorsTest, OfARaggedBatchEachSequenceEndsWithABlock) {
                                     {.key_part = KeyPart::first})
                   .value();
   const auto others = tensor_of<std::int64_t, 1>({3}, {0, 28, 128});
-  EXPECT_EQ(plan.set_offsets({queries, others}).error().message(),
+  StateTensors state(short_shape);
+  const auto error_of = [&](const Offsets& offsets) {
+    return plan
+        .run(TensorView<const float, 4>(x.data(), {1, 3, 2, 4}),
+             TensorView<const float, 4>(x.data(), {1, 128, 2, 4}),
+             TensorView<const float, 4>(x.data(), {1, 128, 2, 4}),
+             AttentionOutputs{.state = state.views()}, offsets)
+        .error()
+        .message();
+  };
+  EXPECT_EQ(error_of({queries, others}),
             "attention: offsets.key is of a sequence of 28" + expected);
   whole(1) = 28;  // as if it had changed since
-  StateTensors state(short_shape);
-  EXPECT_EQ(plan.run(TensorView<const float, 4>(x.data(), {1, 3, 2, 4}),
-                     TensorView<const float, 4>(x.data(), {1, 128, 2, 4}),
-                     TensorView<const float, 4>(x.data(), {1, 128, 2, 4}),
-                     AttentionOutputs{.state = state.views()})
-                .error()
-                .message(),
+  EXPECT_EQ(error_of({}),
             "attention: offsets.key is of a sequence of 28" + expected);
   EXPECT_THAT(state.context.elements(), Each(42.0f));
 }

@@ -1,4 +1,5 @@
-// Attention in two steps: check and prepare once, run many times.
+// Attention in two steps: check and prepare once, run many times. Threads may
+// share a plan; each has a workspace of its own.
 //
 // Example:
 //   AttentionPlan plan =
@@ -27,7 +28,8 @@ class PlannedCall;
 class AttentionPlan {
  public:
   // The views inside the options must outlive the plan. Errors: those of
-  // AttentionSpec::create, out_of_memory.
+  // AttentionSpec::create; out_of_memory, also where a run would need more
+  // memory than the machine has.
   static Result<AttentionPlan> create(
       const AttentionShape& shape, const AttentionOptions& options,
       const OperationOptions& operation_options = {});
@@ -38,35 +40,33 @@ class AttentionPlan {
   // The size of the memory that a run needs.
   std::size_t workspace_bytes() const;
 
-  // For a ragged batch: the next runs have these sequences, as many as the plan
-  // was created for and none longer than the longest of those. Allocates
-  // nothing; no run may use the plan meanwhile. The views must outlive the
-  // runs. Errors: invalid_argument for a plan that has no offsets;
-  // shape_mismatch, out_of_range; the plan is then as before.
-  Status set_offsets(const Offsets& offsets);
-
   // The tensors have the plan's sizes, and outputs have their own memory;
   // `workspace` has at least workspace_bytes(), and no other run uses it
   // meanwhile. Allocates nothing and takes no lock (except inside oneTBB, with
-  // several threads). Errors: shape_mismatch, invalid_argument for a workspace
-  // that is too small and for an output that shares memory with another tensor;
-  // then no output was written.
+  // several threads). A plan for a ragged batch takes the `offsets` of this
+  // run: as many sequences as the plan was created for, none longer than the
+  // longest of those; not given: the plan's own. Errors: shape_mismatch,
+  // out_of_range, invalid_argument for a workspace that is too small, for an
+  // output that shares memory with another tensor and for offsets of a plan
+  // without; then no output was written.
   Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
              TensorView<const float, 4> value, const AttentionOutputs& outputs,
-             Workspace& workspace) const;
+             Workspace& workspace, const Offsets& offsets = {}) const;
   // The same, in memory that it allocates. Errors: also out_of_memory.
   Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
              TensorView<const float, 4> value,
-             const AttentionOutputs& outputs) const;
+             const AttentionOutputs& outputs,
+             const Offsets& offsets = {}) const;
   // The same of 16-bit tensors (attention/forward.h), with the same plan.
-#define HEADWISE_RUN(T)                                                  \
-  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,   \
-             TensorView<const T, 4> value,                               \
-             const AttentionOutputsOf<T>& outputs, Workspace& workspace) \
-      const;                                                             \
-  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,   \
-             TensorView<const T, 4> value,                               \
-             const AttentionOutputsOf<T>& outputs) const;
+#define HEADWISE_RUN(T)                                                   \
+  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,    \
+             TensorView<const T, 4> value,                                \
+             const AttentionOutputsOf<T>& outputs, Workspace& workspace,  \
+             const Offsets& offsets = {}) const;                          \
+  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,    \
+             TensorView<const T, 4> value,                                \
+             const AttentionOutputsOf<T>& outputs,                        \
+             const Offsets& offsets = {}) const;
   HEADWISE_RUN(BFloat16)
   HEADWISE_RUN(Float16)
 #undef HEADWISE_RUN

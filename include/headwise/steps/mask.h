@@ -31,6 +31,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -131,9 +132,15 @@ Mask documents(TensorView<const std::int64_t, 1> query_ids,
 // broadcast.
 Mask dense(const bool* data, const NamedAxes& axes);
 template <std::size_t Rank>
-Mask dense(TensorView<const bool, Rank> view,
+Mask dense(std::type_identity_t<TensorView<const bool, Rank>> view,
            const std::array<Axis, Rank>& axes) {
   return dense(view.data(), NamedAxes(view.extents(), view.strides(), axes));
+}
+// The same with a list of axes, which gives the rank.
+template <std::size_t Rank>
+Mask dense(std::type_identity_t<TensorView<const bool, Rank>> view,
+           const Axis (&axes)[Rank]) {
+  return dense<Rank>(view, std::to_array(axes));
 }
 
 // A mask that was checked against the sizes of a call.
