@@ -2,6 +2,7 @@
 // hand-over the sanitizer sees (Debian's oneTBB is not instrumented).
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -41,15 +42,20 @@ void Executor::spread(std::size_t workers,
   std::exception_ptr failure;
   std::vector<std::thread> threads;
   threads.reserve(workers);
+  const auto run = [&](std::size_t worker) {
+    try {
+      work(worker);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
+  };
   for (std::size_t worker = 0; worker < workers; ++worker) {
-    threads.emplace_back([&, worker] {
-      try {
-        work(worker);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-      }
-    });
+    try {
+      threads.emplace_back(run, worker);
+    } catch (const std::system_error&) {  // no further thread
+      run(worker);
+    }
   }
   for (std::thread& thread : threads) {
     thread.join();

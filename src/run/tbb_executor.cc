@@ -5,7 +5,11 @@
 #include <tbb/partitioner.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <mutex>
+#include <stdexcept>
 
 #include "base/out_of_memory.h"
 #include "run/executor.h"
@@ -22,14 +26,46 @@ std::atomic<bool> left_behind = false;
 const int watch_forks =
     pthread_atfork(nullptr, nullptr, [] { left_behind = was_used.load(); });
 
+std::size_t threads_of_process() {
+  return tbb::global_control::active_value(
+      tbb::global_control::max_allowed_parallelism);
+}
+
+void* wait_at(void* gate) {
+  const std::lock_guard through(*static_cast<std::mutex*>(gate));
+  return nullptr;
+}
+
+// Whether the process may have this number of further threads. Where it may not,
+// oneTBB throws, in its own threads past every handler.
+bool can_create(std::size_t wanted) {
+  std::array<pthread_t, 256> made;
+  wanted = std::min(wanted, made.size());
+  std::size_t count = 0;
+  {
+    std::mutex gate;
+    std::unique_lock closed(gate);
+    while (count < wanted &&
+           pthread_create(&made[count], nullptr, wait_at, &gate) == 0) {
+      ++count;
+    }
+    closed.unlock();
+    for (std::size_t n = 0; n < count; ++n) {
+      pthread_join(made[n], nullptr);
+    }
+  }
+  return count == wanted;
+}
+
 bool may_use_threads() {
   if (left_behind) {
     return false;
   }
-  if (!was_used) {
+  static const bool enough = can_create(threads_of_process() - 1);
+  if (!was_used && enough) {
     was_used = true;
   }
-  return true;
+  return enough;
 }
 
 }  // namespace
@@ -51,14 +87,12 @@ const Executor& Executor::default_executor() noexcept {
 Result<Executor> Executor::with_threads(std::size_t threads) try {
   HEADWISE_TRY(check_threads(threads));
   auto state = std::make_shared<Threads>();
-  if (!may_use_threads()) {
+  if (threads == 1 || !may_use_threads()) {
     state->count = 1;
     return Executor(std::move(state));
   }
   // More than oneTBB has would only make it print a warning.
-  const std::size_t most = tbb::global_control::active_value(
-      tbb::global_control::max_allowed_parallelism);
-  state->count = std::min(threads, most);
+  state->count = std::min(threads, threads_of_process());
   state->arena.initialize(static_cast<int>(state->count));
   return Executor(std::move(state));
 } catch (...) {
@@ -66,7 +100,7 @@ Result<Executor> Executor::with_threads(std::size_t threads) try {
 }
 
 std::size_t Executor::own_threads() const {
-  if (!may_use_threads()) {
+  if ((threads_ && threads_->count == 1) || !may_use_threads()) {
     return 1;
   }
   return threads_ ? threads_->count
@@ -78,16 +112,37 @@ std::size_t Executor::own_threads() const {
 // up: that would run in the middle of ours.
 void Executor::spread(std::size_t workers,
                       FunctionRef<void(std::size_t)> work) const {
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> work_threw = false;
+  const auto one = [&](std::size_t) {
+    try {
+      work(next++);
+    } catch (...) {
+      work_threw = true;
+      throw;
+    }
+  };
   const auto loop = [&] {
     tbb::this_task_arena::isolate([&] {
-      tbb::parallel_for(std::size_t{0}, workers, work,
+      tbb::parallel_for(std::size_t{0}, workers, one,
                         tbb::static_partitioner());
     });
   };
-  if (threads_) {
-    threads_->arena.execute(loop);
-  } else {
-    loop();
+  try {
+    if (threads_) {
+      threads_->arena.execute(loop);
+    } else {
+      loop();
+    }
+  } catch (const std::runtime_error&) {
+    if (work_threw) {
+      throw;
+    }
+    // oneTBB could not create a thread: what is left is done in this one.
+    left_behind = true;
+    while (next < workers) {
+      work(next++);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <span>
 #include <string>
 #include <utility>
@@ -129,6 +130,21 @@ TEST(MaskErrorsTest, ADenseMaskMustHaveTheSizesOfTheAxesItNames) {
       error_of(dense(view_of(mask), {Axis::one, Axis::one, Axis::one}),
                ErrorCode::shape_mismatch),
       "attention: mask has shape (2, 1, 5), expected (1, 1, 1) = (1, 1, 1)");
+}
+
+TEST(MaskTest, ADenseMaskIsATensorOrAViewOfBool) {
+  auto mask = filled<bool, 3>({2, 1, 5}, true);
+  const std::string expected =
+      error_of(dense(view_of(mask), {Axis::B, Axis::one, Axis::Lkv}),
+               ErrorCode::shape_mismatch);
+  const std::array<Axis, 3> axes = {Axis::B, Axis::one, Axis::Lkv};
+  for (const Mask& same :
+       {dense(mask, {Axis::B, Axis::one, Axis::Lkv}),
+        dense(mask.view(), {Axis::B, Axis::one, Axis::Lkv}),
+        dense(std::as_const(mask), {Axis::B, Axis::one, Axis::Lkv}),
+        dense(mask, axes), dense(mask.view(), axes)}) {
+    EXPECT_EQ(error_of(same, ErrorCode::shape_mismatch), expected);
+  }
 }
 
 TEST(MaskErrorsTest, AnAxisNamedTwiceIsAnError) {
