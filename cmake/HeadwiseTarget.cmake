@@ -37,6 +37,15 @@ function(headwise_target name)
     target_compile_definitions(${name} PRIVATE
       "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
   endif()
+  if(NOT HEADWISE_SANITIZE)
+    # In release builds an overwritten return address or buffer ends the program, and
+    # the linker's tables cannot be written (tests/install/hardened_test.py).
+    set(release $<CONFIG:Release,RelWithDebInfo,MinSizeRel>)
+    target_compile_options(${name} PRIVATE
+      $<$<AND:$<COMPILE_LANGUAGE:CXX>,${release}>:-fstack-protector-strong
+      -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+    target_link_options(${name} PRIVATE $<${release}:LINKER:-z,relro,-z,now>)
+  endif()
   if(HEADWISE_SANITIZE)
     # With a sanitizer GCC warns of members of an empty optional.
     target_compile_options(${name} PRIVATE

@@ -17,6 +17,7 @@
 #include "interop/folder.h"
 #include "interop/keep_owner.h"
 #include "interop/leftovers.h"
+#include "interop/sync_folder.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -180,8 +181,10 @@ int replace_file(const std::string& path, const struct stat* old,
   // Keeps the lock until the file has its name.
   const Descriptor lock(::fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
   int failed = fill_file(file, old, pieces);
-  if (failed == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    failed = errno;
+  if (failed == 0) {
+    failed = ::rename(temporary.c_str(), path.c_str()) == 0
+                 ? sync_folder_of(path)
+                 : errno;
   }
   if (failed != 0) {
     ::unlink(temporary.c_str());

@@ -12,6 +12,7 @@
 #include "interop/folder.h"
 #include "interop/keep_owner.h"
 #include "interop/leftovers.h"
+#include "interop/sync_folder.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
@@ -28,7 +29,11 @@ std::string old_name_of(const std::string& place) {
 }
 
 int rename_or_errno(const std::string& from, const std::string& to) {
-  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    return errno;
+  }
+  sync_folder_of(to);  // the name is there; it cannot be taken back for this
+  return 0;
 }
 
 // The names of all files below a folder, as "a/b".
