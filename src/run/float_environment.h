@@ -46,4 +46,24 @@ class FloatEnvironment {
 #endif
 };
 
+// Keeps the caller's exception flags, which are sticky: oneTBB sets the control
+// word of a thread that waits for a loop anew, without them.
+class RaisedFlags {
+ public:
+#if defined(__SSE__)
+  RaisedFlags() : raised_(_mm_getcsr() & 0x3f) {}
+  ~RaisedFlags() { _mm_setcsr(_mm_getcsr() | raised_); }
+#else
+  RaisedFlags() = default;
+  ~RaisedFlags() = default;
+#endif
+  RaisedFlags(const RaisedFlags&) = delete;
+  RaisedFlags& operator=(const RaisedFlags&) = delete;
+
+ private:
+#if defined(__SSE__)
+  unsigned raised_;
+#endif
+};
+
 }  // namespace headwise::inline HEADWISE_ABI

@@ -13,6 +13,7 @@
 
 #include "base/out_of_memory.h"
 #include "run/executor.h"
+#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -112,6 +113,7 @@ std::size_t Executor::own_threads() const {
 // up: that would run in the middle of ours.
 void Executor::spread(std::size_t workers,
                       FunctionRef<void(std::size_t)> work) const {
+  const RaisedFlags raised;
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> work_threw = false;
   const auto one = [&](std::size_t) {

@@ -58,6 +58,20 @@ TEST_F(FilePlanTest, AnOutputOfItsOwnMayBeThereOrNot) {
   EXPECT_EQ(said(path("model/picture.svg")), "");
 }
 
+TEST_F(FilePlanTest, AHyphenIsNoNameOfAFileOrFolder) {
+  EXPECT_EQ(said("-"),
+            "--out is -, expected /dev/stdout for standard output, ./- for a "
+            "file of that name");
+  EXPECT_EQ(said("./-"), "");
+  FilePlan in_folder = plan_;
+  in_folder.outputs_in("--steps", "-", {"a.npy"}, false);
+  FilePlan replaced = plan_;
+  replaced.replaced_folder("--out", "-", false);
+  for (const FilePlan& plan : {in_folder, replaced}) {
+    EXPECT_THAT(said_of(plan), HasSubstr("./- for a folder of that name"));
+  }
+}
+
 TEST_F(FilePlanTest, PathsToAnInputAreFoundOut) {
   fs::create_symlink("in", path("link"));
   fs::create_symlink("link", path("link to link"));

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cfenv>
 #include <stdexcept>
 #include <vector>
 
@@ -90,6 +91,19 @@ TEST(ExecutorTest, AnExceptionOfAWorkerReachesTheCaller) {
   EXPECT_THROW(executor.run_workers(
                    8, [](std::size_t) { throw std::runtime_error("no"); }),
                std::runtime_error);
+}
+
+// oneTBB has another control word than a caller who rounds up.
+TEST(ExecutorTest, FloatingPointExceptionsRaisedBeforeStayRaised) {
+  const Executor executor = Executor::with_threads(4).value();
+  for (const Executor* of : {&executor, &Executor::default_executor()}) {
+    std::fesetround(FE_UPWARD);
+    std::feraiseexcept(FE_INEXACT);
+    of->run_workers(64, [](std::size_t) {});
+    const bool kept = std::fetestexcept(FE_INEXACT) != 0;
+    std::fesetround(FE_TONEAREST);
+    EXPECT_TRUE(kept);
+  }
 }
 
 TEST(ExecutorTest, AnExceptionReachesTheCaller) {

@@ -117,10 +117,27 @@ Outcome FilePlan::print_summary(const Streams& streams,
 // ---- Files that are given twice. ----
 
 Outcome FilePlan::check() const {
-  for (const auto check : {&FilePlan::check_printed, &FilePlan::check_outputs,
+  for (const auto check : {&FilePlan::check_names, &FilePlan::check_printed,
+                           &FilePlan::check_outputs,
                            &FilePlan::check_inputs, &FilePlan::check_folders,
                            &FilePlan::check_writable}) {
     HEADWISE_TRY((this->*check)());
+  }
+  return {};
+}
+
+// "-" is standard input, so nobody means a file by it.
+Outcome FilePlan::check_names() const {
+  for (const auto* const entries : {&outputs_, &folders_, &replaced_}) {
+    for (const Entry& entry : *entries) {
+      if (entry.given == "-") {
+        return usage(
+            entry.option, "is -",
+            entries == &outputs_
+                ? "/dev/stdout for standard output, ./- for a file of that name"
+                : "./- for a folder of that name");
+      }
+    }
   }
   return {};
 }

@@ -57,6 +57,7 @@ class FilePlan {
   };
 
   bool uses_standard_output() const;
+  Outcome check_names() const;
   Outcome check_printed() const;
   Outcome check_outputs() const;
   Outcome check_inputs() const;

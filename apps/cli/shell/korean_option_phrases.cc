@@ -92,6 +92,8 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
      "줍니다"},
     {"--texts needs --model DIR", "--texts를 쓰려면 --model DIR이 필요합니다"},
     {"--tokens and --target-tokens", "--tokens와 --target-tokens"},
+    {"./- for a folder of that name", "그런 이름의 폴더는 ./-"},
+    {"/dev/stdout for standard output, ./- for a file of that name", "표준 출력은 /dev/stdout, 그런 이름의 파일은 ./-"},
     {"0 to {}: {} has {} layer",
      "0에서 {0} 사이여야 합니다({1}의 레이어는 {2}개)."},
     {"0 to {}: {} has {} layers",
