@@ -65,8 +65,12 @@ std::string memory_text(std::uint64_t bytes) {
   if (bytes == std::numeric_limits<std::uint64_t>::max()) {
     return text + ": more bytes are needed than can be counted";
   }
+  constexpr int kMebi = 20;
   return bytes == 0 ? text
-                    : text + ": " + std::to_string(bytes) + " bytes are needed";
+         : bytes >> kMebi == 0
+             ? text + ": " + std::to_string(bytes) + " bytes are needed"
+             : text + ": " + std::to_string(((bytes - 1) >> kMebi) + 1) +
+                   " MiB are needed";
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::string_view kReader = "read_params";
+constexpr std::string_view kReader = "load_attention";
 constexpr std::string_view kEmbedding = "embedding.weight";
 
 enum class WithEmbedding { no, yes };
@@ -93,7 +93,7 @@ Status check_heads(const std::string& path, const LayerParams& read,
         {"num_kv_heads", options.num_kv_heads, read.num_kv_heads}}) {
     if (given && said && given != said) {
       return Error{ErrorCode::shape_mismatch,
-                   {.operation = "load_attention",
+                   {.operation = std::string(kReader),
                     .argument = name,
                     .given = "is " + std::to_string(*given),
                     .expected = std::to_string(*said) + " as in " + path}};
@@ -113,7 +113,7 @@ Result<std::size_t> head_count(const std::string& path, const LayerParams& read,
   }
   return Error{
       ErrorCode::invalid_argument,
-      {.operation = "load_attention",
+      {.operation = std::string(kReader),
        .argument = "num_heads",
        .file = path,
        .given = "is not given",
@@ -134,7 +134,7 @@ Result<std::optional<QkNorm>> norm_kind(const std::string& path,
     return options.qk_norm ? options.qk_norm : read.qk_norm;
   }
   return Error{ErrorCode::invalid_argument,
-               {.operation = "load_attention",
+               {.operation = std::string(kReader),
                 .argument = "qk_norm",
                 .file = path,
                 .given = "is not given",
@@ -232,7 +232,9 @@ Result<LayerParams> read_checked(const std::string& path,
       with_embedding == WithEmbedding::yes ? names.required : names.optional;
   list.emplace(list.begin(), kEmbedding);
   auto read = read_layer_params(path, names, {options.layer, options.layout});
-  HEADWISE_TRY(read);
+  if (!read) {
+    return of_reader(read.error());
+  }
   HEADWISE_TRY(check_array_names(path, read->params));
   HEADWISE_TRY(check_heads(path, *read, options));
   return read;
@@ -270,6 +272,16 @@ Result<MultiHeadAttention> layer_of(const std::string& path,
                            .qk_norm = *qk_norm,
                            .add_zero_attn = options.add_zero_attn});
   return layer ? std::move(layer) : file_at(path).blame(layer.error());
+}
+
+// The caller knows none of the functions that found the error.
+Error of_reader(const Error& error) {
+  ErrorDetails details = error.details();
+  if (details.operation.empty()) {
+    return error;
+  }
+  details.operation = kReader;
+  return {error.code(), std::move(details)};
 }
 
 }  // namespace

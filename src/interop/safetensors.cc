@@ -42,8 +42,9 @@ Result<std::size_t> header_bytes(std::span<const std::byte> start,
     return is_pytorch_file(start)
                ? subject.bad_data(std::string(kWhyNoPytorch))
                : subject.bad_data(
-                     "has a header of " + std::to_string(length) + " bytes",
-                     "at most " + std::to_string(kMaxSafetensorsHeader));
+                     "is not a safetensors file",
+                     "a header of at most " +
+                         std::to_string(kMaxSafetensorsHeader) + " bytes");
   }
   if (file_bytes && *file_bytes < kLengthBytes + length) {
     return subject.bad_data(

@@ -133,6 +133,8 @@ TEST(ErrorTextTest, WithoutWordsTheCodeSaysWhatIsWrong) {
   EXPECT_EQ(korean(Error(ErrorCode::unsupported)), "지원하지 않습니다");
   EXPECT_EQ(korean(Error::no_memory_for(9)),
             "메모리가 부족합니다. 9바이트가 필요합니다");
+  EXPECT_EQ(korean(Error::no_memory_for(137439094336)),
+            "메모리가 부족합니다. 131073 MiB가 필요합니다");
   EXPECT_EQ(korean(Error::no_memory_for(kMost)),
             "메모리가 부족합니다. 필요한 크기가 셀 수 있는 범위를 넘습니다");
 }

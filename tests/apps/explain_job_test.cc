@@ -355,15 +355,15 @@ TEST_F(ParamsTest, WhatDoesNotFitFailsWithAndWithoutComputing) {
                         {"6"});
   put("w_k.weight", {8, 6});
   put("w_v.weight", {7, 6});
-  expect_tensor_refused("read_params", ErrorCode::bad_data, "w_v.weight", "7",
+  expect_tensor_refused("load_attention", ErrorCode::bad_data, "w_v.weight", "7",
                         {"num_heads", "2"});
   put("w_v.weight", {6, 6});
   put("w_k.bias", {7});
-  expect_tensor_refused("read_params", ErrorCode::shape_mismatch, "w_k.bias",
+  expect_tensor_refused("load_attention", ErrorCode::shape_mismatch, "w_k.bias",
                         "(7)", {"(8)", "w_k.weight"});
   put("w_k.bias", {8});
   remove("w_o.weight");
-  expect_tensor_refused("read_params", ErrorCode::bad_data, "", "w_o.weight",
+  expect_tensor_refused("load_attention", ErrorCode::bad_data, "", "w_o.weight",
                         {});
   put("w_o.weight", {10, 6});
   flags_.vocab_size = 50;

@@ -352,7 +352,7 @@ class InspectTest(ParamsCase):
                 ("none.npy", "none.npy is not a .npy file: it ends at byte"),
                 ("notes.txt", "notes.txt is not a parameter file, "
                  "expected a .safetensors, .safetensors.index.json, .npz"),
-                ("text.safetensors", "text.safetensors has a header of"),
+                ("text.safetensors", "text.safetensors is not a safetensors file"),
                 ("text.npz", "text.npz cannot be read as a zip archive"),
                 ("text.npy", "text.npy is not a .npy file: it ends at byte"),
                 ("fifo", "fifo is not a regular file or a folder"),

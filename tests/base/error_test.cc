@@ -74,6 +74,10 @@ TEST(ErrorTest, OutOfMemoryTellsTheBytesWhereTheyAreKnown) {
   EXPECT_EQ(Error(ErrorCode::out_of_memory).message(), "out of memory");
   EXPECT_EQ(Error::no_memory_for(9).message(),
             "out of memory: 9 bytes are needed");
+  EXPECT_EQ(Error::no_memory_for((1 << 20) - 1).message(),
+            "out of memory: 1048575 bytes are needed");
+  EXPECT_EQ(Error::no_memory_for(137439094336).message(),
+            "out of memory: 131073 MiB are needed");
   EXPECT_EQ(Error::no_memory_for(kMost).message(),
             "out of memory: more bytes are needed than can be counted");
   EXPECT_EQ(Error::no_memory_for(9).code(), ErrorCode::out_of_memory);

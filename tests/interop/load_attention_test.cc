@@ -276,7 +276,7 @@ TEST(LoadAttentionFileTest, ANormIsOfTheKindThatTheOptionsSay) {
     const std::string half = put_npz(folder, views, "half.npz");
     EXPECT_THAT(load_attention(half, {.num_heads = kHeads, .qk_norm = said}),
                 HasError({.code = ErrorCode::bad_data,
-                          .operation = "read_params",
+                          .operation = "load_attention",
                           .file = half,
                           .given = {"k_norm.weight", "no q_norm.weight"}}));
   }
@@ -284,7 +284,7 @@ TEST(LoadAttentionFileTest, ANormIsOfTheKindThatTheOptionsSay) {
   const std::string path = put_npz(folder, views_of(plain), "plain.npz");
   EXPECT_THAT(load_attention(path, {.num_heads = kHeads, .qk_norm = QkNorm{}}),
               HasError({.code = ErrorCode::bad_data,
-                        .operation = "read_params",
+                        .operation = "load_attention",
                         .file = path,
                         .given = {"no q_norm.weight"}}));
 }

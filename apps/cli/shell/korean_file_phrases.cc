@@ -43,6 +43,7 @@ constexpr auto kFilePhrases = std::to_array<Translation>({
     {"a file, which each of the processes reads",
      "모든 프로세스가 읽는 파일이어야 합니다."},
     {"a folder", "폴더"},
+    {"a header of at most {} bytes", "헤더가 {0}바이트 이하여야 합니다."},
     {"a kind: the file does not say which norm q_norm.weight is of",
      "파일에 q_norm.weight가 어느 정규화의 것인지 없으므로 종류를 주어야 "
      "합니다."},
@@ -222,6 +223,7 @@ constexpr auto kFilePhrases = std::to_array<Translation>({
     {"is not a regular file", "{s:은/는} 일반 파일이 아닙니다"},
     {"is not a regular file or a folder",
      "{s:은/는} 일반 파일도 폴더도 아닙니다"},
+    {"is not a safetensors file", "{s:은/는} safetensors 파일이 아닙니다"},
     {"is not an entry of a checkpoint",
      "{s:은/는} 체크포인트의 항목이 아닙니다"},
     {"is not given, but the layout {} has a tensor of the same name as {} in "

@@ -50,7 +50,9 @@ enum class ScoresStage {
   softmax,  // the attention weights per head, before dropout
 };
 
-// The options that the operation and the layer both take.
+// The options that the operation and the layer both take. A misspelled option
+// in plain braces makes the compiler list every overload; with the name of the
+// type, AttentionOptions{.mask = causal()}, it names the option in one line.
 //
 // Example:
 //   attention(q, k, v, out, {.mask = causal(), .scale = 0.125});
