@@ -30,6 +30,8 @@ headwise_component(files
     include/headwise/interop/atomic_file.h
     include/headwise/interop/journal.h
     include/headwise/interop/row_parts.h
+    include/headwise/interop/signal_handlers.h
+    include/headwise/json/json.h
   SOURCES
     src/json/json.cc
     src/interop/array.cc

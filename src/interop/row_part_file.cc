@@ -5,8 +5,8 @@
 
 #include "base/out_of_memory.h"
 #include "headwise/interop/sha256.h"
+#include "headwise/json/json.h"
 #include "interop/input_file.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -1,10 +1,12 @@
-#include "json/json.h"
+#include "headwise/json/json.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace headwise::internal::inline HEADWISE_ABI {
+namespace headwise::inline HEADWISE_ABI {
 
 namespace {
 
@@ -14,6 +16,17 @@ using Library = nlohmann::json;
 std::string written(const Library& leaf) {
   return leaf.dump(-1, ' ', /*ensure_ascii=*/false,
                    Library::error_handler_t::replace);
+}
+
+// The same of a number, without the library's buffers: there may be millions.
+std::string digits_of(double number) {
+  if (!std::isfinite(number)) {
+    return "null";
+  }
+  std::array<char, 64> digits{};
+  return {digits.data(),
+          nlohmann::detail::to_chars(digits.data(),
+                                     digits.data() + digits.size(), number)};
 }
 
 // Builds a value from the library's events, without a tree of the library's.
@@ -277,7 +290,7 @@ void Json::write(std::string& text, std::optional<std::size_t> indent,
       text += std::to_string(natural_);
       return;
     case Kind::real:
-      text += written(real_);
+      text += digits_of(real_);
       return;
     case Kind::text:
       text += written(parts_->text);
@@ -310,4 +323,4 @@ std::optional<Json> Json::parse(std::string_view text, std::size_t most_bytes,
   return builder.take();
 }
 
-}  // namespace headwise::internal::inline HEADWISE_ABI
+}  // namespace headwise::inline HEADWISE_ABI

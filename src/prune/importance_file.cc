@@ -7,11 +7,11 @@
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/file_subject.h"
+#include "headwise/json/json.h"
 #include "headwise/models/heads_left.h"
 #include "headwise/models/model_digest.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -9,12 +9,12 @@
 #include "base/out_of_memory.h"
 #include "distribute/or_tell.h"
 #include "headwise/distribute/share_text.h"
+#include "headwise/json/json.h"
 #include "headwise/models/model_digest.h"
 #include "headwise/prune/sentence_losses.h"
 #include "headwise/prune/share_examples.h"
 #include "headwise/train/sentence_classifier.h"
 #include "headwise/version.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

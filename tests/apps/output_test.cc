@@ -7,6 +7,7 @@
 #include <sstream>
 #include <streambuf>
 
+#include "shell/json.h"
 #include "shell/outcome.h"
 
 namespace headwise::cli {
@@ -20,6 +21,13 @@ TEST(OneLineTest, ControlCharactersAreShownAndNotObeyed) {
   EXPECT_EQ(one_line("\xC2\x9B"
                      "2J"),
             "\\x9b2J");
+  EXPECT_EQ(one_line("a\u202eb"), "a\\u{202e}b");
+}
+
+TEST(JsonTextTest, NothingInItMovesACursorOrTurnsALineAround) {
+  EXPECT_EQ(json_text({{"text", "a\u202e\u009b\x7f\x1b 한"}}),
+            "{\"text\":\"a\\u202e\\u009b\\u007f\\u001b 한\"}\n");
+  EXPECT_EQ(json_text({{"a", {1, 2}}}, 1), "{\n \"a\": [\n  1,\n  2\n ]\n}\n");
 }
 
 TEST(OneLineTest, OtherTextStays) {

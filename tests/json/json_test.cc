@@ -1,4 +1,4 @@
-#include "json/json.h"
+#include "headwise/json/json.h"
 
 #include <gtest/gtest.h>
 

@@ -60,9 +60,11 @@ std::string note_of(const SentenceEmbeddings& done,
 }
 
 void add_note(const std::string& note, CorpusCounts& counts) {
-  const Json json = Json::parse(note, nullptr, /*allow_exceptions=*/false);
+  const auto json = Json::parse(note, note.size(), /*deepest=*/1);
   const auto number = [&json](const char* key) {
-    return json.is_object() ? json.value(key, std::size_t{0}) : 0;
+    const Json* const found = json ? json->find(key) : nullptr;
+    std::uint64_t value = 0;
+    return found != nullptr && found->get(value) ? value : 0;
   };
   counts.tokens += number("tokens");
   counts.cut += number("cut");
@@ -128,7 +130,12 @@ class EncodeJob {
 
   // What was saved before, the same on all ranks.
   Outcome resume() {
-    if (alone() && (folder().empty() || !place_of(folder()).is_folder())) {
+    const FilePlace place = place_of(folder());
+    if (place.error != 0) {
+      return system_error({.operation = "--out", .file = folder()},
+                          place.error);
+    }
+    if (alone() && !place.is_folder()) {
       return {};
     }
     HEADWISE_TRY(

@@ -1,11 +1,11 @@
 #include "json.h"
 
+#include "terminal_text.h"
+
 namespace headwise::cli {
 
-std::string json_text(const Json& json, int indent) {
-  return json.dump(indent, ' ', /*ensure_ascii=*/false,
-                   Json::error_handler_t::replace) +
-         "\n";
+std::string json_text(const Json& json, std::optional<std::size_t> indent) {
+  return shown_json(json.dump(indent)) + "\n";
 }
 
 }  // namespace headwise::cli

@@ -97,6 +97,20 @@ bool all_shown(std::string_view text) {
   return text.empty();
 }
 
+// With escape(code) in place of each character that a terminal would obey.
+template <class Escape>
+std::string escaped(std::string_view text, const Escape& escape) {
+  std::string safe;
+  while (!text.empty()) {
+    const auto [code, bytes] = first_of(text);
+    safe += is_control(code) || is_in(kDirection, code)
+                ? escape(code)
+                : std::string(text.substr(0, bytes));
+    text.remove_prefix(bytes);
+  }
+  return safe;
+}
+
 // $'a\x1b[b'
 std::string escaped_word(std::string_view text) {
   std::string word = "$'";
@@ -118,19 +132,18 @@ std::string escaped_word(std::string_view text) {
 }  // namespace
 
 std::string shown(std::string_view text) {
-  std::string safe;
-  while (!text.empty()) {
-    const auto [code, bytes] = first_of(text);
-    if (is_control(code)) {
-      safe += fmt::format("\\x{:02x}", static_cast<unsigned>(code));
-    } else if (is_in(kDirection, code)) {
-      safe += fmt::format("\\u{{{:x}}}", static_cast<unsigned>(code));
-    } else {
-      safe += text.substr(0, bytes);
-    }
-    text.remove_prefix(bytes);
-  }
-  return safe;
+  return escaped(text, [](char32_t code) {
+    const auto number = static_cast<unsigned>(code);
+    return is_control(code) ? fmt::format("\\x{:02x}", number)
+                            : fmt::format("\\u{{{:x}}}", number);
+  });
+}
+
+std::string shown_json(std::string_view json) {
+  return escaped(json, [](char32_t code) {
+    return code == '\n' ? "\n"
+                        : fmt::format("\\u{:04x}", static_cast<unsigned>(code));
+  });
 }
 
 std::size_t columns_of(std::string_view text) {

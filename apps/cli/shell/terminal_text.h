@@ -12,6 +12,9 @@ namespace headwise::cli {
 // writing as \u{202e}.
 std::string shown(std::string_view text);
 
+// JSON with the same characters as \u009b; line ends stay.
+std::string shown_json(std::string_view json);
+
 // Of UTF-8 that shown() gave: Hangul, CJK and emoji take two columns, combining
 // marks none.
 std::size_t columns_of(std::string_view text);

@@ -67,11 +67,6 @@ Result<CorpusInputs> read_inputs(const ViewedFlags& seen,
                       *std::move(layers), limit->tokens};
 }
 
-const Json* member(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found == json.end() ? nullptr : &*found;
-}
-
 // The groups of a corpus: step s computes one group on each rank, and rank 0
 // adds them in order.
 class CorpusJob {
@@ -138,24 +133,25 @@ class CorpusJob {
   }
 
   void read_journal() {
-    const Json state = Json::parse(journal_->state().value_or(""), nullptr,
-                                   /*allow_exceptions=*/false);
+    constexpr std::size_t kMostBytes = std::size_t{1} << 26;
+    constexpr int kDeepest = 2;
+    const auto state =
+        Json::parse(journal_->state().value_or(""), kMostBytes, kDeepest);
     const std::size_t count = CorpusSums::count_numbers(heads_.heads());
-    const Json* const found = member(state, "numbers");
-    const Json* const done = member(state, "groups");
+    const Json* const found = state ? state->find("numbers") : nullptr;
+    const Json* const groups_done = state ? state->find("groups") : nullptr;
+    std::uint64_t done = 0;
     if (found == nullptr || !found->is_array() || found->size() != count ||
-        done == nullptr || !done->is_number_unsigned() ||
-        done->get<std::size_t>() > groups()) {
+        groups_done == nullptr || !groups_done->get(done) || done > groups()) {
       return;
     }
     std::vector<double> numbers;
     for (const Json& number : *found) {
-      numbers.push_back(number.is_number()
-                            ? number.get<double>()
-                            : std::numeric_limits<double>::quiet_NaN());
+      numbers.push_back(std::numeric_limits<double>::quiet_NaN());
+      number.get(numbers.back());
     }
     sums_.set_numbers(numbers);
-    done_ = done->get<std::size_t>();
+    done_ = done;
   }
 
   Status keep() {

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "headwise/inspect/view_page.h"
+#include "headwise/json/json.h"
 #include "headwise/version.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

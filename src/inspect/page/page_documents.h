@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "headwise/json/json.h"
 #include "headwise/version.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

@@ -7,9 +7,9 @@
 #include "headwise/attention/spec.h"
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/view_page.h"
+#include "headwise/json/json.h"
 #include "inspect/page/view_head.h"
 #include "inspect/page/view_layer.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

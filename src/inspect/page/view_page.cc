@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/json/json.h"
 #include "inspect/page/encoded_layer.h"
 #include "inspect/page/head_numbers.h"
 #include "inspect/page/page_changes.h"
@@ -14,7 +15,6 @@
 #include "inspect/page/view_block.h"
 #include "inspect/page/view_html.h"
 #include "inspect/page/view_mask.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

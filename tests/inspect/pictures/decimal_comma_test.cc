@@ -14,9 +14,9 @@
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "headwise/inspect/head_scores_svg.h"
 #include "headwise/inspect/heads_svg.h"
+#include "headwise/json/json.h"
 #include "inspect/pictures/svg_writer.h"
 #include "interop/files.h"
-#include "json/json.h"
 #include "support/tensors.h"
 
 namespace headwise {

@@ -1,5 +1,7 @@
 // A JSON value: what the commands print, and small files that are read back.
-// nlohmann-json stays behind this header, for it is expensive to compile.
+// Keys stay in the order in which they are set.
+//
+// Errors: none; memory that cannot be allocated throws std::bad_alloc.
 //
 //   Json json = {{"name", "scores"}, {"shape", {2, 3}}};
 //   json["steps"] = Json::array();
@@ -7,6 +9,7 @@
 //   json.dump();
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +24,7 @@
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
-namespace headwise::internal::inline HEADWISE_ABI {
+namespace headwise::inline HEADWISE_ABI {
 
 class Json {
  public:
@@ -49,6 +52,9 @@ class Json {
       push_back(value);
     }
   }
+  template <class T, std::size_t N>
+  Json(const std::array<T, N>& values)
+      : Json(std::vector<T>(values.begin(), values.end())) {}
   template <class T>
   Json(const std::optional<T>& value) : Json(value ? Json(*value) : Json()) {}
   // An object if every value is a pair that begins with a text; else an array.
@@ -157,5 +163,5 @@ class Json {
 // Of a friend alone the compiler would not export the definition.
 bool operator==(const Json& a, const Json& b);
 
-}  // namespace headwise::internal::inline HEADWISE_ABI
+}  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop
