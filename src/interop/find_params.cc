@@ -29,11 +29,6 @@ bool has_known_ending(const std::string& path) {
   });
 }
 
-bool exists(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0;
-}
-
 Result<std::string> find_in_folder(std::string_view operation,
                                    const std::string& path) {
   for (const std::string_view name : kModelFiles) {
@@ -41,19 +36,23 @@ Result<std::string> find_in_folder(std::string_view operation,
     file += path.ends_with('/') ? "" : "/";
     file += name;
     HEADWISE_TRY(check_regular_file(operation, file));
-    if (exists(file)) {
+    const auto kind = kind_behind_links(operation, file);
+    HEADWISE_TRY(kind);
+    if (*kind != EntryKind::nothing) {
       return file;
     }
   }
   const auto folder = ParamFile::open(operation, path);
   HEADWISE_TRY(folder);
   if (folder->names().empty()) {
-    const bool pickled = exists(path + "/pytorch_model.bin");
+    const auto pickled =
+        is_regular_file(operation, path + "/pytorch_model.bin");
+    HEADWISE_TRY(pickled);
     return FileSubject{std::string(operation), path}.bad_data(
         "has no model.safetensors, no model.safetensors.index.json and no file "
         "NAME.npy" +
-        (pickled ? "; its pytorch_model.bin " + std::string(kWhyNoPytorch)
-                 : std::string()));
+        (*pickled ? "; its pytorch_model.bin " + std::string(kWhyNoPytorch)
+                  : std::string()));
   }
   return path;
 }
@@ -100,9 +99,12 @@ Result<std::string> find_params(std::string_view operation,
 
 Status check_param_ending(std::string_view operation, const std::string& path) {
   return catching_out_of_memory([&]() -> Status {
-    return has_known_ending(path) || !is_regular_file(path)
-               ? ok()
-               : Status(no_params_error(operation, path));
+    if (has_known_ending(path)) {
+      return ok();
+    }
+    const auto is_file = is_regular_file(operation, path);
+    HEADWISE_TRY(is_file);
+    return *is_file ? Status(no_params_error(operation, path)) : ok();
   });
 }
 

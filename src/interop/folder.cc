@@ -21,14 +21,35 @@ struct CloseFolder {
 
 // What `ask` (stat() or lstat()) says of the path. A NUL would cut it short.
 template <class Ask>
-Result<mode_t> mode_of(std::string_view operation, const std::string& path,
-                       const Ask& ask) {
+Result<struct stat> status_of(std::string_view operation,
+                              const std::string& path, const Ask& ask) {
   HEADWISE_TRY(check_path(operation, path));
   struct stat status {};
   if (ask(path.c_str(), &status) != 0) {
     return io_error({std::string(operation), path}, errno);
   }
-  return status.st_mode;
+  return status;
+}
+
+template <class Ask>
+Result<mode_t> mode_of(std::string_view operation, const std::string& path,
+                       const Ask& ask) {
+  const auto status = status_of(operation, path, ask);
+  return status ? Result<mode_t>(status->st_mode) : status.error();
+}
+
+bool is_absent(const Error& error) {
+  return means_absent(error.details().system_error);
+}
+
+Result<EntryKind> kind_of(const Result<mode_t>& mode) {
+  if (!mode) {
+    return is_absent(mode.error()) ? Result<EntryKind>(EntryKind::nothing)
+                                   : mode.error();
+  }
+  return S_ISREG(*mode)   ? EntryKind::file
+         : S_ISDIR(*mode) ? EntryKind::folder
+                          : EntryKind::other;
 }
 
 Status check_mode(std::string_view operation, const std::string& path,
@@ -62,19 +83,26 @@ Status check_folder_named_by_file(std::string_view operation,
   return check_mode(operation, path, mode);
 }
 
-EntryKind kind_of_entry(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) {
-    return EntryKind::nothing;
-  }
-  return S_ISREG(status.st_mode)   ? EntryKind::file
-         : S_ISDIR(status.st_mode) ? EntryKind::folder
-                                   : EntryKind::other;
+bool means_absent(int error_number) {
+  return error_number == ENOENT || error_number == ENOTDIR;
+}
+
+Result<EntryKind> kind_of_entry(std::string_view operation,
+                                const std::string& path) {
+  return kind_of(mode_of(operation, path, ::lstat));
+}
+
+Result<EntryKind> kind_behind_links(std::string_view operation,
+                                    const std::string& path) {
+  return kind_of(mode_of(operation, path, ::stat));
 }
 
 Result<std::set<std::string>> names_in_folder(std::string_view operation,
                                               const std::string& path) {
-  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
+  std::unique_ptr<DIR, CloseFolder> folder;
+  do {
+    folder.reset(::opendir(path.c_str()));
+  } while (!folder && errno == EINTR);
   if (!folder) {
     return io_error({std::string(operation), path}, errno);
   }
@@ -95,9 +123,10 @@ Result<std::set<std::string>> names_in_folder(std::string_view operation,
   }
 }
 
-bool is_regular_file(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+Result<bool> is_regular_file(std::string_view operation,
+                             const std::string& path) {
+  const auto kind = kind_behind_links(operation, path);
+  return kind ? Result<bool>(*kind == EntryKind::file) : kind.error();
 }
 
 Status check_regular_file(std::string_view operation, const std::string& path) {
@@ -142,11 +171,16 @@ bool link_file(const std::string& path, const std::string& other) {
   return ::link(path.c_str(), other.c_str()) == 0;
 }
 
-bool are_one_folder(const std::string& a, const std::string& b) {
-  struct stat of_a {};
-  struct stat of_b {};
-  return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 &&
-         of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+Result<bool> are_one_folder(std::string_view operation, const std::string& a,
+                            const std::string& b) {
+  const auto of_a = status_of(operation, a, ::stat);
+  const auto of_b = status_of(operation, b, ::stat);
+  for (const auto* const status : {&of_a, &of_b}) {
+    if (!*status) {
+      return is_absent(status->error()) ? Result<bool>(false) : status->error();
+    }
+  }
+  return of_a->st_dev == of_b->st_dev && of_a->st_ino == of_b->st_ino;
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

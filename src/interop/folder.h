@@ -22,14 +22,22 @@ Status check_folder(std::string_view operation, const std::string& path);
 Status check_folder_named_by_file(std::string_view operation,
                                   const std::string& path);
 
+// Whether the system said that there is nothing. Any other error (EIO, EACCES)
+// leaves it open.
+bool means_absent(int error_number);
 // What a name in a folder is itself: a link is another.
 enum class EntryKind { nothing, file, folder, other };
-EntryKind kind_of_entry(const std::string& path);
+Result<EntryKind> kind_of_entry(std::string_view operation,
+                                const std::string& path);
+// The same of what a link leads to.
+Result<EntryKind> kind_behind_links(std::string_view operation,
+                                    const std::string& path);
 // The entries of a folder, without "." and "..".
 Result<std::set<std::string>> names_in_folder(std::string_view operation,
                                               const std::string& path);
 // Whether there is one, or a link to one.
-bool is_regular_file(const std::string& path);
+Result<bool> is_regular_file(std::string_view operation,
+                             const std::string& path);
 // Refuses a file of a folder that is a pipe or a device: one would wait for a
 // writer, the other may have no end. Errors: bad_data.
 Status check_regular_file(std::string_view operation, const std::string& path);
@@ -39,7 +47,8 @@ Status remove_file(std::string_view operation, const std::string& path);
 // Gives a file another name on the same file system; whether it could.
 bool link_file(const std::string& path, const std::string& other);
 // Whether both are there and one, whatever way leads to them.
-bool are_one_folder(const std::string& a, const std::string& b);
+Result<bool> are_one_folder(std::string_view operation, const std::string& a,
+                            const std::string& b);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "interop/error_text.h"
+#include "interop/folder.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 
@@ -47,7 +48,7 @@ Result<std::optional<InputFile>> InputFile::open_if_there(
     std::string_view operation, const std::string& path) {
   HEADWISE_TRY(check_path(operation, path));
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0 && errno == ENOENT) {
+  if (::lstat(path.c_str(), &status) != 0 && means_absent(errno)) {
     return std::optional<InputFile>{};
   }
   Result<InputFile> file = open_with(O_NONBLOCK, operation, path);

@@ -67,14 +67,24 @@ bool is_own_name(std::string_view name) {
   return is_part_name(name) || is_temporary_name(name);
 }
 
-std::vector<std::string> files_in(const std::string& folder,
-                                  bool (*named)(std::string_view)) {
+// None where there is no folder. A link to one is somebody else's.
+Result<std::vector<std::string>> files_in(const std::string& folder,
+                                          bool (*named)(std::string_view)) {
   std::vector<std::string> paths;
+  const auto place = kind_of_entry(kRowParts, folder);
+  HEADWISE_TRY(place);
+  if (*place == EntryKind::nothing) {
+    return paths;
+  }
+  HEADWISE_TRY(check_folder_named_by_file(kRowParts, folder));
   const auto names = names_in_folder(kRowParts, folder);
-  for (const std::string& name : names ? *names : std::set<std::string>{}) {
-    const std::string path = path_in(folder, name);
-    if (named(name) && kind_of_entry(path) == EntryKind::file) {
-      paths.push_back(path);
+  HEADWISE_TRY(names);
+  for (const std::string& name : *names) {
+    std::string path = path_in(folder, name);
+    const auto kind = kind_of_entry(kRowParts, path);
+    HEADWISE_TRY(kind);
+    if (named(name) && *kind == EntryKind::file) {
+      paths.push_back(std::move(path));
     }
   }
   return paths;
@@ -84,7 +94,9 @@ std::vector<std::string> files_in(const std::string& folder,
 template <class Visit>
 Status visit_parts(const std::string& folder, const std::string& work,
                    const Extents<2>& extents, const Visit& visit) {
-  for (const std::string& path : files_in(folder, is_part_name)) {
+  const auto paths = files_in(folder, is_part_name);
+  HEADWISE_TRY(paths);
+  for (const std::string& path : *paths) {
     const auto part = RowPartFile::open(path, work, extents);
     HEADWISE_TRY(part);
     if (*part) {
@@ -175,6 +187,7 @@ Status RowParts::save() {
     const std::string header = row_part_header(work_, pieces, sha256_of(bytes));
     bytes.insert(bytes.begin(), std::as_bytes(std::span(header)));
     HEADWISE_TRY(make_folder(kRowParts, folder_));
+    HEADWISE_TRY(check_folder_named_by_file(kRowParts, folder_));
     HEADWISE_TRY(write_file_among_others(
         path_in(folder_,
                 std::string(kName) + std::to_string(pieces[0].ranges[0].first)),
@@ -216,10 +229,11 @@ Result<std::vector<RowPiece>> RowParts::write_output() const {
 }
 
 void RowParts::remove() const {
-  if (folder_.empty() || kind_of_entry(folder_) != EntryKind::folder) {
+  const auto paths = files_in(folder_, is_own_name);
+  if (!paths) {
     return;
   }
-  for (const std::string& path : files_in(folder_, is_own_name)) {
+  for (const std::string& path : *paths) {
     ::unlink(path.c_str());
   }
   ::rmdir(folder_.c_str());  // fails if it holds something else

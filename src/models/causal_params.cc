@@ -253,7 +253,9 @@ Result<CausalParams> read_causal_params(const std::string& folder,
                                         Arithmetic arithmetic) {
   const auto config = read_causal_config(folder);
   HEADWISE_TRY(config);
-  const std::string words = vocabulary_path(folder);
+  const auto words_path = vocabulary_path(folder);
+  HEADWISE_TRY(words_path);
+  const std::string& words = *words_path;
   HEADWISE_TRY(check_regular_file("read_vocabulary", words));
   auto vocabulary = read_vocabulary(words);
   HEADWISE_TRY(vocabulary);

@@ -34,13 +34,15 @@ Status add_digests(const std::string& folder, const std::string& within,
   for (const std::string& name : *names) {
     const std::string below = within + name;
     const std::string path = path_in(folder, below);
-    if (is_regular_file(path) &&
-        (is_settings_file(name) || name == kClassifierFile)) {
+    const bool is_read = is_settings_file(name) || name == kClassifierFile;
+    const auto kind = is_read ? kind_behind_links(kModelDigest, path)
+                              : kind_of_entry(kModelDigest, path);
+    HEADWISE_TRY(kind);
+    if (is_read && *kind == EntryKind::file) {
       const auto digest = sha256_of_file(path);
       HEADWISE_TRY(digest);
       digests += " " + below + " " + *digest;
-    } else if (within.empty() &&
-               check_folder_named_by_file(kModelDigest, path)) {
+    } else if (within.empty() && *kind == EntryKind::folder) {
       HEADWISE_TRY(add_digests(folder, below + "/", digests));
     }
   }

@@ -33,7 +33,7 @@ Result<std::vector<Pooling>> parse_pooling(std::string_view text,
 
 // Where a folder has its vocabulary: vocab.txt, or tokenizer.json if there is
 // only that.
-std::string vocabulary_path(const std::string& folder);
+Result<std::string> vocabulary_path(const std::string& folder);
 
 // tokenizer_config.json
 struct TokenizerSettings {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"
@@ -31,26 +32,29 @@ class OwnFiles {
   virtual ~OwnFiles() = default;
 
   // A file in the folder (`within` is empty) or in one in it ("1_Pooling/").
-  virtual bool has(const std::string& within,
-                   const std::string& name) const = 0;
-  virtual bool has_folder(const std::string& name) const = 0;
+  virtual Result<bool> has(const std::string& within,
+                           const std::string& name) const = 0;
+  virtual Result<bool> has_folder(const std::string& name) const = 0;
 };
 
 bool is_of_model(std::string_view name) {
   return std::ranges::find(kModelFiles, name) != kModelFiles.end();
 }
 
-// The folders that modules.json names; none if it cannot be read.
-std::set<std::string> module_folders(const std::string& folder) {
+// The folders that modules.json names; none if it is not such a file.
+Result<std::set<std::string>> module_folders(std::string_view operation,
+                                             const std::string& folder) {
   const std::string path = path_in(folder, "modules.json");
-  auto file = InputFile::open_if_there("", path);
-  if (!file || !*file || (*file)->size().value_or(0) > kLargestSettings) {
-    return {};
+  auto file = InputFile::open_if_there(operation, path);
+  if (!file && file.error().code() == ErrorCode::bad_data) {
+    return std::set<std::string>();
+  }
+  HEADWISE_TRY(file);
+  if (!*file || (*file)->size().value_or(0) > kLargestSettings) {
+    return std::set<std::string>();
   }
   const auto bytes = (*file)->read_all();
-  if (!bytes) {
-    return {};
-  }
+  HEADWISE_TRY(bytes);
   const auto modules = parse_sentence_modules(
       {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
       {"", path});
@@ -61,22 +65,32 @@ std::set<std::string> module_folders(const std::string& folder) {
 
 class FilesOfModel : public OwnFiles {
  public:
-  FilesOfModel(const std::string& folder, const std::string& source)
-      : source_(source), modules_(module_folders(folder)) {}
+  FilesOfModel(std::string_view operation, const std::string& source,
+               std::set<std::string> modules)
+      : operation_(operation), source_(source), modules_(std::move(modules)) {}
 
-  bool has(const std::string& within, const std::string& name) const override {
+  Result<bool> has(const std::string& within,
+                   const std::string& name) const override {
     const bool is_of_module = within.empty() || modules_.contains(within.substr(
                                                     0, within.size() - 1));
-    return (is_of_module && is_of_model(name)) ||
-           (is_settings_file(name) &&
-            is_regular_file(path_in(source_, within + name)));
+    if (is_of_module && is_of_model(name)) {
+      return true;
+    }
+    return is_settings_file(name)
+               ? is_regular_file(operation_, path_in(source_, within + name))
+               : Result<bool>(false);
   }
-  bool has_folder(const std::string& name) const override {
-    return modules_.contains(name) ||
-           kind_of_entry(path_in(source_, name)) == EntryKind::folder;
+  Result<bool> has_folder(const std::string& name) const override {
+    if (modules_.contains(name)) {
+      return true;
+    }
+    const auto kind = kind_of_entry(operation_, path_in(source_, name));
+    HEADWISE_TRY(kind);
+    return *kind == EntryKind::folder;
   }
 
  private:
+  std::string_view operation_;
   const std::string& source_;
   std::set<std::string> modules_;
 };
@@ -85,11 +99,13 @@ class FilesByName : public OwnFiles {
  public:
   explicit FilesByName(std::span<const std::string> names) : names_(names) {}
 
-  bool has(const std::string& /*within*/,
-           const std::string& name) const override {
+  Result<bool> has(const std::string& /*within*/,
+                   const std::string& name) const override {
     return std::ranges::find(names_, name) != names_.end();
   }
-  bool has_folder(const std::string& /*name*/) const override { return false; }
+  Result<bool> has_folder(const std::string& /*name*/) const override {
+    return false;
+  }
 
  private:
   std::span<const std::string> names_;
@@ -110,19 +126,25 @@ Status add_entries(std::string_view operation, const std::string& folder,
   for (const std::string& name : *names) {
     const std::string below = within + name;
     const std::string path = path_in(folder, below);
-    const EntryKind kind = kind_of_entry(path);
-    if (kind == EntryKind::nothing || is_temporary_name(name)) {
+    const auto kind = kind_of_entry(operation, path);
+    HEADWISE_TRY(kind);
+    if (*kind == EntryKind::nothing || is_temporary_name(name)) {
       continue;
     }
-    const bool is_own = own.has(within, name);
-    if (kind == EntryKind::folder && is_own) {
+    const auto is_own = own.has(within, name);
+    HEADWISE_TRY(is_own);
+    if (*kind == EntryKind::folder && *is_own) {
       return io_error({std::string(operation), path}, EISDIR);
     }
-    if (kind == EntryKind::folder && within.empty() && own.has_folder(name)) {
+    const auto is_own_folder = *kind == EntryKind::folder && within.empty()
+                                   ? own.has_folder(name)
+                                   : Result<bool>(false);
+    HEADWISE_TRY(is_own_folder);
+    if (*is_own_folder) {
       HEADWISE_TRY(add_entries(operation, folder, own, below + "/", entries));
-    } else if (kind == EntryKind::file && is_own) {
+    } else if (*kind == EntryKind::file && *is_own) {
       entries.own.push_back(below);
-    } else if (kind != EntryKind::folder || !is_empty_folder(path)) {
+    } else if (*kind != EntryKind::folder || !is_empty_folder(path)) {
       entries.foreign.push_back(below);
     }
   }
@@ -133,7 +155,9 @@ Result<FolderEntries> entries_of(std::string_view operation,
                                  const std::string& folder,
                                  const OwnFiles& own) {
   FolderEntries entries;
-  if (kind_of_entry(canonical_path(folder)) == EntryKind::nothing) {
+  const auto kind = kind_of_entry(operation, canonical_path(folder));
+  HEADWISE_TRY(kind);
+  if (*kind == EntryKind::nothing) {
     return entries;
   }
   Status s = add_entries(operation, folder, own, "", entries);
@@ -148,6 +172,9 @@ Result<ModelFolder> look_at_model_folder(const std::string& folder,
   const auto entries = entries_of_model(kWriter, folder, source);
   HEADWISE_TRY(entries);
   const auto names = names_in_folder(kWriter, folder);
+  if (!names && !means_absent(names.error().details().system_error)) {
+    return names.error();
+  }
   ModelFolder found{
       .has_files = names && !std::ranges::all_of(*names, is_temporary_name)};
   if (!entries->foreign.empty()) {
@@ -166,7 +193,10 @@ bool is_settings_file(std::string_view name) {
 Result<FolderEntries> entries_of_model(std::string_view operation,
                                        const std::string& folder,
                                        const std::string& source) {
-  return entries_of(operation, folder, FilesOfModel(folder, source));
+  auto modules = module_folders(operation, folder);
+  HEADWISE_TRY(modules);
+  return entries_of(operation, folder,
+                    FilesOfModel(operation, source, *std::move(modules)));
 }
 
 Result<FolderEntries> entries_of_files(std::string_view operation,

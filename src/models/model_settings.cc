@@ -71,8 +71,9 @@ Status read_config(const std::string& folder, BertConfig& into) {
 
 // What tokenizer.json says of a tokenizer whose vocabulary is in it.
 Status read_tokenizer_json(const std::string& folder, WordPieceOptions& into) {
-  const std::string path = vocabulary_path(folder);
-  if (!is_tokenizer_json(path)) {
+  const auto path = vocabulary_path(folder);
+  HEADWISE_TRY(path);
+  if (!is_tokenizer_json(*path)) {
     return ok();
   }
   const auto parse =
@@ -82,7 +83,7 @@ Status read_tokenizer_json(const std::string& folder, WordPieceOptions& into) {
     return parsed ? Result<WordPieceOptions>(parsed->wordpiece)
                   : parsed.error();
   };
-  return read_into(into, path, parse);
+  return read_into(into, *path, parse);
 }
 
 // The tokenizer's settings, and what sentence-transformers makes of them.

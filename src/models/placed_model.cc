@@ -22,8 +22,11 @@ Result<std::vector<std::string>> names_to_keep(
       return value_error(operation, "keep", printable(name),
                          "the name of a file");
     }
-    if (is_regular_file(path_in(folder, name)) &&
-        kind_of_entry(path_in(fresh, name)) == EntryKind::nothing) {
+    const auto old = is_regular_file(operation, path_in(folder, name));
+    const auto made = kind_of_entry(operation, path_in(fresh, name));
+    HEADWISE_TRY(old);
+    HEADWISE_TRY(made);
+    if (*old && *made == EntryKind::nothing) {
       names.push_back(name);
     }
   }

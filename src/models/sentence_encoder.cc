@@ -181,9 +181,13 @@ Result<SentenceEncoder> SentenceEncoder::read(const std::string& folder,
     auto settings = read_model_settings(folder);
     HEADWISE_TRY(settings);
     const std::string& inner = settings->transformer_folder;
-    const std::string path = vocabulary_path(inner);
+    const auto found = vocabulary_path(inner);
+    HEADWISE_TRY(found);
+    const std::string& path = *found;
     HEADWISE_TRY(check_regular_file("read_vocabulary", path));
-    if (!is_regular_file(path)) {
+    const auto has_vocabulary = is_regular_file(kSentenceEncoder, path);
+    HEADWISE_TRY(has_vocabulary);
+    if (!*has_vocabulary) {
       return FileSubject{std::string(kSentenceEncoder), inner}.error(
           ErrorCode::io_error, "has no vocab.txt and no tokenizer.json");
     }

@@ -56,12 +56,15 @@ Status get_options(const JsonFields& fields, WordPieceOptions& options) {
 
 }  // namespace
 
-std::string vocabulary_path(const std::string& folder) {
+Result<std::string> vocabulary_path(const std::string& folder) {
+  constexpr std::string_view kReader = "read_vocabulary";
   std::string plain = folder + "/vocab.txt";
   std::string with_tokenizer = folder + "/tokenizer.json";
-  return !is_regular_file(plain) && is_regular_file(with_tokenizer)
-             ? with_tokenizer
-             : plain;
+  const auto is_plain = is_regular_file(kReader, plain);
+  const auto has_tokenizer = is_regular_file(kReader, with_tokenizer);
+  HEADWISE_TRY(is_plain);
+  HEADWISE_TRY(has_tokenizer);
+  return !*is_plain && *has_tokenizer ? with_tokenizer : plain;
 }
 
 Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,

@@ -33,13 +33,17 @@ Status copy_settings(const std::string& source, const std::string& folder,
   for (const std::string& name : *names) {
     const std::string from = path_in(source, name);
     const std::string to = path_in(folder, name);
-    if (is_settings_file(name) && is_regular_file(from)) {
+    const bool is_settings = is_settings_file(name);
+    const auto kind = is_settings ? kind_behind_links(kWriteModel, from)
+                                  : kind_of_entry(kWriteModel, from);
+    HEADWISE_TRY(kind);
+    if (is_settings && *kind == EntryKind::file) {
       if (!is_made) {
         HEADWISE_TRY(make_folder(kWriteModel, folder));
         is_made = true;
       }
       HEADWISE_TRY(copy_file(kWriteModel, from, to));
-    } else if (depth > 0 && check_folder_named_by_file(kWriteModel, from)) {
+    } else if (depth > 0 && *kind == EntryKind::folder) {
       HEADWISE_TRY(copy_settings(from, to, depth - 1));
     }
   }
@@ -52,9 +56,9 @@ Status write_probe(const std::string& source, const std::string& folder,
     return probe->write(folder);
   }
   const std::string name = "/" + std::string(kClassifierFile);
-  return is_regular_file(source + name)
-             ? copy_file(kWriteModel, source + name, folder + name)
-             : ok();
+  const auto is_file = is_regular_file(kWriteModel, source + name);
+  HEADWISE_TRY(is_file);
+  return *is_file ? copy_file(kWriteModel, source + name, folder + name) : ok();
 }
 
 // What the source calls a parameter: old files say gamma and beta of norms.
@@ -120,7 +124,9 @@ Status fill(const std::string& folder, const std::string& source,
 Status check_place(const std::string& source, const std::string& folder) {
   HEADWISE_TRY(check_path(kWriteModel, folder));
   const std::string place = canonical_path(folder);
-  if (are_one_folder(source, folder)) {
+  const auto is_source = are_one_folder(kWriteModel, source, folder);
+  HEADWISE_TRY(is_source);
+  if (*is_source) {
     return value_error(kWriteModel, "folder", printable(folder),
                        "another than the source's");
   }

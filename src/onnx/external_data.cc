@@ -119,12 +119,13 @@ Error cannot_open(std::string_view location, const FileSubject& subject,
 Status open_in(const std::string& folder, const std::vector<std::string>& names,
                std::string_view location, const FileSubject& subject,
                Descriptor& file) {
-  file.become(open(folder.empty() ? "." : folder.c_str(),
-                   O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  file.become(TEMP_FAILURE_RETRY(open(folder.empty() ? "." : folder.c_str(),
+                                      O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
   for (std::size_t i = 0; i < names.size() && file.number() >= 0; ++i) {
     const int kind = i + 1 < names.size() ? O_DIRECTORY : O_NONBLOCK;
-    const int next = openat(file.number(), names[i].c_str(),
-                            O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind);
+    const int next =
+        TEMP_FAILURE_RETRY(openat(file.number(), names[i].c_str(),
+                                  O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind));
     const int number = errno;
     file.become(next);
     errno = number;

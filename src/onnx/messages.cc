@@ -6,8 +6,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <new>
 #include <set>
@@ -18,6 +16,8 @@
 #include <vector>
 
 #include "headwise/interop/paths.h"
+#include "interop/error_text.h"
+#include "interop/input_file.h"
 #include "onnx/shown_text.h"
 #include "onnx/tensor_data.h"
 
@@ -58,38 +58,22 @@ google::protobuf::ArenaOptions limited_to(std::size_t bytes) {
 }
 
 Result<std::string> bytes_of_file(const FileSubject& subject) {
-  std::error_code unknown;
-  const auto kind = std::filesystem::status(subject.file, unknown).type();
-  if (kind != std::filesystem::file_type::regular &&
-      kind != std::filesystem::file_type::not_found) {
-    return subject.bad_data("is not a regular file");
+  auto file = InputFile::open_if_there(subject.operation, subject.file);
+  HEADWISE_TRY(file);
+  if (!file->has_value()) {
+    return io_error(subject, ENOENT);
   }
-  errno = 0;
-  std::ifstream file(subject.file, std::ios::binary);
-  std::string bytes;
-  if (file) {
-    file.seekg(0, std::ios::end);
-    const auto size = static_cast<std::streamoff>(file.tellg());
-    if (size > std::numeric_limits<std::int32_t>::max()) {
-      return subject.error(ErrorCode::unsupported,
-                           "has " + std::to_string(size) + " bytes",
-                           "less than 2 GiB; larger tensors go into files next "
-                           "to the model");
-    }
-    if (size >= 0) {
-      bytes.resize(static_cast<std::size_t>(size));
-      file.seekg(0);
-      file.read(bytes.data(), size);
-    }
+  const std::size_t size = (*file)->size().value_or(0);
+  if (size > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
+    return subject.error(ErrorCode::unsupported,
+                         "has " + std::to_string(size) + " bytes",
+                         "less than 2 GiB; larger tensors go into files next "
+                         "to the model");
   }
-  if (!file) {
-    const int number = errno != 0 ? errno : EIO;
-    ErrorDetails details{.operation = subject.operation,
-                         .file = subject.file,
-                         .system_error = number,
-                         .given = std::generic_category().message(number)};
-    return Error(ErrorCode::io_error, std::move(details));
-  }
+  std::string bytes(size, '\0');
+  const auto got = (*file)->read(std::as_writable_bytes(std::span(bytes)));
+  HEADWISE_TRY(got);
+  bytes.resize(*got);
   return bytes;
 }
 

@@ -26,7 +26,10 @@ std::string name_of_text(const std::string& path) {
 Result<std::string> read_text(std::string_view what, const std::string& path,
                               std::size_t most) {
   const bool standard_input = path == "-";
-  std::FILE* file = standard_input ? stdin : std::fopen(path.c_str(), "rb");
+  std::FILE* file = stdin;
+  do {
+    file = standard_input ? stdin : std::fopen(path.c_str(), "rb");
+  } while (file == nullptr && errno == EINTR);
   if (file == nullptr) {
     return cannot_read(what, path);
   }
