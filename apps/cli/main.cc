@@ -1,8 +1,9 @@
 // The command line tool. Results go to standard output, everything else to
 // standard error; this is the only file that writes errors and picks the exit
-// code.
-#include <csignal>
+// code, except where a signal or the lack of memory leaves no time
+// (shell/signals.h).
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <new>
 #include <string>
@@ -14,6 +15,7 @@
 #include "shell/output.h"
 #include "shell/rank_job.h"
 #include "shell/say.h"
+#include "shell/signals.h"
 #include "shell/terminal_text.h"
 
 namespace headwise::cli {
@@ -56,6 +58,29 @@ int end(const Outcome& outcome) {
   return exit_code;
 }
 
+// After an exception: there may be no memory to say more.
+int end_with(ErrorCode code, const char* given = nullptr) {
+  try {
+    return end(given == nullptr ? Error(code) : Error(code, {.given = given}));
+  } catch (...) {
+    end_out_of_memory();
+  }
+}
+
+// Of an exception that nothing can catch any more. Without one, the memory for
+// it was missing.
+void end_without_handler() {
+  if (std::current_exception()) {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+    } catch (...) {
+      std::abort();
+    }
+  }
+  end_out_of_memory();
+}
+
 int run(const std::vector<std::string>& arguments) {
   set_language(language_of(arguments));
   Command chosen;
@@ -75,18 +100,14 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   namespace cli = headwise::cli;
-  // The write then fails and says so: at a limit of file sizes, or where the
-  // reader of standard output has left, which may not stop a run that saves
-  // its results elsewhere.
-  std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);
+  cli::handle_signals();
+  std::set_terminate(cli::end_without_handler);
   cli::set_give_up(cli::give_up);
   try {
     return cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
-    return cli::end(headwise::Error(headwise::ErrorCode::out_of_memory));
+    return cli::end_with(headwise::ErrorCode::out_of_memory);
   } catch (const std::exception& unexpected) {
-    return cli::end(headwise::Error(headwise::ErrorCode::bad_data,
-                                    {.given = unexpected.what()}));
+    return cli::end_with(headwise::ErrorCode::bad_data, unexpected.what());
   }
 }

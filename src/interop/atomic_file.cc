@@ -49,6 +49,12 @@ class Pieces {
 };
 
 enum class Leftovers { removed, kept };
+enum class Links { followed, replaced };
+
+struct Manner {
+  Leftovers leftovers = Leftovers::removed;
+  Links links = Links::followed;
+};
 
 // Holds back, in this thread, the signals that a write may raise: write()
 // then says EFBIG or EPIPE. One that came meanwhile is taken away; one that
@@ -178,9 +184,11 @@ int replace_file(const std::string& path, const struct stat* old,
   if (file.number() < 0) {
     return errno;
   }
+  Unfinished unfinished = begin_unfinished(temporary);
   // Keeps the lock until the file has its name.
   const Descriptor lock(::fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
   int failed = fill_file(file, old, pieces);
+  unfinished.reset();
   if (failed == 0) {
     failed = ::rename(temporary.c_str(), path.c_str()) == 0
                  ? sync_folder_of(path)
@@ -193,8 +201,10 @@ int replace_file(const std::string& path, const struct stat* old,
 }
 
 int write_target(const std::string& given, Pieces& pieces,
-                 Leftovers leftovers) {
-  const auto target = follow_links(given);
+                 const Manner& manner) {
+  const auto target = manner.links == Links::followed
+                          ? follow_links(given)
+                          : std::optional(LinkTarget{given});
   if (!target) {
     return ELOOP;
   }
@@ -204,31 +214,40 @@ int write_target(const std::string& given, Pieces& pieces,
   }
   const std::string& path = target->path;
   struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (!exists) {
-    return errno == ENOENT ? replace_file(path, nullptr, pieces, leftovers)
-                           : errno;
+  const bool exists = ::lstat(path.c_str(), &status) == 0;
+  if (!exists && errno != ENOENT) {
+    return errno;
+  }
+  const bool is_link = exists && S_ISLNK(status.st_mode);
+  if (is_link && manner.links == Links::followed) {
+    return ELOOP;  // it could not be read, or has just been put there
+  }
+  if (!exists || is_link) {
+    return replace_file(path, nullptr, pieces, manner.leftovers);
   }
   if (S_ISDIR(status.st_mode)) {
     return EISDIR;
   }
   if (!S_ISREG(status.st_mode)) {
-    return write_directly(open_retrying(path, O_WRONLY), pieces);
+    return manner.links == Links::followed
+               ? write_directly(open_retrying(path, O_WRONLY), pieces)
+               : EINVAL;
   }
   // A rename asks the folder only; a file that forbids writing is kept.
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
     return errno;
   }
-  return replace_file(path, &status, pieces, leftovers);
+  return replace_file(path, manner.links == Links::followed ? &status : nullptr,
+                      pieces, manner.leftovers);
 }
 
 Status write_file(const std::string& path, std::size_t count,
-                  const PieceInTurn& piece, Leftovers leftovers) {
+                  const PieceInTurn& piece, const Manner& manner) {
   return catching_out_of_memory([&]() -> Status {
     HEADWISE_TRY(check_path(kAtomicFile, path));
     const HeldBackSignals signals;
     Pieces pieces(count, piece);
-    const int failed = write_target(path, pieces, leftovers);
+    const int failed = write_target(path, pieces, manner);
     HEADWISE_TRY(pieces.failure());
     if (failed != 0) {
       return io_error({std::string(kAtomicFile), path}, failed);
@@ -239,13 +258,13 @@ Status write_file(const std::string& path, std::size_t count,
 
 Status write_file(const std::string& path,
                   std::span<const std::span<const std::byte>> pieces,
-                  Leftovers leftovers) {
+                  const Manner& manner) {
   return write_file(
       path, pieces.size(),
       [&](std::size_t n) -> Result<std::span<const std::byte>> {
         return pieces[n];
       },
-      leftovers);
+      manner);
 }
 
 }  // namespace
@@ -258,18 +277,23 @@ Status write_file_atomically(const std::string& path,
 Status write_file_atomically(
     const std::string& path,
     std::span<const std::span<const std::byte>> pieces) {
-  return write_file(path, pieces, Leftovers::removed);
+  return write_file(path, pieces, {});
+}
+
+Status write_own_file(const std::string& path, std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return write_file(path, std::span(&bytes, 1), {.links = Links::replaced});
 }
 
 Status write_file_among_others(
     const std::string& path,
     std::span<const std::span<const std::byte>> pieces) {
-  return write_file(path, pieces, Leftovers::kept);
+  return write_file(path, pieces, {Leftovers::kept, Links::replaced});
 }
 
 Status write_file_in_turn(const std::string& path, std::size_t count,
                           const PieceInTurn& piece) {
-  return write_file(path, count, piece, Leftovers::removed);
+  return write_file(path, count, piece, {});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -8,16 +8,32 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <string_view>
+#include <utility>
 
+#include "headwise/interop/paths.h"
+#include "headwise/interop/sha256.h"
+#include "headwise/interop/signal_handlers.h"
 #include "interop/descriptor.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kPrefix = ".headwise-";
+constexpr std::size_t kMostUnfinished = 64;
+
+// Paths that a signal handler may have to remove: no lock protects them.
+std::array<std::atomic<char*>, kMostUnfinished> unfinished;
+
+std::string with_check(const std::string& name) {
+  constexpr std::size_t kDigits = 16;
+  return name + "-" + sha256_of("headwise " + name).substr(0, kDigits);
+}
 constexpr int kOpenFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 bool lock(int descriptor, int how) {
@@ -28,31 +44,43 @@ bool lock(int descriptor, int how) {
   return failed == 0;
 }
 
-// visit(name) for each entry of a folder, which is then closed.
+// visit(folder, name) for each entry of a folder, which is then closed. Without
+// readdir(), which allocates: signal handlers come here.
 template <class Visit>
 void visit_folder(int descriptor, const Visit& visit) {
-  DIR* const folder = descriptor < 0 ? nullptr : ::fdopendir(descriptor);
-  if (folder == nullptr) {
-    if (descriptor >= 0) {
-      ::close(descriptor);
+  constexpr std::size_t kBytes = 4096;
+  const Descriptor folder(descriptor);
+  alignas(dirent64) std::array<char, kBytes> entries;
+  ssize_t count = 0;
+  while ((count = ::getdents64(folder.number(), entries.data(), kBytes)) > 0) {
+    for (ssize_t at = 0; at < count;) {
+      const auto* const entry =
+          reinterpret_cast<const dirent64*>(entries.data() + at);
+      at += entry->d_reclen;
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") {
+        visit(folder.number(), entry->d_name);
+      }
     }
-    return;
   }
-  while (const dirent* const entry = ::readdir(folder)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") {
-      visit(::dirfd(folder), entry->d_name);
-    }
-  }
-  ::closedir(folder);
 }
 
-void remove_entry(int folder, const char* name) {
-  if (::unlinkat(folder, name, 0) == 0 || errno != EISDIR) {
-    return;
+// 0, or the first errno.
+int remove_entry(int folder, const char* name) {
+  if (::unlinkat(folder, name, 0) == 0 || errno == ENOENT) {
+    return 0;
   }
-  visit_folder(::openat(folder, name, kOpenFolder), remove_entry);
-  ::unlinkat(folder, name, AT_REMOVEDIR);
+  if (errno != EISDIR) {
+    return errno;
+  }
+  int failed = 0;
+  visit_folder(TEMP_FAILURE_RETRY(::openat(folder, name, kOpenFolder)),
+               [&](int inner, const char* entry) {
+                 const int error = remove_entry(inner, entry);
+                 failed = failed != 0 ? failed : error;
+               });
+  const bool removed = ::unlinkat(folder, name, AT_REMOVEDIR) == 0;
+  return removed ? 0 : failed != 0 ? failed : errno;
 }
 
 bool is_ours(const struct stat& status) {
@@ -78,10 +106,13 @@ void remove_if_left_over(int folder, const char* name) {
 }  // namespace
 
 bool is_temporary_name(std::string_view name) {
-  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
-         std::ranges::all_of(name.substr(kPrefix.size()), [](char character) {
-           return character >= '0' && character <= '9';
-         });
+  const std::string_view start = name.substr(0, name.find_last_of('-'));
+  return name.starts_with(kPrefix) && start.size() > kPrefix.size() &&
+         std::ranges::all_of(start.substr(kPrefix.size()),
+                             [](char character) {
+                               return character >= '0' && character <= '9';
+                             }) &&
+         name == with_check(std::string(start));
 }
 
 std::string temporary_name() {
@@ -89,7 +120,13 @@ std::string temporary_name() {
   if (::getrandom(&number, sizeof number, 0) < 0) {
     return "";
   }
-  return std::string(kPrefix) + std::to_string(number);
+  return with_check(std::string(kPrefix) + std::to_string(number));
+}
+
+std::string old_name_of(const std::string& place) {
+  const std::string folder = folder_of(place);
+  return folder + with_check(std::string(kPrefix) + "old-" +
+                             place.substr(folder.size()));
 }
 
 bool hold_temporary(int descriptor, const std::string& path) {
@@ -109,8 +146,42 @@ void remove_leftovers(const std::string& folder) {
                remove_if_left_over);
 }
 
-void remove_folder(const std::string& path) {
-  remove_entry(AT_FDCWD, path.c_str());
+int remove_folder(const std::string& path) {
+  return remove_entry(AT_FDCWD, path.c_str());
+}
+
+Unfinished begin_unfinished(const std::string& path) {
+  char* const copy = ::strdup(path.c_str());
+  for (std::atomic<char*>& slot : unfinished) {
+    char* none = nullptr;
+    if (copy != nullptr && slot.compare_exchange_strong(none, copy)) {
+      return Unfinished(&slot);
+    }
+  }
+  std::free(copy);  // NOLINT(cppcoreguidelines-no-malloc): of strdup()
+  return nullptr;
+}
+
+void EndUnfinished::operator()(std::atomic<char*>* path) const {
+  char* const mine = path->exchange(nullptr);
+  while (mine == nullptr) {
+    ::pause();
+  }
+  std::free(mine);  // NOLINT(cppcoreguidelines-no-malloc): of strdup()
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
+
+namespace headwise::inline HEADWISE_ABI {
+
+void remove_unfinished_files() noexcept {
+  const int before = errno;
+  for (std::atomic<char*>& path : internal::unfinished) {
+    if (const char* const taken = path.exchange(nullptr); taken != nullptr) {
+      internal::remove_entry(AT_FDCWD, taken);
+    }
+  }
+  errno = before;
+}
+
+}  // namespace headwise::inline HEADWISE_ABI

@@ -1,13 +1,21 @@
-// A regular file as memory, read as its bytes are used.
+// A regular file as memory, read as its bytes are used. Where somebody shortens
+// the file meanwhile, using them raises SIGBUS (signal_handlers.h).
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <string>
 
 #include "headwise/base/result.h"
 #include "interop/input_file.h"
 
 namespace headwise::inline HEADWISE_ABI {
+
+struct MappedRange;  // what mapped_file_at() finds
+struct RemoveRange {
+  void operator()(MappedRange* range) const;
+};
 
 class MappedFile {
  public:
@@ -22,9 +30,10 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
-  explicit MappedFile(std::span<std::byte> bytes) : bytes_(bytes) {}
+  MappedFile(std::span<std::byte> bytes, const std::string& path);
 
   std::span<std::byte> bytes_;
+  std::unique_ptr<MappedRange, RemoveRange> range_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -19,13 +19,11 @@ namespace {
 
 constexpr mode_t kAsTheUmaskSays = 0777;
 
-bool is_there(const std::string& path) {
-  return kind_of_entry(path) != EntryKind::nothing;
-}
-
-std::string old_name_of(const std::string& place) {
-  const std::string folder = folder_of(place);
-  return folder + ".headwise-old-" + place.substr(folder.size());
+// 0 or an errno, and the kind.
+int look_at(const std::string& path, EntryKind& kind) {
+  const auto found = kind_of_entry("", path);
+  kind = found ? *found : EntryKind::other;
+  return found ? 0 : found.error().details().system_error;
 }
 
 int rename_or_errno(const std::string& from, const std::string& to) {
@@ -43,7 +41,9 @@ Status list_files(std::string_view operation, const std::string& folder,
   HEADWISE_TRY(names);
   for (const std::string& name : *names) {
     const std::string below = within + name;
-    if (!check_folder_named_by_file(operation, path_in(folder, below))) {
+    const auto kind = kind_of_entry(operation, path_in(folder, below));
+    HEADWISE_TRY(kind);
+    if (*kind != EntryKind::folder) {
       files.push_back(below);
     } else if (Status s = list_files(operation, folder, below + "/", files);
                !s) {
@@ -54,11 +54,14 @@ Status list_files(std::string_view operation, const std::string& folder,
 }
 
 // Whether files of a folder that has this name in it can be reached without a
-// link: what a link leads to is somebody else's.
-bool leads_nowhere_else(const std::string& folder, const std::string& inner) {
-  const EntryKind kind = kind_of_entry(path_in(folder, inner));
-  return inner.empty() || kind == EntryKind::folder ||
-         kind == EntryKind::nothing;
+// link: what a link leads to is somebody else's. 0 or an errno.
+int check_leads_nowhere_else(const std::string& folder,
+                             const std::string& inner) {
+  EntryKind kind{};
+  const int error = look_at(path_in(folder, inner), kind);
+  const bool leads_elsewhere =
+      !inner.empty() && kind != EntryKind::folder && kind != EntryKind::nothing;
+  return error == 0 && leads_elsewhere ? ENOTDIR : error;
 }
 
 // 0 or an errno.
@@ -66,11 +69,10 @@ int move_one(const std::string& name, const std::string& from,
              const std::string& to) {
   std::string inner = folder_of(name);
   inner = inner.substr(0, inner.find_last_not_of('/') + 1);
-  if (!leads_nowhere_else(from, inner) || !leads_nowhere_else(to, inner)) {
-    return ENOTDIR;
-  }
-  if (kind_of_entry(path_in(from, name)) == EntryKind::folder) {
-    return EISDIR;
+  for (const std::string& folder : {from, to}) {
+    if (const int error = check_leads_nowhere_else(folder, inner); error != 0) {
+      return error;
+    }
   }
   if (Status s = make_folder("", path_in(to, inner)); !s) {
     return s.error().details().system_error;
@@ -98,10 +100,15 @@ class Moves {
 Status Moves::move(std::span<const std::string> names, const std::string& from,
                    const std::string& to) {
   for (const std::string& name : names) {
-    if (!is_there(path_in(from, name))) {
+    EntryKind kind{};
+    int error = look_at(path_in(from, name), kind);
+    if (error == 0 && kind == EntryKind::nothing) {
       continue;
     }
-    if (const int error = move_one(name, from, to); error != 0) {
+    error = error != 0                  ? error
+            : kind == EntryKind::folder ? EISDIR
+                                        : move_one(name, from, to);
+    if (error != 0) {
       return io_error({subject_.operation, path_in(subject_.file, name)},
                       error);
     }
@@ -124,13 +131,15 @@ bool Moves::undo() {
 void recover_folder(const std::string& place) {
   const std::string canonical = canonical_path(place);
   const std::string old = old_name_of(canonical);
-  if (!is_there(old)) {
+  const auto left = kind_of_entry("", old);
+  const auto there = kind_of_entry("", canonical);
+  if (!left || !there || *left == EntryKind::nothing) {
     return;
   }
-  if (is_there(canonical)) {
-    remove_folder(old);
-  } else {
+  if (*there == EntryKind::nothing) {
     rename_or_errno(old, canonical);
+  } else {
+    remove_folder(old);
   }
 }
 
@@ -148,9 +157,11 @@ NewFolder::NewFolder(NewFolder&& other) noexcept
       place_(std::move(other.place_)),
       shown_(std::move(other.shown_)),
       path_(std::exchange(other.path_, {})),
+      unfinished_(std::move(other.unfinished_)),
       lock_(std::move(other.lock_)) {}
 
 NewFolder::~NewFolder() {
+  unfinished_.reset();
   if (!path_.empty()) {
     remove_folder(path_);
   }
@@ -160,8 +171,11 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
                                     const std::string& place) {
   HEADWISE_TRY(check_path(operation, place));
   NewFolder made(operation, place);
-  if (const EntryKind kind = kind_of_entry(made.place_);
-      kind != EntryKind::nothing && kind != EntryKind::folder) {
+  EntryKind kind{};
+  if (const int error = look_at(made.place_, kind); error != 0) {
+    return made.failed(error).error();
+  }
+  if (kind != EntryKind::nothing && kind != EntryKind::folder) {
     return made.failed(ENOTDIR).error();
   }
   const std::string parent = is_mount_point(made.place_)
@@ -181,14 +195,16 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
       return made.failed(errno).error();
     }
     made.path_ = std::move(path);
-    made.lock_ = Descriptor(::open(
-        made.path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    made.unfinished_ = begin_unfinished(made.path_);
+    made.lock_ = Descriptor(TEMP_FAILURE_RETRY(::open(
+        made.path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
     if (made.lock_.number() < 0) {
       return made.failed(errno).error();
     }
     if (hold_temporary(made.lock_.number(), made.path_)) {
       return made;
     }
+    made.unfinished_.reset();
     made.path_.clear();  // another process took it for a leftover
   }
   return made.failed(EAGAIN).error();
@@ -208,8 +224,12 @@ Status NewFolder::failed(int error_number) const {
 }
 
 Status NewFolder::take_place(FolderExchange how) {
+  unfinished_.reset();  // a signal must not remove half of what takes its place
   struct stat old {};
   if (::lstat(place_.c_str(), &old) != 0) {
+    if (!means_absent(errno)) {
+      return failed(errno);
+    }
     if (const int error = rename_or_errno(path_, place_); error != 0) {
       return failed(error);
     }
@@ -226,8 +246,7 @@ Status NewFolder::exchange(FolderExchange how) {
   if (how == FolderExchange::if_possible) {
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, place_.c_str(),
                     RENAME_EXCHANGE) == 0) {
-      remove_folder(std::exchange(path_, {}));  // the old one has the name now
-      return ok();
+      return remove_old(std::exchange(path_, {}));  // it has the name now
     }
     if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) {
       return failed(errno);
@@ -242,8 +261,17 @@ Status NewFolder::exchange(FolderExchange how) {
     return failed(error);
   }
   path_.clear();
-  remove_folder(old);
-  return ok();
+  return remove_old(old);
+}
+
+Status NewFolder::remove_old(const std::string& path) const {
+  const int error = remove_folder(path);
+  return error == 0 ? ok()
+                    : Status(Error(ErrorCode::io_error,
+                                   {.operation = subject_.operation,
+                                    .file = path,
+                                    .given = "cannot be removed",
+                                    .hint = "it holds what was replaced"}));
 }
 
 bool NewFolder::is_within_its_place() const { return lies_in(path_, place_); }
@@ -257,12 +285,16 @@ Status NewFolder::move_files(std::span<const std::string> replaced,
   leaving.insert(leaving.end(), replaced.begin(), replaced.end());
   leaving.insert(leaving.end(), files.begin(), files.end());
   files.push_back(last);
+  unfinished_.reset();
   const std::string old = path_ + "-old";
   const FileSubject subject{subject_.operation, shown_};
   Moves moves(subject);
   Status s = moves.move(leaving, place_, old);
   s = s ? moves.move(files, path_, place_) : s;
-  if (s || moves.undo()) {
+  if (s) {
+    return remove_old(old);
+  }
+  if (moves.undo()) {
     remove_folder(old);
   }
   return s;

@@ -7,8 +7,8 @@
 //   Status s = fresh->take_place();
 //
 // The two folders are exchanged with renameat2(RENAME_EXCHANGE). On a file
-// system without it, the old one is moved to .headwise-old-NAME first; if the
-// process is killed just then, recover_folder() moves it back.
+// system without it, the old one is moved to .headwise-old-NAME-CHECK first; if
+// the process is killed just then, recover_folder() moves it back.
 #pragma once
 
 #include <span>
@@ -18,6 +18,7 @@
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
 #include "interop/descriptor.h"
+#include "interop/leftovers.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {
@@ -47,13 +48,15 @@ class NewFolder {
   // Whether it was created in its place, which it then cannot take.
   bool is_within_its_place() const;
 
-  // Replaces the folder in its place, with all that is in there.
+  // Replaces the folder in its place, with all that is in there. Errors:
+  // io_error, also when the new folder is in its place and the old one, which
+  // the error then names, cannot be removed.
   Status take_place(FolderExchange how = FolderExchange::if_possible);
   // Moves its files into the folder in its place, which loses those that are
   // `replaced` or have the same names, and keeps its others. Names are "a/b",
   // below the folders. The one called `last` leaves first and comes last.
   // After a failure the old files are there; if the process is killed between,
-  // they are in .headwise-NUMBER-old, next to path().
+  // they are in path() + "-old".
   Status move_files(std::span<const std::string> replaced,
                     const std::string& last);
 
@@ -62,11 +65,13 @@ class NewFolder {
 
   Status failed(int error_number) const;
   Status exchange(FolderExchange how);
+  Status remove_old(const std::string& path) const;
 
   FileSubject subject_;
   std::string place_;  // canonical
   std::string shown_;  // the same as it was given
   std::string path_;   // empty: it took its place
+  Unfinished unfinished_;
   Descriptor lock_{-1};
 };
 

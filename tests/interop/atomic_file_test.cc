@@ -13,8 +13,12 @@
 #include <csignal>
 #include <thread>
 
+#include "headwise/interop/journal.h"
+#include "headwise/interop/signal_handlers.h"
 #include "interop/atomic_file_in_turn.h"
 #include "interop/files.h"
+#include "interop/leftovers.h"
+#include "interop/new_folder.h"
 #include "support/errors.h"
 
 namespace headwise {
@@ -100,28 +104,85 @@ TEST(AtomicFileTest, RightsOfAGroupThatCannotBeKeptAreGivenToNobody) {
 
 TEST(AtomicFileTest, WhatAKilledProcessLeftIsRemoved) {
   const TempFolder folder;
-  put_file(folder / ".headwise-123", bytes_of("half a file"));
-  std::filesystem::create_directories(folder / ".headwise-45/1_Pooling");
-  put_file(folder / ".headwise-45/1_Pooling/config.json", bytes_of("{}"));
+  const std::string file = folder / temporary_name();
+  const std::string inner = folder / temporary_name();
+  const std::string locked = folder / temporary_name();
+  put_file(file, bytes_of("half a file"));
+  std::filesystem::create_directories(inner + "/1_Pooling");
+  put_file(inner + "/1_Pooling/config.json", bytes_of("{}"));
   // Whoever holds the lock is still writing.
-  put_file(folder / ".headwise-6", bytes_of("being written"));
-  const int held = ::open((folder / ".headwise-6").c_str(), O_RDONLY);
+  put_file(locked, bytes_of("being written"));
+  const int held = ::open(locked.c_str(), O_RDONLY);
   ASSERT_EQ(::flock(held, LOCK_EX), 0);
-  // What looks like one and is none stays.
-  put_file(folder / ".headwise-7a", bytes_of("mine"));
-  put_file(folder / ".headwise-", bytes_of("mine"));
-  put_file(folder / "headwise-8", bytes_of("mine"));
-  std::filesystem::create_symlink("headwise-8", folder / ".headwise-9");
-  ASSERT_EQ(::mkfifo((folder / ".headwise-10").c_str(), 0600), 0);
+  std::filesystem::create_symlink("headwise-8", folder / temporary_name());
+  ASSERT_EQ(::mkfifo((folder / temporary_name()).c_str(), 0600), 0);
   ASSERT_TRUE(write_file_atomically(folder / "file", bytes_of("text")));
-  EXPECT_EQ(folder.count(), 7u);
-  EXPECT_FALSE(std::filesystem::exists(folder / ".headwise-123"));
-  EXPECT_FALSE(std::filesystem::exists(folder / ".headwise-45"));
-  EXPECT_EQ(file_bytes(folder / ".headwise-6"), bytes_of("being written"));
+  EXPECT_EQ(folder.count(), 4u);
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_FALSE(std::filesystem::exists(inner));
+  EXPECT_EQ(file_bytes(locked), bytes_of("being written"));
   ::close(held);
   ASSERT_TRUE(write_file_atomically(folder / "file", bytes_of("text")));
-  EXPECT_FALSE(std::filesystem::exists(folder / ".headwise-6"));
-  EXPECT_EQ(folder.count(), 6u);
+  EXPECT_FALSE(std::filesystem::exists(locked));
+  EXPECT_EQ(folder.count(), 3u);
+}
+
+TEST(AtomicFileTest, WhatUsersNameLikeATemporaryFileStays) {
+  const TempFolder folder;
+  for (const char* name :
+       {".headwise-", ".headwise-7a", ".headwise-123", ".headwise-20240101",
+        ".headwise-1-0123456789abcdef", "headwise-8"}) {
+    std::filesystem::create_directories(folder / name);
+    put_file(folder / (std::string(name) + "/thesis.md"), bytes_of("mine"));
+    put_file(folder / (std::string(name) + "0"), bytes_of("mine"));
+  }
+  const std::size_t before = folder.count();
+  ASSERT_TRUE(write_file_atomically(folder / "file", bytes_of("text")));
+  EXPECT_EQ(folder.count(), before + 1);
+  EXPECT_TRUE(std::filesystem::exists(folder / ".headwise-123/thesis.md"));
+}
+
+TEST(AtomicFileTest, ASignalHandlerRemovesWhatIsBeingWritten) {
+  const TempFolder folder;
+  const pid_t process = ::fork();
+  if (process == 0) {
+    std::signal(SIGTERM, [](int signal) {
+      remove_unfinished_files();
+      std::signal(signal, SIG_DFL);
+      std::raise(signal);
+    });
+    std::filesystem::create_directory(folder / "model");
+    auto fresh = NewFolder::create("test", folder / "model");
+    put_file(fresh->path() + "/config.json", bytes_of("{}"));
+    static_cast<void>(write_file_in_turn(
+        folder / "file", 2,
+        [](std::size_t n) -> Result<std::span<const std::byte>> {
+          if (n == 1) {
+            std::raise(SIGTERM);
+          }
+          return std::span<const std::byte>();
+        }));
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(process, &status, 0), process);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  EXPECT_EQ(folder.count(), 1u);  // model
+}
+
+TEST(AtomicFileTest, ALinkThatHasTheNameOfAnOwnFileIsReplaced) {
+  const TempFolder folder;
+  put_file(folder / "victim", bytes_of("precious"));
+  std::filesystem::create_symlink("victim", folder / "scores.json.partial");
+  Journal journal(folder / "scores.json", "{}");
+  EXPECT_FALSE(journal.state());
+  ASSERT_TRUE(journal.keep("{}"));
+  EXPECT_EQ(file_bytes(folder / "victim"), bytes_of("precious"));
+  EXPECT_EQ(journal.state(), "{}");
+  // The user's own link stays.
+  std::filesystem::create_symlink("victim", folder / "link");
+  ASSERT_TRUE(write_file_atomically(folder / "link", bytes_of("new")));
+  EXPECT_EQ(file_bytes(folder / "victim"), bytes_of("new"));
 }
 
 TEST(AtomicFileTest, ManyProcessesMayWriteToOneFolder) {

@@ -108,13 +108,14 @@ TEST_F(NewFolderTest, IsRemovedWhereItDoesNotTakeThePlace) {
 }
 
 TEST_F(NewFolderTest, TheOldOneComesBackWhereItsProcessWasKilledBetween) {
-  fs::rename(place(), folder_ / ".headwise-old-place");
+  const std::string old = internal::old_name_of(place());
+  fs::rename(place(), old);
   recover_folder(place() + "/");
   EXPECT_EQ(file_bytes(place() + "/a"), bytes_of("old a"));
   EXPECT_EQ(folder_.count(), 1u);
   // The new one is there: the old one was only to be removed.
-  fs::create_directory(folder_ / ".headwise-old-place");
-  put_file(folder_ / ".headwise-old-place/a", bytes_of("older"));
+  fs::create_directory(old);
+  put_file(old + "/a", bytes_of("older"));
   recover_folder(place());
   EXPECT_EQ(file_bytes(place() + "/a"), bytes_of("old a"));
   EXPECT_EQ(folder_.count(), 1u);

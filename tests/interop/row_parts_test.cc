@@ -9,6 +9,7 @@
 
 #include "headwise/interop/npy.h"
 #include "interop/files.h"
+#include "interop/leftovers.h"
 
 namespace headwise {
 namespace {
@@ -140,7 +141,7 @@ TEST_F(RowPartsTest, RowsOfADamagedPartAreComputedAgain) {
 
 TEST_F(RowPartsTest, UnfinishedPartsOfOthersStayUntilAllAreJoined) {
   fs::create_directories(out_ + ".partial");
-  const std::string unfinished = out_ + ".partial/.headwise-7";
+  const std::string unfinished = out_ + ".partial/" + temporary_name();
   put_file(unfinished, bytes_of("half a part"));
   save({{0, kRows}});
   EXPECT_TRUE(fs::exists(unfinished));

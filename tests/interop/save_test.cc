@@ -25,6 +25,7 @@
 #include "headwise/interop/params.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/files.h"
+#include "interop/leftovers.h"
 #include "support/errors.h"
 
 namespace headwise {
@@ -220,7 +221,7 @@ TEST(SaveLeftoverTest, WhatAKilledSaveLeftIsNoParameter) {
   const std::vector<float> values(4, 1.0f);
   const TensorView<const float, 2> view(values.data(), {2, 2});
   ASSERT_TRUE(write_npy(folder / "w_q.weight.npy", view));
-  put_file(folder / ".headwise-1234567890", bytes_of("\x93NUMPY"));
+  put_file(folder / temporary_name(), bytes_of("\x93NUMPY"));
   const auto params =
       read_params(folder.path(), ParamNames{.required = {"w_q.weight"}});
   ASSERT_TRUE(params) << params.error().message();

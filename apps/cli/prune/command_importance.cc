@@ -189,7 +189,7 @@ FilePlan importance_files(const ImportanceFlags& flags) {
   plan.input("--data", flags.data);
   plan.output("--out", flags.out);
   plan.output("--svg", flags.svg);
-  plan.output("the journal of --out", Journal::path_of(flags.out));
+  plan.journal("--out", Journal::path_of(flags.out));
   if (flags.json) {
     plan.printed("--json");
   }

@@ -213,10 +213,9 @@ FilePlan prune_files(const PruneFlags& flags) {
   plan.output("--curve", flags.curve);
   plan.replaced_folder("--out", flags.out, /*parents=*/true);
   if (!flags.curve.empty()) {
-    plan.output("the journal of --curve", Journal::path_of(flags.curve));
+    plan.journal("--curve", Journal::path_of(flags.curve));
   } else if (!flags.max_drop.empty()) {
-    plan.output("the journal of --out", Journal::path_of(flags.out),
-                /*parents=*/true);
+    plan.journal("--out", Journal::path_of(flags.out), /*parents=*/true);
   }
   if (flags.json) {
     plan.printed("--json");

@@ -72,6 +72,14 @@ FilePlace place_of(const std::string& path) {
   return place;
 }
 
+FilePlace own_place_of(const std::string& path) {
+  const std::string own = own_path_of(path);
+  struct stat status {};
+  const bool is_link =
+      ::lstat(own.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
+  return is_link ? FilePlace{own, own} : place_of(path);
+}
+
 bool are_one_file(const FilePlace& a, const FilePlace& b) {
   if (a.descriptor && a.descriptor == b.descriptor) {
     return true;

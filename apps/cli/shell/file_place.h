@@ -19,6 +19,9 @@ struct FilePlace {
 };
 
 FilePlace place_of(const std::string& path);
+// The same of a file that this program names itself: a link that has its name
+// is replaced, as if it were not there.
+FilePlace own_place_of(const std::string& path);
 FilePlace place_of_descriptor(int descriptor);
 
 // Whether two paths lead to one file that can be destroyed: not a terminal or

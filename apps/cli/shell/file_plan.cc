@@ -75,6 +75,14 @@ void FilePlan::output(std::string_view option, const std::string& path,
   }
 }
 
+void FilePlan::journal(std::string_view option, const std::string& path,
+                       bool parents) {
+  if (!path.empty()) {
+    outputs_.push_back({fmt::format("the journal of {}", option), path,
+                        own_place_of(path), parents});
+  }
+}
+
 void FilePlan::outputs_in(std::string_view option, const std::string& folder,
                           const std::vector<std::string>& names, bool parents) {
   if (folder.empty()) {

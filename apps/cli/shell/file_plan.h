@@ -30,6 +30,9 @@ class FilePlan {
   // With `parents` the folders that it lies in are made where they are missing.
   void output(std::string_view option, const std::string& path,
               bool parents = false);
+  // The journal of an option, at Journal::path_of(); none where that is empty.
+  void journal(std::string_view option, const std::string& path,
+               bool parents = false);
   // Files in a folder, which is made where it is missing; with `parents` those
   // that it lies in are, too.
   void outputs_in(std::string_view option, const std::string& folder,

@@ -175,6 +175,7 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
      "--find positional은 {0}개까지 받습니다."},
     {"at most {}, the number of heads", "헤드 수 {0} 이하"},
     {"auto or a .npy file", "auto 또는 .npy 파일"},
+    {"cannot start a process", "프로세스를 시작할 수 없습니다"},
     {"cannot write to standard output", "표준 출력에 쓸 수 없습니다"},
     {"cannot write {}", "{0:을/를} 쓸 수 없습니다"},
     {"did you mean {}?", "혹시 {0:을/를} 찾으셨나요?"},

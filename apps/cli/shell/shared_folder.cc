@@ -20,10 +20,10 @@
 namespace headwise::cli {
 namespace {
 
-// Named like the files that a killed process leaves behind, which are removed.
+// Named like a part of no rows: removed with the parts after a kill.
 std::string new_name() {
   std::random_device number;
-  return fmt::format(".headwise-{}{}", number(), number());
+  return fmt::format("rows-none-{}{}", number(), number());
 }
 
 Status make(std::string_view option, const std::string& folder,

@@ -95,7 +95,7 @@ FilePlan stats_files(const StatsFlags& flags) {
   }
   files.output("--out", flags.corpus.out);
   if (!flags.corpus.corpus.empty()) {
-    files.output("the journal of --out", Journal::path_of(flags.corpus.out));
+    files.journal("--out", Journal::path_of(flags.corpus.out));
   }
   return files;
 }

@@ -4,8 +4,9 @@
 // disk; then the new file replaces the old one in one step. A failure on the
 // way (a full disk, a limit on file sizes) leaves the old file unchanged and no
 // other file. A process that is killed meanwhile also leaves the old file or
-// the new one. It may leave what it had written as .headwise-NUMBER: readers
-// ignore that file, and the next save in that folder removes it.
+// the new one. It may leave what it had written as .headwise-NUMBER-CHECK:
+// readers ignore that file, and the next save in that folder removes it.
+// remove_unfinished_files() (signal_handlers.h) does so in a signal handler.
 //
 // The file has the owner, the group and the permissions of the one it replaces,
 // or those that the umask gives. If the group cannot be kept, its permissions

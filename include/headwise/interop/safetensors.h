@@ -62,9 +62,9 @@ enum class FileAccess {
   // The whole file is read into memory: for files that others may change.
   read,
   // The file's bytes are loaded when they are used, and all programs share that
-  // memory. If the file gets shorter meanwhile, the program ends (SIGBUS); if
-  // it is written to, the tensors change. A file without a size (a pipe) is
-  // read instead.
+  // memory. If the file gets shorter meanwhile, the program ends (SIGBUS)
+  // unless it handles that (signal_handlers.h); if it is written to, the
+  // tensors change. A file without a size (a pipe) is read instead.
   mapped,
 };
 
