@@ -3,16 +3,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/out_of_memory.h"
-#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/paths.h"
 #include "headwise/interop/sha256.h"
+#include "headwise/json/json.h"
+#include "interop/atomic_file_among_others.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
 #include "interop/read_bytes.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -21,13 +22,13 @@ constexpr std::string_view kJournal = "journal";
 constexpr std::size_t kMostJournalBytes = std::size_t{1} << 26;
 constexpr int kDeepestState = 6;
 
-// Empty if there is none.
+// Empty if there is none, or one that is not read: a link is somebody else's.
 std::string read_journal(const std::string& path) {
-  auto file = InputFile::open_if_there(kJournal, path);
-  if (!file || !*file) {
+  auto file = InputFile::open_named_by_file(kJournal, path);
+  if (!file) {
     return "";
   }
-  const auto bytes = read_bytes(**file, kMostJournalBytes, /*certain=*/false);
+  const auto bytes = read_bytes(*file, kMostJournalBytes, /*certain=*/false);
   if (!bytes) {
     return "";
   }
@@ -64,8 +65,11 @@ std::string Journal::path_of(const std::string& output) {
 }
 
 std::optional<std::string> Journal::state() const {
+  constexpr std::size_t kChecksumBytes = 64 + 2;  // between two line ends
   const std::string text = path_.empty() ? "" : read_journal(path_);
-  const std::string line = text.substr(0, text.find('\n'));
+  // Not up to the first line end: WORK may have one.
+  const std::string line =
+      text.substr(0, text.size() - std::min(text.size(), kChecksumBytes));
   if (text != state_with_checksum(line)) {
     return {};
   }
@@ -92,7 +96,7 @@ Status Journal::keep(std::string_view state) try {
   last_ = Clock::now();
   const std::string folder = folder_of(path_);
   HEADWISE_TRY(folder.empty() ? ok() : make_folder(kJournal, folder));
-  return write_file_atomically(path_, text);
+  return write_own_file(path_, text);
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "headwise/json/json.h"
 #include "headwise/train/sentence_classifier.h"
-#include "json/json.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -41,7 +41,7 @@ class PrunedAccuracy::State {
 
  private:
   Result<Answers> compute(const std::vector<HeadId>& order, std::size_t count);
-  Status keep_all();
+  void keep_all();
 
   std::string folder_;
   const LabelProbe& probe_;
@@ -94,15 +94,16 @@ Result<Answers> PrunedAccuracy::State::compute(const std::vector<HeadId>& order,
   return answers_of(model_->encoder, probe_, text_, options_);
 }
 
-Status PrunedAccuracy::State::keep_all() {
+// Without a journal an interrupted run starts again: no reason to end this one.
+void PrunedAccuracy::State::keep_all() {
   if (!journal_) {
-    return ok();
+    return;
   }
   Json state = Json::object();
   for (const auto& [name_and_count, digits] : done_) {
     state[name_and_count] = digits;
   }
-  return journal_->keep(state.dump());
+  static_cast<void>(journal_->keep(state.dump()));
 }
 
 Result<Answers> PrunedAccuracy::State::without(const std::vector<HeadId>& order,
@@ -119,7 +120,7 @@ Result<Answers> PrunedAccuracy::State::without(const std::vector<HeadId>& order,
   auto answers = compute(order, count);
   HEADWISE_TRY(answers);
   done_[key] = digits_of(*answers);
-  HEADWISE_TRY(keep_all());
+  keep_all();
   return answers;
 }
 

@@ -28,6 +28,13 @@ TEST(JournalTest, GivesBackWhatWasKeptOfTheSameWork) {
   EXPECT_EQ(folder.count(), 0u);
 }
 
+TEST(JournalTest, WorkMayHaveLineEnds) {
+  const TempFolder folder;
+  const std::string work = "{\n  \"model\": \"abc\"\n}\n";
+  ASSERT_TRUE(Journal(folder / "scores.json", work).keep(kState));
+  EXPECT_EQ(Journal(folder / "scores.json", work).state(), kState);
+}
+
 TEST(JournalTest, AnyDamageMakesItAsIfItWereNotThere) {
   const TempFolder folder;
   const std::string out = folder / "scores.json";

@@ -164,7 +164,7 @@ Journal PruneJob::journal(const std::string& output) const {
                      {"seed", flags_.seed},
                      {"drop_constant", flags_.drop_constant},
                      {"order", importance_json(scores_)}};
-  return Journal(output, json_text(work));
+  return Journal(output, work.dump());
 }
 
 PrunedAccuracy PruneJob::accuracy() const {

@@ -5,7 +5,8 @@
 //                    SHA-256 of that line
 //
 // WORK identifies the computation and STATE is what it has computed; both are
-// JSON on one line. A journal of other work, or a damaged one, is ignored.
+// JSON. A journal of other work, or a damaged one, is ignored. A symbolic link
+// that has its name is not followed: keep() replaces it.
 //
 // Example:
 //   Journal journal("scores.json", R"({"model":"ab12","seed":3})");

@@ -1,8 +1,7 @@
 // The accuracy of a classifier without some of its heads, and the largest
 // number of heads that can be removed within a given drop.
 //
-// Errors: those of SentenceClassifier::read(), remove_heads() and answers_of();
-// io_error for a journal that cannot be written.
+// Errors: those of SentenceClassifier::read(), remove_heads() and answers_of().
 //
 // Example:
 //   SentenceClassifier model = SentenceClassifier::read("topics").value();
@@ -45,7 +44,8 @@ class PrunedAccuracy {
   ~PrunedAccuracy();
 
   // Keeps all answers in this journal from now on, and uses those in it from an
-  // interrupted run. Errors: out_of_memory.
+  // interrupted run. A journal that cannot be written is no error: the run goes
+  // on without. Errors: out_of_memory.
   Status keep_in(Journal journal);
 
   // The answers of the model without the first `count` heads of `order`; `name`
