@@ -5,6 +5,7 @@ import math
 import os
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -270,6 +271,123 @@ class BeforeAnyWorkTest(FilesTest):
         self.assertFalse([name for name in self.tree() if "partial" in name])
 
 
+class OwnNamesTest(FilesTest):
+    """What the command names itself is its own, and nothing else is."""
+
+    def test_a_folder_that_looks_like_a_leftover_stays(self):
+        self.scores()
+        for name in (".headwise-2024", ".headwise-old-small", ".headwise-1-old"):
+            (self.folder / name).mkdir()
+            self.put_text("mine", f"{name}/thesis.md")
+        self.succeed(*self.train(out="small"))
+        self.succeed(*self.prune())
+        self.succeed(*self.run_call())
+        for name in (".headwise-2024", ".headwise-old-small", ".headwise-1-old"):
+            self.assertEqual(self.bytes_of(f"{name}/thesis.md"), b"mine")
+
+    def test_a_link_in_place_of_a_journal_is_not_followed(self):
+        self.put_text("precious", "victim")
+        self.put_text(LINES * 500, "long.tsv")
+        os.symlink("victim", self.folder / "s.json.partial")
+        self.succeed("importance", "--model", "tiny", "--data", "long.tsv", "--batch",
+                     "2", "--save-every", "0", "--out", "s.json")
+        os.symlink("victim", self.folder / "c.json.partial")
+        self.succeed("stats", "--model", "tiny", "--corpus", "lines.txt",
+                     "--save-every", "0", "--json", "--out", "c.json")
+        self.succeed(*self.train())
+        self.scores("trained")
+        os.symlink("victim", self.folder / "curve.svg.partial")
+        self.succeed("prune", "--model", "trained", "--scores", "scores.json",
+                     "--data", "data.tsv", "--curve", "curve.svg")
+        (self.folder / "mine").mkdir()
+        os.symlink("mine", self.folder / "e.npy.partial")
+        self.fail_with(BAD_INPUT, "e.npy.partial is a symbolic link, expected a "
+                       "folder", "encode", "--model", "tiny", "lines.txt",
+                       "--save-every", "0", "--out", "e.npy")
+        self.assertEqual(self.bytes_of("victim"), b"precious")
+        self.assertEqual(self.tree("mine"), {})
+
+    def test_what_cannot_be_looked_at_is_not_absent(self):
+        """A link to itself: neither there nor absent, as on a failing disk."""
+        self.succeed(*self.train())
+        for name in ("classifier.safetensors", "vocab.txt", "tokenizer_config.json",
+                     "1_Pooling"):
+            model = self.folder / f"with-{name}"
+            shutil.copytree(self.folder / "trained", model)
+            (model / name).unlink(missing_ok=True)
+            os.symlink(name, model / name)
+            for call in (self.train(out="new", model=model.name),
+                         ("prune", "--model", model.name, "--heads", "0.0", "--out",
+                          "new")):
+                if name == "1_Pooling":  # a link is no folder of the model
+                    self.succeed(*call)
+                    shutil.rmtree(self.folder / "new")
+                    continue
+                self.fail_with(BAD_INPUT, "Too many levels of symbolic links", *call)
+                self.assertFalse((self.folder / "new").exists(), call)
+
+    def test_an_interrupted_save_leaves_nothing(self):
+        """Ctrl-C as soon as the temporary file is there."""
+        values = [0.0] * (1 << 22)
+        shape = (1 << 11, 1 << 11)
+        names = [f"{name}.weight" for name in ("w_q", "w_k", "w_v", "w_o")]
+        (self.folder / "layer").mkdir()
+        for name in names:
+            self.put(f"layer/{name}.npy", *shape, values=values)
+        for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = subprocess.Popen(
+                [cli_case.HEADWISE, "convert", "layer", "out.safetensors", "--to",
+                 "torch", "--heads", "2"], cwd=self.folder, stdout=subprocess.DEVNULL)
+            while process.poll() is None and not self.left_over():
+                time.sleep(0.001)
+            process.send_signal(stop)
+            self.assertIn(process.wait(), (-stop, OK))
+            self.assertEqual(self.left_over(), [])
+
+    def test_a_failed_checkpoint_leaves_no_folder(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+        for call in (("train", "--steps", "1", "--out", "new"),
+                     ("train", "--task", "induction", "--steps", "1", "--out", "new"),
+                     self.train("--train", "all", "--epochs", "1", out="new")):
+            self.refused("File too large", *call, code=OUT_OF_RESOURCES,
+                         preexec_fn=limit)
+            self.assertFalse((self.folder / "new").exists(), call)
+        (self.folder / "new").mkdir()  # the user's own stays
+        self.refused("File too large", "train", "--steps", "1", "--out", "new",
+                     code=OUT_OF_RESOURCES, preexec_fn=limit)
+        self.assertTrue((self.folder / "new").exists())
+
+    def test_a_curve_without_its_journal_is_drawn(self):
+        self.succeed(*self.train())
+        self.scores("trained")
+        self.put_text(LINES * 5000, "long.tsv")
+        call = ("prune", "--model", "trained", "--scores", "scores.json", "--data",
+                "long.tsv", "--curve", "c.svg")
+
+        def limit(most):
+            return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        self.succeed(*call, preexec_fn=limit(15000))
+        self.assertTrue((self.folder / "c.svg").exists())
+        (self.folder / "c.svg").unlink()
+        self.refused("cannot write c.svg: File too large", *call,
+                     code=OUT_OF_RESOURCES, preexec_fn=limit(1000))
+
+    def test_a_model_that_is_shortened_while_it_is_read_is_said(self):
+        self.put_text("so heads matter\n" * 200000, "long.txt")
+        process = subprocess.Popen(
+            [cli_case.HEADWISE, "encode", "--model", "tiny", "long.txt", "--save-every",
+             "0", "--out", "e.npy"], cwd=self.folder, stderr=subprocess.PIPE)
+        while process.poll() is None and not (self.folder / "e.npy.partial").exists():
+            time.sleep(0.01)
+        os.truncate(self.folder / "tiny/model.safetensors", 0)
+        said = process.stderr.read().decode()
+        process.stderr.close()
+        self.assertEqual(process.wait(), BAD_INPUT)
+        self.assertIn("tiny/model.safetensors became shorter while it was read", said)
+        self.assertEqual(self.left_over(), [])
+
+
 class InputTest(FilesTest):
     def test_a_text_without_an_end_is_refused(self):
         for arguments in (("encode", "--model", "tiny", "--json", "/dev/zero"),
@@ -445,6 +563,39 @@ class ModelFolderTest(FilesTest):
         self.refused("--out is ., expected a folder without",
                      *self.prune("--remove", "1", "--force", out=".",
                                  model="home/tiny"))
+
+    def test_a_run_that_lacks_its_last_files_is_finished(self):
+        for call, names in (
+                (("train", "--steps", "2"), ("params.npz", "tokens.txt", "curve.svg")),
+                (("train", "--task", "induction", "--steps", "2"),
+                 ("config.json", "model.safetensors", "vocab.txt", "texts.txt"))):
+            out = f"run{len(names)}"
+            self.succeed(*call, "--out", out)
+            whole = self.tree(out)
+            for missing in (names, names[-1:], names[:1]):
+                for name in missing:
+                    (self.folder / out / name).unlink()
+                self.succeed("train", "--steps", "2", "--resume", out, "--out", out)
+                self.assertEqual(self.tree(out), whole)
+            self.refused("--steps is 2, expected more than the 2 that", "train",
+                         "--steps", "2", "--resume", out, "--out", out)
+            self.succeed("train", "--steps", "2", "--resume", out, "--out",
+                         f"other{len(names)}")
+            self.assertEqual(self.tree(f"other{len(names)}"), whole)
+            # Files of fewer steps are not those of this checkpoint.
+            for name in names:
+                os.utime(self.folder / out / name, (1, 1))
+            self.succeed("train", "--steps", "2", "--resume", out, "--out", out)
+
+    def test_a_refusal_names_resume_where_a_checkpoint_is(self):
+        call = self.train("--train", "all", "--epochs", "1")
+        self.succeed(*call)
+        (self.folder / "trained/checkpoint.npz").rename(self.folder / "kept")
+        self.refused("which holds an earlier model, expected another folder, or "
+                     "--force", *call)
+        (self.folder / "kept").rename(self.folder / "trained/checkpoint.npz")
+        self.refused("which holds an earlier model, expected another folder, --resume "
+                     "to continue that run, or --force", *call)
 
     def test_an_earlier_result_is_kept(self):
         self.succeed(*self.train())

@@ -21,9 +21,11 @@ Outcome check_model_out(const ModelOut& out) {
                  "model next to them");
   }
   if (!out.replaces_models && folder->has_files) {
-    return usage("--out",
-                 fmt::format("is {}, which holds an earlier model", out.folder),
-                 "another folder, or --force to replace it");
+    return usage(
+        "--out", fmt::format("is {}, which holds an earlier model", out.folder),
+        out.resumable ? "another folder, --resume to continue that run, or "
+                        "--force to replace it"
+                      : "another folder, or --force to replace it");
   }
   return {};
 }

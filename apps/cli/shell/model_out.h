@@ -12,6 +12,7 @@ struct ModelOut {
   std::string source;  // of --model
   bool force = false;
   bool replaces_models = false;  // without --force
+  bool resumable = false;        // by --resume, for a checkpoint is there
 };
 
 // Whether a model may be written: not to a folder with files of something else,

@@ -134,6 +134,8 @@ Outcome run_induction(const TaskFlags& flags, const Streams& streams) {
   const TaskKind<InductionRun, InductionSettings> kind{
       .steps = kInductionSteps,
       .results = result_files(),
+      .last_results = {"config.json", "vocab.txt", "model.safetensors",
+                       std::string(kTextsFile)},
       .of_checkpoint = induction_settings_of,
       .of_flags = induction_settings,
       .replaces_folder = true,

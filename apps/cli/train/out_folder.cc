@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "headwise/interop/file_subject.h"
 #include "shell/file_place.h"
@@ -22,6 +24,9 @@ Outcome check_regular_files(const std::string& folder,
                             const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const FilePlace place = place_of(folder + "/" + name);
+    if (place.error != 0) {
+      return failure_to_write(failed(folder + "/" + name, place.error));
+    }
     if (place.status && !S_ISREG(place.status->st_mode)) {
       return usage(
           "--out",
@@ -54,17 +59,36 @@ bool resumes_in_place(const TrainFlags& flags) {
   return from.is_folder() && are_one_file(from, place_of(flags.out));
 }
 
-Status make_out_folder(const std::string& folder) {
+bool has_results_of_checkpoint(const std::string& folder,
+                               const std::vector<std::string>& names) {
+  const auto time_of = [&](std::string_view name) {
+    const FilePlace place = place_of(fmt::format("{}/{}", folder, name));
+    const timespec time = place.status ? place.status->st_mtim : timespec{};
+    return std::pair(time.tv_sec, time.tv_nsec);
+  };
+  const auto checkpoint = time_of(kCheckpointFile);
+  return checkpoint != std::pair<time_t, long>() &&
+         std::ranges::all_of(names, [&](const std::string& name) {
+           return time_of(name) >= checkpoint;
+         });
+}
+
+Result<bool> make_out_folder(const std::string& folder) {
   constexpr mode_t kAsTheUmaskSays = 0777;
   if (::mkdir(folder.c_str(), kAsTheUmaskSays) == 0) {
-    return ok();
+    return true;
   }
   const int error = errno;
   if (error != EEXIST) {
     return failed(folder, error);
   }
-  return place_of(folder).is_folder() ? ok() : failed(folder, ENOTDIR);
+  const FilePlace place = place_of(folder);
+  return place.is_folder()
+             ? Result<bool>(false)
+             : failed(folder, place.error != 0 ? place.error : ENOTDIR);
 }
+
+void remove_empty_folder(const std::string& folder) { ::rmdir(folder.c_str()); }
 
 Status remove_result(const std::string& path) {
   return ::unlink(path.c_str()) == 0 || errno == ENOENT ? ok()

@@ -14,6 +14,9 @@ namespace headwise::cli {
 
 inline constexpr std::string_view kCheckpointFile = "checkpoint.npz";
 
+// Does nothing where the folder holds something.
+void remove_empty_folder(const std::string& folder);
+
 // Whether these files of --out are regular ones or not there: writing to a pipe
 // would wait for a reader. Usage.
 Outcome check_regular_files(const std::string& folder,
@@ -24,11 +27,27 @@ std::string checkpoint_path(const std::string& folder);
 // What a run saved in a folder. Errors: those of read_checkpoint(); bad_data
 // for a pipe or a device, because reading it might never end.
 Result<Checkpoint> read_run(const std::string& folder);
+// Whether these files are in the folder and none is older than the checkpoint,
+// after which they are written.
+bool has_results_of_checkpoint(const std::string& folder,
+                               const std::vector<std::string>& names);
 // Whether a run continues in the folder that it resumes from.
 bool resumes_in_place(const TrainFlags& flags);
 
-// Makes the folder if it is missing. Errors: io_error.
-Status make_out_folder(const std::string& folder);
+// Makes the folder if it is missing; whether it was. Errors: io_error.
+Result<bool> make_out_folder(const std::string& folder);
+// Makes the folder if it is missing and calls write(); a failure leaves no
+// folder that was made for it and is empty.
+template <class Write>
+Status write_in_out_folder(const std::string& folder, const Write& write) {
+  const auto made = make_out_folder(folder);
+  HEADWISE_TRY(made);
+  Status s = write();
+  if (!s && *made) {
+    remove_empty_folder(folder);
+  }
+  return s;
+}
 // Removes a file of an earlier run if there is one. Errors: io_error.
 Status remove_result(const std::string& path);
 

@@ -17,6 +17,7 @@
 #include "sentence_data.h"
 #include "sentence_report.h"
 #include "shell/error_of_option.h"
+#include "shell/file_place.h"
 #include "shell/file_plan.h"
 #include "shell/model_out.h"
 #include "shell/output.h"
@@ -227,10 +228,16 @@ Result<ClassifierRun> SentenceJob::start(SentenceEncoder encoder,
 
 Outcome SentenceJob::save(const ClassifierRun& run) {
   // Only now, so that a run that fails earlier leaves no folder.
-  HEADWISE_TRY(agreed(
-      group_, writes() ? written(make_out_folder(flags_.out)) : Outcome()));
-  HEADWISE_TRY(agreed(
-      group_, written(run.write_checkpoint_to(checkpoint_path(flags_.out)))));
+  const auto made =
+      writes() ? make_out_folder(flags_.out) : Result<bool>(false);
+  HEADWISE_TRY(
+      agreed(group_, made ? Outcome() : failure_to_write(made.error())));
+  const Outcome saved = agreed(
+      group_, written(run.write_checkpoint_to(checkpoint_path(flags_.out))));
+  if (!saved && *made) {
+    remove_empty_folder(flags_.out);
+  }
+  HEADWISE_TRY(saved);
   has_checkpoint_ = true;
   return flags_.json && writes() ? print(streams_.out, json_of_step(run))
                                  : Outcome();
@@ -373,10 +380,14 @@ Outcome check_files(const SentenceFlags& flags) {
     HEADWISE_TRY(
         check_regular_files(flags.out, {std::string(kCheckpointFile)}));
   }
+  const bool resumable =
+      flags.trains_all() &&
+      place_of(checkpoint_path(flags.out)).status.has_value();
   return check_model_out({.folder = flags.out,
                           .source = flags.model,
                           .force = flags.force,
-                          .replaces_models = resumes_in_place(flags)});
+                          .replaces_models = resumes_in_place(flags),
+                          .resumable = resumable});
 }
 
 }  // namespace

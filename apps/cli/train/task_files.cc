@@ -33,8 +33,8 @@ std::string file_lines(const Tensor<TokenId, 2>& tokens) {
 }  // namespace
 
 Status check_steps(std::size_t steps, std::uint64_t done,
-                   const std::string& path) {
-  return done < steps
+                   const std::string& path, bool has_results) {
+  return done < steps || (done == steps && !has_results)
              ? ok()
              : Status(option_error(
                    "--steps", fmt::format("is {}", steps),
@@ -66,7 +66,12 @@ Outcome check_earlier_result(const TaskFlags& flags,
     return {};
   }
   for (const std::string& name : results) {
-    if (place_of(flags.out + "/" + name).status) {
+    const FilePlace place = place_of(flags.out + "/" + name);
+    if (place.error != 0) {
+      return failure_to_write(system_error(
+          {.operation = "--out", .file = place.path}, place.error));
+    }
+    if (place.status) {
       return usage("--out",
                    fmt::format("is {}, which holds the {} of an earlier run",
                                flags.out, name),
@@ -79,7 +84,6 @@ Outcome check_earlier_result(const TaskFlags& flags,
 
 Status begin_results(const TaskFlags& flags,
                      const std::vector<std::string>& results) {
-  HEADWISE_TRY(make_out_folder(flags.out));
   for (const std::string& name :
        resumes_in_place(flags) ? std::vector<std::string>() : results) {
     HEADWISE_TRY(remove_result(flags.out + "/" + name));

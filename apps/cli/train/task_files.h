@@ -26,14 +26,14 @@ FilePlan files_of(const TaskFlags& flags,
 Outcome check_earlier_result(const TaskFlags& flags,
                              const std::vector<std::string>& results);
 
-// Makes the folder if it is missing, and removes the results of another run
-// from it. Errors: io_error.
+// Removes the results of another run from the folder. Errors: io_error.
 Status begin_results(const TaskFlags& flags,
                      const std::vector<std::string>& results);
 
-// Refuses --steps that the checkpoint, of the file `path`, already has.
+// Refuses --steps that the checkpoint, of the file `path`, already has, unless
+// it has just these and --out lacks the results.
 Status check_steps(std::size_t steps, std::uint64_t done,
-                   const std::string& path);
+                   const std::string& path, bool has_results);
 
 // params.npz, tokens.txt, target_tokens.txt of an encoder-decoder task, and
 // curve.svg.

@@ -125,12 +125,14 @@ Outcome finish_task(const TaskFlags& flags, const TaskRun& run, double seconds,
 }  // namespace
 
 Outcome run_task(const TaskFlags& flags, const Streams& streams) {
-  const TaskKind<TaskRun, TaskSettings> kind{.steps = kTaskSteps,
-                                             .results = task_result_files(),
-                                             .of_checkpoint = task_settings_of,
-                                             .of_flags = task_settings,
-                                             .replaces_folder = false,
-                                             .json_of_step = task_step_json};
+  const TaskKind<TaskRun, TaskSettings> kind{
+      .steps = kTaskSteps,
+      .results = task_result_files(),
+      .last_results = {"params.npz", "tokens.txt", "curve.svg"},
+      .of_checkpoint = task_settings_of,
+      .of_flags = task_settings,
+      .replaces_folder = false,
+      .json_of_step = task_step_json};
   return train_task(
       kind, flags, streams,
       [&](const TaskRun& run, double seconds, const Executor& executor) {

@@ -30,6 +30,8 @@ struct TaskKind {
   std::size_t steps;  // unless --steps is given
   // Files of the folder, in the order in which they are looked for.
   std::vector<std::string> results;
+  // Those that every finished run has written after its checkpoint.
+  std::vector<std::string> last_results;
   Settings (*of_checkpoint)(const Checkpoint& checkpoint);
   // Options that are not given stay as in `settings`.
   Settings (*of_flags)(const TaskFlags& flags, Settings settings);
@@ -56,12 +58,25 @@ Result<Run> start_run(const TaskKind<Run, Settings>& kind,
     return error_of_argument(s.error());
   }
   HEADWISE_TRY(
-      check_steps(flags.steps.value_or(kind.steps), run->steps(), path));
+      check_steps(flags.steps.value_or(kind.steps), run->steps(), path,
+                  has_results_of_checkpoint(flags.out, kind.last_results)));
   return run;
 }
 
+// Writes a checkpoint; the first one makes the folder.
+template <class Run, class Settings>
+Status save(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
+            const Run& run, bool is_first) {
+  return write_in_out_folder(flags.out, [&]() -> Status {
+    HEADWISE_TRY(is_first && !kind.replaces_folder
+                     ? begin_results(flags, kind.results)
+                     : ok());
+    return run.write_checkpoint_to(checkpoint_path(flags.out));
+  });
+}
+
 // Takes steps until there are enough, and writes a checkpoint every 100 and at
-// the end.
+// the end. A run that has taken all of them before writes its last one again.
 template <class Run, class Settings>
 Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
                    const Executor& executor, Run& run, const Streams& streams) {
@@ -69,9 +84,11 @@ Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
   const std::size_t steps = flags.steps.value_or(kind.steps);
   ProgressBar bar("train", "steps");
   const Progress progress = bar.progress();
-  bool has_begun = false;  // a run that fails earlier leaves no folder
-  while (run.steps() < steps) {
-    HEADWISE_TRY(run.step(executor));
+  bool is_first = true;  // a run that fails earlier leaves no folder
+  do {
+    if (run.steps() < steps) {
+      HEADWISE_TRY(run.step(executor));
+    }
     if (progress) {
       bar.set_note(say({"loss={:.3f}", "손실={:.3f}"}, run.losses().back()));
       progress(run.steps(), steps);
@@ -79,17 +96,12 @@ Outcome take_steps(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
     if (run.steps() % kStepsPerCheckpoint != 0 && run.steps() != steps) {
       continue;
     }
-    if (!has_begun) {
-      HEADWISE_TRY(written(kind.replaces_folder
-                               ? make_out_folder(flags.out)
-                               : begin_results(flags, kind.results)));
-      has_begun = true;
-    }
-    HEADWISE_TRY(written(run.write_checkpoint_to(checkpoint_path(flags.out))));
+    HEADWISE_TRY(written(save(kind, flags, run, is_first)));
+    is_first = false;
     if (flags.json) {
       HEADWISE_TRY(print(streams.out, kind.json_of_step(run)));
     }
-  }
+  } while (run.steps() < steps);
   return {};
 }
 
