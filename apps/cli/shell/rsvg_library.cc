@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <string>
+#include <string_view>
 
 namespace headwise::cli {
 namespace {
@@ -16,6 +17,12 @@ std::string reason() {
 }
 
 Error missing(const std::string& reason) {
+  for (const std::string_view no_memory :
+       {"Cannot allocate memory", "failed to map segment", "out of memory"}) {
+    if (reason.find(no_memory) != std::string::npos) {
+      return ErrorCode::out_of_memory;
+    }
+  }
   return {
       ErrorCode::unsupported,
       {.given =

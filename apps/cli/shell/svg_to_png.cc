@@ -10,6 +10,7 @@
 #include <new>
 #include <span>
 
+#include "in_child.h"
 #include "rsvg_library.h"
 
 namespace headwise::cli {
@@ -118,16 +119,7 @@ cairo_status_t append(void* file, const unsigned char* bytes,
   return CAIRO_STATUS_NO_MEMORY;
 }
 
-}  // namespace
-
-Result<std::vector<std::byte>> svg_to_png(std::string_view svg, double zoom) {
-  if (!std::isfinite(zoom) || zoom <= 0) {
-    return Error{ErrorCode::invalid_argument,
-                 {.operation = "svg_to_png",
-                  .argument = "zoom",
-                  .given = fmt::format("is {}", zoom),
-                  .expected = "a number above 0"}};
-  }
+Result<std::vector<std::byte>> draw_png(std::string_view svg, double zoom) {
   const Result<RsvgLibrary>& library = rsvg_library();
   HEADWISE_TRY(library);
   const RsvgLibrary& rsvg = *library;
@@ -151,6 +143,19 @@ Result<std::vector<std::byte>> svg_to_png(std::string_view svg, double zoom) {
     return cairo_error(rsvg, status);
   }
   return file;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> svg_to_png(std::string_view svg, double zoom) {
+  if (!std::isfinite(zoom) || zoom <= 0) {
+    return Error{ErrorCode::invalid_argument,
+                 {.operation = "svg_to_png",
+                  .argument = "zoom",
+                  .given = fmt::format("is {}", zoom),
+                  .expected = "a number above 0"}};
+  }
+  return in_child([&] { return draw_png(svg, zoom); });
 }
 
 }  // namespace headwise::cli
