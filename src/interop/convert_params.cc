@@ -342,6 +342,11 @@ Result<ConvertedParams> convert_params(const std::string& path,
     auto opened = ParamFile::open(kConvertParams, *found);
     HEADWISE_TRY(opened);
     const auto file = std::make_shared<const ParamFile>(*std::move(opened));
+    // Also where the layout needs no heads: the file is not what it seems.
+    if (const auto heads = read_model_heads(file->path());
+        heads.damaged && !options.num_heads) {
+      return *heads.why_not;
+    }
     auto converted = convert({path, *file, options, **to});
     HEADWISE_TRY(converted);
     converted->source = file;

@@ -108,6 +108,9 @@ Result<std::size_t> head_count(const std::string& path, const LayerParams& read,
     return options.num_heads ? *options.num_heads : *read.num_heads;
   }
   const ModelHeads model = read_model_heads(path);
+  if (model.damaged) {
+    return *model.why_not;
+  }
   if (model.num_heads || options.default_num_heads) {
     return model.num_heads ? *model.num_heads : *options.default_num_heads;
   }

@@ -37,33 +37,35 @@ std::string config_path(const std::string& file) {
          "config.json";
 }
 
-ModelHeads no_heads(const Error& why_not) { return {.why_not = why_not}; }
+ModelHeads damaged(const Error& error) {
+  return {.why_not = error, .damaged = true};
+}
 
 ModelHeads no_heads(std::string why_not) {
-  return no_heads({ErrorCode::bad_data, {.given = std::move(why_not)}});
+  return {.why_not = Error(ErrorCode::bad_data, {.given = std::move(why_not)})};
 }
 
 }  // namespace
 
 ModelHeads read_model_heads(const std::string& file) try {
   const std::string path = config_path(file);
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  auto input = InputFile::open_if_there(kModelHeads, path);
+  if (!input) {
+    return damaged(input.error());
+  }
+  if (!input->has_value()) {
     return no_heads("its folder has no config.json");
   }
-  auto input = InputFile::open(kModelHeads, path);
-  if (!input) {
-    return no_heads(input.error());
-  }
-  const auto bytes = read_bytes(*input, kMostConfigBytes, /*certain=*/false);
+  const auto bytes = read_bytes(**input, kMostConfigBytes, /*certain=*/false);
   if (!bytes) {
-    return no_heads(bytes.error());
+    return damaged(bytes.error());
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
                               bytes->size());
   const auto config = JsonFields::parse(text, {"", "config.json"}, kKeys);
   if (!config) {
-    return no_heads("config.json is not a JSON object");
+    return damaged(Error(ErrorCode::bad_data,
+                         {.given = "config.json is not a JSON object"}));
   }
   ModelHeads heads;
   heads.num_heads = count_in_config(*config, "num_attention_heads");
@@ -76,7 +78,7 @@ ModelHeads read_model_heads(const std::string& file) try {
   heads.num_kv_heads = count_in_config(*config, "num_key_value_heads");
   return heads;
 } catch (...) {
-  return no_heads(caught_out_of_memory());
+  return damaged(caught_out_of_memory());
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -292,6 +292,16 @@ class ConvertTest(ParamsCase):
                        "a divisor of the 6 features of queries in model",
                        *arguments)
 
+    def test_a_damaged_config_json_is_named(self):
+        self.put_safetensors("model/model.safetensors", bert())
+        for text in (b"{", b"[1]", b""):
+            self.put_bytes("model/config.json", text)
+            for to in ("distilbert", "keras"):
+                self.fail_with(BAD_INPUT, "config.json is not a JSON object", "convert",
+                               "model", "out.safetensors", "--to", to)
+        self.succeed("convert", "model", "out.safetensors", "--to", "distilbert",
+                     "--heads", "3")
+
     def test_grouped_heads_are_found(self):
         # 4 heads of queries of 2 features, 2 of keys, values of 3.
         self.put_bytes("g.npz", npz_bytes({

@@ -17,6 +17,8 @@ struct ModelHeads {
   std::optional<std::size_t> num_kv_heads{};
   // Why there is no num_heads: "its folder has no config.json".
   std::optional<Error> why_not{};
+  // Whether a config.json is there and cannot be read.
+  bool damaged = false;
 };
 
 // Reads config.json in the folder of `file`, or in `file` if that is a folder:
