@@ -27,6 +27,12 @@ std::string said_by() {
   return rank == 0 ? "" : say({"rank {}: ", "랭크 {}: "}, rank);
 }
 
+// The command that was typed, to point to its help; empty: none.
+std::string& typed_command() {
+  static std::string name;
+  return name;
+}
+
 int report(const Outcome& outcome) {
   if (outcome) {
     return static_cast<int>(Exit::ok);
@@ -41,8 +47,8 @@ int report(const Outcome& outcome) {
   std::cerr << "headwise: " + said_by() +
                    cut_to(error_text(outcome.error().error), kColumns) + '\n';
   if (outcome.error().exit == Exit::usage) {
-    std::cerr << say({"Try headwise --help, or headwise COMMAND --help.\n",
-                      "도움말: headwise --help 또는 headwise 명령 --help\n"});
+    std::cerr << say({"Try headwise {}--help.\n", "도움말: headwise {}--help\n"},
+                     typed_command());
   }
   return static_cast<int>(outcome.error().exit);
 }
@@ -86,6 +92,7 @@ int run(const std::vector<std::string>& arguments) {
   Command chosen;
   const HeadwiseProgram program(chosen);
   const Program::Parsed parsed = program.parse(arguments);
+  typed_command() = parsed.command.empty() ? "" : parsed.command + " ";
   if (parsed.error) {
     return report(*parsed.error);
   }

@@ -1,8 +1,10 @@
 #include "headwise/interop/array.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <ranges>
 #include <string>
 #include <type_traits>
 
@@ -10,6 +12,7 @@
 #include "base/out_of_memory.h"
 #include "headwise/base/half.h"
 #include "interop/gather.h"
+#include "interop/mask_numbers.h"
 #include "interop/with_type.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -147,9 +150,15 @@ Status convert(const Array& array, std::string_view operation,
                std::string_view name, std::span<bool> out) {
   return with_type(array.dtype, [&]<class T>(T) -> Status {
     if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::byte>) {
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        out[i] = element<T>(array.data.data(), i) != T{};
+      const auto elements =
+          std::views::iota(std::size_t{0}, out.size()) |
+          std::views::transform(
+              [&](std::size_t i) { return element<T>(array.data.data(), i); });
+      if constexpr (std::is_integral_v<T>) {
+        HEADWISE_TRY(check_mask_numbers(operation, name, elements));
       }
+      std::ranges::transform(elements, out.begin(),
+                             [](T value) { return value != T{}; });
       return ok();
     } else {
       return type_error(array, operation, name, "bool or integers");

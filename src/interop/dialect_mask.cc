@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "headwise/base/dtype.h"
+#include "interop/mask_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -223,6 +224,8 @@ Result<Tensor<bool, 1>> allowed_of(const Array& mask, MaskReading reading,
   }
   auto numbers = to_float<1>(flat(mask), kDialectMask, argument);
   HEADWISE_TRY(numbers);
+  HEADWISE_TRY(
+      check_mask_numbers(kDialectMask, argument, numbers->elements()));
   auto allowed = Tensor<bool, 1>::create({numbers->size()});
   HEADWISE_TRY(allowed);
   std::ranges::transform(numbers->elements(), allowed->data(),

@@ -77,7 +77,7 @@ constexpr std::array<MaskForm, 2> kD2lMasks = {
     {{1, {Axis::B}, kNo, kLengths, kNo},
      {2, {Axis::B, Axis::Lq}, kNo, kLengths, kNo}}};
 // torch.tril(torch.ones(L, L)) is a float mask of 0 and 1.
-constexpr auto kSeed = batch_first({kAttends, kAttends, kAttends});
+constexpr auto kFilled = batch_first({kAttends, kAttends, kAttends});
 
 constexpr double kLargestFloat = 3.4028234663852886e38;
 
@@ -159,16 +159,16 @@ constexpr std::array<Dialect, 13> kDialects = {{
      .empty_rows_with_weights = EmptyRow::uniform,
      .empty_rows_with_dropout = EmptyRow::uniform,
      .scale_is_fixed = true},
-    {.name = "seed-1e12",
-     .masks = kSeed,
+    {.name = "fill-1e12",
+     .masks = kFilled,
      .fill = MaskFill::replaced,
      .fill_value = -1e12,
      .empty_rows = EmptyRow::uniform,
      .empty_rows_with_weights = EmptyRow::uniform,
      .empty_rows_with_dropout = EmptyRow::uniform,
      .scale_is_fixed = true},
-    {.name = "seed-1e10",
-     .masks = kSeed,
+    {.name = "fill-1e10",
+     .masks = kFilled,
      .fill = MaskFill::replaced,
      .fill_value = -1e10,
      .empty_rows = EmptyRow::uniform,

@@ -41,6 +41,9 @@ void trace_heads(TraceSink* trace, const Projected& projected,
   tell(*trace, "k", {"B", "Lkv", grouped ? "Hkv*D" : "H*D"},
        projected.key.view());
   tell(*trace, "v", {"B", "Lkv", grouped ? "Hkv*Dv" : "H*Dv"}, value);
+  tell(*trace, "q_split", {"B", "Lq", "H", "D"}, heads.query);
+  tell(*trace, "k_split", {"B", "Lkv", kv, "D"}, heads.key);
+  tell(*trace, "v_split", {"B", "Lkv", kv, "Dv"}, heads.value);
   tell(*trace, "q_heads", {"B", "H", "Lq", "D"}, as_bhld(heads.query));
   tell(*trace, "k_heads", {"B", kv, "Lkv", "D"}, as_bhld(heads.key));
   tell(*trace, "v_heads", {"B", kv, "Lkv", "Dv"}, as_bhld(heads.value));

@@ -19,7 +19,7 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
         "is an operator that headwise does not run" +
             (node.domain.empty() ? std::string()
                                  : ", of domain " + shown(node.domain)),
-        "an operator of docs/onnx.md");
+        "an operator that headwise supports");
   }
   if (graph.opset < known->since) {
     return subject.error(ErrorCode::unsupported,

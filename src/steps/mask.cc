@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "base/memory_overlap.h"
@@ -50,7 +51,14 @@ std::vector<BoundMask::Part> BoundMask::parts() const {
   std::vector<Part> parts;
   Part all{"mask", {}};
   for (const StoredMaskRule& rule : rules()) {
-    parts.push_back({rule.type->name, rule.type->varies(rule, starts_differ)});
+    std::string name(rule.type->name);
+    const auto before = std::ranges::count_if(
+        parts, [&](const Part& part) { return part.name.starts_with(name); });
+    if (before != 0) {
+      name += "_" + std::to_string(before + 1);
+    }
+    parts.push_back(
+        {std::move(name), rule.type->varies(rule, starts_differ)});
     std::ranges::transform(all.varies, parts.back().varies, all.varies.begin(),
                            std::logical_or<>());
   }

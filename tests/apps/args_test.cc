@@ -147,7 +147,7 @@ TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
 
 TEST(ParseErrorTest, EveryOptionOfTextRefusesNothing) {
   for (const char* option :
-       {"--tokens", "--target-tokens", "--params", "--step", "--out", "--heads",
+       {"--tokens", "--target-tokens", "--params", "--step", "--out", "--picture",
         "--window", "--query-start", "--key-lengths", "--key-starts",
         "--key-padding", "--documents", "--query-documents", "--mask",
         "--mask-axes", "--keep-mask", "--sequence-ids"}) {

@@ -148,7 +148,7 @@ class HelpTest(CliTest):
                  "explain", *SMALL, "--step", "scors"),
                 ("--embed-dim is 8, expected a multiple of --num-heads, which "
                  "is 3", "explain", "--embed-dim", "8", "--num-heads", "3"),
-                ("--sequence needs --heads FILE", "explain", "--sequence",
+                ("--sequence needs --picture FILE", "explain", "--sequence",
                  "1"),
                 ("--shapes-only computes nothing", "explain", "--shapes-only",
                  "--out", "x.npy"),
@@ -264,7 +264,7 @@ class LanguageTest(CliTest):
                 text = self.succeed(*arguments, *more, env=env)
                 self.assertEqual(text.startswith(korean), expected)
         svg = self.folder / "h.svg"
-        self.succeed(*arguments, "--heads", svg, "--lang", "ko")
+        self.succeed(*arguments, "--picture", svg, "--lang", "ko")
         self.assertIn("어텐션 가중치", svg.read_text("utf-8"))
 
 
@@ -299,12 +299,12 @@ class OutputTest(CliTest):
     def test_heads_is_xml(self):
         self.put_text("[[1, 2, 3], []]")
         for more in ((), ("--sequence", "1", "--mask-kind", "padding+causal")):
-            self.succeed("explain", *SMALL, "--tokens", "tokens", "--heads",
+            self.succeed("explain", *SMALL, "--tokens", "tokens", "--picture",
                          "h.svg", *more)
             tree = xml.etree.ElementTree.parse(self.folder / "h.svg")
             self.assertTrue(tree.getroot().tag.endswith("}svg"))
         self.fail_with(USAGE, "--sequence is 2, expected 0 to 1",
-                       "explain", *SMALL, "--tokens", "tokens", "--heads",
+                       "explain", *SMALL, "--tokens", "tokens", "--picture",
                        "h.svg", "--sequence", "2")
 
     def test_shapes_only_needs_no_memory(self):
@@ -316,7 +316,7 @@ class OutputTest(CliTest):
 
     def test_full_disk(self):
         message = "No space left on device"
-        for out in ("--out", "--heads"):
+        for out in ("--out", "--picture"):
             self.fail_with(OUT_OF_RESOURCES, message, "explain", *SMALL, out,
                            "/dev/full")
         for arguments in (("explain", *SMALL), ("--help",), ("--version",),

@@ -100,14 +100,14 @@ class Case:
 def cases():
     pruned, heads = pruned_bert((3, 1, 0))
     norms = {"q_norm.weight": floats(4), "k_norm.weight": floats(4, seed=1)}
-    three = ("--heads", "3"), ("--num-heads", "3")
+    three = ("--num-heads", "3"), ("--num-heads", "3")
     found = {
         "plain": Case(layer(), *three),
         "no biases": Case(layer(biases=False), *three),
         "causal": Case(layer(), (*three[0], "--causal"),
                        (*three[1], "--causal")),
         "grouped": Case(layer(q=24, k=8, v=8, context=24),
-                        ("--heads", "6"),
+                        ("--num-heads", "6"),
                         ("--num-heads", "6", "--num-kv-heads", "2")),
         "value size": Case(layer(v=15, context=15), *three),
         "encoder and decoder": Case(layer(), (*three[0], "--cross-attention"),
@@ -216,7 +216,7 @@ class ConvertOnnxTest(ParamsCase):
             self.put_bytes(f"{name}/data/inputs.npz", npz_bytes(inputs))
             params = folder / f"{name}.safetensors"
             self.succeed("convert", params, f"{name}/model.onnx", "--to",
-                         "onnx", "--heads", "12")
+                         "onnx", "--num-heads", "12")
             self.run_layer(name, params, inputs, ("--num-heads", "12",
                                                   "--layer", str(number)))
             self.check_onnx_run(name)
@@ -240,29 +240,29 @@ class MessagesTest(ParamsCase):
 
     def test_summary_line(self):
         self.assertEqual(
-            self.convert("layer.safetensors", "o.onnx", "--heads", "6"),
+            self.convert("layer.safetensors", "o.onnx", "--num-heads", "6"),
             "o.onnx: opset 23, a layer of 6 heads\n")
         grouped = layer(k=4, v=4)
         self.put_safetensors("layer.safetensors", grouped)
         self.assertEqual(
-            self.convert("layer.safetensors", "o.onnx", "--heads", "6"),
+            self.convert("layer.safetensors", "o.onnx", "--num-heads", "6"),
             "o.onnx: opset 23, a layer of 6 heads, 2 key/value heads\n")
 
     def test_an_existing_file_is_replaced_as_a_whole_or_not_at_all(self):
-        self.convert("layer.safetensors", "o.onnx", "--heads", "6")
+        self.convert("layer.safetensors", "o.onnx", "--num-heads", "6")
         before = (self.folder / "o.onnx").read_bytes()
-        self.fail_with(USAGE, "--heads is not given, expected a number: the "
+        self.fail_with(USAGE, "--num-heads is not given, expected a number: the "
                        "file does not say how many heads the layer has",
                        "convert", "layer.safetensors", "o.onnx", "--to", "onnx")
         self.assertEqual((self.folder / "o.onnx").read_bytes(), before)
-        self.convert("layer.safetensors", "o.onnx", "--heads", "3")
+        self.convert("layer.safetensors", "o.onnx", "--num-heads", "3")
         self.assertNotEqual((self.folder / "o.onnx").read_bytes(), before)
         self.assertEqual(self.left_over(), [])
 
     def test_a_file_of_several_layers_needs_a_number(self):
         self.refuse(USAGE, "--layer is not given, expected one of the 2 layers "
                     "of two.safetensors, the first being 0",
-                    "two.safetensors", "o.onnx", "--heads", "3")
+                    "two.safetensors", "o.onnx", "--num-heads", "3")
         self.refuse(BAD_INPUT, "two.safetensors has no layer 2, expected one of "
                     "0 1", "two.safetensors", "o.onnx", "--layer", "2")
 
@@ -291,11 +291,11 @@ class MessagesTest(ParamsCase):
             self.refuse(USAGE, "a number from 1e-37 to 2e38",
                         "layer.safetensors", "o.onnx", "--scale", scale)
         self.refuse(USAGE, "OUT is o.npz, expected a name that ends in .onnx",
-                    "layer.safetensors", "o.npz", "--heads", "3")
+                    "layer.safetensors", "o.npz", "--num-heads", "3")
 
     def test_invalid_inputs_are_errors(self):
         self.refuse(OUT_OF_RESOURCES, "OUT no/o.onnx: No such file or directory",
-                    "layer.safetensors", "no/o.onnx", "--heads", "3")
+                    "layer.safetensors", "no/o.onnx", "--num-heads", "3")
         self.refuse(BAD_INPUT, "no.safetensors: No such file or directory",
                     "no.safetensors", "o.onnx")
         (self.folder / "in.onnx").write_bytes(b"\x08\x0a no zip archive")
@@ -313,15 +313,15 @@ class MessagesTest(ParamsCase):
                              layer() | {"w_score.weight": floats(3, 4)})
         self.refuse(BAD_INPUT, "convert: additive.safetensors uses additive "
                     "scoring, expected dot products, as in ONNX's Attention",
-                    "additive.safetensors", "o.onnx", "--heads", "3")
+                    "additive.safetensors", "o.onnx", "--num-heads", "3")
         self.put_safetensors(
             "added.safetensors",
             layer() | {"bias_k": floats(12), "bias_v": floats(12)})
         self.refuse(BAD_INPUT, "convert: added.safetensors has bias_k (an extra "
                     "learned key), expected a layer without added keys",
-                    "added.safetensors", "o.onnx", "--heads", "3")
+                    "added.safetensors", "o.onnx", "--num-heads", "3")
         self.refuse(BAD_INPUT, "needs 2 GiB or more", "layer.safetensors",
-                    "o.onnx", "--heads", "3", "--rotary-base", "10",
+                    "o.onnx", "--num-heads", "3", "--rotary-base", "10",
                     "--rotary-positions", str(10 ** 15))
 
 

@@ -55,7 +55,7 @@ class RoundTripTest(ParamsCase):
         for n, to in enumerate(through):
             middle = ("m.safetensors", "m.npz")[n % 2]
             there = self.run_it("convert", path, middle, "--to", to,
-                                "--heads", str(heads))
+                                "--num-heads", str(heads))
             if there.returncode != 0:
                 self.assertEqual(there.returncode, BAD_INPUT, there)
                 self.assertRegex(there.stderr.decode(), "which the layout .* has|does "
@@ -65,7 +65,7 @@ class RoundTripTest(ParamsCase):
             back = "back" + os.path.splitext(path)[1]
             # Names without a number lose it on the way.
             more = () if layout in NUMBERED and to in NUMBERED else extra
-            self.convert(middle, back, "--to", layout, "--heads", str(heads),
+            self.convert(middle, back, "--to", layout, "--num-heads", str(heads),
                          *more)
             self.assert_same(read_tensors(self.folder / back), before,
                              (path, to))
@@ -91,7 +91,7 @@ class RoundTripTest(ParamsCase):
             file = self.folder / f"{layout}.safetensors"
             if layout != "bert":
                 self.convert("bert.safetensors", file, "--to", layout,
-                             "--heads", "3")
+                             "--num-heads", "3")
             self.assertEqual(self.there_and_back(file, layout, 3),
                              list(LAYOUTS))
 
@@ -103,7 +103,7 @@ class RoundTripTest(ParamsCase):
             self.assertEqual(
                 self.there_and_back(file, "bert", 3, through=layouts),
                 list(layouts))
-            self.convert(file, "k.npz", "--to", "keras", "--heads", "3")
+            self.convert(file, "k.npz", "--to", "keras", "--num-heads", "3")
             self.assertEqual(
                 {t[0] for t in read_npz(self.folder / "k.npz").values()},
                 {dtype})
@@ -113,7 +113,7 @@ class RoundTripTest(ParamsCase):
         before = read_tensors(self.folder / "b.safetensors")
         for to in LAYOUTS:
             self.convert("b.safetensors", "m.safetensors", "--to", to,
-                         "--heads", "2")
+                         "--num-heads", "2")
             middle = read_tensors(self.folder / "m.safetensors")
             self.assertEqual({t[0] for t in middle.values()}, {"bfloat16"})
             self.convert("m.safetensors", "back.safetensors", "--to", "bert")
@@ -138,7 +138,7 @@ class RoundTripTest(ParamsCase):
         for n, to in enumerate(LAYOUTS):
             number = str(n % 6)
             self.convert(file, "m.npz", "--to", to, "--layer", number,
-                         "--heads", "12", "--attention-only")
+                         "--num-heads", "12", "--attention-only")
             more = () if to in NUMBERED else ("--as-layer", number)
             self.convert("m.npz", "back.npz", "--to", "bert", *more)
             layer = f"encoder.layer.{number}.attention."
@@ -237,21 +237,21 @@ class ConvertTest(ParamsCase):
         for to in ("keras", "flax"):
             arguments = ("convert", "m.safetensors", "o.npz", "--to", to,
                          "--layer", "0", "--attention-only")
-            self.fail_with(USAGE, "--heads is not given, expected the "
+            self.fail_with(USAGE, "--num-heads is not given, expected the "
                            f"number of heads: the layout {to} needs it, and "
                            "the shapes of m.safetensors do not say it",
                            *arguments)
-            self.fail_with(BAD_INPUT, "--heads is 4, expected a divisor of the "
-                           "6 features of queries", *arguments, "--heads", "4")
-            self.fail_with(BAD_INPUT, "--heads is 4, expected a divisor",
+            self.fail_with(BAD_INPUT, "--num-heads is 4, expected a divisor of the "
+                           "6 features of queries", *arguments, "--num-heads", "4")
+            self.fail_with(BAD_INPUT, "--num-heads is 4, expected a divisor",
                            "convert", "m.safetensors", "o.safetensors", "--to",
-                           "distilbert", "--heads", "4")
-            self.succeed(*arguments, "--heads", "3")
+                           "distilbert", "--num-heads", "4")
+            self.succeed(*arguments, "--num-heads", "3")
         self.assertEqual(
             read_npz(self.folder / "o.npz")["params/query/kernel"][1],
             (6, 3, 2))
-        self.fail_with(BAD_INPUT, "--heads is 2, expected 3 as in o.npz",
-                       "convert", "o.npz", "p.npz", "--to", "d2l", "--heads",
+        self.fail_with(BAD_INPUT, "--num-heads is 2, expected 3 as in o.npz",
+                       "convert", "o.npz", "p.npz", "--to", "d2l", "--num-heads",
                        "2")
 
     def test_heads_of_a_pruned_file_are_its_own(self):
@@ -270,8 +270,8 @@ class ConvertTest(ParamsCase):
         self.succeed(*arguments)
         self.assertEqual(read_npz(self.folder / "o.npz")["query/kernel"][1],
                          (6, 2, 2))
-        self.fail_with(BAD_INPUT, "--heads is 3, expected 2 as in model",
-                       *arguments, "--heads", "3")
+        self.fail_with(BAD_INPUT, "--num-heads is 3, expected 2 as in model",
+                       *arguments, "--num-heads", "3")
         # A layer by itself may get another number.
         self.convert("model", "one.safetensors", "--to", "bert", "--layer", "1",
                      "--as-layer", "0", "--attention-only")
@@ -286,7 +286,7 @@ class ConvertTest(ParamsCase):
         self.succeed(*arguments)
         self.assertEqual(read_npz(self.folder / "o.npz")["query/kernel"][1],
                          (6, 3, 2))
-        self.succeed(*arguments, "--heads", "2")
+        self.succeed(*arguments, "--num-heads", "2")
         self.put_bytes("model/config.json", b'{"num_attention_heads": 4}')
         self.fail_with(BAD_INPUT, "the head count of config.json is 4, expected "
                        "a divisor of the 6 features of queries in model",
@@ -309,13 +309,13 @@ class ConvertTest(ParamsCase):
             "value/kernel": tensor(5, 2, 3),
             "attention_output/kernel": tensor(4, 3, 7)}))
         self.convert("g.npz", "h.safetensors", "--to", "headwise")
-        self.convert("h.safetensors", "back.npz", "--to", "keras", "--heads",
+        self.convert("h.safetensors", "back.npz", "--to", "keras", "--num-heads",
                      "4")
         self.assert_same(read_npz(self.folder / "back.npz"),
                          read_npz(self.folder / "g.npz"))
-        self.fail_with(BAD_INPUT, "--heads is 1, which makes a head 8 features "
+        self.fail_with(BAD_INPUT, "--num-heads is 1, which makes a head 8 features "
                        "long, expected a divisor of the 4 of keys", "convert",
-                       "h.safetensors", "o.npz", "--to", "keras", "--heads",
+                       "h.safetensors", "o.npz", "--to", "keras", "--num-heads",
                        "1")
 
     def test_shards_and_folders(self):
@@ -356,7 +356,7 @@ class ConvertTest(ParamsCase):
                          read_tensors(self.folder / "a.safetensors"))
         self.fail_with(BAD_INPUT, "a.safetensors: w_score.weight is not in the "
                        "layout keras", "convert", "a.safetensors", "o.npz",
-                       "--to", "keras", "--heads", "2")
+                       "--to", "keras", "--num-heads", "2")
 
     def test_in_may_be_out(self):
         self.convert("m.safetensors", "m.safetensors", "--to", "distilbert")
@@ -423,8 +423,8 @@ class ConvertTest(ParamsCase):
                 ("did you mean bert?", *pair, "--to", "brt"),
                 ("OUT is o.pt, expected a name that ends in .safetensors or "
                  ".npz", "convert", "m.safetensors", "o.pt", "--to", "bert"),
-                ("--heads is 0, expected a whole number, 1 or greater", *pair,
-                 "--to", "bert", "--heads", "0"),
+                ("--num-heads is 0, expected a whole number, 1 or greater", *pair,
+                 "--to", "bert", "--num-heads", "0"),
                 ("--as-layer is given for several layers", *pair, "--to", "bert",
                  "--as-layer", "1"),
                 ("--as-layer is given for several layers", *pair, "--to", "d2l",

@@ -503,11 +503,11 @@ class ExplainTest(cli_case.CliTest):
         self.assertEqual(printed["cached_tokens"], 15)
         self.assertEqual(
             [step["name"] for step in printed["steps"]],
-            ["new_token", "embedded", "q", "k", "v", "q_heads", "k_heads",
+            ["new_token", "embedded", "q", "k", "v", "q_split", "k_split", "v_split", "q_heads", "k_heads",
              "v_heads", "q_rotated", "k_rotated", "cached_keys", "keys",
              "cached_values", "values", "scores", "attn_weights", "context",
              "merged", "output"])
-        self.succeed(*self.small, "--decode", "--heads", "h.svg", "--sequence",
+        self.succeed(*self.small, "--decode", "--picture", "h.svg", "--sequence",
                      "2")
         self.succeed(*self.small, "--decode", "--sequence", "6")  # one token
 

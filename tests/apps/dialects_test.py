@@ -39,7 +39,7 @@ class DialectsTest(RunCase):
                 ("onnx-1.23", (H, LQ, LKV), head, expected, "|b1"),
                 ("flax", (H, LQ, LKV), head, expected, "|b1"),
                 ("keras", (B, LQ, LKV), batch, in_batch, "|b1"),
-                ("seed-1e12", (B, LQ, LKV), batch, in_batch, "<i8"),
+                ("fill-1e12", (B, LQ, LKV), batch, in_batch, "<i8"),
                 ("torch-mha", (LQ, LKV), lambda i, j: not row(i, j), as_rows,
                  "|b1"),
                 ("torch-mha", (B * H, LQ, LKV),
@@ -74,7 +74,7 @@ class DialectsTest(RunCase):
         self.assertEqual(first("onnx-1.23", *weights), 0)
         self.assertTrue(math.isnan(first("onnx-1.21")))
         self.assertAlmostEqual(first("flax", *weights), mean, 5)
-        self.assertAlmostEqual(first("seed-1e10", *weights), mean, 5)
+        self.assertAlmostEqual(first("fill-1e10", *weights), mean, 5)
         # --empty-rows has the last word.
         self.assertEqual(first("flax", "--empty-rows", "zero"), 0)
 
@@ -181,7 +181,7 @@ class DialectsTest(RunCase):
                                     "after-dropout")
         for x, y in zip(dropped, averaged(each)):
             self.assertAlmostEqual(x, y, 6)
-        _, (_, before) = self.outputs(*drop, "--dialect", "seed-1e10")
+        _, (_, before) = self.outputs(*drop, "--dialect", "fill-1e10")
         self.assertEqual(before, per_head)
 
     def test_view_stats_and_explain_take_dialects(self):

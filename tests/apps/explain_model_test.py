@@ -149,7 +149,7 @@ class TinyModelTest(CliTest):
             self.assertEqual(self.job(sentence)["sentence"], sentence)
 
     def test_the_picture_has_the_tokens_on_its_axes(self):
-        self.explain(SENTENCE, "--layer", "1", "--heads", "heads.svg")
+        self.explain(SENTENCE, "--layer", "1", "--picture", "heads.svg")
         root = xml.etree.ElementTree.parse(self.folder / "heads.svg").getroot()
         name = "{http://www.w3.org/2000/svg}"
         labels = [e.text for e in root.iter(name + "text")]
@@ -157,7 +157,7 @@ class TinyModelTest(CliTest):
             self.assertEqual(labels.count(token), 2 * tiny_model.HEADS, token)
         self.assertIn("Attention weights of every head, layer 1: " + SENTENCE,
                       labels)
-        self.explain("internationalisation " * 5, "--heads", "long.svg")
+        self.explain("internationalisation " * 5, "--picture", "long.svg")
 
     def test_the_output_and_a_step_go_into_files(self):
         self.explain(SENTENCE, "--out", "o.npy")

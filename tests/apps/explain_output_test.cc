@@ -355,7 +355,7 @@ TEST(ExplainPictureTest, ASequenceThatIsNotThereIsRefused) {
   flags.tokens = folder / "none";
   EXPECT_THAT(explain_picture(job_of(flags), 0, Language::en),
               HasError({.code = ErrorCode::out_of_range,
-                        .argument = "--heads",
+                        .argument = "--picture",
                         .given = {"none"}}));
 }
 

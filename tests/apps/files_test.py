@@ -83,8 +83,8 @@ class CollisionTest(FilesTest):
         self.refused("--out and --svg name one file, i.svg, expected different "
                      "ones", "importance", "--model", "tiny", "--data",
                      "data.tsv", "--out", "i.svg", "--svg", "i.svg")
-        self.refused("name one file", "explain", *SMALL, "--out", "e.npy",
-                     "--heads", "./e.npy")
+        self.refused("name one file", "explain", *SMALL, "--out", "e.svg",
+                     "--picture", "./e.svg")
         self.succeed(*self.run_call("--lse", "/dev/null", out="/dev/null"))
 
     def test_no_output_is_an_input(self):
@@ -106,9 +106,9 @@ class CollisionTest(FilesTest):
                      "data.tsv", "--curve", "scores.json")
         self.refused("--out is q.npy, which --query reads", "view", "--query",
                      "q.npy", "--key", "k.npy", "--out", "q.npy")
-        self.put_text("[[1, 2]]")
-        self.refused("--heads is tokens, which --tokens reads", "explain",
-                     *SMALL, "--tokens", "tokens", "--heads", "tokens")
+        self.put_text("[[1, 2]]", "t.svg")
+        self.refused("--picture is t.svg, which --tokens reads", "explain",
+                     *SMALL, "--tokens", "t.svg", "--picture", "t.svg")
         self.put_text("x", "scores2.json.partial")
         self.refused("the journal of --out is scores2.json.partial, which "
                      "--data reads", "importance", "--model", "tiny", "--data",
@@ -196,7 +196,7 @@ class StandardOutputTest(FilesTest):
                            "/dev/stdout")
         self.assertTrue(done.stdout.startswith(b"<svg"), done)
         self.assertIn(b"removed", done.stderr)
-        done = self.run_it("explain", *SMALL, "--heads", "/dev/stdout")
+        done = self.run_it("explain", *SMALL, "--picture", "/dev/stdout")
         self.assertTrue(done.stdout.startswith(b"<svg"), done)
         self.assertIn(b"10 sequences", done.stderr)
 
@@ -228,7 +228,7 @@ class BeforeAnyWorkTest(FilesTest):
         for arguments in (
                 ("encode", "--model", "none", "none.txt", "--out"),
                 ("importance", "--model", "none", "--data", "none", "--out"),
-                ("explain", "--model", "none", "heads", "--heads"),
+                ("explain", "--model", "none", "heads", "--picture"),
                 ("view", "--model", "none", "heads", "--svg"),
                 ("run", "--query", "none", "--key", "none", "--value", "none",
                  "--out", "o.npy", "--lse"),

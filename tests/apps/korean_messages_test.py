@@ -44,8 +44,8 @@ FOR_PROGRAMS = {"compared_with", "find", "starts_with", "static_assert"}
 OTHER_TEXTS = {
     "Built-in examples (--example NAME):\n", "headwise view{}", "model name",
     "random {}", "training data",
-    "headwise explain --params {} --tokens {} --heads {}",
-    "headwise explain --params {} --tokens {} --target-tokens {} --heads {}",
+    "headwise explain --params {} --tokens {} --picture {}",
+    "headwise explain --params {} --tokens {} --target-tokens {} --picture {}",
     "{}{}{}  headwise prune --model {} --scores {} --remove 40% --out DIR\n",
     "window_and_first_mask[0,0,i,j] = (p - left <= j | j < keep_first) & j <= "
     "p + right, p = i + query_start",

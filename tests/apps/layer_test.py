@@ -149,7 +149,7 @@ class ParamsTest(CliTest):
         self.assertIn("sum_j attn_weights[b,h,i,j] * v_added[b,h,j,d]", shown)
         self.assertIn("Lkv+2=5", shown)
         self.assertIn("더하는 키", self.succeed(*explain, "--lang", "ko"))
-        self.succeed(*explain, "--heads", "heads.svg")
+        self.succeed(*explain, "--picture", "heads.svg")
         self.assertIn("bias_k", (self.folder / "heads.svg").read_text("utf-8"))
         self.fail_with(USAGE, "--zero-attn and --decode cannot be used together",
                        *explain, "--decode")

@@ -8,7 +8,7 @@ import re
 import cli_case
 from cli_case import USAGE
 
-MILLION = ("--ranks", "8", "--length", "1000000", "--heads", "32", "--causal")
+MILLION = ("--ranks", "8", "--length", "1000000", "--num-heads", "32", "--causal")
 
 
 class PlanTest(cli_case.CliTest):
@@ -51,7 +51,7 @@ class PlanTest(cli_case.CliTest):
                            plan["forecasts"][0]["efficiency"] + 0.1)
 
     def test_heads_are_divided_by_groups(self):
-        plan = self.plan("--ranks", "3", "--length", "10000", "--heads", "32",
+        plan = self.plan("--ranks", "3", "--length", "10000", "--num-heads", "32",
                          "--kv-heads", "8", "--parallel", "heads")
         self.assertEqual([rank["kv_heads"]["count"] for rank in plan["ranks"]],
                          [3, 3, 2])
@@ -156,11 +156,11 @@ class PlanTest(cli_case.CliTest):
                  "2147483648", "--batch", "4"),
                 ("--batch is 65537, expected a number from 1 to 65536",
                  "--batch", *one, "--batch", "65537"),
-                ("--heads is 7, expected a multiple of --kv-heads = 2",
-                 "--kv-heads = 2의 배수", *one, "--heads", "7", "--kv-heads",
+                ("--num-heads is 7, expected a multiple of --kv-heads = 2",
+                 "--kv-heads = 2의 배수", *one, "--num-heads", "7", "--kv-heads",
                  "2"),
-                ("--heads is 1048577, expected a number from 1 to 1048576",
-                 "--heads", *one, "--heads", "1048577"),
+                ("--num-heads is 1048577, expected a number from 1 to 1048576",
+                 "--num-heads", *one, "--num-heads", "1048577"),
                 ("--head-dim is 1048577, expected", "--head-dim", *one,
                  "--head-dim", "1048577"),
                 ("--pieces-per-rank is 17, expected a number from 0 to 16",

@@ -275,7 +275,7 @@ TEST_F(DialectGoldenTest, Seeds) {
             const auto query = embedding.forward(tokens.view()).value();
             const auto key = embedding.forward(kv_tokens.view()).value();
             const auto layer = layer_of(golden, "w_", "0");
-            DialectOptions dialect("seed-1e12", golden, folder,
+            DialectOptions dialect("fill-1e12", golden, folder,
                                    {.B = query.extent(0),
                                     .Hq = layer.config().num_heads,
                                     .Lq = query.extent(1),
@@ -291,7 +291,7 @@ TEST_F(DialectGoldenTest, Seeds) {
                        const auto query = batch_of(golden, "query");
                        const auto key = batch_of(golden, "key");
                        const auto value = batch_of(golden, "value");
-                       DialectOptions dialect("seed-1e10", golden, folder,
+                       DialectOptions dialect("fill-1e10", golden, folder,
                                               {.B = query.extent(0),
                                                .Hq = layer.config().num_heads,
                                                .Lq = query.extent(1),

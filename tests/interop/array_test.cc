@@ -119,11 +119,28 @@ TEST(ArrayTest, MaskAsNumbersAndNumbersAsMaskAreErrors) {
               is_of_type("tokens", "bool", "integers"));
 }
 
-TEST(ArrayTest, NonzeroIntegersAreTrue) {
+TEST(ArrayTest, IntegersAreAMaskIfAllAre0Or1) {
   const auto mask = to_bool<1>(
-      array_of<std::int32_t>(DType::int32, {0, 1, -7, 256}), "test", "mask");
+      array_of<std::int32_t>(DType::int32, {0, 1, 1, 0}), "test", "mask");
   ASSERT_TRUE(mask);
-  EXPECT_THAT(mask->elements(), ElementsAre(false, true, true, true));
+  EXPECT_THAT(mask->elements(), ElementsAre(false, true, true, false));
+  const auto error_of = [](std::vector<std::int64_t> elements) {
+    return to_bool<1>(array_of<std::int64_t>(DType::int64, elements), "test",
+                      "mask")
+        .error();
+  };
+  for (const auto& [elements, other, looks] :
+       {std::tuple(std::vector<std::int64_t>{0, -10000}, "-10000", "added"),
+        {{0, -1}, "-1", "added"},
+        {{0, 255}, "255", "0 and 255"},
+        {{1, 2}, "2", "ids or counts"},
+        {{0, 3, 5}, "3", "ids or counts"}}) {
+    const Error error = error_of(elements);
+    EXPECT_EQ(error.code(), ErrorCode::out_of_range);
+    EXPECT_EQ(error.details().argument, "mask");
+    EXPECT_THAT(error.details().given, HasSubstr(other));
+    EXPECT_THAT(error.details().hint, HasSubstr(looks));
+  }
 }
 
 TEST(ArrayTest, Uint64BeyondInt64IsAnErrorThatSaysWhere) {

@@ -99,7 +99,7 @@ TEST_F(DialectDiffTest, AMaskThatOneDoesNotTake) {
 TEST_F(DialectDiffTest, NumbersAddedOrTruth) {
   const Array mask = floats({2, 3}, {0, 0, 1, 0, 1, 1});
   input_.mask = &mask;
-  expect("torch-sdpa", "seed-1e12", "mask", "added to the score in torch-sdpa");
+  expect("torch-sdpa", "fill-1e12", "mask", "added to the score in torch-sdpa");
 }
 
 TEST_F(DialectDiffTest, CausalCorner) {
@@ -161,8 +161,8 @@ TEST_F(DialectDiffTest, TrueScoresBelowAReplacedFill) {
                             "replaced with -1000000 in d2l");
   EXPECT_EQ(found.rows, 4U);  // all of sequence 0
   EXPECT_NEAR(found.first + found.second, 1, 0.6);
-  expect("d2l", "seed-1e12", "masked_scores",
-         "replaced with -1e+12 in seed-1e12");
+  expect("d2l", "fill-1e12", "masked_scores",
+         "replaced with -1e+12 in fill-1e12");
 }
 
 TEST_F(DialectDiffTest, MaskAndCausalTogether) {

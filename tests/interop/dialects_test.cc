@@ -97,9 +97,9 @@ TEST(DialectMaskTest, RankAndPolarityAreThoseOfTheLibrary) {
       {"transformers", ints({2, 3}, {1, 0, 0, 1, 1, 1}), by_batch},
       {"d2l", ints({2}, {1, 5}), by_batch},
       {"d2l", ints({2, 2}, {1, 3, 1, 3}), by_query},
-      {"seed-1e12", bools({2, 2, 3}, planes), by_batch},
-      {"seed-1e12", bools({1, 2, 3}, rows), by_query},
-      {"seed-1e10", bools({2, 1, 1, 3}, {1, 0, 0, 1, 1, 1}), by_batch},
+      {"fill-1e12", bools({2, 2, 3}, planes), by_batch},
+      {"fill-1e12", bools({1, 2, 3}, rows), by_query},
+      {"fill-1e10", bools({2, 1, 1, 3}, {1, 0, 0, 1, 1, 1}), by_batch},
       {"ort-contrib", ints({2}, {1, 3}), by_batch},
       {"ort-contrib", ints({2, 3}, {1, 0, 0, 1, 1, 1}), by_batch}};
   for (const Seen& seen : cases) {
@@ -153,8 +153,8 @@ TEST(DialectMaskTest, RowsWithoutAKeyAreThoseOfTheLibrary) {
       {"transformers", floats({2, 2, 2, 3}, lowest), kAll, kAll, kAll},
       {"transformers", ints({2, 3}, {0, 0, 0, 0, 0, 0}), kAll, kAll, kAll},
       {"d2l", ints({2}, {0, 0}), kAll, kAll, kAll},
-      {"seed-1e12", bools({2, 2, 2, 3}, none), kAll, kAll, kAll},
-      {"seed-1e10", bools({2, 2, 2, 3}, none), kAll, kAll, kAll}};
+      {"fill-1e12", bools({2, 2, 2, 3}, none), kAll, kAll, kAll},
+      {"fill-1e10", bools({2, 2, 2, 3}, none), kAll, kAll, kAll}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.dialect);
     const auto mask = read_mask(dialect(row.dialect), row.mask, kSizes);
@@ -319,7 +319,7 @@ TEST(DialectsTest, CausalMasksAreAlignedAsTheLibraryDoes) {
     return causal_start(dialect(name), past).of(0, shape);
   };
   for (const char* name : {"torch-mha", "torch-sdpa", "keras", "jax", "flax",
-                           "ort-contrib", "d2l", "seed-1e12", "seed-1e10"}) {
+                           "ort-contrib", "d2l", "fill-1e12", "fill-1e10"}) {
     EXPECT_EQ(start(name, 3), 0) << name;
   }
   for (const char* name : {"flash-attention", "transformers"}) {
@@ -340,7 +340,7 @@ TEST(DialectsTest, WeightsAreReturnedAsTheLibraryDoes) {
   EXPECT_EQ(form("torch-mha", true), AttnWeights::after_dropout);
   EXPECT_EQ(form("transformers", true), AttnWeights::after_dropout);
   EXPECT_EQ(form("keras", true), AttnWeights::per_head);
-  EXPECT_EQ(form("seed-1e10", true), AttnWeights::per_head);
+  EXPECT_EQ(form("fill-1e10", true), AttnWeights::per_head);
 }
 
 }  // namespace

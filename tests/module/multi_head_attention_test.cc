@@ -236,7 +236,7 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
                             {}, &trace));
   EXPECT_THAT(
       trace.names(),
-      ElementsAre("q", "k", "v", "q_heads", "k_heads", "v_heads", "scores",
+      ElementsAre("q", "k", "v", "q_split", "k_split", "v_split", "q_heads", "k_heads", "v_heads", "scores",
                   "causal_mask", "masked_scores", "attn_weights",
                   "dropped_weights", "context", "merged", "output"));
   const auto expect = [&](std::string_view name,
@@ -250,6 +250,8 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
   expect("q", {"B", "Lq", "H*D"}, {2, 3, 8});
   expect("k", {"B", "Lkv", "H*D"}, {2, 5, 8});
   expect("v", {"B", "Lkv", "H*Dv"}, {2, 5, 6});
+  expect("q_split", {"B", "Lq", "H", "D"}, {2, 3, 2, 4});
+  expect("v_split", {"B", "Lkv", "H", "Dv"}, {2, 5, 2, 3});
   expect("q_heads", {"B", "H", "Lq", "D"}, {2, 2, 3, 4});
   expect("k_heads", {"B", "H", "Lkv", "D"}, {2, 2, 5, 4});
   expect("v_heads", {"B", "H", "Lkv", "Dv"}, {2, 2, 5, 3});

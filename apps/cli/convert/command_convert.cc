@@ -25,7 +25,7 @@ constexpr CommandHelp kConvertHelp = {
         "convert attention layers to another library's layout or to ONNX",
     .examples =
         R"(  headwise convert model.safetensors out.safetensors --to distilbert
-  headwise convert model/ layer.npz --to keras --layer 5 --heads 12 \
+  headwise convert model/ layer.npz --to keras --layer 5 --num-heads 12 \
       --attention-only
   headwise convert model/ layer5.onnx --to onnx --layer 5 --mask bool)",
     .footer =
@@ -146,7 +146,7 @@ void add_layout_options(const Arguments& layout, ConvertFlags& flags) {
                   "layout of IN (default: detected)")
       .type_name("NAME")
       .advanced();
-  layout.add_count("--heads", flags.options.num_heads,
+  layout.add_count("--num-heads", flags.options.num_heads,
                    "number of query heads, if OUT needs it and neither IN nor "
                    "its config.json has it");
 }

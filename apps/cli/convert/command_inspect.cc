@@ -13,6 +13,7 @@
 #include "inspect_text.h"
 #include "operation/layer_choice.h"
 #include "shell/add_command.h"
+#include "shell/error_of_option.h"
 #include "shell/outcome.h"
 #include "shell/output.h"
 
@@ -46,22 +47,23 @@ Outcome inspect_onnx(const InspectFlags& flags, const Streams& streams) {
     return usage("--layout-of and --tensors cannot be used with an ONNX model");
   }
   const auto model = OnnxModel::read(flags.path);
-  HEADWISE_TRY(model);
+  if (!model) {
+    return error_of_option("inspect", model.error());
+  }
   const auto nodes = model->attention_nodes();
   HEADWISE_TRY(nodes);
   return print(streams.out, flags.json ? inspect_onnx_json(flags.path, *nodes)
                                        : inspect_onnx_text(flags.path, *nodes));
 }
 
-// The library's readers of parameters expect no model.
-Error with_onnx(const Error& error) {
-  ErrorDetails said = error.details();
-  if (said.given != "is not a parameter file") {
-    return error;
+// The library's readers of parameters expect no model, and name themselves.
+Error in_inspect_words(const Error& error) {
+  ErrorDetails said = error_of_option("inspect", error).details();
+  if (said.given == "is not a parameter file") {
+    said.expected =
+        "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx file, or "
+        "a folder of parameter files";
   }
-  said.expected =
-      "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx file, or a "
-      "folder of parameter files";
   return {error.code(), std::move(said)};
 }
 
@@ -71,7 +73,7 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
   }
   const auto inspection = inspect_params(flags.path, flags.layout_of);
   if (!inspection) {
-    return with_onnx(inspection.error());
+    return in_inspect_words(inspection.error());
   }
   return print(streams.out, flags.json
                                 ? inspect_json(*inspection)

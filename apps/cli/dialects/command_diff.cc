@@ -14,6 +14,7 @@
 #include "headwise/interop/dialect_diff.h"
 #include "operation/dialect_flags.h"
 #include "operation/option_errors.h"
+#include "operation/read_axes.h"
 #include "operation/read_tensor.h"
 #include "shell/add_command.h"
 #include "shell/checks.h"
@@ -33,7 +34,9 @@ constexpr CommandHelp kDiffHelp = {
       --mask mask.npy
   headwise diff --dialects torch-sdpa,flash-attention --query q.npy \
       --key k.npy --causal --json)",
-    .footer = R"(The tensors are (B, H, L, D) for both, or as --layout says.)"};
+    .footer =
+        R"(The tensors are (B, H, L, D) for both, or as --layout says. Exit code: 0 if
+both give the same, 1 if they differ.)"};
 
 struct DiffFlags {
   std::string dialects;
@@ -51,6 +54,8 @@ struct DiffFlags {
   std::optional<double> dropout;
   bool weights = false;
   bool json = false;
+
+  bool heads_first() const { return layout != "blhd"; }
 };
 
 struct TwoDialects {
@@ -72,10 +77,13 @@ Result<TwoDialects> two_dialects(const std::string& names) {
   return two;
 }
 
-// (B, H, L, D) or, without a batch, (H, L, D), as --layout says.
-Result<Tensor<float, 4>> read_heads(const FileOption& file, bool& batched) {
+// (B, H, L, D) or, without a batch, (H, L, D), as --layout says; `read` says
+// what it was read as.
+Result<Tensor<float, 4>> read_heads(const FileOption& file, bool heads_first,
+                                    bool& batched, std::string& read) {
   auto array = read_file_of(file.option, file.path);
   HEADWISE_TRY(array);
+  const std::vector<std::size_t> shape = array->shape;
   batched = array->shape.size() == 4;
   if (array->shape.size() == 3) {
     add_batch_axis(*array);
@@ -83,6 +91,7 @@ Result<Tensor<float, 4>> read_heads(const FileOption& file, bool& batched) {
   if (array->shape.size() != 4) {
     return wrong_rank(file.option, *array, "4 axes, or 3 without a batch");
   }
+  read += read_axes(file.option.substr(2), shape, heads_first, false);
   return tensor_of<float, 4>(file, *array);
 }
 
@@ -100,6 +109,7 @@ struct DiffFiles {
   Tensor<float, 4> query;
   Tensor<float, 4> key;
   bool batched = true;
+  std::string read;  // read_axes() of the tensors
   std::optional<Array> mask;
   std::optional<Array> key_padding;
   std::optional<Tensor<std::int64_t, 1>> key_lengths;
@@ -107,17 +117,22 @@ struct DiffFiles {
 
 Result<DiffFiles> read_files(const DiffFlags& flags) {
   DiffFiles files;
-  auto query = read_heads({"--query", flags.query}, files.batched);
+  const auto read = [&](std::string_view option, const std::string& path,
+                        bool& batched) {
+    return read_heads({option, path}, flags.heads_first(), batched,
+                      files.read);
+  };
+  auto query = read("--query", flags.query, files.batched);
   HEADWISE_TRY(query);
   files.query = *std::move(query);
   bool key_batched = true;
-  auto key = read_heads({"--key", flags.key}, key_batched);
+  auto key = read("--key", flags.key, key_batched);
   HEADWISE_TRY(key);
   files.key = *std::move(key);
   // Not needed, but a file that does not fit is an error.
   if (!flags.value.empty()) {
     bool value_batched = true;
-    HEADWISE_TRY(read_heads({"--value", flags.value}, value_batched));
+    HEADWISE_TRY(read("--value", flags.value, value_batched));
   }
   auto mask = read_array("--mask", flags.mask);
   HEADWISE_TRY(mask);
@@ -184,15 +199,23 @@ std::string diff_json(const TwoDialects& dialects,
   return json_text(json, 2);
 }
 
+// Two dialects that differ are a check that failed.
+Outcome differ(const TwoDialects& dialects) {
+  return Failure{Exit::check_failed,
+                 Error(ErrorCode::bad_data,
+                       {.given = fmt::format("{} and {} differ",
+                                             dialects.first->name,
+                                             dialects.second->name)})};
+}
+
 Outcome run_diff(const DiffFlags& flags, const Streams& streams) {
   const auto dialects = two_dialects(flags.dialects);
   HEADWISE_TRY(dialects);
   const auto files = read_files(flags);
   HEADWISE_TRY(files);
-  const bool heads_first = flags.layout != "blhd";
   const auto view = [&](const Tensor<float, 4>& tensor) {
     const TensorView<const float, 4> plain = tensor.view();
-    return heads_first ? as_blhd(plain) : plain;
+    return flags.heads_first() ? as_blhd(plain) : plain;
   };
   DialectInput input{
       .query = view(files->query),
@@ -213,15 +236,18 @@ Outcome run_diff(const DiffFlags& flags, const Streams& streams) {
   if (!found) {
     return in_option_words(found.error(), {});
   }
-  return print(streams.out, flags.json ? diff_json(*dialects, *found)
-                                       : diff_text(*dialects, *found));
+  HEADWISE_TRY(
+      print(streams.out, flags.json
+                             ? diff_json(*dialects, *found)
+                             : files->read + diff_text(*dialects, *found)));
+  return *found ? differ(*dialects) : Outcome();
 }
 
 void add_diff_options(const Arguments& command, DiffFlags& flags) {
   constexpr const char* kNpy = "F.npy";
   command
       .add_text("--dialects", flags.dialects, "A,B",
-                "the two dialects to compare (docs/dialects.md)")
+                "the two dialects to compare, of those that lint-mask --help lists")
       .required();
   command
       .add_text("--query", flags.query, kNpy, "(B, Hq, Lq, D), or (Hq, Lq, D)")

@@ -30,7 +30,10 @@ constexpr CommandHelp kLintMaskHelp = {
   headwise lint-mask --dialect transformers --mask attention_mask.npy \
       --padding left --json)",
     .footer =
-        R"(docs/dialects.md lists the warnings. Give the sizes that the mask does not have.)"};
+        R"(Dialects: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, onnx-1.21,
+ort-contrib, flash-attention, transformers, d2l, fill-1e12, fill-1e10.
+Give the sizes that the mask does not have. Exit code: 0 without warnings, 1
+with warnings.)"};
 
 struct LintFlags {
   std::string dialect;
@@ -74,6 +77,21 @@ std::string lint_json(const std::vector<MaskWarning>& warnings) {
                     {"first_rows", warning.first_rows}});
   }
   return json_text({{"warnings", std::move(list)}}, 2);
+}
+
+// A mask with warnings is a check that failed.
+Outcome lint_verdict(std::string_view option,
+                     const std::vector<MaskWarning>& warnings) {
+  if (warnings.empty()) {
+    return {};
+  }
+  std::vector<std::string_view> names;
+  for (const MaskWarning& warning : warnings) {
+    names.emplace_back(warning.name);
+  }
+  return Failure{Exit::check_failed,
+                 option_error(option, fmt::format("has warnings: {}",
+                                                  fmt::join(names, ", ")))};
 }
 
 // Those that are given must be those of the mask, where it has more than one.
@@ -123,15 +141,16 @@ Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
   if (!warnings) {
     return in_option_words(warnings.error(), {});
   }
-  return print(streams.out,
-               flags.json ? lint_json(*warnings) : lint_text(*warnings));
+  HEADWISE_TRY(print(streams.out, flags.json ? lint_json(*warnings)
+                                             : lint_text(*warnings)));
+  return lint_verdict(padding ? "--key-padding" : "--mask", *warnings);
 }
 
 void add_lint_mask_options(const Arguments& command, LintFlags& flags) {
   constexpr const char* kNpy = "F.npy";
   command
       .add_choice("--dialect", flags.dialect, dialect_names(),
-                  "the library that the mask is for (docs/dialects.md)")
+                  "the library that the mask is for")
       .type_name("NAME")
       .required();
   command.add_text("--mask", flags.mask, kNpy, "the mask");

@@ -11,17 +11,23 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(B): 앞에서부터 볼 수 있는 키의 개수"},
     {"(B, Lkv): the key padding mask that both are given",
      "(B, Lkv): 둘 다에 주는 키 패딩 마스크"},
-    {"The tensors are (B, H, L, D) for both, or as --layout says.",
-     "두 라이브러리 모두 텐서는 (B, H, L, D)이거나 --layout을 따릅니다."},
+    {"Dialects: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
+     "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "
+     "fill-1e10.\nGive the sizes that the mask does not have. Exit code: 0 "
+     "without warnings, 1\nwith warnings.",
+     "방언: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
+     "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "
+     "fill-1e10.\n마스크에 없는 크기는 옵션으로 줍니다. 종료 코드: 경고가 없으면 0, 있으면 "
+     "1."},
+    {"The tensors are (B, H, L, D) for both, or as --layout says. Exit code: 0 "
+     "if\nboth give the same, 1 if they differ.",
+     "두 라이브러리 모두 텐서는 (B, H, L, D)이거나 --layout을 따릅니다. 종료 "
+     "코드:\n결과가 같으면 0, 다르면 1."},
     {"ask both for a causal mask", "둘 다 인과 마스크를 씁니다"},
     {"ask both to return the attention weights",
      "둘 다 어텐션 가중치를 돌려주게 합니다"},
     {"axes of the files: bhld (default) or blhd",
      "파일의 축 순서입니다. 기본값에서는 헤드가 길이보다 앞에 옵니다"},
-    {"docs/dialects.md lists the warnings. Give the sizes that the mask does "
-     "not have.",
-     "경고는 docs/dialects.md에 있습니다. 마스크에 없는 크기는 옵션으로 "
-     "줍니다."},
     {"find the step at which two libraries give different attention",
      "두 라이브러리의 어텐션이 갈라지는 스텝을 찾습니다"},
     {"key padding mask (B, Lkv), instead of --mask",
@@ -34,12 +40,11 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"number of sequences (default 1)", "시퀀스의 수(기본값 1)"},
     {"replace scores by X * tanh(score / X)",
      "점수를 X * tanh(점수 / X)로 바꿉니다"},
-    {"the library that the mask is for (docs/dialects.md)",
-     "마스크를 받을 라이브러리(docs/dialects.md)"},
+    {"the library that the mask is for", "마스크를 받을 라이브러리"},
     {"the mask", "마스크"},
     {"the mask that both libraries are given", "두 라이브러리에 주는 마스크"},
-    {"the two dialects to compare (docs/dialects.md)",
-     "비교할 두 방언(docs/dialects.md)"},
+    {"the two dialects to compare, of those that lint-mask --help lists",
+     "비교할 두 방언(lint-mask --help에 나오는 이름)"},
     {"warn about masks that silently change a result",
      "결과를 조용히 바꾸는 마스크를 경고합니다"},
     {"where padding is expected (default right)",

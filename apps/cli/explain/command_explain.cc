@@ -13,13 +13,13 @@
 #include "explain_model.h"
 #include "explain_picture.h"
 #include "explain_text.h"
-#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/npy.h"
 #include "operation/planned_inputs.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
 #include "shell/language.h"
 #include "shell/output.h"
+#include "shell/picture_file.h"
 #include "shell/progress_bar.h"
 
 namespace headwise::cli {
@@ -32,8 +32,9 @@ constexpr CommandHelp kHelp = {
         R"(  headwise explain
   headwise explain --example masked
   headwise explain --tokens batch.json --mask-kind padding+causal
+  headwise explain --query x.npy --num-heads 4 --mask-kind causal
   headwise explain --step attn_weights --out attn_weights.npy
-  headwise explain --heads heads.svg --sequence 7
+  headwise explain --picture heads.svg --sequence 7
   headwise explain --decode --rotary-base 10000
   headwise explain --model all-MiniLM-L6-v2 "Heads matter." --layer 1
   headwise explain --json --lang ko)"};
@@ -62,9 +63,11 @@ std::string examples_table() {
 Error no_such_step(const ExplainedJob& job, const std::string& name) {
   std::vector<std::string> names;
   std::string list;
-  for (const TracedStep& step : job.steps) {
-    names.push_back(step.name);
-    list += (list.empty() ? "" : ", ") + step.name;
+  for (const auto* const tensors : {&job.steps, &job.params}) {
+    for (const TracedStep& step : *tensors) {
+      names.push_back(step.name);
+      list += (list.empty() ? "" : ", ") + step.name;
+    }
   }
   return {ErrorCode::invalid_argument,
           {.argument = "--step " + name,
@@ -79,15 +82,11 @@ Outcome write_files(const ExplainFlags& flags, const ExplainedJob& job,
   if (!flags.out.empty()) {
     HEADWISE_TRY(written(write_npy(flags.out, out_step.view())));
   }
-  if (flags.heads.empty()) {
-    return {};
-  }
   // A decode step is of one sequence.
-  const auto picture =
-      explain_picture(job, job.decode ? 0 : flags.sequence, language());
-  HEADWISE_TRY(picture);
-  HEADWISE_TRY(written(write_file_atomically(flags.heads, *picture)));
-  return {};
+  return write_picture(flags.picture, [&](double zoom) {
+    return explain_picture(job, job.decode ? 0 : flags.sequence, language(),
+                           zoom);
+  });
 }
 
 FilePlan files_of(const ExplainFlags& flags) {
@@ -95,11 +94,14 @@ FilePlan files_of(const ExplainFlags& flags) {
   plan.input("--model", flags.model);
   plan.input("--tokens", flags.tokens);
   plan.input("--target-tokens", flags.target_tokens);
+  plan.input("--query", flags.query);
+  plan.input("--key", flags.key);
+  plan.input("--value", flags.value);
   plan.input("--params", flags.params);
   plan_inputs(plan, flags.operation);
   plan_inputs(plan, flags.rotary);
   plan.output("--out", flags.out);
-  plan.output("--heads", flags.heads);
+  plan.picture("--picture", flags.picture);
   if (flags.json) {
     plan.printed("--json");
   }
@@ -125,12 +127,13 @@ Outcome check_added_key_flags(const ExplainFlags& flags) {
 }
 
 Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
-  if (flags.shapes_only && !(flags.out.empty() && flags.heads.empty())) {
-    return usage("--shapes-only computes nothing: leave --out and --heads out");
+  if (flags.shapes_only && !(flags.out.empty() && flags.picture.empty())) {
+    return usage(
+        "--shapes-only computes nothing: leave --out and --picture out");
   }
-  if (flags.model.empty() && flags.heads.empty() && !flags.decode &&
+  if (flags.model.empty() && flags.picture.empty() && !flags.decode &&
       std::ranges::find(flags.given, "--sequence") != flags.given.end()) {
-    return usage("--sequence needs --heads FILE or --decode");
+    return usage("--sequence needs --picture FILE or --decode");
   }
   HEADWISE_TRY(check_added_key_flags(flags));
   const FilePlan files = files_of(flags);
@@ -145,7 +148,7 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   HEADWISE_TRY(job);
   const TracedStep* step = nullptr;
   if (!flags.step.empty()) {
-    step = job->find(flags.step);
+    step = job->find_tensor(flags.step);
     if (step == nullptr) {
       return no_such_step(*job, flags.step);
     }
@@ -155,9 +158,10 @@ Outcome run_explain(const ExplainFlags& flags, const Streams& streams) {
   if (flags.json) {
     return print(streams.out, explain_json(*job, step, language()));
   }
-  return files.print_summary(streams, step != nullptr
-                                          ? step_text(*job, *step, language())
-                                          : explain_text(*job, language()));
+  return files.print_summary(
+      streams, (step != nullptr ? step_text(*job, *step, language())
+                                : explain_text(*job, language())) +
+                   files.written_text());
 }
 
 void add_input_options(const Arguments& input, ExplainFlags& flags) {
@@ -175,6 +179,13 @@ void add_input_options(const Arguments& input, ExplainFlags& flags) {
           "--target-tokens", flags.target_tokens, "FILE",
           "token ids of the queries; --tokens then gives the keys and values")
       .advanced();
+  constexpr const char* kNpy = "F.npy";
+  input.add_text("--query", flags.query, kNpy,
+                 "vectors in place of token ids: (B, L, E) or (L, E)");
+  input.add_text("--key", flags.key, kNpy,
+                 "the same for the keys (default: --query)");
+  input.add_text("--value", flags.value, kNpy,
+                 "the same for the values (default: --key)");
   input.add_option("--pad-id", flags.pad_id, "padding id (default 0)")
       .type_name("ID")
       .transform(whole_number())
@@ -223,15 +234,17 @@ void add_output_options(const Arguments& output, ExplainFlags& flags) {
   output.add_flag("--shapes-only", flags.shapes_only,
                   "print all shapes, without computing");
   output.add_text("--step", flags.step, "NAME",
-                  "print the whole tensor of one step");
+                  "print the whole tensor of one step, or a parameter such as "
+                  "w_q.weight");
   output.add_flag("--json", flags.json, "print JSON");
   output.add_text("--out", flags.out, "FILE.npy",
                   "write the output, or the tensor of --step");
-  output.add_text("--heads", flags.heads, "FILE.svg",
-                  "draw every head of one sequence as a heat map");
+  output
+      .add_text("--picture", flags.picture, "FILE.svg|FILE.png",
+                "draw every head of one sequence as a heat map");
   output
       .add_number("--sequence", flags.sequence,
-                  "sequence of --heads and --decode (default 0)")
+                  "sequence of --picture and --decode (default 0)")
       .type_name("B");
 }
 

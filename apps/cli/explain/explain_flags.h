@@ -20,6 +20,9 @@ struct ExplainFlags {
   std::string example;
   std::string tokens;
   std::string target_tokens;
+  std::string query;  // vectors in place of tokens
+  std::string key;
+  std::string value;
   std::int64_t pad_id = 0;
   std::string padding_by = "length";
   std::optional<std::size_t> vocab_size;
@@ -38,7 +41,7 @@ struct ExplainFlags {
   std::string step;
   bool json = false;
   std::string out;
-  std::string heads;
+  std::string picture;
   std::size_t sequence = 0;
   std::vector<std::string> given;  // every option that was typed, by its name
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "decode_steps.h"
+#include "explain_params.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/embedding.h"
@@ -229,9 +230,14 @@ class Runner {
         layer->forward(query_, key_, value_, options,
                        {.positions = rotary.positions()}, &trace_);
     HEADWISE_TRY(result);
+    if (!flags_.step.empty()) {
+      params_ = explained_params(*layer, embedding_ ? &*embedding_ : nullptr);
+    }
     return std::vector<TracedStep>(trace_.steps().begin(),
                                    trace_.steps().end());
   }
+  // Those that run() used, with --step.
+  std::vector<TracedStep> take_params() { return std::move(params_); }
 
  private:
   AttentionShape shape_of(const ExplainedJob& job) const {
@@ -296,7 +302,7 @@ class Runner {
                  fmt::format("takes vectors of size {}", taken),
                  fmt::format("{}, the size of {}", given,
                              files_->embedding ? "embedding.weight's"
-                                               : "the example's vectors"));
+                                               : "the given vectors"));
     };
     const auto width = [&](const Tensor<float, 3> Vectors::*side) {
       return files_->embedding ? files_->embedding->embed_dim()
@@ -365,13 +371,14 @@ class Runner {
                : Embedding::create({input_.vocab_size, *config_.query_dim},
                                    Seed{flags_.seed});
     HEADWISE_TRY(embedding);
+    embedding_ = *std::move(embedding);
     const bool cross = input_.keys.has_value();
-    HEADWISE_TRY(embed_side(*embedding, input_.queries, !cross,
+    HEADWISE_TRY(embed_side(*embedding_, input_.queries, !cross,
                             cross ? "Lq" : "L", progress, embedded_));
     query_ = embedded_;
     key_ = query_;
     if (cross) {
-      HEADWISE_TRY(embed_side(*embedding, *input_.keys, true, "Lkv", progress,
+      HEADWISE_TRY(embed_side(*embedding_, *input_.keys, true, "Lkv", progress,
                               embedded_kv_));
       key_ = embedded_kv_;
     }
@@ -384,6 +391,8 @@ class Runner {
   std::optional<LayerFromFiles> files_;
   MultiHeadAttentionConfig config_;
   Trace trace_;
+  std::optional<Embedding> embedding_;
+  std::vector<TracedStep> params_;
   Tensor<float, 3> embedded_;
   Tensor<float, 3> embedded_kv_;
   Tensor<bool, 2> key_padding_mask_;
@@ -397,6 +406,17 @@ class Runner {
 const TracedStep* ExplainedJob::find(std::string_view name) const {
   const auto found = std::ranges::find(steps, name, &TracedStep::name);
   return found == steps.end() ? nullptr : &*found;
+}
+
+const TracedStep* ExplainedJob::find_tensor(std::string_view name) const {
+  const TracedStep* const step = find(name);
+  const auto param = std::ranges::find(params, name, &TracedStep::name);
+  return step != nullptr || param == params.end() ? step : &*param;
+}
+
+const TracedStep* ExplainedJob::masked_scores() const {
+  const TracedStep* const masked = find("masked_scores");
+  return masked != nullptr ? masked : find("biased_scores");
 }
 
 std::set<std::string> biased_projections(
@@ -456,6 +476,7 @@ Result<ExplainedJob> run_job(const ExplainFlags& flags,
     return in_option_words(in_rotary_words(steps.error()), flags.operation);
   }
   job->steps = *std::move(steps);
+  job->params = runner.take_params();
   if (flags.decode) {
     job->steps = decode_steps(job->steps);
     job->decode = true;

@@ -37,6 +37,7 @@ struct ExplainedSentence {
 
 struct ExplainedJob {
   std::vector<TracedStep> steps;
+  std::vector<TracedStep> params{};  // of the layer, with --step
   bool from_tokens = true;
   bool cross = false;
   bool decode = false;  // the steps are those of decode_steps()
@@ -65,6 +66,10 @@ struct ExplainedJob {
   std::size_t group() const { return num_heads / num_kv_heads; }
   // Null when there is no such step.
   const TracedStep* find(std::string_view name) const;
+  // A step, or else a parameter of that name.
+  const TracedStep* find_tensor(std::string_view name) const;
+  // The scores in which -inf masks; null where nothing does.
+  const TracedStep* masked_scores() const;
 };
 
 // Of q, k, v and output those that add a bias.

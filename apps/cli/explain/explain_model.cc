@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "explain_params.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/scores.h"
@@ -21,7 +22,7 @@ namespace {
 // The options that a model's layer can have beside --model.
 constexpr std::array<std::string_view, 10> kTaken = {
     "--model", "SENTENCE", "--layer", "--threads", "--shapes-only",
-    "--step",  "--json",   "--lang",  "--out",     "--heads"};
+    "--step",  "--json",   "--lang",  "--out",     "--picture"};
 
 Status check_options(const ExplainFlags& flags) {
   if (flags.model.empty()) {
@@ -153,6 +154,9 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   auto steps = run(job, model->encoder(), *executor);
   HEADWISE_TRY(steps);
   job.steps = *std::move(steps);
+  if (!flags.step.empty()) {
+    job.params = explained_params(attention, nullptr);
+  }
   return job;
 }
 

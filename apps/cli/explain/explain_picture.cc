@@ -56,9 +56,10 @@ std::vector<std::string> labels(
 }  // namespace
 
 Result<std::string> explain_picture(const ExplainedJob& job,
-                                    std::size_t sequence, Language language) {
+                                    std::size_t sequence, Language language,
+                                    double zoom) {
   if (job.batch == 0) {
-    return option_error("--heads", "draws one sequence, and the batch has none",
+    return option_error("--picture", "draws one sequence, and the batch has none",
                         {}, ErrorCode::out_of_range);
   }
   if (sequence >= job.batch) {
@@ -66,10 +67,7 @@ Result<std::string> explain_picture(const ExplainedJob& job,
                         fmt::format("0 to {}", job.batch - 1));
   }
   const TracedStep& weights = *job.find("attn_weights");
-  const TracedStep* masked = job.find("masked_scores");
-  if (masked == nullptr) {
-    masked = job.find("biased_scores");  // a bias of -inf masks
-  }
+  const TracedStep* const masked = job.masked_scores();
   const std::size_t columns = weights.extents.back();
   const Extents<3> extents{job.num_heads, job.query_length, columns};
   auto values = Tensor<float, 3>::create(extents);
@@ -103,6 +101,7 @@ Result<std::string> explain_picture(const ExplainedJob& job,
   }
   picture.title = picture_title(job, sequence, language);
   picture.language = language;
+  picture.zoom = zoom;
   picture.fit = columns > kMostKeysOfFullScale;
   return heads_svg(picture);
 }

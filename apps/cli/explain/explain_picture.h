@@ -1,4 +1,4 @@
-// The picture that `explain --heads FILE.svg` draws.
+// The picture that `explain --picture FILE` draws.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@ namespace headwise::cli {
 // the batch does not have, out_of_range for an empty batch; those of
 // heads_svg().
 Result<std::string> explain_picture(const ExplainedJob& job,
-                                    std::size_t sequence, Language language);
+                                    std::size_t sequence, Language language,
+                                    double zoom = 1);
 
 }  // namespace headwise::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "sentence_text.h"
 #include "shell/number_format.h"
@@ -37,14 +38,23 @@ std::string range_text(const TracedStep& step, double value) {
                                     : fmt::format("{:.4g}", value);
 }
 
-// Weights that dropout made 0.
-std::size_t dropped(const ExplainedJob& job, const TracedStep& step) {
-  const TracedStep* before = job.find("attn_weights");
+// Of the weights that may attend, those that dropout made 0.
+struct Dropped {
   std::size_t count = 0;
-  for (std::size_t n = 0; before != nullptr && n < step.size(); ++n) {
-    count += before->at(n) != 0 && step.at(n) == 0 ? 1 : 0;
+  std::size_t of = 0;
+};
+Dropped dropped(const ExplainedJob& job, const TracedStep& step) {
+  const TracedStep& before = *job.find("attn_weights");
+  const TracedStep* const masked = job.masked_scores();
+  Dropped dropped;
+  for (std::size_t n = 0; n < step.size(); ++n) {
+    if (masked == nullptr ||
+        masked->at(n) != -std::numeric_limits<double>::infinity()) {
+      ++dropped.of;
+      dropped.count += before.at(n) != 0 && step.at(n) == 0 ? 1 : 0;
+    }
   }
-  return count;
+  return dropped;
 }
 
 std::string summary_line(const ExplainedJob& job, const TracedStep& step,
@@ -80,10 +90,11 @@ std::string summary_line(const ExplainedJob& job, const TracedStep& step,
             percent(summary.masked, summary.count)));
   }
   if (step.name == "dropped_weights") {
-    add(say(
-        language,
-        {"p = {:.6g}, {} of {} dropped", "p = {0:.6g}, {2}개 중 {1}개 드롭"},
-        job.dropout, dropped(job, step), summary.count));
+    const auto [count, of] = dropped(job, step);
+    add(say(language,
+            {"p = {:.6g}, {} of {} weights dropped ({:.1f}%)",
+             "p = {0:.6g}, 가중치 {2}개 중 {1}개 드롭({3:.1f}%)"},
+            job.dropout, count, of, percent(count, of)));
   }
   if (summary.nan != 0) {
     add(say(language, {"{} NaN", "NaN {}개"}, summary.nan));
@@ -148,8 +159,7 @@ const Title& title_of(const ExplainedJob& job) {
 
 // Whether there is padding and neither a mask nor a bias that could hide it.
 bool attends_to_padding(const ExplainedJob& job) {
-  return job.find("masked_scores") == nullptr &&
-         job.find("biased_scores") == nullptr &&
+  return job.masked_scores() == nullptr &&
          std::ranges::any_of(job.key_ids, [&](const auto& sequence) {
            return sequence.size() < job.key_length;
          });
@@ -243,6 +253,16 @@ std::string axes_text(const ExplainedJob& job, bool computed,
   return text;
 }
 
+std::string param_text(const ExplainedJob& job, const TracedStep& param,
+                       Language language) {
+  return fmt::format("{}: {}\n{}{} {}  {}\n", param.name,
+                     say(language, {"a parameter of the layer",
+                                    "레이어의 파라미터"}),
+                     kStepIndent, say(language, {"shape", "모양"}),
+                     shape_line(param), summary_line(job, param, language)) +
+         numbers_of(job, param, false, "");
+}
+
 }  // namespace
 
 std::string explain_text(const ExplainedJob& job, Language language) {
@@ -267,6 +287,9 @@ std::string explain_text(const ExplainedJob& job, Language language) {
 
 std::string step_text(const ExplainedJob& job, const TracedStep& step,
                       Language language) {
+  if (job.find(step.name) != &step) {
+    return param_text(job, step, language);
+  }
   const auto number = static_cast<std::size_t>(&step - job.steps.data()) + 1;
   std::string text = head_lines(job, step, number, language);
   if (step.has_data()) {

@@ -8,6 +8,7 @@
 #include "operation/read_tokens.h"
 #include "shell/outcome.h"
 #include "shell/read_text.h"
+#include "vector_files.h"
 
 namespace headwise::cli {
 namespace {
@@ -91,8 +92,16 @@ const Example& example_of(const ExplainFlags& flags) {
 
 Result<JobInput> job_input(const ExplainFlags& flags) {
   const bool own_tokens = !flags.tokens.empty();
+  const bool own_vectors = !flags.query.empty();
   if (own_tokens && !flags.example.empty()) {
     return usage_error("give --tokens or --example, not both");
+  }
+  if (own_vectors && (own_tokens || !flags.example.empty())) {
+    return usage_error(fmt::format("give --query or {}, not both",
+                                   own_tokens ? "--tokens" : "--example"));
+  }
+  if (!own_vectors && !(flags.key.empty() && flags.value.empty())) {
+    return usage_error("--key and --value need --query");
   }
   if (flags.tokens == "-" && flags.target_tokens == "-") {
     return option_error("--tokens and --target-tokens", "are both -",
@@ -107,21 +116,36 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
                                     ? " needs --params or --model"
                                     : " needs --params"));
   }
+  if (flags.mask_kind == "none" && flags.operation.causal) {
+    return usage_error("--mask-kind none and --causal cannot be used together");
+  }
   const Example& example = example_of(flags);
-  auto input = own_tokens ? from_files(flags) : from_example(example);
+  auto input = own_tokens    ? from_files(flags)
+               : own_vectors ? from_vectors(flags)
+                             : from_example(example);
   HEADWISE_TRY(input);
   if (flags.decode) {
     HEADWISE_TRY(keep_decoded(flags, *input));
   }
+  // What is typed about the keys of a sequence replaces what the example says.
+  const bool own_keys = !flags.operation.key_lengths.empty() ||
+                        !flags.operation.key_padding.empty();
+  if (own_keys || !flags.mask_kind.empty()) {
+    input->key_lengths.clear();
+  }
+  const std::string_view of_example =
+      !own_keys                            ? example.mask_kind
+      : example.mask_kind.ends_with("causal") ? std::string_view("causal")
+                                              : std::string_view("none");
   const std::string_view default_mask =
-      own_tokens ? std::string_view("none") : example.mask_kind;
+      own_tokens || own_vectors ? std::string_view("none") : of_example;
   const std::string_view kind =
       flags.mask_kind.empty() ? default_mask : flags.mask_kind;
   input->mask_padding = kind.starts_with("padding");
   input->mask_causal = kind.ends_with("causal") || flags.operation.causal;
   if (input->vectors && input->mask_padding) {
     return usage_error(
-        "--mask-kind padding needs token ids, and this example has vectors");
+        "--mask-kind padding needs token ids: vectors have no padding");
   }
   input->vocab_size = flags.vocab_size.value_or(input->vocab_size);
   input->embed_dim = flags.embed_dim.value_or(input->embed_dim);

@@ -35,7 +35,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "헤드 수(기본값 8, --params를 주면 파일의 값)"},
     {"padding id (default 0)", "패딩의 id(기본값 0)"},
     {"print all shapes, without computing", "계산하지 않고 모양만 출력합니다"},
-    {"print the whole tensor of one step", "한 단계의 텐서 전체를 출력합니다"},
+    {"print the whole tensor of one step, or a parameter such as w_q.weight",
+     "한 단계의 텐서 또는 w_q.weight 같은 파라미터 전체를 출력합니다"},
     {"read the parameters from a folder of .npy files, a .npz or a "
      ".safetensors: w_q.weight, w_q.bias, the same for w_k, w_v and w_o, "
      "w_score.weight for additive scoring, q_norm.weight and k_norm.weight for "
@@ -48,19 +49,25 @@ constexpr auto kTexts = std::to_array<Translation>({
      "멀티 헤드 어텐션을 실행하며 모든 단계를 보여 줍니다"},
     {"seed of the random parameters (default 0)",
      "무작위로 만드는 파라미터의 시드(기본값 0)"},
-    {"sequence of --heads and --decode (default 0)",
-     "--heads와 --decode에 쓸 시퀀스(기본값 0)"},
+    {"sequence of --picture and --decode (default 0)",
+     "--picture와 --decode에 쓸 시퀀스(기본값 0)"},
     {"show the step that decodes the last token of one sequence (--sequence): "
      "its key and value are appended to a cache of the tokens before",
      "시퀀스 하나(--sequence)의 마지막 토큰을 디코딩하는 스텝을 보여 줍니다. "
      "새 토큰의 키와 밸류를 이전 토큰들의 캐시에 덧붙입니다"},
     {"size of a token's vector (default 512)", "토큰 벡터의 크기(기본값 512)"},
     {"the mask to apply (default none)", "적용할 마스크(기본값 none)"},
+    {"the same for the keys (default: --query)",
+     "키의 벡터(기본값: --query와 같음)"},
+    {"the same for the values (default: --key)",
+     "밸류의 벡터(기본값: --key와 같음)"},
     {"the sentence for --model", "--model에 입력할 문장"},
     {"token ids of the queries; --tokens then gives the keys and values",
      "쿼리의 토큰 id. 이때 --tokens는 키와 밸류가 됩니다"},
     {"token ids: JSON [[62, 13], [60]], or one sequence per line",
      "토큰 id: JSON [[62, 13], [60]] 또는 한 줄에 시퀀스 하나"},
+    {"vectors in place of token ids: (B, L, E) or (L, E)",
+     "토큰 id 대신 쓸 벡터: (B, L, E) 또는 (L, E)"},
     {"which tokens are padding: those beyond the length (default), or any with "
      "the padding id",
      "패딩의 기준: 길이를 넘는 위치(기본값) 또는 패딩 id"},

@@ -35,8 +35,8 @@ constexpr CommandHelp kHelp = {
   duplicate    on other occurrences of the same token
   induction    on the token after an earlier occurrence of the same token
   positional   attention that depends on the distance alone
-docs/patterns.md defines them. Without --texts the texts are random tokens,
-each text repeated once: in these only a copy predicts the next token.)"};
+Without --texts the texts are random tokens, each text repeated once: in these
+only a copy predicts the next token.)"};
 
 std::vector<std::string> pattern_names() {
   std::vector<std::string> names;

@@ -11,15 +11,14 @@ constexpr auto kTexts = std::to_array<Translation>({
      "next, self, first, separator   attention on that token\n  duplicate    "
      "on other occurrences of the same token\n  induction    on the token "
      "after an earlier occurrence of the same token\n  positional   attention "
-     "that depends on the distance alone\ndocs/patterns.md defines them. "
-     "Without --texts the texts are random tokens,\neach text repeated once: "
-     "in these only a copy predicts the next token.",
+     "that depends on the distance alone\nWithout --texts the texts are random "
+     "tokens, each text repeated once: in these\nonly a copy predicts the next "
+     "token.",
      "패턴. 점수는 0에서 1까지이며 텍스트에 대한 평균입니다:\n  previous, "
      "next, self, first, separator   그 토큰에 대한 어텐션\n  duplicate    "
      "같은 토큰이 나온 다른 위치에 대한 어텐션\n  induction    앞에 나온 같은 "
      "토큰의 다음 토큰에 대한 어텐션\n  positional   거리에만 달려 있는 "
-     "어텐션\n정의는 docs/patterns.md에 있습니다. --texts가 없으면 무작위 "
-     "토큰을 늘어놓고\n한 번 더 반복한 텍스트를 씁니다. 이런 텍스트에서는 "
+     "어텐션\n--texts가 없으면 무작위 토큰을 늘어놓고\n한 번 더 반복한 텍스트를 씁니다. 이런 텍스트에서는 "
      "앞부분을 복사해야만 다음\n토큰을 예측할 수 있습니다."},
     {"a model folder: config.json, vocab.txt, model.safetensors",
      "모델 폴더(config.json, vocab.txt, model.safetensors)"},

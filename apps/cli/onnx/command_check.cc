@@ -173,7 +173,7 @@ Outcome run_check(const CheckFlags& flags, const Streams& streams) {
     }
   }
   if (results.empty()) {
-    return option_error("DIR", "has no case",
+    return option_error(flags.folder, "has no case",
                         "folders with model.onnx and test_data_set_0");
   }
   const auto failed = static_cast<std::size_t>(std::ranges::count_if(

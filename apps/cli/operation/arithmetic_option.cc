@@ -11,7 +11,7 @@ void add_arithmetic_option(const Arguments& arguments,
       {std::string(name_of(Arithmetic::exact)),
        std::string(name_of(Arithmetic::bf16))},
       "what is multiplied: float32 (exact, default), or numbers rounded to "
-      "bfloat16, added up in float32 (bf16; docs/arithmetic.md)");
+      "bfloat16, added up in float32 (bf16)");
 }
 
 Arithmetic arithmetic_of(const std::string& typed, Arithmetic otherwise) {

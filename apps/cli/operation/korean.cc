@@ -62,8 +62,9 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"axes of --mask, such as B,1,Lkv or Lq,Lkv (default: B,H,Lq,Lkv)",
      "--mask의 축. 예: B,1,Lkv 또는 Lq,Lkv (기본값: B,H,Lq,Lkv)"},
     {"axes of the files: bhld (default), or blhd (default with --offsets and "
-     "some dialects)",
-     "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets와 일부 방언의 기본값)"},
+     "some dialects); B sequences, L tokens, H heads, D features",
+     "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets와 일부 방언의 기본값). B "
+     "시퀀스, L 토큰, H 헤드, D 특징"},
     {"dense mask: true or 1 = may attend, 0 = masked",
      "조밀(dense) 마스크: true 또는 1 = 어텐션 가능, 0 = 마스킹"},
     {"distance from which all keys share a bucket of --t5-bias (default 128)",
@@ -103,8 +104,10 @@ constexpr auto kTexts = std::to_array<Translation>({
      "맨 앞 KEEP_FIRST개 키를 봅니다(기본값 0)"},
     {"query i attends to keys up to i + query start",
      "쿼리 i는 키 i + --query-start까지만 봅니다"},
-    {"read masks and give results as this library does (docs/dialects.md)",
-     "이 라이브러리처럼 마스크를 읽고 결과를 냅니다(docs/dialects.md)"},
+    {"read masks and give results as this library does (headwise lint-mask "
+     "--help lists them)",
+     "이 라이브러리처럼 마스크를 읽고 결과를 냅니다(이름은 headwise lint-mask "
+     "--help)"},
     {"replace scores by X * tanh(score / X), before any bias",
      "바이어스를 더하기 전에 점수를 X * tanh(점수 / X)로 바꿉니다"},
     {"rotate queries and keys by their positions; frequencies are powers of "
@@ -118,9 +121,9 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"seed of the dropout mask (default 0)", "드롭아웃의 시드(기본값 0)"},
     {"values added to the scores; -inf masks", "점수에 더할 값. -inf면 마스킹"},
     {"what is multiplied: float32 (exact, default), or numbers rounded to "
-     "bfloat16, added up in float32 (bf16; docs/arithmetic.md)",
+     "bfloat16, added up in float32 (bf16)",
      "곱하는 수: float32(exact, 기본값) 또는 bfloat16으로 반올림한 수"
-     "(bf16, 합은 float32, docs/arithmetic.md)"},
+     "(bf16, 합은 float32)"},
     {"what is normalised: a head's features with weights for all heads "
      "(default) or for each head, or all heads at once",
      "정규화할 범위: 헤드의 특징(가중치는 모든 헤드 공통, 기본값), 헤드마다 "

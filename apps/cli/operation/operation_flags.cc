@@ -54,8 +54,8 @@ void add_mask_options(const Arguments& masks, OperationFlags& flags) {
       .advanced();
   masks
       .add_choice("--dialect", flags.dialect, dialect_names(),
-                  "read masks and give results as this library does "
-                  "(docs/dialects.md)")
+                  "read masks and give results as this library does (headwise "
+                  "lint-mask --help lists them)")
       .type_name("NAME");
   masks
       .add_choice("--empty-rows", flags.empty_rows, {"zero", "uniform", "nan"},
@@ -148,12 +148,10 @@ void add_operation_options(const Arguments& command, OperationFlags& flags) {
 }
 
 void add_layout_option(const Arguments& arguments, std::string& layout) {
-  arguments
-      .add_choice(
-          "--layout", layout, {"bhld", "blhd"},
-          "axes of the files: bhld (default), or blhd (default with --offsets "
-          "and some dialects)")
-      .advanced();
+  arguments.add_choice(
+      "--layout", layout, {"bhld", "blhd"},
+      "axes of the files: bhld (default), or blhd (default with --offsets and "
+      "some dialects); B sequences, L tokens, H heads, D features");
 }
 
 void add_ragged_options(const Arguments& arguments, OperationFlags& flags) {

@@ -41,6 +41,7 @@ constexpr auto kOptions = std::to_array<ArgumentOption>(
      {"alibi", "--alibi"},
      {"arithmetic", "--arithmetic"},
      {"bias", "--bias"},
+     {"device", "--device"},
      {"dropout.keep_mask", "--keep-mask"},
      {"dropout.p", "--dropout"},
      {"dropout.sequence_ids", "--sequence-ids"},

@@ -1,6 +1,7 @@
 #include "read_tokens.h"
 
 #include "headwise/interop/token_text.h"
+#include "shell/error_of_option.h"
 #include "shell/read_text.h"
 
 namespace headwise::cli {
@@ -9,7 +10,8 @@ Result<RaggedTokens> read_tokens(std::string_view option,
                                  const std::string& path) {
   const auto text = read_text(option, path);
   HEADWISE_TRY(text);
-  return parse_tokens(*text, name_of_text(path));
+  auto tokens = parse_tokens(*text, name_of_text(path));
+  return tokens ? std::move(tokens) : error_of_option(option, tokens.error());
 }
 
 }  // namespace headwise::cli

@@ -23,14 +23,13 @@ constexpr CommandHelp kHelp = {
     .name = "plan",
     .description = "plan how to divide attention among several machines",
     .examples =
-        R"(  headwise plan --ranks 8 --length 1000000 --heads 32 --causal
+        R"(  headwise plan --ranks 8 --length 1000000 --num-heads 32 --causal
   headwise plan --ranks 64 --length 131072 --kv-heads 8 --dtype bfloat16 \
       --causal --backward --rate 2000 --bandwidth 25
   headwise plan --ranks 4 --length 512 --batch 64 --json)",
     .footer =
         R"(Times are estimates from the rates that you give; nothing is measured.
-headwise bench measures the rate of a machine. docs/many-machines.md describes
-the plan and what the model of time leaves out.)"};
+headwise bench measures the rate of a machine.)"};
 
 constexpr std::size_t kMostSequences = 65'536;
 constexpr double kGiga = 1e9;
@@ -38,7 +37,7 @@ constexpr double kGiga = 1e9;
 Status check(const PlanFlags& flags) {
   if (flags.kv_heads && flags.heads % *flags.kv_heads != 0) {
     return option_error(
-        "--heads", fmt::format("is {}", flags.heads),
+        "--num-heads", fmt::format("is {}", flags.heads),
         fmt::format("a multiple of --kv-heads = {}", *flags.kv_heads));
   }
   if (flags.batch > kMostSequences) {
@@ -144,9 +143,9 @@ Outcome run_plan(const PlanFlags& flags, const Streams& streams) {
 void add_call_options(const Arguments& call, PlanFlags& flags) {
   call.add_count("--length", flags.length, "tokens of a sequence").required();
   call.add_count("--batch", flags.batch, "number of sequences (default 1)");
-  call.add_count("--heads", flags.heads, "query heads (default 32)");
+  call.add_count("--num-heads", flags.heads, "query heads (default 32)");
   call.add_count("--kv-heads", flags.kv_heads,
-                 "heads of keys and values (default: as --heads)");
+                 "heads of keys and values (default: as --num-heads)");
   call.add_count("--head-dim", flags.head_dim,
                  "features of a head (default 128)");
   call.add_flag("--causal", flags.causal, "a query sees no later key");

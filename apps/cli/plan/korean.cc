@@ -11,12 +11,9 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"Division", "분할"},
     {"Rates", "속도"},
     {"Times are estimates from the rates that you give; nothing is "
-     "measured.\nheadwise bench measures the rate of a machine. "
-     "docs/many-machines.md describes\nthe plan and what the model of time "
-     "leaves out.",
+     "measured.\nheadwise bench measures the rate of a machine.",
      "시간은 주어진 속도로 추정한 값이며, 측정하지 않습니다. 컴퓨터의 "
-     "속도는\nheadwise bench로 잽니다. 계획의 내용과 시간 모델이 빼놓는 "
-     "것은\ndocs/many-machines.md에 있습니다."},
+     "속도는\nheadwise bench로 잽니다."},
     {"a query sees LEFT keys before it and RIGHT after it (inf: no limit), and "
      "the first KEEP_FIRST keys (default 0)",
      "쿼리는 앞의 키 LEFT개와 뒤의 키 RIGHT개(inf: 제한 없음), 그리고 처음 "
@@ -30,8 +27,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "토큰(context)이나 헤드(heads)를 나눕니다. auto(기본값): 헤드가 충분하고 "
      "그만큼 고르게 나뉘면 헤드를 나눕니다"},
     {"features of a head (default 128)", "헤드의 특징 수(기본값 128)"},
-    {"heads of keys and values (default: as --heads)",
-     "키와 밸류의 헤드 수(기본값: --heads와 같음)"},
+    {"heads of keys and values (default: as --num-heads)",
+     "키와 밸류의 헤드 수(기본값: --num-heads와 같음)"},
     {"include the backward pass (default: forward only)",
      "역전파까지 포함합니다(기본값: 순전파만)"},
     {"latency of a message in microseconds (default 10)",

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "headwise/inspect/head_scores_svg.h"
-#include "headwise/interop/atomic_file.h"
 #include "headwise/prune/importance_file.h"
 #include "headwise/prune/sentence_importance.h"
 #include "importance_text.h"
@@ -17,6 +16,7 @@
 #include "shell/error_of_option.h"
 #include "shell/file_plan.h"
 #include "shell/output.h"
+#include "shell/picture_file.h"
 #include "shell/progress_bar.h"
 #include "shell/quantity_text.h"
 #include "shell/rank_job.h"
@@ -128,7 +128,7 @@ bool uses_loss(const ImportanceFile& file) {
          file.method == "ablation";
 }
 
-Status write_svg(const std::string& path, const ImportanceFile& file) {
+Result<std::string> scores_picture(const ImportanceFile& file) {
   HeadScores picture{
       .title = file.method,
       .subtitle =
@@ -144,8 +144,7 @@ Status write_svg(const std::string& path, const ImportanceFile& file) {
       layer[file.heads[n][at]] = file.importance.scores[n][at];
     }
   }
-  const auto svg = head_scores_svg(picture);
-  return svg ? write_file_atomically(path, *svg) : Status(svg.error());
+  return head_scores_svg(picture);
 }
 
 std::string measured_text(const ImportanceFile& file) {
@@ -176,9 +175,8 @@ std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
 Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
                       const FilePlan& files, const Streams& streams) {
   HEADWISE_TRY(written(write_importance(flags.out, file)));
-  if (!flags.svg.empty()) {
-    HEADWISE_TRY(written(write_svg(flags.svg, file)));
-  }
+  HEADWISE_TRY(write_picture(
+      flags.svg, [&](double) { return scores_picture(file); }, false));
   return flags.json ? print(streams.out, importance_json(file))
                     : files.print_summary(streams, summary(flags, file));
 }
@@ -188,7 +186,7 @@ FilePlan importance_files(const ImportanceFlags& flags) {
   plan.input("--model", flags.model);
   plan.input("--data", flags.data);
   plan.output("--out", flags.out);
-  plan.output("--svg", flags.svg);
+  plan.picture("--svg", flags.svg, ".svg");
   plan.journal("--out", Journal::path_of(flags.out));
   if (flags.json) {
     plan.printed("--json");
@@ -272,8 +270,8 @@ void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
   add_deadline_option(command, flags.deadline);
   command.add_text("--out", flags.out, "FILE.json", "write the scores as JSON")
       .required();
-  command.add_text("--svg", flags.svg, "FILE.svg",
-                   "draw the scores as a heat map");
+  command
+      .add_text("--svg", flags.svg, "FILE.svg", "draw the scores as a heat map");
   command.add_flag("--json", flags.json, "print JSON instead of a table");
 }
 

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "headwise/interop/atomic_file.h"
 #include "headwise/models/causal_model.h"
 #include "headwise/models/model_digest.h"
 #include "headwise/models/write_model.h"
@@ -28,6 +27,7 @@
 #include "shell/model_out.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
+#include "shell/picture_file.h"
 #include "shell/read_model.h"
 #include "shell/say.h"
 #include "shell/threads.h"
@@ -210,7 +210,7 @@ FilePlan prune_files(const PruneFlags& flags) {
   plan.input("--model", flags.model);
   plan.input("--scores", flags.scores);
   plan.input("--data", flags.data);
-  plan.output("--curve", flags.curve);
+  plan.picture("--curve", flags.curve);
   plan.replaced_folder("--out", flags.out, /*parents=*/true);
   if (!flags.curve.empty()) {
     plan.journal("--curve", Journal::path_of(flags.curve));
@@ -236,9 +236,9 @@ Outcome run_curve(const PruneJob& job, const FilePlan& files,
                   const Streams& streams) {
   const auto curve = measure_curve(job);
   HEADWISE_TRY(curve);
-  const auto picture = curve_picture(job, *curve);
-  HEADWISE_TRY(picture);
-  HEADWISE_TRY(written(write_file_atomically(job.flags().curve, *picture)));
+  HEADWISE_TRY(write_picture(job.flags().curve, [&](double) {
+    return curve_picture(job, *curve);
+  }));
   return job.flags().json
              ? print(streams.out, curve_json(job, *curve))
              : files.print_summary(streams, curve_text(job, *curve));
@@ -301,9 +301,10 @@ void add_files(const Arguments& command, PruneFlags& flags) {
                      "headwise; full-size: removed heads are zeros, so "
                      "transformers can load the folder, but it is not smaller "
                      "or faster");
-  command.add_text("--curve", flags.curve, "FILE.svg",
-                   "instead of writing a model, plot the accuracy as heads are "
-                   "removed in steps of 10%");
+  command
+      .add_text("--curve", flags.curve, "FILE.svg|FILE.png",
+                "instead of writing a model, plot the accuracy as heads are "
+                "removed in steps of 10%");
 }
 
 void add_prune_options(const Arguments& command, PruneFlags& flags) {

@@ -147,16 +147,20 @@ Result<RunFiles> read_files(const RunFlags& flags) {
 }
 
 // `group`: of --parallel, or null.
-Outcome run_on(const RunFlags& flags, Communicator* group) {
+Outcome run_on(const RunFlags& flags, Communicator* group,
+               const Streams& streams) {
   const auto agree = [group](const Outcome& own) {
     return group == nullptr ? own : agreed(*group, own);
   };
-  HEADWISE_TRY(agree(files_of(flags).check()));
+  const FilePlan plan = files_of(flags);
+  HEADWISE_TRY(agree(plan.check()));
   auto files = work_visibly(group, [&] { return read_files(flags); });
   HEADWISE_TRY(agree(files ? Outcome() : Outcome(files.error())));
   const AttentionOptions options =
       options_of(flags, files->past, files->operation);
   const bool batched = files->arrays.batched;
+  const std::string read =
+      flags.is_layer() ? "" : read_axes_of(flags, files->arrays);
   const auto result =
       flags.is_layer()
           ? run_layer(flags, files->arrays, files->operation, options,
@@ -169,22 +173,23 @@ Outcome run_on(const RunFlags& flags, Communicator* group) {
   if (group != nullptr) {
     group->set_step("run", "writing files");
   }
+  const auto write = [&]() -> Outcome {
+    HEADWISE_TRY(written(work_visibly(
+        group, [&] { return write_results(flags, *result, batched); })));
+    return plan.print_summary(streams, read);
+  };
   const bool writes = group == nullptr || group->rank() == 0;
-  return agree(
-      writes
-          ? written(work_visibly(
-                group, [&] { return write_results(flags, *result, batched); }))
-          : Outcome());
+  return agree(writes ? write() : Outcome());
 }
 
-Outcome run_run(const RunFlags& flags, const Streams&) {
+Outcome run_run(const RunFlags& flags, const Streams& streams) {
   HEADWISE_TRY(check_flags(flags));
   if (!flags.parallel.given()) {
-    return run_on(flags, nullptr);
+    return run_on(flags, nullptr, streams);
   }
   const auto group = join_job(flags.parallel.longest_wait());
   HEADWISE_TRY(group);
-  return run_on(flags, *group);
+  return run_on(flags, *group, streams);
 }
 
 constexpr const char* kNpy = "F.npy";

@@ -12,6 +12,7 @@
 
 #include "headwise/base/checked_product.h"
 #include "operation/option_errors.h"
+#include "operation/read_axes.h"
 #include "shell/outcome.h"
 
 namespace headwise::cli {
@@ -106,6 +107,51 @@ Status read_elements(const TensorFile& file, Array& array) {
   return file.read(0, array.data);
 }
 
+// Whether the tensors fit together in that layout.
+Status check_heads(const RunFlags& flags, const InputArrays& arrays,
+                   bool heads_first) {
+  const std::size_t heads = heads_first ? 1 : 2;
+  const std::size_t length = heads_first ? 2 : 1;
+  const auto& query = arrays.query.shape;
+  const auto& key = arrays.key.shape;
+  const auto& value = arrays.value.shape;
+  const auto axes = [&](std::string_view size) {
+    const std::string_view rows = flags.ragged() ? "rows" : "Lkv";
+    return heads_first ? fmt::format("Hkv, {}, {}", rows, size)
+                       : fmt::format("{}, Hkv, {}", rows, size);
+  };
+  std::vector<std::size_t> expected = key;
+  expected[0] = query[0];
+  expected[3] = query[3];
+  std::string hint;
+  if (shares_rows(flags) && key[length] != query[length]) {
+    expected[length] = query[length];
+    hint = kOwnOffsets;
+  }
+  HEADWISE_TRY(
+      check(arrays, "--key", arrays.key, expected, axes("D"), std::move(hint)));
+  expected[3] = value[3];
+  HEADWISE_TRY(check(arrays, "--value", arrays.value, expected, axes("Dv")));
+  for (const auto& [name, array, size] :
+       {std::tuple("--query", &arrays.query, "D"),
+        {"--value", &arrays.value, "Dv"}}) {
+    if (array->shape[3] == 0) {
+      return option_error(
+          name,
+          fmt::format("has shape ({})",
+                      fmt::join(given_shape(arrays, *array), ", ")),
+          fmt::format("{} of at least 1", size), ErrorCode::shape_mismatch);
+    }
+  }
+  if (key[heads] == 0 || query[heads] % key[heads] != 0) {
+    return option_error(
+        "--query", fmt::format("has {} heads", query[heads]),
+        fmt::format("a multiple of the {} of --key", key[heads]),
+        ErrorCode::shape_mismatch);
+  }
+  return ok();
+}
+
 }  // namespace
 
 Result<InputArrays> read_inputs(const RunFlags& flags) {
@@ -145,47 +191,21 @@ Result<InputArrays> with_elements(const InputArrays& headers) {
   return whole;
 }
 
+std::string read_axes_of(const RunFlags& flags, const InputArrays& arrays) {
+  std::string text;
+  for (const auto& [name, array] : {std::pair{"query", &arrays.query},
+                                    {"key", &arrays.key},
+                                    {"value", &arrays.value}}) {
+    text += read_axes(name, given_shape(arrays, *array), flags.heads_first(),
+                      flags.ragged());
+  }
+  return text;
+}
+
 Status check_inputs(const RunFlags& flags, const InputArrays& arrays) {
-  const std::size_t heads = flags.heads_first() ? 1 : 2;
-  const std::size_t length = flags.heads_first() ? 2 : 1;
-  const auto& query = arrays.query.shape;
-  const auto& key = arrays.key.shape;
-  const auto& value = arrays.value.shape;
-  const auto axes = [&](std::string_view size) {
-    const std::string_view rows = flags.ragged() ? "rows" : "Lkv";
-    return flags.heads_first() ? fmt::format("Hkv, {}, {}", rows, size)
-                               : fmt::format("{}, Hkv, {}", rows, size);
-  };
-  std::vector<std::size_t> expected = key;
-  expected[0] = query[0];
-  expected[3] = query[3];
-  std::string hint;
-  if (shares_rows(flags) && key[length] != query[length]) {
-    expected[length] = query[length];
-    hint = kOwnOffsets;
-  }
-  HEADWISE_TRY(
-      check(arrays, "--key", arrays.key, expected, axes("D"), std::move(hint)));
-  expected[3] = value[3];
-  HEADWISE_TRY(check(arrays, "--value", arrays.value, expected, axes("Dv")));
-  for (const auto& [name, array, size] :
-       {std::tuple("--query", &arrays.query, "D"),
-        {"--value", &arrays.value, "Dv"}}) {
-    if (array->shape[3] == 0) {
-      return option_error(
-          name,
-          fmt::format("has shape ({})",
-                      fmt::join(given_shape(arrays, *array), ", ")),
-          fmt::format("{} of at least 1", size), ErrorCode::shape_mismatch);
-    }
-  }
-  if (key[heads] == 0 || query[heads] % key[heads] != 0) {
-    return option_error(
-        "--query", fmt::format("has {} heads", query[heads]),
-        fmt::format("a multiple of the {} of --key", key[heads]),
-        ErrorCode::shape_mismatch);
-  }
-  return ok();
+  return check_layout(flags.heads_first(), [&](bool heads_first) {
+    return check_heads(flags, arrays, heads_first);
+  });
 }
 
 Status check_layer_inputs(const RunFlags& flags, const InputArrays& arrays,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/array.h"
@@ -33,6 +34,9 @@ Result<InputArrays> read_inputs(const RunFlags& flags);
 
 // Reads all rows of the files. Errors: those of the files.
 Result<InputArrays> with_elements(const InputArrays& headers);
+
+// What the files of heads were read as, a line each.
+std::string read_axes_of(const RunFlags& flags, const InputArrays& arrays);
 
 // Errors: shape_mismatch.
 Status check_inputs(const RunFlags& flags, const InputArrays& arrays);

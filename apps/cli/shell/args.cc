@@ -270,6 +270,8 @@ Program::Parsed Program::parse(
   } catch (const CLI::ParseError& error) {
     parsed.error = parse_error(*app_, error, arguments);
   }
+  const CLI::App& command = chosen_command(*app_);
+  parsed.command = &command == app_.get() ? "" : command.get_name();
   return parsed;
 }
 

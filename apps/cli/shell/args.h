@@ -126,6 +126,7 @@ class Program {
   struct Parsed {
     std::optional<std::string> text;  // of help or --version
     std::optional<Error> error;       // hints at the closest name to a typo
+    std::string command;              // the chosen one; empty: none
   };
   Parsed parse(const std::vector<std::string>& arguments) const;
 

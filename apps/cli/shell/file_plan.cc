@@ -10,6 +10,8 @@
 #include "headwise/interop/model_file_names.h"
 #include "headwise/interop/paths.h"
 #include "output.h"
+#include "say.h"
+#include "terminal_text.h"
 
 namespace headwise::cli {
 namespace {
@@ -83,6 +85,15 @@ void FilePlan::journal(std::string_view option, const std::string& path,
   }
 }
 
+void FilePlan::picture(std::string_view option, const std::string& path,
+                       std::string_view ending) {
+  output(option, path);
+  if (!path.empty()) {
+    pictures_.push_back(outputs_.back());
+    pictures_.back().ending = ending;
+  }
+}
+
 void FilePlan::outputs_in(std::string_view option, const std::string& folder,
                           const std::vector<std::string>& names, bool parents) {
   if (folder.empty()) {
@@ -122,13 +133,22 @@ Outcome FilePlan::print_summary(const Streams& streams,
   return {};
 }
 
+std::string FilePlan::written_text() const {
+  std::string text;
+  for (const Entry& output : outputs_) {
+    text += say({"{}: written\n", "{}: 저장함\n"}, shown(output.given));
+  }
+  return text;
+}
+
 // ---- Files that are given twice. ----
 
 Outcome FilePlan::check() const {
   for (const auto check : {&FilePlan::check_names, &FilePlan::check_printed,
                            &FilePlan::check_outputs,
                            &FilePlan::check_inputs, &FilePlan::check_folders,
-                           &FilePlan::check_writable}) {
+                           &FilePlan::check_writable,
+                           &FilePlan::check_pictures}) {
     HEADWISE_TRY((this->*check)());
   }
   return {};
@@ -292,6 +312,23 @@ Outcome FilePlan::check_writable() const {
   for (const Entry& folder : replaced_) {
     if (const int error = why_not_replaced(folder.place); error != 0) {
       return cannot_write(folder.option, folder.given, error);
+    }
+  }
+  return {};
+}
+
+Outcome FilePlan::check_pictures() const {
+  for (const Entry& picture : pictures_) {
+    const auto& [option, path, place, parents, ending] = picture;
+    const bool device = place.descriptor ||
+                        (place.status && !S_ISREG(place.status->st_mode));
+    const bool known = ending.empty()
+                           ? path.ends_with(".svg") || path.ends_with(".png")
+                           : path.ends_with(ending);
+    if (!known && !device) {
+      return usage(option, "is " + path,
+                   ending.empty() ? "a name that ends in .svg or .png"
+                                  : "a name that ends in " + ending);
     }
   }
   return {};

@@ -33,6 +33,9 @@ class FilePlan {
   // The journal of an option, at Journal::path_of(); none where that is empty.
   void journal(std::string_view option, const std::string& path,
                bool parents = false);
+  // An output whose ending says what is written: .svg or .png, or this one.
+  void picture(std::string_view option, const std::string& path,
+               std::string_view ending = {});
   // Files in a folder, which is made where it is missing; with `parents` those
   // that it lies in are, too.
   void outputs_in(std::string_view option, const std::string& folder,
@@ -44,12 +47,15 @@ class FilePlan {
   void printed(std::string_view option);
 
   // Usage for files that are given twice, else out_of_resources for outputs
-  // that cannot be written.
+  // that cannot be written, else usage for pictures with another ending. A
+  // device such as /dev/stdout needs none.
   Outcome check() const;
 
   // Prints the summary, to standard error where an output goes to
   // standard output.
   Outcome print_summary(const Streams& streams, std::string_view text) const;
+  // A line for each output, once all are written.
+  std::string written_text() const;
 
  private:
   struct Entry {
@@ -57,6 +63,7 @@ class FilePlan {
     std::string given;
     FilePlace place;
     bool parents = false;
+    std::string ending{};  // of a picture: the only one
   };
 
   bool uses_standard_output() const;
@@ -67,6 +74,7 @@ class FilePlan {
   Outcome check_folders() const;
   Outcome check_replaced(const Entry& folder) const;
   Outcome check_writable() const;
+  Outcome check_pictures() const;
 
   std::vector<Entry> inputs_;   // files, those in folders among them
   std::vector<Entry> sources_;  // folders that are read
@@ -74,6 +82,7 @@ class FilePlan {
   std::vector<Entry> folders_;   // in which outputs are
   std::vector<Entry> replaced_;  // folders
   std::vector<Entry> printed_;
+  std::vector<Entry> pictures_;  // outputs, too
 };
 
 }  // namespace headwise::cli

@@ -26,6 +26,7 @@ constexpr auto kDialectPhrases = std::to_array<Translation>({
     {"compute these scores in float32, or fill with -65504 in float16",
      "점수를 float32로 계산하거나, float16에서는 -65504로 채우세요"},
     {"give --mask or --key-padding", "--mask와 --key-padding 중 하나만 주세요"},
+    {"has warnings: {}", "{s}에 경고가 있습니다: {0}"},
     {"in a key padding mask, True means {} in {} and {} in {}",
      "키 패딩 마스크에서 true의 뜻: {1}에서는 {*0}, {3}에서는 {*2}"},
     {"is given next to causal", "{s:이/가} 인과 마스크와 함께 주어졌습니다"},
@@ -80,6 +81,7 @@ constexpr auto kDialectPhrases = std::to_array<Translation>({
     {"use -inf, a bool mask, or -65504 in float16",
      "-inf나 bool 마스크를 쓰거나, float16에서는 -65504를 쓰세요"},
     {"what it gives without a mask", "마스크가 없을 때의 결과"},
+    {"{} and {} differ", "{0:와/과} {1}의 결과가 다릅니다"},
     {"{} caps scores before the mask and {} after it, which leaves weight on "
      "masked keys",
      "{0:은/는} 마스크 전에, {1:은/는} 마스크 뒤에 점수를 제한합니다. 뒤에 "

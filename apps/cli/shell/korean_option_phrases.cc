@@ -9,6 +9,8 @@ namespace {
 
 constexpr auto kOptionPhrases = std::to_array<Translation>({
     {"(B + 1), at least (1)", "(B + 1), 최소 (1)"},
+    {"(B, L, E), as --query has it", "--query와 같은 (B, L, E)"},
+    {"(L, E), as --query has it", "--query와 같은 (L, E)"},
     {"({}), for P tokens the shape of {}", "({0}), 토큰 P개인 {1}의 모양"},
     {"--ablate has {}.{}, which changes only layers after {}, but --layers "
      "ends at {}",
@@ -54,6 +56,8 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
      "인과 모델에는 --heads LIST가 필요합니다"},
     {"--heads names the heads: leave {}, {}, {} and {} out",
      "--heads가 헤드를 정하므로 {0}, {1}, {2}, {3:을/를} 빼야 합니다"},
+    {"--key and --value need --query",
+     "--key와 --value에는 --query가 필요합니다"},
     {"--layers and --no-elements make it smaller",
      "--layers와 --no-elements로 줄일 수 있습니다"},
     {"--layout is for tensors with heads; with --params they are (B, L, E)",
@@ -125,6 +129,8 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
      "토크나이저가 [SEP] 또는 </s>를 붙이는 모델"},
     {"a multiple of the {} of --key", "--key의 값 {0}의 배수"},
     {"a multiple of {}, which is {}", "{0}({1})의 배수"},
+    {"a name that ends in .svg or .png", ".svg나 .png로 끝나는 이름"},
+    {"a name that ends in {}", "{0:으로/로} 끝나는 이름"},
     {"a number of heads from 0 to {}, or a share such as 40%",
      "0에서 {0} 사이의 헤드 수 또는 40% 같은 비율"},
     {"a number that fits 64 bits", "64비트에 들어가는 수"},
@@ -345,6 +351,11 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
     {"the picture has no width and height in pixels",
      "그림에 픽셀 단위의 너비와 높이가 없습니다"},
     {"the picture has {} x {} pixels", "그림이 {0} x {1}픽셀입니다"},
+    {"the shapes fit with --layout bhld",
+     "--layout bhld이면 모양이 맞습니다"},
+    {"the shapes fit with --layout blhd",
+     "--layout blhd이면 모양이 맞습니다"},
+    {"the {} of --key", "--key의 값 {0}"},
     {"the {} of --query", "--query의 값 {0}"},
     {"this --attribution goes through all layers: leave out --layers",
      "이 --attribution은 모든 레이어를 거치므로 --layers를 빼십시오"},
@@ -436,7 +447,7 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
      "--model과 함께 {0:을/를} 쓰려면 --train all이 필요합니다"},
     {"{} needs an accuracy, but {}",
      "{0:을/를} 쓰려면 정확도를 잴 수 있어야 합니다: {*1}"},
-    {"{} needs token ids, and this example has vectors",
+    {"{} needs token ids: vectors have no padding",
      "{0:을/를} 쓰려면 토큰 id가 필요합니다. 이 예제는 벡터입니다"},
     {"{} needs {}", "{0:을/를} 쓰려면 {1:이/가} 필요합니다"},
     {"{} needs {} and {}", "{0:을/를} 쓰려면 {1:과/와} {2:이/가} 필요합니다"},
@@ -461,7 +472,7 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
     {"{}, the same for --query, --key and --value",
      "{*0:이어야/여야} 하고, --query, --key, --value가 모두 같아야 합니다."},
     {"{}, the size of embedding.weight's", "embedding.weight의 크기 {0}"},
-    {"{}, the size of the example's vectors", "예제 벡터의 크기 {0}"},
+    {"{}, the size of the given vectors", "주어진 벡터의 크기 {0}"},
 });
 static_assert(is_sorted(kOptionPhrases));
 

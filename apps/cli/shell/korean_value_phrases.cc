@@ -15,6 +15,8 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
      "(embed_dim, w_v.weight의 행 수) = {0}"},
     {"(positions, rotary_dim / 2) = {}", "(위치 수, rotary_dim / 2) = {0}"},
     {"(rows of w_q.weight, kdim) = {}", "(w_q.weight의 행 수, kdim) = {0}"},
+    {"0 and {} look like false and true: write mask != 0",
+     "0과 {0}을 false와 true로 쓴 것 같습니다. mask != 0을 쓰세요"},
     {"0 where num_heads is 0", "num_heads가 0이면 0"},
     {"0 with truncate(): attention that was received cannot be taken back",
      "받은 어텐션은 되돌릴 수 없으므로 truncate()를 쓰려면 0이어야 합니다."},
@@ -46,6 +48,8 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
     {"a layer with rotary positions", "로터리 위치를 쓰는 레이어"},
     {"a magnitude below {}: a cache of {} would store an infinity", "절댓값이 {0} 미만이어야 합니다. {1} 캐시에는 무한대로 저장됩니다."},
     {"a mask as {} takes it: {}", "{0:이/가} 받는 마스크: {1}"},
+    {"a mask: bool, or numbers that are 0 or 1",
+     "마스크(bool 또는 0과 1)"},
     {"a multiple of num_heads = {} (or give head_dim)",
      "num_heads = {0}의 배수여야 합니다(아니면 head_dim을 주세요)."},
     {"a multiple of num_kv_heads = {} without a value projection",
@@ -296,6 +300,10 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
      "더 큰 수(캐시에 시퀀스가 이미 그만큼 있습니다)"},
     {"names of axes", "축 이름"},
     {"needs {} pages", "{s}에 페이지 {0}개가 필요합니다"},
+    {"negative numbers look like a mask that is added to the scores: give it "
+     "as a float bias, or write mask == 0",
+     "음수가 있으므로 점수에 더하는 마스크로 보입니다. float 바이어스로 주거나 "
+     "mask == 0을 쓰세요"},
     {"no added key where num_heads is 0",
      "num_heads가 0이면 더하는 키가 없어야 합니다."},
     {"no mask with the dialect {}", "방언 {0:은/는} 마스크를 받지 않습니다."},
@@ -430,6 +438,9 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
     {"the shape of {} = {}", "{0}의 모양 {1}"},
     {"the tokens of the original length", "원래 길이의 토큰 수"},
     {"the work in the stream", "스트림의 작업"},
+    {"they look like ids or counts: compare them first, such as ids != "
+     "padding_id",
+     "id나 개수로 보입니다. ids != padding_id처럼 먼저 비교하세요"},
     {"this headwise was built without MPI, so several processes cannot run it "
      "together",
      "이 headwise는 MPI 없이 빌드되어 여러 프로세스가 함께 실행할 수 없습니다"},

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -86,10 +87,25 @@ std::string meant_command(std::string_view word,
              : closest(word, known);
 }
 
+// The new name of an option: the first that the command has, since --heads was
+// a picture, a list or a number.
+std::string renamed(std::string_view name,
+                    const std::vector<std::string>& known) {
+  constexpr auto kRenamed =
+      std::to_array<std::pair<std::string_view, std::string_view>>(
+          {{"--heads", "--picture"}, {"--heads", "--num-heads"}});
+  for (const auto& [before, now] : kRenamed) {
+    if (name == before && std::ranges::find(known, now) != known.end()) {
+      return std::string(now);
+    }
+  }
+  return closest(name, known);
+}
+
 Error unknown_option(std::string_view name,
                      const std::vector<std::string>& known) {
   return with_hint(usage_error(fmt::format("unknown option {}", name)),
-                   did_you_mean(closest(name, known)));
+                   did_you_mean(renamed(name, known)));
 }
 
 Error extras_error(const CLI::App& command) {

@@ -110,7 +110,7 @@ std::string explain_command(const TaskRun& run, const std::string& folder) {
   const auto in_folder = [&](std::string_view name) {
     return shell_word(fmt::format("{}/{}", folder, name));
   };
-  return fmt::format("headwise explain --params {} --tokens {}{} --heads {}",
+  return fmt::format("headwise explain --params {} --tokens {}{} --picture {}",
                      in_folder("params.npz"), in_folder("tokens.txt"),
                      shape_of(run.settings().task).cross
                          ? " --target-tokens " + in_folder("target_tokens.txt")

@@ -52,7 +52,7 @@ constexpr CommandHelp kStatsHelp = {
   largest    the largest attention weight
   first, previous, self, next, separator   the share of that key
 Cross-attention has no distance, previous, self and next.
---attribution adds a number for each head or each token (docs/attribution.md).
+--attribution adds a number for each head or each token.
 With --texts each text counts once, and each mean has a 95% confidence interval.
 With --corpus the means are over the tokens of all sentences. Under mpirun the
 processes divide the sentences; the numbers are the same. To resume an
@@ -121,7 +121,7 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
         flags, streams,
         flags.json ? stats_json(seen, *stats) : stats_csv(seen, *stats));
   }
-  std::string head;
+  std::string head = seen.read.empty() ? "" : seen.read + "\n";
   if (!seen.nodes.empty()) {
     head =
         fmt::format("{}: {}\n\n", shown(*seen.model), nodes_text(seen.nodes));

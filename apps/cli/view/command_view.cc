@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,10 +20,10 @@
 #include "shell/head_list.h"
 #include "shell/language.h"
 #include "shell/output.h"
+#include "shell/picture_file.h"
 #include "shell/progress_bar.h"
 #include "shell/quantity_text.h"
 #include "shell/say.h"
-#include "shell/svg_to_png.h"
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
 #include "two_models.h"
@@ -99,8 +98,8 @@ FilePlan view_files(const ViewFlags& flags) {
   FilePlan plan;
   plan_inputs(plan, flags.seen);
   plan.output("--out", flags.out);
-  plan.output("--svg", flags.svg);
-  plan.output("--png", flags.png);
+  plan.picture("--svg", flags.svg, ".svg");
+  plan.picture("--png", flags.png, ".png");
   if (flags.json) {
     plan.printed("--json");
   }
@@ -329,28 +328,15 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
                       : page_text(path, documents,
                                   flags.seen.against.empty() ? 1 : 2,
                                   megabytes))
+              << documents.front()->text().read
               << page->only << std::flush;
   return {};
 }
 
-// Draws at a zoom.
-using Draw = std::function<Result<std::string>(double zoom)>;
-
+// One drawing for both files.
 Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
-  if (!flags.svg.empty()) {
-    const auto svg = draw(1);
-    HEADWISE_TRY(svg);
-    HEADWISE_TRY(written(write_file_atomically(flags.svg, *svg)));
-  }
-  if (flags.png.empty()) {
-    return {};
-  }
-  constexpr double kZoom = 2;  // sharp on screens of today
-  const auto svg = draw(kZoom);
-  HEADWISE_TRY(svg);
-  const auto png = svg_to_png(*svg, kZoom);
-  HEADWISE_TRY(png);
-  return written(write_file_atomically(flags.png, *png));
+  HEADWISE_TRY(write_picture(flags.svg, draw, false));
+  return write_picture(flags.png, draw, true);
 }
 
 // Pictures and JSON.
@@ -437,10 +423,11 @@ void add_output_options(const Arguments& output, ViewFlags& flags) {
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of queries and keys out of the page")
       .advanced();
-  output.add_text("--svg", flags.svg, "FILE.svg",
-                  "write a picture of all heads, or of --head");
-  output.add_text("--png", flags.png, "FILE.png",
-                  "write the same picture as PNG");
+  output
+      .add_text("--svg", flags.svg, "FILE.svg",
+                "write a picture of all heads, or of --head");
+  output
+      .add_text("--png", flags.png, "FILE.png", "write the same picture as PNG");
   output.add_flag("--json", flags.json,
                   "print the statistics of each head; with --head also its "
                   "attention weights");

@@ -139,9 +139,9 @@ Status TensorHeads::read_labels(const ViewedFlags& flags,
 std::vector<TracedStep> TensorHeads::list(TensorView<const float, 4> query,
                                           TensorView<const float, 4> key,
                                           bool rotated) const {
-  constexpr std::array<std::string_view, 10> kOfLayer = {
-      "query", "key",     "value",   "q",      "k",
-      "v",     "v_heads", "context", "merged", "output"};
+  constexpr std::array<std::string_view, 13> kOfLayer = {
+      "query",   "key",     "value",   "q",       "k",      "v",     "q_split",
+      "k_split", "v_split", "v_heads", "context", "merged", "output"};
   const AttentionOptions given = options();
   const auto checked = spec();
   std::vector<TracedStep> steps =

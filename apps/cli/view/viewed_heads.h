@@ -43,6 +43,7 @@ struct ViewedText {
   std::optional<std::string> text{};
   std::optional<std::string> variant{};  // "without 3.1"
   std::vector<ViewedNode> nodes{};       // those that are shown
+  std::string read{};  // of tensors: what their files were read as, in lines
   std::size_t cut_tokens = 0;            // of the text, beyond max_tokens
   std::size_t empty_lines = 0;           // left out of the file of the text
   std::size_t max_tokens = 0;

@@ -11,6 +11,7 @@
 #include "operation/number_type.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
+#include "operation/read_axes.h"
 #include "operation/read_tensor.h"
 #include "operation/rotary_inputs.h"
 #include "shell/outcome.h"
@@ -24,6 +25,7 @@ namespace {
 struct Layers {
   Tensor<float, 5> all;
   bool batched = true;  // whether the file has an axis B
+  std::string read;     // read_axes()
 
   std::size_t count() const { return all.extent(0); }
   // (B, L, H, D)
@@ -60,6 +62,8 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
                               : "(B, L, H, D), (L, H, D) or (N, B, L, H, D)");
   }
   Layers layers;
+  layers.read =
+      read_axes(option.substr(2), shape, flags.heads_first(), ragged);
   layers.batched = !ragged && shape.size() > 3;
   if (ragged && shape.size() == 4) {
     shape.insert(shape.begin() + 1, 1);
@@ -174,7 +178,10 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
   HEADWISE_TRY(query);
   auto key = read_layers("--key", flags.key, flags);
   HEADWISE_TRY(key);
-  HEADWISE_TRY(check_fit(*query, *key, seen->heads_first_));
+  HEADWISE_TRY(check_layout(seen->heads_first_, [&](bool heads_first) {
+    return check_fit(*query, *key, heads_first);
+  }));
+  seen->text_.read = query->read + key->read;
   seen->query_ = *std::move(query);
   seen->key_ = *std::move(key);
   auto layers = parse_layers(flags.layers, seen->query_.count());

@@ -4,11 +4,12 @@
 //
 //   to_float   float16, bfloat16 (exactly), float32, float64 and integers
 //              (rounded to nearest even; beyond float32's range: infinity)
-//   to_bool    bool and integers, nonzero = true
+//   to_bool    bool, and integers that are all 0 or 1
 //   to_int64   integers
 //
 // Errors: shape_mismatch for another rank, invalid_argument for another type,
-// out_of_range for a uint64 beyond int64, out_of_memory. The message names the
+// out_of_range for a uint64 beyond int64 and for a mask's integer other than 0
+// and 1 (an additive mask, say), out_of_memory. The message names the
 // operation and the argument:
 //   attention: query has shape (2, 3), expected 4 axes
 //   attention: mask holds float32 elements, expected bool or integers

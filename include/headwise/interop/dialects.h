@@ -15,8 +15,8 @@
 //   flash-attention  FlashAttention 2.1 and newer
 //   transformers     eager attention of Hugging Face transformers
 //   d2l              the layer of the book Dive into Deep Learning
-//   seed-1e12        tutorial code with masked_fill(mask == 0, -1e12)
-//   seed-1e10        tutorial code with masked_fill(mask == 0, -1e10)
+//   fill-1e12        tutorial code with masked_fill(mask == 0, -1e12)
+//   fill-1e10        tutorial code with masked_fill(mask == 0, -1e10)
 //
 // Example:
 //   const Dialect* torch = find_dialect("torch-mha");
@@ -42,8 +42,8 @@ namespace headwise::inline HEADWISE_ABI {
 // What the elements of a mask mean.
 enum class MaskReading : std::uint8_t {
   refused,  // the library takes no mask of this type
-  attends,  // nonzero = may attend
-  masks,    // nonzero = masked
+  attends,  // 1 = may attend, 0 = masked
+  masks,    // 1 = masked, 0 = may attend
   added,    // a number that is added to the scores
   lengths,  // how many keys, from the first, may be attended to
 };

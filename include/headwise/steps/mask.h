@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -182,7 +183,9 @@ class BoundMask {
   // "mask", all of them combined. A part has extent 1 along the axes over which
   // it is broadcast. A bias is not a part.
   struct Part {
-    std::string_view name;       // "causal_mask", "padding_mask", ..., "mask"
+    // "causal_mask", "padding_mask", ..., "mask"; a second rule of a kind is
+    // "padding_mask_2".
+    std::string name;
     std::array<bool, 4> varies;  // over B, H, Lq, Lkv
   };
   std::vector<Part> parts() const;

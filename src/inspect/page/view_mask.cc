@@ -69,10 +69,8 @@ std::string mask_name(const AttentionSpec& spec) {
     if (part.name == "mask") {  // all of them together
       continue;
     }
-    const std::string_view shown =
-        part.name.ends_with(kEnding)
-            ? part.name.substr(0, part.name.size() - kEnding.size())
-            : part.name;
+    std::string_view shown = part.name;
+    shown.remove_suffix(shown.ends_with(kEnding) ? kEnding.size() : 0);
     name += (name.empty() ? "" : " & ") + std::string(shown);
   }
   return name.empty() ? "none" : name;

@@ -130,6 +130,9 @@ std::vector<TracedStep> list_steps(const JobShape& job) {
       job.num_kv_heads.value_or(job.num_heads) == job.num_heads ? "H" : "Hkv";
   list.add("k", {"B", "Lkv", kv + "*D"});
   list.add("v", {"B", "Lkv", kv + "*Dv"});
+  list.add("q_split", {"B", "Lq", "H", "D"});
+  list.add("k_split", {"B", "Lkv", kv, "D"});
+  list.add("v_split", {"B", "Lkv", kv, "Dv"});
   list.add("q_heads", {"B", "H", "Lq", "D"});
   list.add("k_heads", {"B", kv, "Lkv", "D"});
   list.add("v_heads", {"B", kv, "Lkv", "Dv"});

@@ -142,17 +142,35 @@ constexpr std::array kSteps = {
                   of.projected(of.kv_input("key"), "k", of.pass().k_bias);
          }},
     Step{"v", &StepWords::v, value_projection},
+    Step{"q_split", &StepWords::q_split,
+         [](const Parts& of) {
+           return of.at("q_split", "i,h,d") + " = " +
+                  of.at("q", "i,h*D+d");
+         }},
+    Step{"k_split", &StepWords::k_split,
+         [](const Parts& of) {
+           return of.at("k_split", "j,h,d") + " = " +
+                  of.at("k", "j,h*D+d");
+         }},
+    Step{"v_split", &StepWords::v_split,
+         [](const Parts& of) {
+           return of.at("v_split", "j,h,d") + " = " +
+                  of.at("v", "j,h*Dv+d");
+         }},
     Step{"q_heads", &StepWords::q_heads,
          [](const Parts& of) {
-           return of.at("q_heads", "h,i,d") + " = " + of.at("q", "i,h*D+d");
+           return of.at("q_heads", "h,i,d") + " = " +
+                  of.at("q_split", "i,h,d");
          }},
     Step{"k_heads", &StepWords::k_heads,
          [](const Parts& of) {
-           return of.at("k_heads", "h,j,d") + " = " + of.at("k", "j,h*D+d");
+           return of.at("k_heads", "h,j,d") + " = " +
+                  of.at("k_split", "j,h,d");
          }},
     Step{"v_heads", &StepWords::v_heads,
          [](const Parts& of) {
-           return of.at("v_heads", "h,j,d") + " = " + of.at("v", "j,h*Dv+d");
+           return of.at("v_heads", "h,j,d") + " = " +
+                  of.at("v_split", "j,h,d");
          }},
 
     // Norms of queries and keys.
@@ -278,9 +296,12 @@ const Step* find(std::string_view name) {
   return found == kSteps.end() ? nullptr : found;
 }
 
+// The rule of that step, whose name ends in a number where there are several.
 const internal::MaskWords* find_mask(std::string_view name) {
   const auto masks = internal::mask_words();
-  const auto found = std::ranges::find(masks, name, &internal::MaskWords::name);
+  const auto found = std::ranges::find(
+      masks, name.substr(0, name.find_last_not_of("_23456789") + 1),
+      &internal::MaskWords::name);
   return found == masks.end() ? nullptr : &*found;
 }
 
@@ -339,7 +360,9 @@ std::string_view step_operation(std::string_view name,
 
 std::string step_formula(std::string_view name, const StepContext& pass) {
   if (const auto* mask = find_mask(name)) {
-    return FormulaParts(pass).of_batch(mask_formula(*mask, pass.language));
+    const std::string_view formula = mask_formula(*mask, pass.language);
+    return FormulaParts(pass).of_batch(
+        std::string(name).append(formula.substr(mask->name.size())));
   }
   const Step* const step = find(name);
   return step == nullptr ? std::string() : step->formula(FormulaParts(pass));

@@ -25,6 +25,9 @@ struct StepWords {
   Word k;
   Word v;
   Word v_not_projected;
+  Word q_split;
+  Word k_split;
+  Word v_split;
   Word q_heads;
   Word k_heads;
   Word v_heads;

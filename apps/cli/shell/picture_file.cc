@@ -1,0 +1,26 @@
+#include "picture_file.h"
+
+#include "headwise/interop/atomic_file.h"
+#include "svg_to_png.h"
+
+namespace headwise::cli {
+Outcome write_picture(const std::string& path, const Draw& draw, bool png) {
+  if (path.empty()) {
+    return {};
+  }
+  constexpr double kZoom = 2;  // of pixels: sharp on screens of today
+  const auto svg = draw(png ? kZoom : 1);
+  HEADWISE_TRY(svg);
+  if (!png) {
+    return written(write_file_atomically(path, *svg));
+  }
+  const auto pixels = svg_to_png(*svg, kZoom);
+  HEADWISE_TRY(pixels);
+  return written(write_file_atomically(path, *pixels));
+}
+
+Outcome write_picture(const std::string& path, const Draw& draw) {
+  return write_picture(path, draw, path.ends_with(".png"));
+}
+
+}  // namespace headwise::cli
