@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
+#include <vector>
 
 #include "support/errors.h"
 
@@ -14,6 +16,7 @@ namespace headwise {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing_support::HasError;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "shell/fold_table.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
@@ -30,23 +31,23 @@ std::string score_text(double score) { return fmt::format("{:.3g}", score); }
 std::string table_of(const ImportanceFile& file) {
   constexpr std::size_t kWidth = 9;
   const auto& scores = file.importance.scores;
-  std::string text = say({"layer", "레이어"});
-  const std::size_t layer_width = columns_of(text);
+  std::vector<std::vector<std::string>> lines = {{say({"layer", "레이어"})}};
+  const std::size_t layer_width = columns_of(lines[0][0]);
   for (std::size_t h = 0; h < file.num_heads; ++h) {
-    text += fmt::format("{:>{}}", fmt::format("h{}", h), kWidth);
+    lines[0].push_back(fmt::format("{:>{}}", fmt::format("h{}", h), kWidth));
   }
-  text += "\n";
   for (std::size_t n = 0; n < scores.size(); ++n) {
-    text += fmt::format("{:>{}}", n, layer_width);
+    auto& cells = lines.emplace_back();
+    cells.push_back(fmt::format("{:>{}}", n, layer_width));
     std::size_t at = 0;
     for (std::size_t h = 0; h < file.num_heads; ++h) {
       const bool there = at < file.heads[n].size() && file.heads[n][at] == h;
-      text += fmt::format("{:>{}}", there ? score_text(scores[n][at]) : "-",
-                          kWidth);
+      cells.push_back(fmt::format(
+          "{:>{}}", there ? score_text(scores[n][at]) : "-", kWidth));
       at += there ? 1 : 0;
     }
-    text += "\n";
   }
+  std::string text = folded_table(lines);
   const auto& order = file.importance.order;
   const auto named =
       static_cast<std::ptrdiff_t>(std::min(kNamed, order.size()));

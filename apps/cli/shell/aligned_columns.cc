@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "fold_table.h"
 #include "terminal_text.h"
 
 namespace headwise::cli {
@@ -16,16 +17,14 @@ std::string aligned_columns(
       widths[c] = std::max(widths[c], columns_of(line[c]));
     }
   }
-  std::string text;
-  for (const auto& line : lines) {
+  std::vector<std::vector<std::string>> padded = lines;
+  for (auto& line : padded) {
     for (std::size_t c = 0; c < line.size(); ++c) {
-      text += line[c];
-      text += c + 1 == line.size()
-                  ? "\n"
-                  : std::string(widths[c] - columns_of(line[c]) + 2, ' ');
+      const std::string room(widths[c] - columns_of(line[c]), ' ');
+      line[c] = (c == 0 ? "" : "  ") + line[c] + room;
     }
   }
-  return text;
+  return folded_table(padded);
 }
 
 }  // namespace headwise::cli

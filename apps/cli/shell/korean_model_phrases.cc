@@ -88,6 +88,12 @@ constexpr auto kModelPhrases = std::to_array<Translation>({
     {"has {} twice in pooling_mode",
      "{s}의 pooling_mode에 {0:이/가} 두 번 있습니다"},
     {"has {} types", "{s}의 타입이 {0}개입니다"},
+    {"headwise reads folders of BERT, DistilBERT and its own causal models; "
+     "for other models use headwise.observe() in Python, or headwise view "
+     "--attn-weights FILE",
+     "headwise는 BERT, DistilBERT와 headwise의 인과 모델 폴더를 읽습니다. 다른 "
+     "모델은 파이썬의 headwise.observe()나 headwise view --attn-weights FILE로 "
+     "보세요"},
     {"is \"{}\" again, the token of {}",
      "{s:은/는} {*1}의 토큰과 같습니다: \"{0}\""},
     {"is not a list of its labels as JSON",

@@ -13,11 +13,24 @@
 namespace headwise::cli {
 namespace {
 
+// Says how to see a model of a family that is not read.
+Error with_other_ways(const Error& error) {
+  ErrorDetails details = error.details();
+  if (error.code() == ErrorCode::unsupported &&
+      details.expected == "bert or distilbert") {
+    details.hint =
+        "headwise reads folders of BERT, DistilBERT and its own causal models; "
+        "for other models use headwise.observe() in Python, or headwise view "
+        "--attn-weights FILE";
+  }
+  return {error.code(), std::move(details)};
+}
+
 // What a reader of the folder says, with the option in place of its name.
 template <typename T>
 Result<T> read_for(std::string_view option, Result<T> read) {
   if (!read) {
-    return error_of_option(option, read.error());
+    return with_other_ways(error_of_option(option, read.error()));
   }
   return read;
 }

@@ -113,6 +113,9 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
   }
   warn_of_unknown({&*heads, 1}, streams.err);
   const ViewedText& seen = (*heads)->text();
+  if (seen.uneven) {
+    streams.err << seen.uneven->nan;
+  }
   if (const std::string uneven = uneven_text(seen); !uneven.empty()) {
     streams.err << uneven << '\n' << std::flush;
   }
@@ -121,7 +124,7 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
         flags, streams,
         flags.json ? stats_json(seen, *stats) : stats_csv(seen, *stats));
   }
-  std::string head = seen.read.empty() ? "" : seen.read + "\n";
+  std::string head;
   if (!seen.nodes.empty()) {
     head =
         fmt::format("{}: {}\n\n", shown(*seen.model), nodes_text(seen.nodes));
@@ -133,7 +136,8 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
   }
   return print_or_write(
       flags, streams,
-      head + stats_table(*stats) + attribution_text(seen, *stats));
+      head + stats_table(*stats) + attribution_text(seen, *stats) +
+          (seen.read.empty() ? "" : "\n" + seen.read));
 }
 
 Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {

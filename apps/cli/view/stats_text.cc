@@ -9,6 +9,7 @@
 
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/version.h"
+#include "shell/fold_table.h"
 #include "shell/json.h"
 #include "shell/label_text.h"
 #include "shell/result_number.h"
@@ -126,27 +127,30 @@ std::string statistic_cell(double number, std::size_t width, int digits = 4) {
                             : fmt::format(" {:>{}.{}f}", number, width, digits);
 }
 
+// Of a column, such that the statistics fit 80 columns.
 std::size_t width_of(std::string_view name) {
-  return std::max<std::size_t>(9, name.size());
+  return std::max<std::size_t>(7, name.size());
 }
 
-// "layer  head      name ..." and what numbers_of() says of each head.
+// "layer  head      name ..." and the cells that numbers_of() gives each head.
+using Cells = std::vector<std::string>;
 template <class NumbersOf>
 std::string head_table(const HeadStats& stats,
                        const std::vector<std::string>& names,
                        const NumbersOf& numbers_of) {
   const std::string layer = say({"layer", "레이어"});
-  std::string text = fmt::format("{} {:>5}", layer, say({"head", "헤드"}));
+  const std::string head = say({"head", "헤드"});
+  std::vector<Cells> lines = {
+      {layer + std::string(6 - columns_of(head), ' ') + head}};
   for (const std::string& name : names) {
-    text += fmt::format(" {:>{}}", name, width_of(name));
+    lines[0].push_back(fmt::format(" {:>{}}", name, width_of(name)));
   }
-  text += '\n';
   for (const HeadLine& line : stats.lines) {
-    text +=
-        fmt::format("{:>{}} {:>5}", line.layer, columns_of(layer), line.head) +
-        numbers_of(line) + '\n';
+    Cells& cells = lines.emplace_back(numbers_of(line));
+    cells.insert(cells.begin(), fmt::format("{:>{}} {:>5}", line.layer,
+                                            columns_of(layer), line.head));
   }
-  return text;
+  return folded_table(lines);
 }
 
 // Those of an attribution that adds many have a table of their own.
@@ -154,15 +158,17 @@ bool in_one_table(const HeadStats& stats) {
   return added_columns(stats).size() <= 1;
 }
 
-std::string added_numbers(const HeadStats& stats, const HeadLine& line,
-                          const std::vector<std::string>& names) {
-  std::string text;
+// A head without them has empty cells.
+void add_numbers(const HeadStats& stats, const HeadLine& line,
+                 const std::vector<std::string>& names, Cells& cells) {
   const HeadAttribution* added = attribution_of(stats, line);
-  for (std::size_t n = 0; added != nullptr && n < added->numbers.size(); ++n) {
-    text += statistic_cell(added->numbers[n], width_of(names[n]),
-                           names[n] == name_of(Statistic::distance) ? 2 : 4);
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    const std::size_t width = width_of(names[n]);
+    const int digits = names[n] == name_of(Statistic::distance) ? 2 : 4;
+    cells.push_back(added != nullptr && n < added->numbers.size()
+                        ? statistic_cell(added->numbers[n], width, digits)
+                        : std::string(width + 1, ' '));
   }
-  return text;
 }
 
 // The numbers of the norms, whose title says what their names begin with.
@@ -176,7 +182,9 @@ std::string norms_table(const HeadStats& stats) {
               "their shares\n\n",
               "\n밸류 가중 노름: 합의 평균과 비율의 통계\n\n"}) +
          head_table(stats, names, [&](const HeadLine& line) {
-           return added_numbers(stats, line, names);
+           Cells cells;
+           add_numbers(stats, line, names, cells);
+           return cells;
          });
 }
 
@@ -220,14 +228,14 @@ std::string stats_table(const HeadStats& stats) {
   std::string text = head_table(stats, names, [&](const HeadLine& line) {
     without_key = std::max(without_key, line.without_key);
     queries = std::max(queries, line.queries + line.without_key);
-    std::string numbers;
+    Cells cells;
     for (const Statistic statistic : shown) {
-      numbers += statistic_cell(line.mean[index_of(statistic)],
-                                width_of(name_of(statistic)),
-                                statistic == Statistic::distance ? 2 : 4);
+      cells.push_back(statistic_cell(
+          line.mean[index_of(statistic)], width_of(name_of(statistic)),
+          statistic == Statistic::distance ? 2 : 4));
     }
-    return added.empty() ? numbers
-                         : numbers + added_numbers(stats, line, added);
+    add_numbers(stats, line, added, cells);
+    return cells;
   });
   if (!stats.separators) {
     text += say({"separator: --separators names the separators\n",

@@ -5,6 +5,7 @@
 
 #include "headwise/version.h"
 #include "operation/text_file.h"
+#include "shell/fold_table.h"
 #include "shell/json.h"
 #include "shell/quantity_text.h"
 #include "shell/result_number.h"
@@ -44,21 +45,20 @@ std::string text_stats_table(const TextStats& stats) {
                "텍스트에 대한 평균, ± 95% 신뢰 구간의 절반\n\n"});
   const std::string layer = say({"layer", "레이어"});
   const std::string head = say({"head", "헤드"});
-  text += fmt::format("{} {}", layer, head);
+  std::vector<std::vector<std::string>> lines = {{layer + " " + head}};
   for (const std::string& name : statistic_names()) {
-    text += fmt::format(" {:>{}}", name, kCell);
+    lines[0].push_back(fmt::format(" {:>{}}", name, kCell));
   }
-  text += '\n';
   for (const AveragedHead& line : stats.heads) {
-    text += fmt::format("{:>{}} {:>{}}", line.layer, columns_of(layer),
-                        line.head, columns_of(head));
+    auto& cells = lines.emplace_back();
+    cells.push_back(fmt::format("{:>{}} {:>{}}", line.layer, columns_of(layer),
+                                line.head, columns_of(head)));
     for (std::size_t k = 0; k < kStatistics; ++k) {
       const bool tokens = static_cast<Statistic>(k) == Statistic::distance;
-      text += interval_cell(line.means[k], tokens ? 2 : 3);
+      cells.push_back(interval_cell(line.means[k], tokens ? 2 : 3));
     }
-    text += '\n';
   }
-  return text + pruned_text(stats.pruned);
+  return text + folded_table(lines) + pruned_text(stats.pruned);
 }
 
 std::string text_stats_csv(const TextStats& stats) {

@@ -7,6 +7,7 @@
 
 #include "headwise/version.h"
 #include "operation/text_file.h"
+#include "shell/fold_table.h"
 #include "shell/json.h"
 #include "shell/quantity_text.h"
 #include "shell/result_number.h"
@@ -52,24 +53,22 @@ std::string difference_text(const MeanInterval& difference, int digits) {
                      sure ? "*" : " ");
 }
 
-std::string head_line(const ComparedHead& head, bool matched) {
+std::vector<std::string> head_line(const ComparedHead& head, bool matched) {
   const MeanInterval& similarity = head.pair.similarity;
   const auto other = matched      ? std::optional(head.pair.b)
                      : head.match ? std::optional(head.match->head)
                                   : std::nullopt;
-  std::string line = fmt::format("{:>6} {:>6}", name_of(head.pair.a),
-                                 other ? name_of(*other) : "-") +
-                     number_or_dash(similarity.mean, 4, 10) +
-                     number_or_dash(similarity.low, 4, 6) +
-                     number_or_dash(similarity.high, 4, 6);
+  std::vector<std::string> line = {
+      fmt::format("{:>6} {:>6}", name_of(head.pair.a),
+                  other ? name_of(*other) : "-"),
+      number_or_dash(similarity.mean, 4, 10),
+      number_or_dash(similarity.low, 4, 6),
+      number_or_dash(similarity.high, 4, 6)};
   for (std::size_t k = 0; k < kStatistics; ++k) {
     const bool tokens = static_cast<Statistic>(k) == Statistic::distance;
-    line += difference_text(head.pair.difference[k], tokens ? 2 : 4);
+    line.push_back(difference_text(head.pair.difference[k], tokens ? 2 : 4));
   }
-  while (line.back() == ' ') {
-    line.pop_back();
-  }
-  return line + "\n";
+  return line;
 }
 
 // What was compared.
@@ -171,22 +170,21 @@ std::string only_text(const TwoModels& models) {
 }
 
 std::string against_text(const TwoModels& models) {
-  std::string text = comparison_head(models);
-  text += right(say({"head", "헤드"}), 6);
-  text +=
-      right(models.matched ? say({"with", "상대"}) : say({"match", "짝"}), 7);
-  text += right(say({"similarity", "유사도"}), 11);
-  text += right(say({"low", "하한"}), 7);
-  text += right(say({"high", "상한"}), 7);
+  std::vector<std::vector<std::string>> lines = {
+      {right(say({"head", "헤드"}), 6) +
+           right(models.matched ? say({"with", "상대"}) : say({"match", "짝"}),
+                 7),
+       right(say({"similarity", "유사도"}), 11), right(say({"low", "하한"}), 7),
+       right(say({"high", "상한"}), 7)}};
   for (std::size_t k = 0; k < kStatistics; ++k) {
-    text +=
-        right(headwise::name_of(static_cast<Statistic>(k)), k == 0 ? 9 : 10);
+    // The last column is for the star.
+    lines[0].push_back(
+        right(headwise::name_of(static_cast<Statistic>(k)), 9) + " ");
   }
-  text += '\n';
   for (const ComparedHead& head : models.heads) {
-    text += head_line(head, models.matched);
+    lines.push_back(head_line(head, models.matched));
   }
-  return text + only_text(models);
+  return comparison_head(models) + folded_table(lines) + only_text(models);
 }
 
 std::string against_csv(const TwoModels& models) {

@@ -233,6 +233,9 @@ std::string left_out_text(const ViewedText& text) {
                   "고릅니다\n"},
                  text.sequences - 1);
   }
+  if (text.uneven) {
+    lines += text.uneven->nan;
+  }
   if (text.uneven && text.uneven->zero != 0) {
     lines +=
         say({"all weights are 0 in {0} of {1} rows (queries without a "

@@ -35,6 +35,7 @@ struct UnevenWeights {
   UnevenRows rows{};
   std::size_t layer = 0;  // of the row whose sum is farthest from 1
   std::size_t zero = 0;   // rows without a weight, which rows.rows leaves out
+  std::string nan{};      // which rows were NaN, a line; empty: none
 };
 
 // What is known before a layer is computed.

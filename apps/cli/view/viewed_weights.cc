@@ -12,6 +12,7 @@
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
+#include "shell/say.h"
 #include "tensor_heads.h"
 #include "viewed_heads.h"
 #include "weights_file.h"
@@ -105,6 +106,15 @@ void ViewedWeights::count_uneven_rows() {
       all.rows.rows = rows.rows;
       all.rows.uneven = rows.uneven;
     }
+  }
+  if (file_.nan_rows != 0) {
+    const auto& [layer, sequence, head, query] = file_.first_nan;
+    all.nan = say({"{} row{} NaN and shown without a key; the first is layer "
+                   "{}, sequence {}, head {}, query {}\n",
+                   "NaN인 행 {0}개는 키가 없는 행으로 보여 줍니다. 처음은 레이어 "
+                   "{2}, 시퀀스 {3}, 헤드 {4}, 쿼리 {5}입니다\n"},
+                  file_.nan_rows, file_.nan_rows == 1 ? " is" : "s are", layer,
+                  sequence, head, query);
   }
   text_.uneven = all;
 }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -122,6 +124,23 @@ Result<std::vector<std::size_t>> layer_numbers(const NamedArrays& arrays,
   return numbers;
 }
 
+// Makes the rows that are NaN throughout 0 and counts them.
+void clear_nan_rows(Tensor<float, 5>& weights, std::size_t first_layer,
+                    WeightsFile& to) {
+  const auto [N, B, H, Lq, Lkv] = weights.extents();
+  for (std::size_t n = 0; n < N * B * H * Lq; ++n) {
+    const std::span<float> row(weights.data() + n * Lkv, Lkv);
+    if (!std::ranges::all_of(row, [](float w) { return std::isnan(w); })) {
+      continue;
+    }
+    std::ranges::fill(row, 0.0F);
+    if (to.nan_rows++ == 0) {
+      to.first_nan = {first_layer + n / Lq / H / B, n / Lq / H % B, n / Lq % H,
+                      n % Lq};
+    }
+  }
+}
+
 // The layers of one array.
 Status add_layers(const FileOption& file, Array array, std::size_t number,
                   bool several, WeightsFile& to) {
@@ -153,6 +172,7 @@ Status add_layers(const FileOption& file, Array array, std::size_t number,
   }
   auto all = tensor_of<float, 5>(file, array);
   HEADWISE_TRY(all);
+  clear_nan_rows(*all, number, to);
   const Tensor<float, 5>& kept = to.arrays.emplace_back(*std::move(all));
   const auto [N, B, H, Lq, Lkv] = kept.extents();
   for (std::size_t n = 0; n < N; ++n) {

@@ -1,6 +1,7 @@
 // Attention weights of several layers from one file that another program wrote.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@ struct LayerOfWeights {
 struct WeightsFile {
   std::vector<Tensor<float, 5>> arrays;  // that the layers look into
   std::vector<LayerOfWeights> layers;    // by number, at least one
+  // Rows that are NaN throughout, as a softmax over masked keys alone gives:
+  // they are read as 0, a query without a key.
+  std::size_t nan_rows = 0;
+  std::array<std::size_t, 4> first_nan{};  // layer, sequence, head, query
   bool batched = true;                   // whether the file has an axis B
 };
 
