@@ -16,7 +16,7 @@ import sys
 import tempfile
 import unittest
 
-OK, USAGE, BAD_INPUT, OUT_OF_RESOURCES = 0, 2, 3, 4
+OK, CHECK_FAILED, USAGE, BAD_INPUT, OUT_OF_RESOURCES = 0, 1, 2, 3, 4
 HEADWISE = ""
 FIXTURES = ""
 SANITIZED = "HEADWISE_SANITIZED" in os.environ  # tests/apps/CMakeLists.txt
@@ -75,6 +75,13 @@ class CliTest(unittest.TestCase):
         self.assertEqual(done.returncode, OK, done)
         self.assertFalse(done.stderr, done)
         return (done.stdout or b"").decode()
+
+    def find(self, message, *arguments, **options):
+        """Finds what was looked for: the result, an exit code and a message."""
+        done = self.run_it(*arguments, **options)
+        self.assertEqual(done.returncode, CHECK_FAILED, done)
+        self.assertRegex(done.stderr.decode(), f"^headwise: .*{message}.*\n$")
+        return done.stdout.decode()
 
     def fail_with(self, code, message, *arguments, **options):
         """Fails with this code and message, and prints no result."""

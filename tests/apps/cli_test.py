@@ -103,7 +103,8 @@ class HelpTest(CliTest):
                 self.put("offsets.npy", 3, descr="<i8", values=(0, 1, 2))
                 for name in ("q", "k", "v", "d_out"):
                     self.put(f"{name}.npy", 2, 3, 5)
-            self.assertEqual(self.succeed(*line.split()[1:]), "")
+            said = self.succeed(*line.split()[1:])
+            self.assertEqual("layout" in said, "--params" not in line)
             (self.folder / "out.npy").unlink()
         self.assertTrue((self.folder / "lse.npy").exists())
 
@@ -154,6 +155,30 @@ class HelpTest(CliTest):
                  "--out", "x.npy"),
                 ("give --tokens or --example, not both", "explain", "--tokens",
                  "t", "--example", "masked"),
+                ("give --query or --example, not both", "explain", "--query",
+                 "q.npy", "--example", "masked"),
+                ("--key and --value need --query", "explain", "--key",
+                 "k.npy"),
+                ("--mask-kind none and --causal cannot be used together",
+                 "explain", "--mask-kind", "none", "--causal"),
+                ("unknown option --heads; did you mean --picture?", "explain",
+                 "--heads", "h.svg"),
+                ("unknown option --heads; did you mean --num-heads?", "plan",
+                 "--heads", "32"),
+                ("unknown option --heads; did you mean --num-heads?",
+                 "convert", "a", "b.npz", "--to", "keras", "--heads=12"),
+                ("--picture is h.gif, expected a name that ends in .svg or "
+                 ".png", "explain", *SMALL, "--picture", "h.gif"),
+                ("--svg is h.png, expected a name that ends in .svg", "view",
+                 "--query", "q.npy", "--key", "k.npy", "--svg", "h.png"),
+                ("--png is h, expected a name that ends in .png", "view",
+                 "--query", "q.npy", "--key", "k.npy", "--png", "h"),
+                ("--curve is c.pdf, expected a name that ends in .svg or .png",
+                 "prune", "--model", "m", "--scores", "s", "--data", "d",
+                 "--curve", "c.pdf"),
+                ("--svg is s.png, expected a name that ends in .svg",
+                 "importance", "--model", "m", "--data", "d", "--out", "o",
+                 "--svg", "s.png"),
                 ("--params needs --num-heads", "run", "--query", "q", "--key",
                  "k", "--value", "v", "--out", "o", "--params", "p"),
                 ("--num-heads needs --params; otherwise the tensor shapes",
@@ -177,6 +202,31 @@ class HelpTest(CliTest):
                  "run", "--num-kv-heads", "0")):
             with self.subTest(message):
                 self.fail_with(USAGE, message, *arguments)
+        # Two letters are close to any two.
+        self.assertNotIn("did you mean", self.fail_with(
+            USAGE, "--lang is fr, expected one of en, ko", "explain", "--lang",
+            "fr"))
+
+    def test_usage_points_to_the_help_of_the_command(self):
+        for arguments, said in (
+                (("--lang", "en", "explain", "--scale", "x"), "explain --help"),
+                (("explian",), "--help"), (("--nonsense",), "--help")):
+            lines = self.run_it(*arguments).stderr.decode().splitlines()
+            self.assertEqual(lines[1], f"Try headwise {said}.")
+
+    def test_messages_name_what_was_typed(self):
+        (self.folder / "bad.npy").write_bytes(b"abc")
+        self.put_text("one")
+        self.fail_with(BAD_INPUT, "headwise: inspect: bad.npy", "inspect",
+                       "bad.npy")
+        self.fail_with(BAD_INPUT, "headwise: convert: bad.npy", "convert",
+                       "bad.npy", "o.npz", "--to", "keras")
+        self.fail_with(BAD_INPUT, "headwise: --tokens: tokens: line 1",
+                       "explain", "--tokens", "tokens")
+
+    def test_help_names_no_file_that_is_not_installed(self):
+        for name in self.commands():
+            self.assertNotIn("docs/", self.succeed(name, "--help-all"))
 
 
 class TokensTest(CliTest):
@@ -295,6 +345,89 @@ class OutputTest(CliTest):
         for one, other in zip(told[0]["steps"], told[1]["steps"]):
             self.assertNotEqual(one.pop("operation"), other.pop("operation"))
             self.assertEqual(one, other)
+
+    def test_dropout_is_a_share_of_what_may_attend(self):
+        text = self.succeed("explain", *SMALL, "--mask-kind", "padding+causal",
+                            "--dropout", "0.3")
+        dropped, of = map(int, re.search(r"(\d+) of (\d+) weights dropped",
+                                         text).groups())
+        masked, pairs = map(int, re.search(r"(\d+) of (\d+) masked",
+                                           text).groups())
+        self.assertEqual(of, pairs - masked)
+        self.assertLess(abs(dropped / of - 0.3), 0.1)
+
+    def test_what_is_given_replaces_the_masks_of_the_example(self):
+        def masks(*arguments):
+            steps = json.loads(self.succeed("explain", "--json",
+                                            *arguments))["steps"]
+            names = [step["name"] for step in steps]
+            self.assertEqual(len(set(names)), len(names))
+            return [name for name in names if name.endswith("mask")]
+
+        lengths = ("--example", "valid-lengths")
+        self.put("n.npy", 2, descr="<i8", values=[10, 10])
+        self.put("p.npy", 5, 10, descr="|b1", values=[True] * 50)
+        self.assertEqual(masks(*lengths), ["key_lengths_mask"])
+        self.assertEqual(masks(*lengths, "--mask-kind", "none"), [])
+        self.assertEqual(masks("--example", "masked", "--mask-kind", "none"), [])
+        self.assertEqual(masks(*lengths, "--key-lengths", "n.npy"),
+                         ["key_lengths_mask"])
+        self.assertIn("20 of 20 may attend", self.succeed(
+            "explain", *lengths, "--key-lengths", "n.npy", "--step",
+            "key_lengths_mask"))
+        self.assertEqual(masks("--example", "masked", "--key-padding", "p.npy"),
+                         ["padding_mask", "causal_mask", "mask"])
+        both = ("--example", "masked", "--mask-kind", "padding",
+                "--key-padding", "p.npy")
+        self.assertEqual(masks(*both), ["padding_mask", "padding_mask_2", "mask"])
+        self.assertIn("padding_mask_2[b,0,0,j] = key j",
+                      self.succeed("explain", *both, "--step", "padding_mask_2"))
+
+    def test_vectors_of_the_user_and_parameters(self):
+        self.put("x.npy", 2, 5, 8)
+        self.put("one.npy", 5, 8)
+        self.put("key.npy", 2, 7, 6)
+        text = self.succeed("explain", "--query", "x.npy", "--num-heads", "2",
+                            "--mask-kind", "causal")
+        self.assertIn("query_split", text.replace("q_split", "query_split"))
+        self.assertIn("shape (B=2, Lq=5, H=2, D=4)", text)
+        self.succeed("explain", "--query", "x.npy", "--key", "key.npy",
+                     "--num-heads", "2", "--step", "k", "--out", "k.npy")
+        self.assertEqual(read_npy(self.folder / "k.npy")[0], (2, 7, 8))
+        self.assertIn("shape (Lq=5, H*D=8)", self.succeed(
+            "explain", "--query", "one.npy", "--num-heads", "2", "--step", "q"))
+        for message, *arguments in (
+                ("--key has shape (5, 8), expected (B, L, E), as --query has",
+                 "--key", "one.npy"),
+                ("--value has 5 rows, expected the 7 of --key", "--key",
+                 "key.npy", "--value", "x.npy")):
+            self.fail_with(BAD_INPUT, message, "explain", "--query", "x.npy",
+                           "--num-heads", "2", *arguments)
+        # The random parameters, as files that --params takes.
+        (self.folder / "layer").mkdir()
+        call = ("explain", "--query", "x.npy", "--num-heads", "2")
+        for name in ("w_q", "w_k", "w_v", "w_o"):
+            for kind in ("weight", "bias"):
+                said = self.succeed(*call, "--step", f"{name}.{kind}", "--out",
+                                    f"layer/{name}.{kind}.npy")
+                self.assertTrue(said.startswith(f"{name}.{kind}: a parameter"))
+                self.assertTrue(said.endswith(
+                    f"layer/{name}.{kind}.npy: written\n"), said)
+        self.succeed(*call, "--out", "a.npy")
+        self.succeed(*call, "--params", "layer", "--out", "b.npy")
+        self.assertEqual((self.folder / "a.npy").read_bytes(),
+                         (self.folder / "b.npy").read_bytes())
+        told = json.loads(self.succeed("explain", *SMALL, "--step",
+                                       "embedding.weight", "--json"))
+        self.assertEqual(told["steps"][0]["shape"], [100, 8])
+        self.fail_with(USAGE, "did you mean w_q.weight?", *call, "--step",
+                       "w_q.weigth")
+
+    def test_the_ending_of_a_picture_decides(self):
+        for name, begins in (("h.svg", b"<svg"), ("h.png", b"\x89PNG")):
+            said = self.succeed("explain", *SMALL, "--picture", name)
+            self.assertTrue(said.endswith(f"{name}: written\n"))
+            self.assertTrue((self.folder / name).read_bytes().startswith(begins))
 
     def test_heads_is_xml(self):
         self.put_text("[[1, 2, 3], []]")

@@ -3,7 +3,7 @@ import itertools
 import json
 
 import cli_case
-from cli_case import BAD_INPUT, USAGE, CliTest
+from cli_case import BAD_INPUT, CHECK_FAILED, OK, USAGE, CliTest
 
 B, H, LQ, LKV = 2, 4, 3, 6
 
@@ -17,7 +17,10 @@ class DiffTest(CliTest):
                 "k.npy", "--value", "v.npy", *opts)
 
     def found(self, dialects, *opts):
-        return json.loads(self.succeed(*self.diff(dialects, *opts, "--json")))
+        done = self.run_it(*self.diff(dialects, *opts, "--json"))
+        found = json.loads(done.stdout)
+        self.assertEqual(done.returncode, OK if found["same"] else CHECK_FAILED)
+        return found
 
     def test_names_the_step_the_rows_the_numbers_and_why(self):
         self.put("m.npy", LQ, LKV, descr="|b1",
@@ -30,11 +33,15 @@ class DiffTest(CliTest):
         self.assertEqual(found["first_rows"][0], [0, 0, 0])
         self.assertEqual(sorted(found["values"]), [0, 1])
         self.assertIn("masked in torch-mha and attend in keras", found["why"])
-        text = self.succeed(*self.diff("torch-mha,keras", "--mask", "m.npy"))
+        text = self.find("torch-mha and keras differ",
+                         *self.diff("torch-mha,keras", "--mask", "m.npy"))
+        self.assertTrue(text.startswith(
+            "query: B=2 H=4 L=3 D=5, layout bhld\nkey: "), text)
         self.assertIn("torch-mha and keras differ at the step mask: ", text)
         self.assertIn("24 in total", text)
-        korean = self.succeed(*self.diff("torch-mha,keras", "--mask", "m.npy",
-                                         "--lang", "ko"))
+        korean = self.find("torch-mha와 keras의 결과가 다릅니다",
+                           *self.diff("torch-mha,keras", "--mask", "m.npy",
+                                      "--lang", "ko"))
         self.assertIn("torch-mha에서는 마스킹, keras에서는 어텐션 가능", korean)
 
     def test_causal_weights_softcap_and_lengths(self):
@@ -77,7 +84,10 @@ class LintMaskTest(CliTest):
         return "lint-mask", "--dialect", dialect, "--mask", "m.npy", *opts
 
     def warnings(self, *arguments):
-        found = json.loads(self.succeed(*self.lint(*arguments, "--json")))
+        done = self.run_it(*self.lint(*arguments, "--json"))
+        found = json.loads(done.stdout)
+        self.assertEqual(done.returncode,
+                         CHECK_FAILED if found["warnings"] else OK)
         return {w["name"]: w for w in found["warnings"]}
 
     def test_each_warning_has_rows_and_the_mend(self):
@@ -97,20 +107,22 @@ class LintMaskTest(CliTest):
         self.assertEqual(side["padding_side"]["first_rows"], [[1, 0, 0]])
         self.assertEqual(self.warnings("transformers", (2, 5), left,
                                        "--padding", "left"), {})
-        text = self.succeed(*self.lint("torch-sdpa", (4, 4), lambda i, j:
-                                       j <= i or (i, j) == (0, 3)))
+        text = self.find("--mask has warnings: leak", *self.lint(
+            "torch-sdpa", (4, 4), lambda i, j: j <= i or (i, j) == (0, 3)))
         self.assertIn("leak: the mask is causal", text)
         self.assertIn("1 in total: (0, 0, 0)", text)
         self.assertIn("fix: mask these keys too", text)
-        korean = self.succeed(*self.lint("torch-mha", (4, 4), causal, "--lang",
-                                         "ko"))
+        korean = self.find("--mask에 경고가 있습니다: empty_rows, inverted",
+                           *self.lint("torch-mha", (4, 4), causal, "--lang",
+                                      "ko"))
         self.assertIn("마스크가 뒤집힌 것 같습니다", korean)
 
     def test_sizes_that_the_mask_does_not_say(self):
         self.put("n.npy", 2, values=[3, 0], descr="<i8")
         line = "lint-mask", "--dialect", "d2l", "--mask", "n.npy"
         self.fail_with(USAGE, "--keys is needed", *line)
-        self.assertIn("empty_rows", self.succeed(*line, "--keys", "4"))
+        self.assertIn("empty_rows: ", self.find("empty_rows", *line, "--keys",
+                                                "4"))
 
     def test_refuses(self):
         self.fail_with(
@@ -124,6 +136,13 @@ class LintMaskTest(CliTest):
                 "transformers", (2, 5), lambda *at: True, *opts))
         self.succeed(*self.lint("keras", (1, 3, 3), lambda *at: True,
                                 "--batch", "2"))
+        # Integers that a library would read as true, but were meant otherwise.
+        for values, looks in (([0, -10000] * 8, "added to the scores"),
+                              ([0, 255] * 8, "0 and 255 look like"),
+                              ([1, 2] * 8, "ids or counts")):
+            self.put("m.npy", 4, 4, descr="<i8", values=values)
+            self.fail_with(BAD_INPUT, looks, "lint-mask", "--dialect", "keras",
+                           "--mask", "m.npy")
         self.fail_with(USAGE, "give --mask or --key-padding", "lint-mask",
                        "--dialect", "keras")
 

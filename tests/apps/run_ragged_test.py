@@ -84,7 +84,8 @@ class RaggedTest(RaggedCase):
                 (("--documents", "ids.npy"),
                  lambda b, i, j: ids[b * 4 + i] == ids[b * 4 + j])):
             with self.subTest(opts):
-                self.assertEqual(self.succeed(*self.ragged(*files, *opts)), "")
+                self.assertIn("query: rows=7 ",
+                              self.succeed(*self.ragged(*files, *opts)))
                 output, weights, lse = self.attend(allowed=allowed)
                 self.assert_close("o.npy", (7, H, DV), output)
                 self.assert_close("a.npy", (3, H, 4, 4), weights)

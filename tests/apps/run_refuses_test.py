@@ -5,6 +5,33 @@ from run_case import RunCase
 
 
 class RunRefusesTest(RunCase):
+    def test_shapes_that_fit_the_other_layout_alone(self):
+        # (B, L, H, D), as Python's functions take them.
+        files = self.inputs(q=(2, 3, 4, 5), k=(2, 6, 4, 5), v=(2, 6, 4, 7))
+        for command in (files, ("stats", *files[1:5])):
+            self.refuse(BAD_INPUT, "; the shapes fit with --layout blhd",
+                        *command)
+        self.assertIn("query: B=2 L=3 H=4 D=5, layout blhd\n",
+                      self.succeed(*files, "--layout", "blhd"))
+        files = self.inputs()
+        self.refuse(BAD_INPUT, "; the shapes fit with --layout bhld", *files,
+                    "--layout", "blhd")
+
+    def test_integers_are_a_mask_only_if_all_are_0_or_1(self):
+        for low, high, looks in ((-10000, 0, "added to the scores"),
+                                 (-1, 0, "added to the scores"),
+                                 (0, 255, "0 and 255 look like"),
+                                 (1, 2, "ids or counts")):
+            self.put("m.npy", 3, 6, descr="<i8", values=[low, high] * 9)
+            self.put("p.npy", 2, 6, descr="<i8", values=[low, high] * 6)
+            for options in (("--mask", "m.npy", "--mask-axes", "Lq,Lkv"),
+                            ("--key-padding", "p.npy")):
+                self.refuse(BAD_INPUT, looks, *self.inputs(*options))
+                self.refuse(BAD_INPUT, looks, "stats", "--query", "q.npy",
+                            "--key", "k.npy", *options)
+            self.refuse(BAD_INPUT, looks, *self.inputs(
+                "--mask", "m.npy", "--dialect", "flax", "--layout", "bhld"))
+
     def test_softcap_biases_and_alibi_that_do_not_fit(self):
         self.put("t5.npy", 32, 4)
         self.put("odd.npy", 33, 4)

@@ -154,7 +154,10 @@ class RunTest(RunCase):
                 (("--mask", "m.npy", "--mask-axes", "B,Lkv", "--causal"),
                  lambda b, h, i, j: mask[b * 6 + j] and j <= i)):
             with self.subTest(opts):
-                self.assertEqual(self.succeed(*self.inputs(*files, *opts)), "")
+                self.assertEqual(self.succeed(*self.inputs(*files, *opts)),
+                                 "query: B=2 H=4 L=3 D=5, layout bhld\n"
+                                 "key: B=2 H=2 L=6 D=5, layout bhld\n"
+                                 "value: B=2 H=2 L=6 D=7, layout bhld\n")
                 output, weights, lse = self.attention(allowed)
                 self.assert_close("o.npy", (2, 4, 3, 7), output)
                 self.assert_close("a.npy", (2, 4, 3, 6), weights)

@@ -86,10 +86,11 @@ class AloneTest(CallCase):
 @unittest.skipUnless(MPIRUN, "no mpirun, or a command without MPI")
 class TogetherTest(CallCase):
     def assert_same_files(self, ranks, *call, scheme="context", layout=()):
-        self.succeed(*call, *layout, "--out", "alone.npy", "--lse", "alone_lse.npy")
+        said = self.succeed(*call, *layout, "--out", "alone.npy", "--lse",
+                            "alone_lse.npy")
         done = self.mpirun(ranks, *call, *layout, "--parallel", scheme,
                            "--out", "o.npy", "--lse", "lse.npy")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, said, ""))
         for name, alone in (("o.npy", "alone.npy"), ("lse.npy", "alone_lse.npy")):
             self.assertEqual((self.folder / name).read_bytes(),
                              (self.folder / alone).read_bytes(), name)
@@ -254,9 +255,9 @@ class TogetherTest(CallCase):
                 call = self.call("--cache", "paged", *options, query=query, keys=530)
                 self.put_random("slopes.npy", H)
                 self.put("lengths.npy", 5, descr="<i8", values=(530, 3, 0, 200, 129))
-                self.succeed(*call, "--out", "alone.npy")
+                said = self.succeed(*call, "--out", "alone.npy")
                 done = self.mpirun(ranks, *call, "--parallel", "auto", "--out", "o.npy")
-                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, said, ""))
                 self.assertEqual((self.folder / "o.npy").read_bytes(),
                                  (self.folder / "alone.npy").read_bytes())
 

@@ -180,7 +180,10 @@ class OfTensors(StatsTest):
 
     def test_cross_attention_has_no_statistics_of_positions(self):
         tensors = ("--query", "q.npy", "--key", "k.npy")
-        header = self.succeed("stats", *tensors).splitlines()[0].split()
+        lines = self.succeed("stats", *tensors).splitlines()
+        self.assertRegex("\n".join(lines[-3:]),
+                         r"^\nquery: B=2 .*, layout bhld\nkey: B=2 .*, layout bhld$")
+        header = lines[0].split()
         self.assertEqual(header, ["layer", "head", "entropy", "largest", "first",
                                   "separator"])
         row = next(csv.DictReader(io.StringIO(self.succeed("stats", "--csv", *tensors))))

@@ -117,6 +117,7 @@ class Page(ViewTest):
         self.assertEqual(page["kind"], "self")  # a causal mask is of one sequence
         steps = {step["step"]: step for step in page["trace"]}
         self.assertEqual(steps["k_heads"]["shape"], [2, 1, 5, 4])
+        self.assertNotIn("k_split", steps)
         self.assertIsNone(steps["scores"]["min"])
         self.assertEqual(page["masks"][0]["name"], "causal")
 
@@ -401,6 +402,16 @@ class Refuses(ViewTest):
                 self.assertIn("nowhere/x: No such file or directory",
                               done.stderr.decode())
         self.assertEqual(self.left_over(), [])
+
+    def test_a_model_of_another_family_names_the_ways_to_see_it(self):
+        (self.folder / "gpt2").mkdir()
+        (self.folder / "gpt2/config.json").write_text('{"model_type": "gpt2"}')
+        for call in (("view", "--out", "page.html"), ("stats",)):
+            line = self.fail_with(BAD_INPUT, "expected bert or distilbert; "
+                                  "headwise reads folders of BERT, DistilBERT",
+                                  *call, "--model", "gpt2", "a")
+            self.assertIn("headwise.observe()", line)
+            self.assertIn("--attn-weights FILE", line)
 
     def test_a_model_that_is_none(self):
         self.fail_with(BAD_INPUT, "nowhere: No such file", "view", "--model", "nowhere", "a",

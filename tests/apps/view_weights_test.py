@@ -213,6 +213,21 @@ class Sums(WeightsTest):
                          {"rows": 30, "uneven": 0, "farthest": None})
 
 
+    def test_rows_of_nan_are_rows_without_a_key(self):
+        # As torch's MultiheadAttention gives for a query whose keys are masked.
+        nan = list(ALL)
+        first = (HEADS + 2) * LENGTH * LENGTH + 3 * LENGTH
+        nan[first:first + LENGTH] = [math.nan] * LENGTH
+        self.put("nan.npy", LAYERS, 1, HEADS, LENGTH, LENGTH, values=nan)
+        page, said = self.page("nan.npy")
+        line = ("1 row is NaN and shown without a key; the first is layer 1, "
+                "sequence 0, head 2, query 3\n")
+        self.assertTrue(said.endswith("MB\n" + line), said)
+        self.assertEqual([[head["empty_rows"] for head in layer["heads"]]
+                          for layer in page["layers"]], [[0, 0, 0], [0, 0, 1]])
+        done = self.run_it("stats", "--attn-weights", "nan.npy")
+        self.assertEqual((done.returncode, done.stderr.decode()), (0, line))
+
     def test_rows_without_a_weight(self):
         zero = [0] * LENGTH + ALL[LENGTH:-LENGTH] + [0] * LENGTH
         self.put("zero.npy", LAYERS, 1, HEADS, LENGTH, LENGTH, values=zero)

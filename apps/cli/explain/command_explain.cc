@@ -32,7 +32,6 @@ constexpr CommandHelp kHelp = {
         R"(  headwise explain
   headwise explain --example masked
   headwise explain --tokens batch.json --mask-kind padding+causal
-  headwise explain --query x.npy --num-heads 4 --mask-kind causal
   headwise explain --step attn_weights --out attn_weights.npy
   headwise explain --picture heads.svg --sequence 7
   headwise explain --decode --rotary-base 10000
@@ -181,11 +180,15 @@ void add_input_options(const Arguments& input, ExplainFlags& flags) {
       .advanced();
   constexpr const char* kNpy = "F.npy";
   input.add_text("--query", flags.query, kNpy,
-                 "vectors in place of token ids: (B, L, E) or (L, E)");
-  input.add_text("--key", flags.key, kNpy,
-                 "the same for the keys (default: --query)");
-  input.add_text("--value", flags.value, kNpy,
-                 "the same for the values (default: --key)");
+                 "vectors, not token ids: (B, L, E) or (L, E)");
+  input
+      .add_text("--key", flags.key, kNpy,
+                "vectors that become keys (default: --query)")
+      .advanced();
+  input
+      .add_text("--value", flags.value, kNpy,
+                "vectors that become values (default: --key)")
+      .advanced();
   input.add_option("--pad-id", flags.pad_id, "padding id (default 0)")
       .type_name("ID")
       .transform(whole_number())
@@ -234,8 +237,7 @@ void add_output_options(const Arguments& output, ExplainFlags& flags) {
   output.add_flag("--shapes-only", flags.shapes_only,
                   "print all shapes, without computing");
   output.add_text("--step", flags.step, "NAME",
-                  "print the whole tensor of one step, or a parameter such as "
-                  "w_q.weight");
+                  "print one whole step or parameter (w_q.weight)");
   output.add_flag("--json", flags.json, "print JSON");
   output.add_text("--out", flags.out, "FILE.npy",
                   "write the output, or the tensor of --step");

@@ -104,10 +104,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "맨 앞 KEEP_FIRST개 키를 봅니다(기본값 0)"},
     {"query i attends to keys up to i + query start",
      "쿼리 i는 키 i + --query-start까지만 봅니다"},
-    {"read masks and give results as this library does (headwise lint-mask "
-     "--help lists them)",
-     "이 라이브러리처럼 마스크를 읽고 결과를 냅니다(이름은 headwise lint-mask "
-     "--help)"},
+    {"read masks and give results as this library does (see lint-mask --help)",
+     "이 라이브러리처럼 마스크를 읽고 결과를 냅니다(이름은 lint-mask --help)"},
     {"replace scores by X * tanh(score / X), before any bias",
      "바이어스를 더하기 전에 점수를 X * tanh(점수 / X)로 바꿉니다"},
     {"rotate queries and keys by their positions; frequencies are powers of "

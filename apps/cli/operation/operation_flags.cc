@@ -54,8 +54,8 @@ void add_mask_options(const Arguments& masks, OperationFlags& flags) {
       .advanced();
   masks
       .add_choice("--dialect", flags.dialect, dialect_names(),
-                  "read masks and give results as this library does (headwise "
-                  "lint-mask --help lists them)")
+                  "read masks and give results as this library does (see "
+                  "lint-mask --help)")
       .type_name("NAME");
   masks
       .add_choice("--empty-rows", flags.empty_rows, {"zero", "uniform", "nan"},

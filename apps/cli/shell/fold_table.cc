@@ -28,12 +28,14 @@ std::string folded_table(const std::vector<std::vector<std::string>>& lines,
                          std::size_t width) {
   std::string text;
   const std::vector<std::string>& first = lines.front();
-  for (std::size_t begin = 1; begin < first.size();) {
+  std::size_t begin = 1;
+  do {
     std::size_t end = begin;
     std::size_t columns = columns_of(first[0]);
-    do {  // at least one column, however narrow the terminal is
+    while (end < first.size() &&  // one column at least
+           (end == begin || columns + columns_of(first[end]) <= width)) {
       columns += columns_of(first[end++]);
-    } while (end < first.size() && columns + columns_of(first[end]) <= width);
+    }
     text += begin == 1 ? "" : "\n";
     for (const auto& line : lines) {
       std::string part = line[0];
@@ -43,7 +45,7 @@ std::string folded_table(const std::vector<std::vector<std::string>>& lines,
       text += part.substr(0, part.find_last_not_of(' ') + 1) + '\n';
     }
     begin = end;
-  }
+  } while (begin < first.size());
   return text;
 }
 

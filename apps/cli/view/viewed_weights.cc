@@ -108,6 +108,7 @@ void ViewedWeights::count_uneven_rows() {
     }
   }
   if (file_.nan_rows != 0) {
+    all.zero -= std::min(all.zero, file_.nan_rows);
     const auto& [layer, sequence, head, query] = file_.first_nan;
     all.nan = say({"{} row{} NaN and shown without a key; the first is layer "
                    "{}, sequence {}, head {}, query {}\n",
