@@ -47,8 +47,9 @@ int report(const Outcome& outcome) {
   std::cerr << "headwise: " + said_by() +
                    cut_to(error_text(outcome.error().error), kColumns) + '\n';
   if (outcome.error().exit == Exit::usage) {
-    std::cerr << say({"Try headwise {}--help.\n", "도움말: headwise {}--help\n"},
-                     typed_command());
+    std::cerr << say(
+        {"Try headwise {}--help.\n", "도움말: headwise {}--help\n"},
+        typed_command());
   }
   return static_cast<int>(outcome.error().exit);
 }

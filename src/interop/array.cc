@@ -150,10 +150,10 @@ Status convert(const Array& array, std::string_view operation,
                std::string_view name, std::span<bool> out) {
   return with_type(array.dtype, [&]<class T>(T) -> Status {
     if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::byte>) {
-      const auto elements =
-          std::views::iota(std::size_t{0}, out.size()) |
-          std::views::transform(
-              [&](std::size_t i) { return element<T>(array.data.data(), i); });
+      const auto elements = std::views::iota(std::size_t{0}, out.size()) |
+                            std::views::transform([&](std::size_t i) {
+                              return element<T>(array.data.data(), i);
+                            });
       if constexpr (std::is_integral_v<T>) {
         HEADWISE_TRY(check_mask_numbers(operation, name, elements));
       }

@@ -14,7 +14,7 @@ namespace headwise::inline HEADWISE_ABI {
 inline std::string looks_of_numbers(double lowest, double highest, bool two) {
   return lowest < 0 ? "negative numbers look like a mask that is added to the "
                       "scores: give it as a float bias, or write mask == 0"
-         : two ? "0 and " + number_text(highest) +
+         : two      ? "0 and " + number_text(highest) +
                      " look like false and true: write mask != 0"
                : "they look like ids or counts: compare them first, such as "
                  "ids != padding_id";

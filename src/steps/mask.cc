@@ -57,8 +57,7 @@ std::vector<BoundMask::Part> BoundMask::parts() const {
     if (before != 0) {
       name += "_" + std::to_string(before + 1);
     }
-    parts.push_back(
-        {std::move(name), rule.type->varies(rule, starts_differ)});
+    parts.push_back({std::move(name), rule.type->varies(rule, starts_differ)});
     std::ranges::transform(all.varies, parts.back().varies, all.varies.begin(),
                            std::logical_or<>());
   }

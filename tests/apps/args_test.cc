@@ -147,10 +147,10 @@ TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
 
 TEST(ParseErrorTest, EveryOptionOfTextRefusesNothing) {
   for (const char* option :
-       {"--tokens", "--target-tokens", "--params", "--step", "--out", "--picture",
-        "--window", "--query-start", "--key-lengths", "--key-starts",
-        "--key-padding", "--documents", "--query-documents", "--mask",
-        "--mask-axes", "--keep-mask", "--sequence-ids"}) {
+       {"--tokens", "--target-tokens", "--params", "--step", "--out",
+        "--picture", "--window", "--query-start", "--key-lengths",
+        "--key-starts", "--key-padding", "--documents", "--query-documents",
+        "--mask", "--mask-axes", "--keep-mask", "--sequence-ids"}) {
     EXPECT_EQ(sentence({"explain", option, ""}),
               std::string(option) + " is empty, expected a value");
   }

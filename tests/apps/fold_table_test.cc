@@ -11,7 +11,8 @@ namespace headwise::cli {
 namespace {
 
 const std::vector<std::vector<std::string>> kTable = {
-    {"layer", "    a", "    b", "    c "}, {"    0", " 0.10", " 0.20", " 0.30*"}};
+    {"layer", "    a", "    b", "    c "},
+    {"    0", " 0.10", " 0.20", " 0.30*"}};
 
 TEST(FoldTableTest, OneTableWhereItFits) {
   const std::string whole = "layer    a    b    c\n    0 0.10 0.20 0.30*\n";

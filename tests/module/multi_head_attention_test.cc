@@ -234,11 +234,11 @@ TEST(MultiHeadAttentionTraceTest, TellsEveryStepInTheOrderOfTheWay) {
   ASSERT_TRUE(layer.forward(query, key, key,
                             {.mask = causal(), .dropout = {.training = true}},
                             {}, &trace));
-  EXPECT_THAT(
-      trace.names(),
-      ElementsAre("q", "k", "v", "q_split", "k_split", "v_split", "q_heads", "k_heads", "v_heads", "scores",
-                  "causal_mask", "masked_scores", "attn_weights",
-                  "dropped_weights", "context", "merged", "output"));
+  EXPECT_THAT(trace.names(),
+              ElementsAre("q", "k", "v", "q_split", "k_split", "v_split",
+                          "q_heads", "k_heads", "v_heads", "scores",
+                          "causal_mask", "masked_scores", "attn_weights",
+                          "dropped_weights", "context", "merged", "output"));
   const auto expect = [&](std::string_view name,
                           const std::vector<std::string>& axes,
                           const std::vector<std::size_t>& extents) {

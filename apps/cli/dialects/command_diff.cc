@@ -119,8 +119,7 @@ Result<DiffFiles> read_files(const DiffFlags& flags) {
   DiffFiles files;
   const auto read = [&](std::string_view option, const std::string& path,
                         bool& batched) {
-    return read_heads({option, path}, flags.heads_first(), batched,
-                      files.read);
+    return read_heads({option, path}, flags.heads_first(), batched, files.read);
   };
   auto query = read("--query", flags.query, files.batched);
   HEADWISE_TRY(query);
@@ -201,11 +200,11 @@ std::string diff_json(const TwoDialects& dialects,
 
 // Two dialects that differ are a check that failed.
 Outcome differ(const TwoDialects& dialects) {
-  return Failure{Exit::check_failed,
-                 Error(ErrorCode::bad_data,
-                       {.given = fmt::format("{} and {} differ",
-                                             dialects.first->name,
-                                             dialects.second->name)})};
+  return Failure{
+      Exit::check_failed,
+      Error(ErrorCode::bad_data,
+            {.given = fmt::format("{} and {} differ", dialects.first->name,
+                                  dialects.second->name)})};
 }
 
 Outcome run_diff(const DiffFlags& flags, const Streams& streams) {
@@ -236,18 +235,18 @@ Outcome run_diff(const DiffFlags& flags, const Streams& streams) {
   if (!found) {
     return in_option_words(found.error(), {});
   }
-  HEADWISE_TRY(
-      print(streams.out, flags.json
-                             ? diff_json(*dialects, *found)
-                             : files->read + diff_text(*dialects, *found)));
+  HEADWISE_TRY(print(streams.out,
+                     flags.json ? diff_json(*dialects, *found)
+                                : files->read + diff_text(*dialects, *found)));
   return *found ? differ(*dialects) : Outcome();
 }
 
 void add_diff_options(const Arguments& command, DiffFlags& flags) {
   constexpr const char* kNpy = "F.npy";
   command
-      .add_text("--dialects", flags.dialects, "A,B",
-                "the two dialects to compare, of those that lint-mask --help lists")
+      .add_text(
+          "--dialects", flags.dialects, "A,B",
+          "the two dialects to compare, of those that lint-mask --help lists")
       .required();
   command
       .add_text("--query", flags.query, kNpy, "(B, Hq, Lq, D), or (Hq, Lq, D)")

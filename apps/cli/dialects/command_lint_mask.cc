@@ -141,8 +141,8 @@ Outcome run_lint_mask(const LintFlags& flags, const Streams& streams) {
   if (!warnings) {
     return in_option_words(warnings.error(), {});
   }
-  HEADWISE_TRY(print(streams.out, flags.json ? lint_json(*warnings)
-                                             : lint_text(*warnings)));
+  HEADWISE_TRY(print(streams.out,
+                     flags.json ? lint_json(*warnings) : lint_text(*warnings)));
   return lint_verdict(padding ? "--key-padding" : "--mask", *warnings);
 }
 

@@ -17,7 +17,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "without warnings, 1\nwith warnings.",
      "방언: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
      "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "
-     "fill-1e10.\n마스크에 없는 크기는 옵션으로 줍니다. 종료 코드: 경고가 없으면 0, 있으면 "
+     "fill-1e10.\n마스크에 없는 크기는 옵션으로 줍니다. 종료 코드: 경고가 "
+     "없으면 0, 있으면 "
      "1."},
     {"The tensors are (B, H, L, D) for both, or as --layout says. Exit code: 0 "
      "if\nboth give the same, 1 if they differ.",

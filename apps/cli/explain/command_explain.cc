@@ -241,9 +241,8 @@ void add_output_options(const Arguments& output, ExplainFlags& flags) {
   output.add_flag("--json", flags.json, "print JSON");
   output.add_text("--out", flags.out, "FILE.npy",
                   "write the output, or the tensor of --step");
-  output
-      .add_text("--picture", flags.picture, "FILE.svg|FILE.png",
-                "draw every head of one sequence as a heat map");
+  output.add_text("--picture", flags.picture, "FILE.svg|FILE.png",
+                  "draw every head of one sequence as a heat map");
   output
       .add_number("--sequence", flags.sequence,
                   "sequence of --picture and --decode (default 0)")

@@ -59,8 +59,9 @@ Result<std::string> explain_picture(const ExplainedJob& job,
                                     std::size_t sequence, Language language,
                                     double zoom) {
   if (job.batch == 0) {
-    return option_error("--picture", "draws one sequence, and the batch has none",
-                        {}, ErrorCode::out_of_range);
+    return option_error("--picture",
+                        "draws one sequence, and the batch has none", {},
+                        ErrorCode::out_of_range);
   }
   if (sequence >= job.batch) {
     return option_error("--sequence", fmt::format("is {}", sequence),

@@ -255,11 +255,11 @@ std::string axes_text(const ExplainedJob& job, bool computed,
 
 std::string param_text(const ExplainedJob& job, const TracedStep& param,
                        Language language) {
-  return fmt::format("{}: {}\n{}{} {}  {}\n", param.name,
-                     say(language, {"a parameter of the layer",
-                                    "레이어의 파라미터"}),
-                     kStepIndent, say(language, {"shape", "모양"}),
-                     shape_line(param), summary_line(job, param, language)) +
+  return fmt::format(
+             "{}: {}\n{}{} {}  {}\n", param.name,
+             say(language, {"a parameter of the layer", "레이어의 파라미터"}),
+             kStepIndent, say(language, {"shape", "모양"}), shape_line(param),
+             summary_line(job, param, language)) +
          numbers_of(job, param, false, "");
 }
 

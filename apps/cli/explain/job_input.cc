@@ -133,10 +133,10 @@ Result<JobInput> job_input(const ExplainFlags& flags) {
   if (own_keys || !flags.mask_kind.empty()) {
     input->key_lengths.clear();
   }
-  const std::string_view of_example =
-      !own_keys                            ? example.mask_kind
-      : example.mask_kind.ends_with("causal") ? std::string_view("causal")
-                                              : std::string_view("none");
+  const std::string_view of_example = !own_keys ? example.mask_kind
+                                      : example.mask_kind.ends_with("causal")
+                                          ? std::string_view("causal")
+                                          : std::string_view("none");
   const std::string_view default_mask =
       own_tokens || own_vectors ? std::string_view("none") : of_example;
   const std::string_view kind =

@@ -37,17 +37,18 @@ Status check_vectors(const Vectors& vectors) {
   for (const auto& [option, extents] :
        {std::pair("--key", &key), {"--value", &value}}) {
     if ((*extents)[0] != query[0]) {
-      return option_error(option, fmt::format("has {} sequences", (*extents)[0]),
+      return option_error(option,
+                          fmt::format("has {} sequences", (*extents)[0]),
                           fmt::format("the {} of --query", query[0]),
                           ErrorCode::shape_mismatch);
     }
   }
   return value[1] == key[1]
              ? ok()
-             : Status(option_error(
-                   "--value", fmt::format("has {} rows", value[1]),
-                   fmt::format("the {} of --key", key[1]),
-                   ErrorCode::shape_mismatch));
+             : Status(option_error("--value",
+                                   fmt::format("has {} rows", value[1]),
+                                   fmt::format("the {} of --key", key[1]),
+                                   ErrorCode::shape_mismatch));
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "next, self, first, separator   그 토큰에 대한 어텐션\n  duplicate    "
      "같은 토큰이 나온 다른 위치에 대한 어텐션\n  induction    앞에 나온 같은 "
      "토큰의 다음 토큰에 대한 어텐션\n  positional   거리에만 달려 있는 "
-     "어텐션\n--texts가 없으면 무작위 토큰을 늘어놓고\n한 번 더 반복한 텍스트를 씁니다. 이런 텍스트에서는 "
+     "어텐션\n--texts가 없으면 무작위 토큰을 늘어놓고\n한 번 더 반복한 "
+     "텍스트를 씁니다. 이런 텍스트에서는 "
      "앞부분을 복사해야만 다음\n토큰을 예측할 수 있습니다."},
     {"a model folder: config.json, vocab.txt, model.safetensors",
      "모델 폴더(config.json, vocab.txt, model.safetensors)"},

@@ -63,7 +63,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "--mask의 축. 예: B,1,Lkv 또는 Lq,Lkv (기본값: B,H,Lq,Lkv)"},
     {"axes of the files: bhld (default), or blhd (default with --offsets and "
      "some dialects); B sequences, L tokens, H heads, D features",
-     "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets와 일부 방언의 기본값). B "
+     "파일의 축 순서: bhld(기본값) 또는 blhd(--offsets와 일부 방언의 기본값). "
+     "B "
      "시퀀스, L 토큰, H 헤드, D 특징"},
     {"dense mask: true or 1 = may attend, 0 = masked",
      "조밀(dense) 마스크: true 또는 1 = 어텐션 가능, 0 = 마스킹"},

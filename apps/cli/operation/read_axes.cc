@@ -21,8 +21,8 @@ std::string read_axes(std::string_view name,
   axes.insert(axes.begin(), "N");
   std::string text = fmt::format("{}:", name);
   for (std::size_t n = 0; n < shape.size(); ++n) {
-    text += fmt::format(" {}={}", axes[axes.size() - shape.size() + n],
-                        shape[n]);
+    text +=
+        fmt::format(" {}={}", axes[axes.size() - shape.size() + n], shape[n]);
   }
   return text + say({", layout {}\n", ", 축 순서 {}\n"},
                     heads_first ? "bhld" : "blhd");

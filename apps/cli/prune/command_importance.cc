@@ -270,8 +270,8 @@ void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
   add_deadline_option(command, flags.deadline);
   command.add_text("--out", flags.out, "FILE.json", "write the scores as JSON")
       .required();
-  command
-      .add_text("--svg", flags.svg, "FILE.svg", "draw the scores as a heat map");
+  command.add_text("--svg", flags.svg, "FILE.svg",
+                   "draw the scores as a heat map");
   command.add_flag("--json", flags.json, "print JSON instead of a table");
 }
 

@@ -26,8 +26,8 @@
 #include "shell/head_list.h"
 #include "shell/model_out.h"
 #include "shell/output.h"
-#include "shell/progress_bar.h"
 #include "shell/picture_file.h"
+#include "shell/progress_bar.h"
 #include "shell/read_model.h"
 #include "shell/say.h"
 #include "shell/threads.h"
@@ -236,9 +236,8 @@ Outcome run_curve(const PruneJob& job, const FilePlan& files,
                   const Streams& streams) {
   const auto curve = measure_curve(job);
   HEADWISE_TRY(curve);
-  HEADWISE_TRY(write_picture(job.flags().curve, [&](double) {
-    return curve_picture(job, *curve);
-  }));
+  HEADWISE_TRY(write_picture(
+      job.flags().curve, [&](double) { return curve_picture(job, *curve); }));
   return job.flags().json
              ? print(streams.out, curve_json(job, *curve))
              : files.print_summary(streams, curve_text(job, *curve));
@@ -301,10 +300,9 @@ void add_files(const Arguments& command, PruneFlags& flags) {
                      "headwise; full-size: removed heads are zeros, so "
                      "transformers can load the folder, but it is not smaller "
                      "or faster");
-  command
-      .add_text("--curve", flags.curve, "FILE.svg|FILE.png",
-                "instead of writing a model, plot the accuracy as heads are "
-                "removed in steps of 10%");
+  command.add_text("--curve", flags.curve, "FILE.svg|FILE.png",
+                   "instead of writing a model, plot the accuracy as heads are "
+                   "removed in steps of 10%");
 }
 
 void add_prune_options(const Arguments& command, PruneFlags& flags) {

@@ -105,8 +105,8 @@ std::string closest(std::string_view given,
                     const std::vector<std::string>& candidates) {
   std::string best;
   // Fewer changes than letters: "fr" is not close to "en".
-  std::size_t smallest = std::min(
-      std::max<std::size_t>(given.size() / 3, 2) + 1, given.size());
+  std::size_t smallest =
+      std::min(std::max<std::size_t>(given.size() / 3, 2) + 1, given.size());
   for (const std::string& candidate : candidates) {
     const std::size_t d = distance(given, candidate);
     if (d < smallest) {

@@ -144,11 +144,11 @@ std::string FilePlan::written_text() const {
 // ---- Files that are given twice. ----
 
 Outcome FilePlan::check() const {
-  for (const auto check : {&FilePlan::check_names, &FilePlan::check_printed,
-                           &FilePlan::check_outputs,
-                           &FilePlan::check_inputs, &FilePlan::check_folders,
-                           &FilePlan::check_writable,
-                           &FilePlan::check_pictures}) {
+  for (const auto check :
+       {&FilePlan::check_names, &FilePlan::check_printed,
+        &FilePlan::check_outputs, &FilePlan::check_inputs,
+        &FilePlan::check_folders, &FilePlan::check_writable,
+        &FilePlan::check_pictures}) {
     HEADWISE_TRY((this->*check)());
   }
   return {};
@@ -320,8 +320,8 @@ Outcome FilePlan::check_writable() const {
 Outcome FilePlan::check_pictures() const {
   for (const Entry& picture : pictures_) {
     const auto& [option, path, place, parents, ending] = picture;
-    const bool device = place.descriptor ||
-                        (place.status && !S_ISREG(place.status->st_mode));
+    const bool device =
+        place.descriptor || (place.status && !S_ISREG(place.status->st_mode));
     const bool known = ending.empty()
                            ? path.ends_with(".svg") || path.ends_with(".png")
                            : path.ends_with(ending);

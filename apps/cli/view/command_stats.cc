@@ -134,10 +134,10 @@ Outcome run_on_one_text(const StatsFlags& flags, const Streams& streams) {
                seen.cut_tokens == 0 ? "" : "; " + cut_text(seen),
                plural(seen.query_labels.size()));
   }
-  return print_or_write(
-      flags, streams,
-      head + stats_table(*stats) + attribution_text(seen, *stats) +
-          (seen.read.empty() ? "" : "\n" + seen.read));
+  return print_or_write(flags, streams,
+                        head + stats_table(*stats) +
+                            attribution_text(seen, *stats) +
+                            (seen.read.empty() ? "" : "\n" + seen.read));
 }
 
 Outcome run_on_two_models(const StatsFlags& flags, const Streams& streams) {

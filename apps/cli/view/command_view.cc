@@ -328,8 +328,7 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
                       : page_text(path, documents,
                                   flags.seen.against.empty() ? 1 : 2,
                                   megabytes))
-              << documents.front()->text().read
-              << page->only << std::flush;
+              << documents.front()->text().read << page->only << std::flush;
   return {};
 }
 
@@ -423,11 +422,10 @@ void add_output_options(const Arguments& output, ViewFlags& flags) {
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of queries and keys out of the page")
       .advanced();
-  output
-      .add_text("--svg", flags.svg, "FILE.svg",
-                "write a picture of all heads, or of --head");
-  output
-      .add_text("--png", flags.png, "FILE.png", "write the same picture as PNG");
+  output.add_text("--svg", flags.svg, "FILE.svg",
+                  "write a picture of all heads, or of --head");
+  output.add_text("--png", flags.png, "FILE.png",
+                  "write the same picture as PNG");
   output.add_flag("--json", flags.json,
                   "print the statistics of each head; with --head also its "
                   "attention weights");

@@ -230,9 +230,9 @@ std::string stats_table(const HeadStats& stats) {
     queries = std::max(queries, line.queries + line.without_key);
     Cells cells;
     for (const Statistic statistic : shown) {
-      cells.push_back(statistic_cell(
-          line.mean[index_of(statistic)], width_of(name_of(statistic)),
-          statistic == Statistic::distance ? 2 : 4));
+      cells.push_back(statistic_cell(line.mean[index_of(statistic)],
+                                     width_of(name_of(statistic)),
+                                     statistic == Statistic::distance ? 2 : 4));
     }
     add_numbers(stats, line, added, cells);
     return cells;

@@ -178,8 +178,8 @@ std::string against_text(const TwoModels& models) {
        right(say({"high", "상한"}), 7)}};
   for (std::size_t k = 0; k < kStatistics; ++k) {
     // The last column is for the star.
-    lines[0].push_back(
-        right(headwise::name_of(static_cast<Statistic>(k)), 9) + " ");
+    lines[0].push_back(right(headwise::name_of(static_cast<Statistic>(k)), 9) +
+                       " ");
   }
   for (const ComparedHead& head : models.heads) {
     lines.push_back(head_line(head, models.matched));

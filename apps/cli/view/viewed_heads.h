@@ -45,8 +45,8 @@ struct ViewedText {
   std::optional<std::string> variant{};  // "without 3.1"
   std::vector<ViewedNode> nodes{};       // those that are shown
   std::string read{};  // of tensors: what their files were read as, in lines
-  std::size_t cut_tokens = 0;            // of the text, beyond max_tokens
-  std::size_t empty_lines = 0;           // left out of the file of the text
+  std::size_t cut_tokens = 0;   // of the text, beyond max_tokens
+  std::size_t empty_lines = 0;  // left out of the file of the text
   std::size_t max_tokens = 0;
   std::string max_tokens_from{};  // "--max-tokens", "max_seq_length of DIR"
   std::size_t most_tokens = 0;    // that --max-tokens can ask for

@@ -62,8 +62,7 @@ Result<Layers> read_layers(std::string_view option, const std::string& path,
                               : "(B, L, H, D), (L, H, D) or (N, B, L, H, D)");
   }
   Layers layers;
-  layers.read =
-      read_axes(option.substr(2), shape, flags.heads_first(), ragged);
+  layers.read = read_axes(option.substr(2), shape, flags.heads_first(), ragged);
   layers.batched = !ragged && shape.size() > 3;
   if (ragged && shape.size() == 4) {
     shape.insert(shape.begin() + 1, 1);

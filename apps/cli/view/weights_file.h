@@ -24,7 +24,7 @@ struct WeightsFile {
   // they are read as 0, a query without a key.
   std::size_t nan_rows = 0;
   std::array<std::size_t, 4> first_nan{};  // layer, sequence, head, query
-  bool batched = true;                   // whether the file has an axis B
+  bool batched = true;                     // whether the file has an axis B
 };
 
 // A .npy, or the only array of a .npz or .safetensors: (B, H, Lq, Lkv), (H, Lq,

@@ -144,33 +144,27 @@ constexpr std::array kSteps = {
     Step{"v", &StepWords::v, value_projection},
     Step{"q_split", &StepWords::q_split,
          [](const Parts& of) {
-           return of.at("q_split", "i,h,d") + " = " +
-                  of.at("q", "i,h*D+d");
+           return of.at("q_split", "i,h,d") + " = " + of.at("q", "i,h*D+d");
          }},
     Step{"k_split", &StepWords::k_split,
          [](const Parts& of) {
-           return of.at("k_split", "j,h,d") + " = " +
-                  of.at("k", "j,h*D+d");
+           return of.at("k_split", "j,h,d") + " = " + of.at("k", "j,h*D+d");
          }},
     Step{"v_split", &StepWords::v_split,
          [](const Parts& of) {
-           return of.at("v_split", "j,h,d") + " = " +
-                  of.at("v", "j,h*Dv+d");
+           return of.at("v_split", "j,h,d") + " = " + of.at("v", "j,h*Dv+d");
          }},
     Step{"q_heads", &StepWords::q_heads,
          [](const Parts& of) {
-           return of.at("q_heads", "h,i,d") + " = " +
-                  of.at("q_split", "i,h,d");
+           return of.at("q_heads", "h,i,d") + " = " + of.at("q_split", "i,h,d");
          }},
     Step{"k_heads", &StepWords::k_heads,
          [](const Parts& of) {
-           return of.at("k_heads", "h,j,d") + " = " +
-                  of.at("k_split", "j,h,d");
+           return of.at("k_heads", "h,j,d") + " = " + of.at("k_split", "j,h,d");
          }},
     Step{"v_heads", &StepWords::v_heads,
          [](const Parts& of) {
-           return of.at("v_heads", "h,j,d") + " = " +
-                  of.at("v_split", "j,h,d");
+           return of.at("v_heads", "h,j,d") + " = " + of.at("v_split", "j,h,d");
          }},
 
     // Norms of queries and keys.

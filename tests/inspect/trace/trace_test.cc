@@ -196,22 +196,14 @@ TEST(ListStepsTest, EveryAxisHasItsOwnSize) {
                                                     .kdim = 10,
                                                     .vdim = 11});
   const std::vector<std::pair<std::string, std::vector<std::size_t>>> expected =
-      {{"query", {2, 3, 9}},
-       {"key", {2, 4, 10}},
-       {"value", {2, 4, 11}},
-       {"q", {2, 3, 30}},
-       {"k", {2, 4, 30}},
-       {"v", {2, 4, 35}},
-       {"q_split", {2, 3, 5, 6}},
-       {"k_split", {2, 4, 5, 6}},
-       {"v_split", {2, 4, 5, 7}},
-       {"q_heads", {2, 5, 3, 6}},
-       {"k_heads", {2, 5, 4, 6}},
-       {"v_heads", {2, 5, 4, 7}},
-       {"scores", {2, 5, 3, 4}},
-       {"attn_weights", {2, 5, 3, 4}},
-       {"context", {2, 5, 3, 7}},
-       {"merged", {2, 3, 35}},
+      {{"query", {2, 3, 9}},      {"key", {2, 4, 10}},
+       {"value", {2, 4, 11}},     {"q", {2, 3, 30}},
+       {"k", {2, 4, 30}},         {"v", {2, 4, 35}},
+       {"q_split", {2, 3, 5, 6}}, {"k_split", {2, 4, 5, 6}},
+       {"v_split", {2, 4, 5, 7}}, {"q_heads", {2, 5, 3, 6}},
+       {"k_heads", {2, 5, 4, 6}}, {"v_heads", {2, 5, 4, 7}},
+       {"scores", {2, 5, 3, 4}},  {"attn_weights", {2, 5, 3, 4}},
+       {"context", {2, 5, 3, 7}}, {"merged", {2, 3, 35}},
        {"output", {2, 3, 8}}};
   ASSERT_EQ(steps.size(), expected.size());
   for (std::size_t n = 0; n < steps.size(); ++n) {
