@@ -397,7 +397,7 @@ class OutputTest(CliTest):
         self.assertIn("shape (Lq=5, H*D=8)", self.succeed(
             "explain", "--query", "one.npy", "--num-heads", "2", "--step", "q"))
         for message, *arguments in (
-                ("--key has shape (5, 8), expected (B, L, E), as --query has",
+                ("--key has shape (5, 8), expected (B, L, E) or (L, E)",
                  "--key", "one.npy"),
                 ("--value has 5 rows, expected the 7 of --key", "--key",
                  "key.npy", "--value", "x.npy")):

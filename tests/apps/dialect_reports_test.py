@@ -138,8 +138,8 @@ class LintMaskTest(CliTest):
                                 "--batch", "2"))
         # Integers that a library would read as true, but were meant otherwise.
         for values, looks in (([0, -10000] * 8, "added to the scores"),
-                              ([0, 255] * 8, "0 and 255 look like"),
-                              ([1, 2] * 8, "ids or counts")):
+                              ([0, 255] * 8, "255 for true"),
+                              ([1, 2] * 8, "look like ids")):
             self.put("m.npy", 4, 4, descr="<i8", values=values)
             self.fail_with(BAD_INPUT, looks, "lint-mask", "--dialect", "keras",
                            "--mask", "m.npy")

@@ -20,8 +20,8 @@ class RunRefusesTest(RunCase):
     def test_integers_are_a_mask_only_if_all_are_0_or_1(self):
         for low, high, looks in ((-10000, 0, "added to the scores"),
                                  (-1, 0, "added to the scores"),
-                                 (0, 255, "0 and 255 look like"),
-                                 (1, 2, "ids or counts")):
+                                 (0, 255, "255 for true"),
+                                 (1, 2, "look like ids")):
             self.put("m.npy", 3, 6, descr="<i8", values=[low, high] * 9)
             self.put("p.npy", 2, 6, descr="<i8", values=[low, high] * 6)
             for options in (("--mask", "m.npy", "--mask-axes", "Lq,Lkv"),

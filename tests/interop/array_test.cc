@@ -135,9 +135,9 @@ TEST(ArrayTest, IntegersAreAMaskIfAllAre0Or1) {
   for (const auto& [elements, other, looks] :
        {std::tuple(std::vector<std::int64_t>{0, -10000}, "-10000", "added"),
         {{0, -1}, "-1", "added"},
-        {{0, 255}, "255", "0 and 255"},
-        {{1, 2}, "2", "ids or counts"},
-        {{0, 3, 5}, "3", "ids or counts"}}) {
+        {{0, 255}, "255", "255 for true"},
+        {{1, 2}, "2", "look like ids"},
+        {{0, 3, 5}, "3", "look like ids"}}) {
     const Error error = error_of(elements);
     EXPECT_EQ(error.code(), ErrorCode::out_of_range);
     EXPECT_EQ(error.details().argument, "mask");

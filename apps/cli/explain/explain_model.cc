@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "explain_params.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/scores.h"
@@ -154,9 +153,6 @@ Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
   auto steps = run(job, model->encoder(), *executor);
   HEADWISE_TRY(steps);
   job.steps = *std::move(steps);
-  if (!flags.step.empty()) {
-    job.params = explained_params(attention, nullptr);
-  }
   return job;
 }
 

@@ -9,10 +9,8 @@
 
 namespace headwise::cli {
 
-// By the names that --params reads: "w_q.weight", ..., "embedding.weight".
-// `embedding`: null for a layer of vectors. Those of a model that keeps none
-// (Linear::for_inference()) are left out.
-std::vector<TracedStep> explained_params(const MultiHeadAttention& layer,
+// By the names that --params reads. `embedding`: null for a layer of vectors.
+std::vector<TracedStep> explained_params(MultiHeadAttention& layer,
                                          const Embedding* embedding);
 
 }  // namespace headwise::cli

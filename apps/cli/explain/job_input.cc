@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
+#include "operation/read_tensor.h"
 #include "operation/read_tokens.h"
 #include "shell/outcome.h"
 #include "shell/read_text.h"
-#include "vector_files.h"
 
 namespace headwise::cli {
 namespace {
@@ -55,6 +56,41 @@ Result<JobInput> from_files(const ExplainFlags& flags) {
   input.query_source = {"--target-tokens", name_of_text(flags.target_tokens)};
   input.keys = *std::move(tokens);
   input.key_source = {"--tokens", name_of_text(flags.tokens)};
+  return input;
+}
+
+// The user's vectors. --key is --query unless it is given, --value is --key.
+Result<JobInput> from_vectors(const ExplainFlags& flags) {
+  const std::string& key_file = flags.key.empty() ? flags.query : flags.key;
+  const std::string& value_file = flags.value.empty() ? key_file : flags.value;
+  const auto first = read_file_of("--query", flags.query);
+  HEADWISE_TRY(first);
+  JobInput input;
+  input.batched = first->shape.size() != 2;
+  std::optional<Tensor<float, 3>> query;
+  std::optional<Tensor<float, 3>> key;
+  std::optional<Tensor<float, 3>> value;
+  for (const auto& [option, path, place] :
+       {std::tuple("--query", &flags.query, &query),
+        {"--key", &key_file, &key},
+        {"--value", &value_file, &value}}) {
+    HEADWISE_TRY(read_tensor({option, *path}, "(B, L, E) or (L, E)",
+                             input.batched, *place));
+    if ((*place)->extent(0) != query->extent(0)) {
+      return option_error(option,
+                          fmt::format("has {} sequences", (*place)->extent(0)),
+                          fmt::format("the {} of --query", query->extent(0)),
+                          ErrorCode::shape_mismatch);
+    }
+  }
+  if (value->extent(1) != key->extent(1)) {
+    return option_error("--value", fmt::format("has {} rows", value->extent(1)),
+                        fmt::format("the {} of --key", key->extent(1)),
+                        ErrorCode::shape_mismatch);
+  }
+  input.embed_dim = query->extent(2);
+  input.vectors =
+      Vectors{*std::move(query), *std::move(key), *std::move(value)};
   return input;
 }
 

@@ -175,8 +175,8 @@ std::string summary(const ImportanceFlags& flags, const ImportanceFile& file) {
 Outcome write_results(const ImportanceFlags& flags, const ImportanceFile& file,
                       const FilePlan& files, const Streams& streams) {
   HEADWISE_TRY(written(write_importance(flags.out, file)));
-  HEADWISE_TRY(write_picture(
-      flags.svg, [&](double) { return scores_picture(file); }, false));
+  HEADWISE_TRY(
+      write_picture(flags.svg, [&](double) { return scores_picture(file); }));
   return flags.json ? print(streams.out, importance_json(file))
                     : files.print_summary(streams, summary(flags, file));
 }

@@ -9,8 +9,6 @@ namespace {
 
 constexpr auto kOptionPhrases = std::to_array<Translation>({
     {"(B + 1), at least (1)", "(B + 1), 최소 (1)"},
-    {"(B, L, E), as --query has it", "--query와 같은 (B, L, E)"},
-    {"(L, E), as --query has it", "--query와 같은 (L, E)"},
     {"({}), for P tokens the shape of {}", "({0}), 토큰 P개인 {1}의 모양"},
     {"--ablate has {}.{}, which changes only layers after {}, but --layers "
      "ends at {}",

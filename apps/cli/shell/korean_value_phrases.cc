@@ -15,8 +15,6 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
      "(embed_dim, w_v.weight의 행 수) = {0}"},
     {"(positions, rotary_dim / 2) = {}", "(위치 수, rotary_dim / 2) = {0}"},
     {"(rows of w_q.weight, kdim) = {}", "(w_q.weight의 행 수, kdim) = {0}"},
-    {"0 and {} look like false and true: write mask != 0",
-     "0과 {0}을 false와 true로 쓴 것 같습니다. mask != 0을 쓰세요"},
     {"0 where num_heads is 0", "num_heads가 0이면 0"},
     {"0 with truncate(): attention that was received cannot be taken back",
      "받은 어텐션은 되돌릴 수 없으므로 truncate()를 쓰려면 0이어야 합니다."},
@@ -396,6 +394,10 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
      "밸류가 키의 앞부분이므로 줄 수 없습니다."},
     {"number of positions", "위치 수"},
     {"number of words in the vocabulary", "어휘의 단어 수"},
+    {"numbers above 1 look like ids, lengths or 255 for true: write mask != 0, "
+     "or compare them",
+     "1보다 큰 수는 id, 길이 또는 true를 뜻하는 255로 보입니다. mask != 0을 "
+     "쓰거나 먼저 비교하세요"},
     {"numbers narrower than float32 are not in this build",
      "이 빌드에는 float32보다 좁은 숫자의 연산이 없습니다"},
     {"one for each name in {}", "{0}의 이름마다 하나"},
@@ -437,9 +439,6 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
     {"the shape of {} = {}", "{0}의 모양 {1}"},
     {"the tokens of the original length", "원래 길이의 토큰 수"},
     {"the work in the stream", "스트림의 작업"},
-    {"they look like ids or counts: compare them first, such as ids != "
-     "padding_id",
-     "id나 개수로 보입니다. ids != padding_id처럼 먼저 비교하세요"},
     {"this headwise was built without MPI, so several processes cannot run it "
      "together",
      "이 headwise는 MPI 없이 빌드되어 여러 프로세스가 함께 실행할 수 없습니다"},

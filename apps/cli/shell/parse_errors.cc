@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -91,12 +90,9 @@ std::string meant_command(std::string_view word,
 // a picture, a list or a number.
 std::string renamed(std::string_view name,
                     const std::vector<std::string>& known) {
-  constexpr auto kRenamed =
-      std::to_array<std::pair<std::string_view, std::string_view>>(
-          {{"--heads", "--picture"}, {"--heads", "--num-heads"}});
-  for (const auto& [before, now] : kRenamed) {
-    if (name == before && std::ranges::find(known, now) != known.end()) {
-      return std::string(now);
+  for (const char* const now : {"--picture", "--num-heads"}) {
+    if (name == "--heads" && std::ranges::find(known, now) != known.end()) {
+      return now;
     }
   }
   return closest(name, known);

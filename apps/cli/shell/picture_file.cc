@@ -4,10 +4,12 @@
 #include "svg_to_png.h"
 
 namespace headwise::cli {
+
 Outcome write_picture(const std::string& path, const Draw& draw, bool png) {
   if (path.empty()) {
     return {};
   }
+  png = png || path.ends_with(".png");
   constexpr double kZoom = 2;  // of pixels: sharp on screens of today
   const auto svg = draw(png ? kZoom : 1);
   HEADWISE_TRY(svg);
@@ -17,10 +19,6 @@ Outcome write_picture(const std::string& path, const Draw& draw, bool png) {
   const auto pixels = svg_to_png(*svg, kZoom);
   HEADWISE_TRY(pixels);
   return written(write_file_atomically(path, *pixels));
-}
-
-Outcome write_picture(const std::string& path, const Draw& draw) {
-  return write_picture(path, draw, path.ends_with(".png"));
 }
 
 }  // namespace headwise::cli

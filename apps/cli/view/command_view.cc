@@ -334,7 +334,7 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
 
 // One drawing for both files.
 Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
-  HEADWISE_TRY(write_picture(flags.svg, draw, false));
+  HEADWISE_TRY(write_picture(flags.svg, draw));
   return write_picture(flags.png, draw, true);
 }
 
