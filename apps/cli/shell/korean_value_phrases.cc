@@ -299,8 +299,8 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
     {"needs {} pages", "{s}에 페이지 {0}개가 필요합니다"},
     {"negative numbers look like a mask that is added to the scores: give it "
      "as a float bias, or write mask == 0",
-     "음수가 있으므로 점수에 더하는 마스크로 보입니다. float 바이어스로 주거나 "
-     "mask == 0을 쓰세요"},
+     "음수가 있으므로 점수에 더하는 마스크로 보입니다. 실수 바이어스로 주거나 "
+     "0과 비교해 만드세요"},
     {"no added key where num_heads is 0",
      "num_heads가 0이면 더하는 키가 없어야 합니다."},
     {"no mask with the dialect {}", "방언 {0:은/는} 마스크를 받지 않습니다."},
@@ -396,8 +396,8 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
     {"number of words in the vocabulary", "어휘의 단어 수"},
     {"numbers above 1 look like ids, lengths or 255 for true: write mask != 0, "
      "or compare them",
-     "1보다 큰 수는 id, 길이 또는 true를 뜻하는 255로 보입니다. mask != 0을 "
-     "쓰거나 먼저 비교하세요"},
+     "1보다 큰 수는 id, 길이 또는 true를 뜻하는 255로 보입니다. 0이 아닌지 "
+     "비교하거나 알맞은 값과 비교하세요"},
     {"numbers narrower than float32 are not in this build",
      "이 빌드에는 float32보다 좁은 숫자의 연산이 없습니다"},
     {"one for each name in {}", "{0}의 이름마다 하나"},
