@@ -58,12 +58,14 @@ Outcome inspect_onnx(const InspectFlags& flags, const Streams& streams) {
 
 // The library's readers of parameters expect no model, and name themselves.
 Error in_inspect_words(const Error& error) {
-  ErrorDetails said = error_of_option("inspect", error).details();
-  if (said.given == "is not a parameter file") {
-    said.expected =
-        "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx file, or "
-        "a folder of parameter files";
+  const Error named = error_of_option("inspect", error);
+  ErrorDetails said = named.details();
+  if (said.given != "is not a parameter file") {
+    return named;
   }
+  said.expected =
+      "a .safetensors, .safetensors.index.json, .npz, .npy or .onnx file, or a "
+      "folder of parameter files";
   return {error.code(), std::move(said)};
 }
 

@@ -16,13 +16,13 @@ namespace {
 // Says how to see a model of a family that is not read.
 Error with_other_ways(const Error& error) {
   ErrorDetails details = error.details();
-  if (error.code() == ErrorCode::unsupported &&
-      details.expected == "bert or distilbert") {
-    details.hint =
-        "headwise reads folders of BERT, DistilBERT and its own causal models; "
-        "for other models use headwise.observe() in Python, or headwise view "
-        "--attn-weights FILE";
+  if (details.expected != "bert or distilbert") {
+    return error;
   }
+  details.hint =
+      "headwise reads folders of BERT, DistilBERT and its own causal models; "
+      "for other models use headwise.observe() in Python, or headwise view "
+      "--attn-weights FILE";
   return {error.code(), std::move(details)};
 }
 
