@@ -46,10 +46,11 @@
       .filter(one => list.some(({differences}) => one in differences));
 
   // With a star where the interval leaves out 0.
-  function difference([mean, low, high]) {
+  function difference(name, [mean, low, high]) {
     if (mean === null) return headwise.numbers.text(null);
     const sure = low !== null && (low > 0 || high < 0);
-    return (mean > 0 ? '+' : '') + headwise.numbers.text(mean) + (sure ? '*' : '');
+    const text = headwise.numbers.statistic(name, mean);
+    return (mean > 0 && text[0] !== '<' ? '+' : '') + text + (sure ? '*' : '');
   }
 
   // Of a similarity, which is from 0 to 1 whatever the interval's arithmetic says.
@@ -67,7 +68,7 @@
           headwise.tables.link('change-' + one.head.join('-'), isOpen(one), () => open(one),
               t('head.name', ...one.head)),
           name(one.other), one.match ? name(one.match) : '\u2013', interval(one.similarity),
-          ...names().map(statistic => difference(one.differences[statistic]))]), null, true);
+          ...names().map(statistic => difference(statistic, one.differences[statistic]))]), null, true);
   }
 
   // What is compared: two models, or one with all heads and without some.

@@ -5,12 +5,13 @@
 
   // "0.132", or why there is no number.
   function stateText(value, error) {
-    const t = headwise.t;
+    const {t, numbers, measure} = headwise;
     if (value === undefined) return t('cell.outside');
     if (value === MASKED) return t('cell.masked');
     if (value === EMPTY) return t('cell.empty');
     if (value === PENDING) return t('cell.pending');
-    return error === 0 ? headwise.numbers.exact(value) : headwise.numbers.known(value, error);
+    return error === 0 && !(measure.plain() && numbers.tiny(value)) ? numbers.exact(value) :
+        measure.text(value, error);
   }
 
   // What each matrix shows for the pair: [[value, error]]; the third is the difference.
@@ -75,7 +76,7 @@
 
   // The line above the matrices: first what they show, then the exact numbers.
   function readout(matrices, heads) {
-    const {t, numbers} = headwise;
+    const {t, numbers, measure} = headwise;
     const node = make('p', {class: 'readout', id: 'readout'});
     let asked = 0;
     const show = (pair, found) => headwise.dom.put(node,
@@ -84,7 +85,7 @@
           found.length > 1 ? ' ' + matrices[n].options.title + ' ' : '',
           otherTokens(pair, heads[n]),
           make('strong', {}, stateText(value, error)),
-          error > 0 && make('span', {class: 'quiet'},
+          error > 0 && !(measure.plain() && numbers.tiny(value)) && make('span', {class: 'quiet'},
               ' ' + t('cell.error', numbers.bound(error)))]));
     async function follow() {
       const pair = headwise.pick.active();
@@ -95,7 +96,7 @@
       }
       const inside = matrices[0].cellOf(pair);
       // Other measures come with their errors, which need more than the weight.
-      if (headwise.measure.plain() || !inside) show(pair, drawn(pair, matrices));
+      if (measure.plain() || !inside) show(pair, drawn(pair, matrices));
       if (matrices[0].window.pooled || !inside) return;
       const found = await known(pair, heads);
       if (mine === asked) show(pair, found);
@@ -126,7 +127,7 @@
     const t = headwise.t;
     return make('dl', {class: 'statistics'}, pairs.map(([name, value, error]) => make('div',
         {title: t('about.' + name)}, make('dt', {}, t('statistic.' + name)),
-        make('dd', {}, headwise.numbers.known(Number.isNaN(value) ? null : value, error)))));
+        make('dd', {}, headwise.numbers.statistic(name, Number.isNaN(value) ? null : value, error)))));
   }
 
   // The panel of the current query in this head; with the head's name if one is given.

@@ -157,6 +157,16 @@
 
   const OF_SEVERAL = new Set(['keys.document', 'keys.texts']);  // documents
 
+  // Where the numbers come from, and how exact they are.
+  function coding() {
+    const {t, page: {coding: {kind, error}}, numbers, heads} = headwise;
+    const maps = kind === 'maps' ? heads.kept : [];
+    const [given] = maps.filter(head => head.top.block !== null);
+    return [t('shell.coding_' + kind), error > 0 && t('shell.error', numbers.bound(error)),
+      maps.some(head => head.query !== null) && t('shell.exact'),
+      given && t('shell.given', given.top.count)].filter(Boolean).join(' ');
+  }
+
   function help() {
     const {t, page, state, documents} = headwise;
     const offered = ([, what]) => (documents.several || !OF_SEVERAL.has(what)) &&
@@ -177,7 +187,8 @@
             }),
         make('h3', {}, t('help.statistics')),
         make('dl', {class: 'explained'}, page.statistics.map(({name}) => [
-          make('dt', {}, t('statistic.' + name)), make('dd', {}, t('about.' + name))])));
+          make('dt', {}, t('statistic.' + name)), make('dd', {}, t('about.' + name))])),
+        make('h3', {}, t('help.exact')), make('p', {}, coding()));
   }
 
   headwise.dialogs = {exporting, search, help};

@@ -109,12 +109,12 @@
     return {head, other: head};
   }
 
-  // Where the page opens, if not in all heads: a text with all heads and without some, side
-  // by side.
+  // Where the page opens, if not in all heads: in the list of changes, or with a text with all
+  // heads and without some side by side.
   function opensWith() {
     const [a, b] = list;
     if (!b || a.variant || !b.variant || a.text !== b.text || a.heads.length === 0 ||
-        a.heads.join() !== b.heads.join()) return {};
+        a.heads.join() !== b.heads.join()) return file.changes ? {view: 'changes'} : {};
     const {head: [layer, head], other} = mostChanged();
     return {view: 'head', layer, head, compare: '1:' + other.join('.')};
   }

@@ -81,7 +81,7 @@
     list.push([t('elements.mask'), found.may ? t('elements.may') : t('elements.may_not'),
       headwise.mask.nameOf(head)]);
     list.push([t('elements.share'),
-      found.may ? numbers.known(found.weight, found.error) : t('cell.masked'),
+      found.may ? numbers.tiny(found.weight) || numbers.known(found.weight, found.error) : t('cell.masked'),
       found.may ? `exp(${n(found.score)} \u2212 LSE ${n(found.lse)})` : '']);
     return list;
   }

@@ -11,6 +11,12 @@
     return found === undefined ? null : found;
   };
 
+  // What tells the head from others at a glance: a key that gets much of its attention, or
+  // else how far it spreads, as in the command's pictures.
+  const telling = head => ['first', 'previous', 'self', 'next', 'separator'].reduce(
+      ([best, most], name) => value(head, name) > most ? [name, value(head, name)] : [best, most],
+      ['entropy', 0.3])[0];
+
   // The heads in the requested order, then those without a number, then those that were
   // pruned.
   function ordered(heads) {
@@ -66,7 +72,7 @@
     const parts = [t('head.name', head.layer, head.number)];
     if (headwise.heads.grouped) parts.push(t('head.group', head.kv_head));
     for (const {name} of headwise.page.statistics) {
-      parts.push(t('statistic.' + name) + ' ' + headwise.numbers.text(value(head, name)));
+      parts.push(t('statistic.' + name) + ' ' + headwise.numbers.statistic(name, value(head, name)));
     }
     if (head.empty_rows > 0) parts.push(t('head.empty', head.empty_rows));
     return parts.join(', ');
@@ -93,9 +99,11 @@
 
   function card(head, canvases, scale, withLayer) {
     if (head.pruned) return prunedCard(head, withLayer);
-    const {sort, layer, head: number} = headwise.state.get();
-    const shown = sort || 'entropy';
-    const chosen = head.layer === layer && head.number === number;
+    const {sort, layer, head: current} = headwise.state.get();
+    const shown = sort || telling(head);
+    const {t, numbers} = headwise;
+    const number = value(head, shown);
+    const chosen = head.layer === layer && head.number === current;
     const canvas = make('canvas', {'aria-hidden': 'true'});
     canvases.set(canvas, () => thumbnail(canvas, head, scale));
     return make('button', {
@@ -104,7 +112,8 @@
       title: described(head), onclick: () => open(head), 'data-head': head.id,
     }, make('span', {class: 'thumbnail'}, canvas),
     make('span', {class: 'caption'}, nameOf(head, withLayer),
-        make('span', {class: 'caption-value'}, headwise.numbers.text(value(head, shown)))),
+        make('span', {class: 'caption-value'}, sort || number === null ?
+          numbers.statistic(shown, number) : t('statistic.' + shown) + ' ' + number.toFixed(2))),
     headwise.heads.grouped &&
         make('span', {class: 'caption caption-group'}, 'kv ' + head.kv_head));
   }
@@ -138,14 +147,15 @@
     const {all, kept} = headwise.heads;
     const gone = all.length - kept.length;
     const uneven = kept.reduce((sum, head) => sum + (head.uneven_rows || 0), 0);
-    const statistic = sort || 'entropy';
+    const count = shown.filter(head => !head.pruned).length;
     return make('p', {class: 'note', id: 'grid-note'},
-        t('grid.count', shown.filter(head => !head.pruned).length, kept.length), ' ',
+        count < kept.length ? t('grid.count', count, kept.length) : t('grid.count_all', count), ' ',
+        count > 0 && t('grid.open') + ' ',
         gone > 0 && t('grid.gone', gone) + ' ',
         uneven > 0 && t('grid.uneven', uneven) + ' ',
-        !table && page.statistics.some(({name}) => name === statistic) ?
-          [headwise.parts.note(), t('grid.number_is', t('statistic.' + statistic)), ' ',
-           t('about.' + statistic)] : null);
+        !table && page.statistics.length > 0 && [headwise.parts.note(), sort === '' ?
+          t('grid.telling') : t('grid.number_is', t('statistic.' + sort)) + ' ' +
+            t('about.' + sort)]);
   }
 
   // Moves between cards with the arrow keys, by their positions on the screen.
@@ -209,11 +219,11 @@
     moveByKeys(body);
     if (headwise.measure.fitted() && scale) drawAll(canvases, scale); else drawWhenSeen(canvases);
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
-        make('h2', {id: 'view-title', tabindex: '-1'}, headwise.t('grid.title')),
+        make('h2', {id: 'view-title', class: 'hidden', tabindex: '-1'}, headwise.t('shell.grid')),
         headwise.gridTools(),
         notes(shown), headwise.measure.note(),
         state.get().table ? headwise.tables.heads(shown) : [legend, body]);
   }
 
-  headwise.grid = {view, chosenHeads, value, thumbnail, drawWhenSeen, moveByKeys};
+  headwise.grid = {view, chosenHeads, value, telling, thumbnail, drawWhenSeen, moveByKeys};
 }

@@ -41,7 +41,7 @@
         headwise.poolChoice(pool), headwise.fitToggle(), headwise.ownToggle()));
   };
 
-  // Attention weights of long inputs are small: colours may end at the largest.
+  // Colours end at the largest weight, because most weights are small, or at 1.
   headwise.fitToggle = () => {
     if (!headwise.measure.plain()) return null;
     const {fit} = headwise.state.get();

@@ -3,8 +3,11 @@
 {
   const {make} = headwise.dom;
   const LARGEST = 640;  // pixels of a matrix
-  const SIDE = 440;     // of the panels next to it
-  const STACKED = 999;  // windows up to this width have the panels below it, as in viewer.css
+  const LINES = 340 + 24;  // of the lines next to it, with their margin
+  const PANELS = 300 + 24; // of the panels next to those
+  // Windows up to these widths have the panels below, and the lines too, as in viewer.css.
+  const TWO_COLUMNS = 1199;
+  const STACKED = 899;
   const ABOVE = 390;    // of everything above it and the labels of its keys
   // In a narrow window: its margins with the labels of the queries, as in viewer.css; the
   // profile on the right of a single matrix.
@@ -19,7 +22,8 @@
     }
     const free = wide - 48;
     const labels = 96 + (inRow === 1 ? 56 : 24);
-    const each = inRow > 1 ? free / inRow : wide > STACKED ? free - SIDE : free;
+    const beside = (wide > STACKED ? LINES : 0) + (wide > TWO_COLUMNS ? PANELS : 0);
+    const each = inRow > 1 ? free / inRow : free - beside;
     const high = Math.max(360, document.documentElement.clientHeight - ABOVE);
     return Math.max(160, Math.min(LARGEST, high, Math.floor(each - labels)));
   }
@@ -99,6 +103,8 @@
           t('pool.' + headwise.measure.pool())));
     }
     if (matrix.tooSmall()) parts.push(t('zoom.enter'));
+    const error = Math.max(...headwise.current.heads.map(head => head.error));
+    if (error > 0 && headwise.measure.plain()) parts.push(t('head.error', headwise.numbers.bound(error)));
     return make('p', {class: 'note'}, parts.join(' '));
   }
 
@@ -121,11 +127,13 @@
     lines.load();
     headwise.current = {heads: [head], matrices: [matrix], lines};
     return [
+      new headwise.Sentence(head).node,
       headwise.detail.readout([matrix], [head]),
+      legend,
       make('div', {class: 'beside'},
-          make('div', {class: 'picture'}, figure(matrix, null), legend, windowNote(matrix)),
-          panels(head)),
-      make('figure', {class: 'figure figure-lines'}, lines.caption, lines.node)];
+          make('div', {class: 'picture'}, figure(matrix, null), windowNote(matrix)),
+          make('figure', {class: 'figure figure-lines'}, lines.caption, lines.node),
+          panels(head))];
   }
 
   // What to know of two documents whose tokens differ.
@@ -150,9 +158,10 @@
     headwise.current = {heads: [a, b], matrices, lines: null};
     return [
       headwise.detail.readout(matrices, [a, b]),
+      weights.node, same && difference.node,
       make('div', {class: 'figures'},
           matrices.map(matrix => figure(matrix, matrix.options.caption))),
-      weights.node, same && difference.node, tokensNote(a, b),
+      tokensNote(a, b),
       windowNote(matrices[0], ...(same ? [] : [matrices[1]])),
       panels(a, b)];
   }
@@ -170,7 +179,7 @@
   function header(head, other) {
     const {t, heads, page} = headwise;
     const group = heads.group(head);
-    return [
+    return make('div', {class: 'headline'},
       make('h2', {id: 'view-title', tabindex: '-1'}, t('head.name', head.layer, head.number)),
       make('p', {class: 'note about-head'}, headwise.parts.note(),
           group.length > 1 && t('head.group_of', head.kv_head,
@@ -183,9 +192,8 @@
           head.t5 ? t('head.t5') + ' ' : null,
           head.alibi ? t('head.alibi', headwise.numbers.text(head.alibi)) + ' ' : null,
           Number.isFinite(head.sink) ?
-            t('head.sink', headwise.numbers.text(head.sink)) + ' ' : null,
-          head.error > 0 && headwise.measure.plain() && t('head.error', headwise.numbers.bound(head.error))),
-      statistics(head, other)];
+            t('head.sink', headwise.numbers.text(head.sink)) + ' ' : null),
+      statistics(head, other));
   }
 
   function body(head, other) {

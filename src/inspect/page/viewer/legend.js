@@ -76,8 +76,11 @@
 
   function weights(heads, limit, fitted) {
     const [before, diverging, end, after] = row(limit, fitted);
+    const {t, measure, palette} = headwise;
+    const axes = [t('axis.sentence'), !headwise.narrow() && measure.word(
+        palette.brighter() ? 'axis.brighter' : 'axis.darker'), after].filter(Boolean).join(' ');
     return make('p', {class: 'legend'}, make('span', {}, before), scale(diverging, end),
-        keys(heads), make('span', {class: 'quiet'}, after));
+        keys(heads), make('span', {class: 'quiet'}, axes));
   }
 
   function difference(a, b, limit) {
@@ -97,9 +100,7 @@
   // Of the tiles of these heads: {node, scale}, without a scale if each has its own.
   function ofTiles(heads, fitted) {
     if (headwise.measure.own()) return {node: weights(heads, null)};
-    const found = following(limit => weights(heads, limit, fitted));
-    if (!headwise.measure.fitted()) found.node.classList.add('legend-to-1');
-    return found;
+    return following(limit => weights(heads, limit, fitted));
   }
 
   headwise.legend = {weights, difference, ticks, patterns, row, scale, following, ofTiles, WIDTH};

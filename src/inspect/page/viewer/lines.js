@@ -3,10 +3,10 @@
   const {make, makeSvg} = headwise.dom;
   const {isPattern} = headwise.mask;
   const MOST = 32;     // tokens per side
-  const STEP = 20;     // pixels from token to token
-  const LEFT = 130;    // where lines begin
-  const RIGHT = 270;
-  const WIDTH = 400;
+  const STEP = 17;     // pixels from token to token
+  const LEFT = 104;    // where lines begin
+  const RIGHT = 236;
+  const WIDTH = 340;   // as in viewer.css
   const LEAST = 0.02;  // smaller attention weights get no line,
   const FAINT = 0.1;   // unless none is larger than this: then, as for norms, a fifth of the
                        // largest
@@ -87,7 +87,10 @@
         'text-anchor': left ? 'end' : 'start', 'dominant-baseline': 'central',
         direction: 'ltr', 'unicode-bidi': 'isolate',
         onpointerenter: () => this.point(side, index),
-        onclick: () => headwise.pick.fix(headwise.pick.active()),
+        onclick: () => {
+          this.point(side, index);  // a tap points at nothing before
+          headwise.pick.fix(headwise.pick.active());
+        },
       }, makeSvg('tspan', {'unicode-bidi': 'isolate'},
           headwise.tokens.short(axis.tokens[index], LETTERS)));
     }

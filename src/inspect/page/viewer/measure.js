@@ -79,6 +79,10 @@
   // Has each tile among others its own end, or do all end at the largest in any?
   const own = () => plain() ? headwise.state.get().fit : headwise.state.get().own;
 
+  // A number that is shown, with its error, if any.
+  const text = (value, error) => plain() && headwise.numbers.tiny(value) ||
+      headwise.numbers.known(value, error);
+
   // Words that differ have names of their own.
   const word = (name, ...values) =>
     headwise.t(plain() ? name : name + '_' + shown(), ...values);
@@ -106,5 +110,5 @@
       headwise.t('measure.about_' + shown()), signed() && [' ', headwise.gradient.target()]);
 
   headwise.measure = {ALL, plain, signed, common, factor, apply, keys, small, meanOnly, pool,
-                      fitted, own, word, tools, next, note};
+                      fitted, own, text, word, tools, next, note};
 }

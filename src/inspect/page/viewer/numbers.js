@@ -2,6 +2,8 @@
 {
   const MINUS = '\u2212';
   const MOST_DECIMALS = 20;
+  const LEAST = 5e-4;  // of weights and statistics; digits below it are of no use
+  const OF_ANY_SIZE = new Set(['norm', 'gradient', 'integrated', 'integrated-by-layer']);
   const signed = text => text.replaceAll('-', MINUS);  // also in an exponent
 
   // Up to three significant digits: 0.132, 2.41, 318, 1.2e-5.
@@ -41,6 +43,14 @@
         shown.toFixed(decimals(error)));
   }
 
+  // "<0.001" in place of a weight or statistic that is too small to matter, or ''.
+  const tiny = value => !(value !== 0 && Math.abs(value) < LEAST) ? '' :
+      value > 0 ? '<0.001' : '>\u22120.001';
+
+  // A statistic with its error, if any.
+  const statistic = (name, value, error) =>
+      !OF_ANY_SIZE.has(name) && value !== null && tiny(value) || known(value, error);
+
   // The error itself, rounded up: "0.0005".
   function bound(error) {
     const places = decimals(error);
@@ -50,5 +60,5 @@
   // For files: at most six digits.
   const exact = value => String(Number(value.toPrecision(6)));
 
-  headwise.numbers = {text, cell, known, bound, rounded, exact};
+  headwise.numbers = {text, cell, known, tiny, statistic, bound, rounded, exact};
 }

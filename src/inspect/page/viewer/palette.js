@@ -47,9 +47,9 @@
 
   // {shades: [r, g, b] each, pixels: Uint32Array, patterns,
   //  index(value, limit): the shade, the last one at `limit`}
-  function palette(diverging) {
+  function palette(diverging, chosen = headwise.state.get().palette) {
     const theme = headwise.theme.current();
-    const name = diverging ? 'diverging' : headwise.state.get().palette;
+    const name = diverging ? 'diverging' : chosen;
     const key = name + ' ' + theme;
     if (!made.has(key)) {
       const stops = diverging ? DIVERGING[theme] : RAMPS[name][theme] || RAMPS[name];

@@ -75,7 +75,7 @@
   function described({head, at}) {
     const {t, numbers} = headwise;
     return t('head.name', head.layer, head.number) + ': ' + names().map((name, n) =>
-        t('statistic.' + name) + ' ' + numbers.text(at[n])).join(', ');
+        t('statistic.' + name) + ' ' + numbers.statistic(name, at[n])).join(', ');
   }
 
   function open({layer, number}) {
@@ -201,7 +201,7 @@
         [t('tables.head'), ...names().map(name => t('statistic.' + name))],
         list.map(({head, at}) => [
           headwise.tables.headLink(head, () => open(head)),
-          ...at.map(numbers.text)]), null, true);
+          ...at.map((value, n) => numbers.statistic(names()[n], value))]), null, true);
   }
 
   function figure(list) {

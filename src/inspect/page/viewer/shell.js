@@ -45,22 +45,14 @@
         button('open-help', t('help.open'), dialogs.help));
   }
 
-  // What rows, columns and colours are; what goes through all layers has no rows of queries.
-  function axes() {
-    const {t, measure, palette} = headwise;
-    return make('p', {class: 'sentence'}, headwise.narrow() ? t('axis.sentence') :
-        [make('strong', {}, t('axis.row')), ' ', make('strong', {}, t('axis.column'))], ' ',
-    measure.word(palette.brighter() ? 'axis.brighter' : 'axis.darker'));
-  }
-
   function drawHeader() {
-    const {t, tokens, page, state} = headwise;
+    const {t, tokens, page} = headwise;
     const named = page.model && page.model.replace(/\/+$/, '').split('/').pop();
     const {title} = headwise.file;
     const kind = t('shell.kind_' + page.kind);
     const about = [named === title ? null : page.model,
       title.toLowerCase() === kind ? null : kind,
-      page.batch && t('shell.sequence', page.batch.sequence, page.batch.sequences - 1),
+      page.batch && t('shell.sequence', page.batch.sequence + 1, page.batch.sequences),
       t(page.head_dim ? 'shell.sizes' : 'shell.lengths', page.num_queries, page.num_keys,
           page.head_dim)];
     headwise.dom.put(header,
@@ -70,25 +62,19 @@
         }}, t('shell.skip')),
         make('div', {class: 'heading'}, make('h1', {}, tokens.node(headwise.file.title, true)),
             make('p', {class: 'note'}, about.filter(Boolean).map(
-                (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)]))),
-        headwise.documentTools.tools(),
-        page.text && make('p', {class: 'text'}, tokens.node(page.text, true)),
-        state.get().view !== 'through' && axes(),
+                (text, n) => [n ? ' \u00b7 ' : '', tokens.node(text, true)])),
+            page.text && make('p', {class: 'text', title: tokens.visible(page.text)},
+                tokens.node(page.text, true)),
+            headwise.documentTools.tools()),
         make('div', {class: 'bar-top'}, navigation(),
             headwise.fold('fold-settings', t('shell.settings'), settings())));
   }
 
   function drawFooter() {
-    const {t, tokens, page, numbers} = headwise;
-    const maps = page.coding.kind === 'maps' ? headwise.heads.kept : [];
-    const [given] = maps.filter(head => head.top.block !== null);
+    const {t, tokens, file: {command, generator}} = headwise;
     headwise.dom.put(footer,
-        make('p', {}, t('shell.coding_' + page.coding.kind), ' ',
-            page.coding.error > 0 && t('shell.error', numbers.bound(page.coding.error)) + ' ',
-            maps.some(head => head.query !== null) && t('shell.exact'),
-            given && t('shell.given', given.top.count)),
-        make('p', {}, t('shell.again'), ' ', make('code', {}, tokens.visible(headwise.file.command))),
-        make('p', {}, tokens.visible(headwise.file.generator)));
+        command && make('p', {}, t('shell.again'), ' ', make('code', {}, tokens.visible(command))),
+        make('p', {}, tokens.visible(generator)));
   }
 
   function view() {

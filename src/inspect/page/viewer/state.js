@@ -11,8 +11,7 @@
     compare: '',  // the second head: "layer.head", or "document:layer.head"
     size: 0, row: 0, column: 0,      // zoom: cells per side (0 = all), first row, column
     pool: 'max',
-    // colours up to the largest shown, not up to 1
-    fit: headwise.documents.list.some(one => one.num_keys > 256),
+    fit: true,         // colours up to the largest shown, not up to 1
     own: false,  // of norms and gradients: the colours of each tile up to its own largest
     hide: false, renormalise: true,  // special tokens
     measure: 'attention',            // what is shown: attention, norm, gradient

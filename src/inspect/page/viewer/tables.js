@@ -48,7 +48,7 @@
       [t('head.name', head.layer, head.number), '', ...names.map(() => t('grid.pruned'))] : [
       headLink(head, () => state.set({view: 'head', layer: head.layer, head: head.number})),
       String(head.kv_head),
-      ...names.map(name => headwise.numbers.text(headwise.grid.value(head, name)))]);
+      ...names.map(name => headwise.numbers.statistic(name, headwise.grid.value(head, name)))]);
     return table(t('tables.heads'), [t('tables.head'), t('tables.kv_head'),
       ...names.map(name => make('abbr', {title: t('about.' + name)},
           t('statistic.' + name)))], body);
@@ -118,13 +118,13 @@
       statistics.unevenSums(head)]);
     headwise.dom.put(node,
         weightTable(headwise.measure.word('tables.weights', head.layer, head.number), shown, weights,
-            [headwise.measure.word('tables.mean'), ...Array.from(shown.keys, key => numbers.text(means[key]))]),
+            [headwise.measure.word('tables.mean'), ...Array.from(shown.keys, key => headwise.measure.text(means[key]))]),
         table(t('tables.rows', head.layer, head.number),
             [t('axis.query'), ...statistics.namesOf(page).map(name => t('statistic.' + name))],
             Array.from(shown.queries, (query, r) => [[named(query, page.query_tokens),
               sums[query] > 0 && ` (${t('label.uneven', numbers.text(sums[query]))})`],
-              ...rows[r].map(([, value, error]) =>
-                Number.isNaN(value) ? t('cell.empty') : numbers.known(value, error))])));
+              ...rows[r].map(([name, value, error]) =>
+                Number.isNaN(value) ? t('cell.empty') : numbers.statistic(name, value, error))])));
     node.append(await lineTable(head));
   }
 

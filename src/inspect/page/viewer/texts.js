@@ -66,12 +66,13 @@
     const canvas = make('canvas', {'aria-hidden': 'true'});
     canvases.set(canvas, () => thumbnail(canvas, item, head, scale));
     const about = tokens.short(documents.about(one), LETTERS);
-    const found = value(one, item.index, sort || 'entropy');
+    const shown = sort || headwise.grid.telling(head);
+    const found = value(one, item.index, shown);
     return make('button', {
       type: 'button', class: 'card', id: 'text-' + number, 'data-text': number,
       tabindex: number === current ? '0' : '-1',
       'aria-label': `${documents.name(number)}: ${about}, ${one.num_keys} ` +
-          `${t('texts.tokens')}, ${t('statistic.' + (sort || 'entropy'))} ${numbers.text(found)}`,
+          `${t('texts.tokens')}, ${t('statistic.' + shown)} ${numbers.statistic(shown, found)}`,
       title: about, onclick: () => {
         headwise.documentTools.go(number);
         state.set({view: 'head'});
@@ -79,7 +80,7 @@
     }, make('span', {class: 'thumbnail'}, canvas),
     make('span', {class: 'caption'},
         make('span', {class: 'caption-name'}, String(documents.numberOf(number))),
-        make('span', {class: 'caption-value'}, numbers.text(found))),
+        make('span', {class: 'caption-value'}, numbers.statistic(shown, found))),
     make('span', {class: 'caption caption-text'}, tokens.node(about)));
   }
 
@@ -94,12 +95,12 @@
       headwise.tables.link('text-row-' + number, number === state.get().document,
           () => documentTools.go(number), documents.numbering(number),
           tokens.node(tokens.short(documents.about(one), LETTERS))),
-      String(one.num_keys), ...names.map(name => numbers.text(value(one, index, name)))]);
+      String(one.num_keys), ...names.map(name => numbers.statistic(name, value(one, index, name)))]);
     return headwise.tables.table(t('texts.title', head.layer, head.number),
         [t('texts.number'), t('texts.tokens'), ...names.map(name => t('statistic.' + name))],
         body, sides(list).map(([side, items]) => [
           side ? `${t('texts.mean')}, ${side}` : t('texts.mean'), '',
-          ...names.map(name => numbers.text(meanOf(items, name)))]), true);
+          ...names.map(name => numbers.statistic(name, meanOf(items, name)))]), true);
   }
 
   // For files.
@@ -137,11 +138,11 @@
 
   // "0.998 (with all heads), 1.08 (without 3.1)"
   const meansText = (list, name) => sides(list).map(([side, items]) =>
-      headwise.numbers.text(meanOf(items, name)) + (side ? ` (${side})` : '')).join(', ');
+      headwise.numbers.statistic(name, meanOf(items, name)) + (side ? ` (${side})` : '')).join(', ');
 
   function note(list) {
     const {t, page, state} = headwise;
-    const shown = state.get().sort || 'entropy';
+    const shown = state.get().sort || headwise.grid.telling(state.head());
     return make('p', {class: 'note', id: 'texts-note'}, counts(list), ' ',
         page.statistics.some(({name}) => name === shown) && [
           headwise.parts.note(), t('texts.number_is', t('statistic.' + shown)), ' ',

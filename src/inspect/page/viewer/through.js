@@ -27,10 +27,14 @@
 
   const largest = numbers => numbers.reduce((most, number) => Math.max(most, number), 0) || 1;
 
+  const {tiny, text, exact: sixDigits} = headwise.numbers;
+  const shown = number => tiny(number) || text(number);
+  const exact = number => tiny(number) || sixDigits(number);
+
   function sentence(output, input, number) {
-    const {t, tokens, page, numbers} = headwise;
+    const {t, tokens, page} = headwise;
     return t('through.sentence', output, tokens.visible(page.query_tokens[output]), input,
-        tokens.visible(page.key_tokens[input]), numbers.exact(number));
+        tokens.visible(page.key_tokens[input]), exact(number));
   }
 
   // ---- The two lines of tokens. ----
@@ -47,7 +51,7 @@
   }
 
   function inputs(output, found, readout) {
-    const {t, page, state, tokens, palette, numbers} = headwise;
+    const {t, page, state, tokens, palette} = headwise;
     const {input: pinned} = state.get();
     const {shades, index: shadeOf} = palette.get(false);
     const limit = largest(found);
@@ -66,7 +70,7 @@
         'aria-label': sentence(output, index, found[index]),
         onpointerenter: () => say(index), onfocus: () => say(index),
         onclick: () => state.set({input: index === pinned ? null : index}),
-      }, tokens.node(token), make('span', {class: 'token-number'}, numbers.text(found[index])));
+      }, tokens.node(token), make('span', {class: 'token-number'}, shown(found[index])));
       node.style.setProperty('background', `rgb(${shade.join(',')})`);
       node.style.setProperty('color', palette.inkOn(shade));
       return node;
@@ -89,7 +93,7 @@
     return headwise.tables.table(t('through.of', output, tokens.visible(page.query_tokens[output])),
         [t('through.input'), ...columns.map(name => t('through.' + name))],
         page.key_tokens.map((token, index) => [[index + ' ', tokens.node(token)],
-          ...numbers.map(found => headwise.numbers.exact(found[index]))]));
+          ...numbers.map(found => exact(found[index]))]));
   }
 
   // For files.
@@ -105,7 +109,7 @@
 
   // -> {parts, height, title, scale}: the input tokens in lines of this width.
   async function picture(width) {
-    const {t, page, tokens, palette, numbers} = headwise;
+    const {t, page, tokens, palette} = headwise;
     const {name, output} = now();
     const found = await row(name, output);
     const limit = largest(found);
@@ -120,7 +124,7 @@
         'unicode-bidi': 'isolate'}, words);
       return makeSvg('g', {}, makeSvg('rect', {x, y, width: CELL[0] - 2, height: CELL[1] - 2,
         fill: `rgb(${shade.join(',')})`}), text(14, 11, tokens.short(token, LETTERS)),
-      text(27, 9, numbers.text(found[index])));
+      text(27, 9, shown(found[index])));
     });
     return {parts: makeSvg('g', {}, parts), height: Math.ceil(page.num_keys / wide) * CELL[1],
             title: t('through.' + name) + ' \u00b7 ' +

@@ -4,8 +4,6 @@
 headwise.wordTables.en = {
   'language.name': 'English',
 
-  'axis.row': 'Each row is a query: the token that attends.',
-  'axis.column': 'Each column is a key: the token attended to.',
   'axis.brighter': 'Brighter colour means more attention.',
   'axis.darker': 'Darker colour means more attention.',
   'axis.brighter_norm': 'Brighter colour means that the key adds more to the output.',
@@ -34,7 +32,7 @@ headwise.wordTables.en = {
   'shell.kind_self': 'self-attention',
   'shell.kind_cross': 'cross-attention',
   'shell.lengths': '{0} \u00d7 {1} (queries \u00d7 keys)',
-  'shell.sequence': 'sequence {0} (0 to {1})',
+  'shell.sequence': 'sequence {0} of {1}',
   'shell.sizes': '{0} \u00d7 {1} (queries \u00d7 keys), head size {2}',
   'shell.error':
     'They differ from the exact weights by at most {0}, pooled cells by at most 0.004.',
@@ -52,7 +50,6 @@ headwise.wordTables.en = {
   'palette.viridis': 'viridis',
   'palette.cividis': 'cividis',
 
-  'grid.title': 'All heads',
   'grid.tools': 'Sort and filter',
   'grid.layer': 'Layer {0}',
   'grid.sort': 'Sort by',
@@ -61,6 +58,9 @@ headwise.wordTables.en = {
   'grid.filter': 'Show heads where',
   'grid.filter_wrong': 'Cannot read "{0}". Write a statistic, < or >, and a number: {1} > 0.5',
   'grid.count': '{0} of {1} heads.',
+  'grid.count_all': '{0} heads.',
+  'grid.open': 'Click or tap one to open it.',
+  'grid.telling': 'Below each head: its strongest pattern if it is above 0.3, or its entropy.',
   'grid.number_is': 'Number below each head: {0}.',
   'grid.pruned': 'pruned',
   'grid.gone': 'Pruned heads (hatched): {0}.',
@@ -83,7 +83,7 @@ headwise.wordTables.en = {
   'changes.only': 'Heads only in {0}: {1}',
   'changes.about':
     'Similarity is the overlap of the attention maps, 1 for equal maps, with its 95% confidence ' +
-    'interval. * = the 95% confidence interval of a difference leaves out 0. Choose a head to ' +
+    'interval. * = the 95% confidence interval of a difference excludes 0. Choose a head to ' +
     'compare the two maps.',
   'changes.other': 'compared with',
   'changes.match': 'match',
@@ -104,7 +104,7 @@ headwise.wordTables.en = {
   'through.output': 'Output token',
   'through.input': 'Input token',
   'through.of': 'output token {0} {1}',
-  'through.none': 'Point at an input token, or choose it to pin its number.',
+  'through.none': 'Hover over or tap an input token to read its number.',
   'through.sentence': 'output {0} {1}, input {2} {3}: {4}',
   'through.colours': 'Colours end at the largest number shown and follow its square root.',
 
@@ -113,7 +113,7 @@ headwise.wordTables.en = {
   'pool.mean': 'mean',
 
   'fit.label': 'Fit colours to the data',
-  'fit.about': 'Colours end at the largest attention weight shown instead of at 1.',
+  'fit.about': 'Scale the colours to the largest weight shown instead of 1.',
 
   'own.label': 'Separate colour scales',
   'own.about': 'Colours of each picture end at its own largest number, not at the largest of all.',
@@ -160,7 +160,7 @@ headwise.wordTables.en = {
   'part.all': 'all',
   'part.about': 'Show only attention from one sentence to the other. A is the first.',
 
-  'part.statistics': 'The statistics are still of all tokens of both sentences.',
+  'part.statistics': 'The statistics still cover all tokens of both sentences.',
 
   'special.hide': 'Hide {0}',
   'special.renormalise': 'Make rows sum to 1',
@@ -175,7 +175,7 @@ headwise.wordTables.en = {
   'zoom.pixel_norm': 'One pixel pools {0} \u00d7 {1} norms ({2}).',
   'zoom.pixel_gradient': 'One pixel pools {0} \u00d7 {1} products ({2}).',
   'zoom.pooled_special': 'Pooled cells still include the special tokens.',
-  'zoom.enter': 'Click or press Enter to zoom in.',
+  'zoom.enter': 'Click, tap or press Enter to zoom in.',
   'zoom.minimap': 'Whole matrix',
   'zoom.minimap_about': 'Position of the window in the whole matrix. Click to move it.',
 
@@ -204,7 +204,7 @@ headwise.wordTables.en = {
   'lines.about_gradient':
     'One line per product of size {0} or more, blue if it raises F, orange if it lowers F.',
 
-  'cell.none': 'Point at a cell, or press the arrow keys.',
+  'cell.none': 'Hover over or tap a cell to read its weight.',
   'cell.sentence': 'query {0} {1}, key {2} {3}: {4}',
   'cell.pooled': 'queries {0}\u2013{1}, keys {2}\u2013{3}, {4}:',
   'cell.error': '\u00b1 {0}',
@@ -218,17 +218,17 @@ headwise.wordTables.en = {
   'legend.weight_gradient': 'weight \u00d7 dF/dw',
   'legend.masked': 'masked',
   'legend.empty': 'query with no key',
-  'legend.root': 'Colour follows the square root of the weight.',
-  'legend.root_norm': 'Colour follows the square root of the norm.',
-  'legend.root_gradient': 'Colour follows the square root of the product.',
+  'legend.root': 'Square-root scale.',
+  'legend.root_norm': 'Square-root scale.',
+  'legend.root_gradient': 'Square-root scale.',
   'legend.fit': 'Colours end at the largest weight shown.',
   'legend.fit_norm': 'Colours end at the largest norm shown.',
   'legend.fit_gradient': 'Colours end at the largest product shown.',
   'legend.drawn_norm': 'Colours end at the largest norm of the texts drawn so far.',
   'legend.drawn_gradient': 'Colours end at the largest product of the texts drawn so far.',
-  'legend.own': 'Each picture has its own scale, up to its largest weight.',
-  'legend.own_norm': 'Each picture has its own scale, up to its largest norm.',
-  'legend.own_gradient': 'Each picture has its own scale, up to its largest product.',
+  'legend.own': 'Each map has its own scale, up to its largest weight.',
+  'legend.own_norm': 'Each map has its own scale, up to its largest norm.',
+  'legend.own_gradient': 'Each map has its own scale, up to its largest product.',
   'legend.largest': 'largest',
   'legend.more': '{0} larger',
 
@@ -267,14 +267,14 @@ headwise.wordTables.en = {
   'texts.number_is': 'Number below each text: {0}.',
 
   'detail.title': 'Query',
-  'detail.none': 'Point at a query to see its statistics and top keys.',
+  'detail.none': 'Hover over or tap a query to see its statistics and top keys.',
   'detail.uneven': 'The weights of this query sum to {0}, not to 1.',
   'detail.of': 'Query {0}',
   'detail.top': 'Top keys',
   'detail.top_all': 'Top keys (hidden tokens included)',
 
   'elements.title': 'Query and key by component',
-  'elements.none': 'Pin a pair (click it or press Enter) to see how its score is computed.',
+  'elements.none': 'Click or tap a cell, or press Enter, to see how its score is computed.',
   'elements.left_out':
       'This page has no q and k: it was made with --no-elements, or its scores are additive or have a bias.',
   'elements.weights_only':
@@ -346,6 +346,7 @@ headwise.wordTables.en = {
   'help.keys': 'Keyboard shortcuts',
   'help.shortcuts': 'Use single-letter shortcuts',
   'help.statistics': 'Statistics',
+  'help.exact': 'How exact the numbers are',
   'keys.cell': 'next cell or head',
   'keys.far': 'first or last cell, ten cells up or down',
   'keys.pin': 'open the head, pin the cell',

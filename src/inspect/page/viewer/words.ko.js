@@ -3,8 +3,6 @@
 headwise.wordTables.ko = {
   'language.name': '한국어',
 
-  'axis.row': '행은 쿼리, 즉 주목하는 토큰입니다.',
-  'axis.column': '열은 키, 즉 주목받는 토큰입니다.',
   'axis.brighter': '색이 밝을수록 어텐션이 큽니다.',
   'axis.darker': '색이 어두울수록 어텐션이 큽니다.',
   'axis.brighter_norm': '색이 밝을수록 키가 출력에 더 많이 더해집니다.',
@@ -18,8 +16,8 @@ headwise.wordTables.ko = {
 
   'shell.views': '보기',
   'shell.grid': '모든 헤드',
-  'shell.head': '헤드 하나',
-  'shell.trace': '단계',
+  'shell.head': '헤드 상세',
+  'shell.trace': '계산 단계',
   'shell.texts': '모든 텍스트',
   'shell.scatter': '산점도',
   'shell.changes': '변화',
@@ -33,7 +31,7 @@ headwise.wordTables.ko = {
   'shell.kind_self': '셀프 어텐션',
   'shell.kind_cross': '크로스 어텐션',
   'shell.lengths': '{0} \u00d7 {1} (쿼리 \u00d7 키)',
-  'shell.sequence': '시퀀스 {0}번(0~{1}번)',
+  'shell.sequence': '시퀀스 {1}개 중 {0}번째',
   'shell.sizes': '{0} \u00d7 {1} (쿼리 \u00d7 키), 헤드 차원 {2}',
   'shell.error': '참값과의 차이는 {0} 이하이고, 풀링한 칸은 0.004 이하입니다.',
   'shell.coding_maps': '색은 1바이트로 저장한 어텐션 가중치를 나타냅니다.',
@@ -49,7 +47,6 @@ headwise.wordTables.ko = {
   'palette.viridis': 'viridis',
   'palette.cividis': 'cividis',
 
-  'grid.title': '모든 헤드',
   'grid.tools': '정렬과 필터',
   'grid.layer': '레이어 {0}',
   'grid.sort': '정렬 기준',
@@ -59,6 +56,9 @@ headwise.wordTables.ko = {
   'grid.filter_wrong':
     '읽을 수 없는 조건: "{0}". 통계 이름, < 또는 >, 숫자를 쓰세요. 예: {1} > 0.5',
   'grid.count': '헤드 {0}개 (전체 {1}개).',
+  'grid.count_all': '헤드 {0}개.',
+  'grid.open': '헤드를 클릭하거나 탭하면 열립니다.',
+  'grid.telling': '헤드 아래: 0.3을 넘는 가장 강한 패턴, 없으면 엔트로피.',
   'grid.number_is': '헤드 아래의 숫자: {0}.',
   'grid.pruned': '가지치기됨',
   'grid.gone': '가지치기된 헤드(빗금): {0}개.',
@@ -100,7 +100,7 @@ headwise.wordTables.ko = {
   'through.output': '출력 토큰',
   'through.input': '입력 토큰',
   'through.of': '출력 토큰 {0} {1}',
-  'through.none': '입력 토큰을 가리키거나, 선택해서 그 수를 고정하세요.',
+  'through.none': '입력 토큰을 가리키거나 탭하면 값을 보여 줍니다.',
   'through.sentence': '출력 {0} {1}, 입력 {2} {3}: {4}',
   'through.colours': '색 범위의 끝은 표시된 가장 큰 수이며 색은 제곱근에 비례합니다.',
 
@@ -114,7 +114,7 @@ headwise.wordTables.ko = {
   'own.label': '그림별 색 범위',
   'own.about': '색 범위를 전체에서 가장 큰 수가 아니라 그림마다 가장 큰 수까지로 정합니다.',
 
-  'measure.label': '표시',
+  'measure.label': '표시할 값',
   'measure.attention': '어텐션 가중치',
   'measure.norm': '밸류 가중 노름',
   'measure.gradient': '그래디언트 \u00d7 어텐션',
@@ -169,7 +169,7 @@ headwise.wordTables.ko = {
   'zoom.pixel_norm': '한 픽셀은 노름 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
   'zoom.pixel_gradient': '한 픽셀은 곱 {0} \u00d7 {1}개를 풀링한 값입니다({2}).',
   'zoom.pooled_special': '풀링한 칸에는 특수 토큰이 포함됩니다.',
-  'zoom.enter': '클릭하거나 Enter를 누르면 확대합니다.',
+  'zoom.enter': '클릭하거나 탭하거나 Enter를 누르면 확대합니다.',
   'zoom.minimap': '전체 행렬',
   'zoom.minimap_about': '전체 행렬에서 현재 창의 위치입니다. 클릭하면 옮깁니다.',
 
@@ -198,7 +198,7 @@ headwise.wordTables.ko = {
   'lines.about_gradient':
     '크기가 {0} 이상인 곱마다 선을 하나 그립니다. 파란색은 F를 높이고 주황색은 낮춥니다.',
 
-  'cell.none': '칸을 가리키거나 화살표 키를 누르세요.',
+  'cell.none': '칸을 가리키거나 탭하면 가중치를 보여 줍니다.',
   'cell.sentence': '쿼리 {0} {1}, 키 {2} {3}: {4}',
   'cell.pooled': '쿼리 {0}\u2013{1}, 키 {2}\u2013{3}, {4}:',
   'cell.error': '\u00b1 {0}',
@@ -212,17 +212,17 @@ headwise.wordTables.ko = {
   'legend.weight_gradient': '가중치 \u00d7 dF/dw',
   'legend.masked': '마스킹됨',
   'legend.empty': '키가 없는 쿼리',
-  'legend.root': '색은 가중치의 제곱근에 비례합니다.',
-  'legend.root_norm': '색은 노름의 제곱근에 비례합니다.',
-  'legend.root_gradient': '색은 곱의 제곱근에 비례합니다.',
+  'legend.root': '제곱근 척도.',
+  'legend.root_norm': '제곱근 척도.',
+  'legend.root_gradient': '제곱근 척도.',
   'legend.fit': '색 범위의 끝은 표시된 가장 큰 가중치입니다.',
   'legend.fit_norm': '색 범위의 끝은 표시된 가장 큰 노름입니다.',
   'legend.fit_gradient': '색 범위의 끝은 표시된 가장 큰 곱입니다.',
   'legend.drawn_norm': '색 범위의 끝은 지금까지 그린 텍스트에서 가장 큰 노름입니다.',
   'legend.drawn_gradient': '색 범위의 끝은 지금까지 그린 텍스트에서 가장 큰 곱입니다.',
-  'legend.own': '그림마다 가장 큰 가중치까지를 색 범위로 씁니다.',
-  'legend.own_norm': '그림마다 가장 큰 노름까지를 색 범위로 씁니다.',
-  'legend.own_gradient': '그림마다 가장 큰 곱까지를 색 범위로 씁니다.',
+  'legend.own': '맵마다 자신의 가장 큰 가중치까지를 색 범위로 사용합니다.',
+  'legend.own_norm': '맵마다 자신의 가장 큰 노름까지를 색 범위로 사용합니다.',
+  'legend.own_gradient': '맵마다 자신의 가장 큰 곱까지를 색 범위로 사용합니다.',
   'legend.largest': '최댓값',
   'legend.more': '{0} 쪽이 더 큼',
 
@@ -260,14 +260,14 @@ headwise.wordTables.ko = {
   'texts.number_is': '텍스트 아래의 숫자: {0}.',
 
   'detail.title': '쿼리',
-  'detail.none': '쿼리를 가리키면 통계와 상위 키를 보여 줍니다.',
+  'detail.none': '쿼리를 가리키거나 탭하면 통계와 상위 키를 보여 줍니다.',
   'detail.uneven': '이 쿼리의 가중치 합은 1이 아니라 {0}입니다.',
   'detail.of': '쿼리 {0}',
   'detail.top': '상위 키',
   'detail.top_all': '상위 키 (숨긴 토큰 포함)',
 
   'elements.title': '쿼리와 키의 성분별 값',
-  'elements.none': '쌍을 고정하면(클릭 또는 Enter) 점수의 계산 과정을 보여 줍니다.',
+  'elements.none': '칸을 클릭하거나 탭하거나 Enter를 누르면 점수의 계산 과정을 보여 줍니다.',
   'elements.left_out':
       '이 페이지에는 q와 k가 없습니다. --no-elements로 만들었거나, 점수가 가산(additive) 방식이거나 바이어스가 있습니다.',
   'elements.weights_only': '어텐션 가중치로 만든 페이지이므로 q와 k가 없습니다.',
@@ -321,9 +321,9 @@ headwise.wordTables.ko = {
   'export.title': '현재 보기 내보내기',
   'export.about': 'PNG와 SVG에는 그림을, CSV와 JSON에는 숫자를 저장합니다.',
   'export.digits':
-    '각 숫자는 처음으로 불확실한 자리까지 적으므로, 행의 합이 정확히 1이 아닐 수 있습니다.',
-  'export.digits_norm': '각 수는 처음으로 불확실한 자리에서 끝납니다.',
-  'export.digits_gradient': '각 수는 처음으로 불확실한 자리에서 끝납니다.',
+    '각 숫자는 오차 범위에 맞춰 반올림하므로, 행의 합이 정확히 1이 아닐 수 있습니다.',
+  'export.digits_norm': '각 숫자는 오차 범위에 맞춰 반올림합니다.',
+  'export.digits_gradient': '각 숫자는 오차 범위에 맞춰 반올림합니다.',
   'export.saved': '저장했습니다: {0}',
   'export.no_picture':
     '표는 그림으로 저장할 수 없습니다. "{0}" 설정을 끄거나 CSV, JSON으로 저장하세요.',
@@ -340,6 +340,7 @@ headwise.wordTables.ko = {
   'help.keys': '단축키',
   'help.shortcuts': '한 글자 단축키 사용',
   'help.statistics': '통계',
+  'help.exact': '숫자의 정확도',
   'keys.cell': '옆 칸이나 헤드로 이동',
   'keys.far': '처음이나 끝으로, 위아래로 열 칸씩 이동',
   'keys.pin': '헤드 열기, 칸 고정',

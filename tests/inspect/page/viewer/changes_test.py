@@ -22,6 +22,15 @@ class Changes(PageCase):
         page.click("#descending")
         self.assertEqual(self.heads(page)[0], "0-3")
 
+    def test_the_page_opens_with_what_changed(self):
+        page = self.open("two_models")
+        view = lambda: page.evaluate("() => headwise.state.get().view")  # noqa: E731
+        self.assertEqual(view(), "changes")
+        self.keys(page, "g")
+        page.wait_for_function("() => location.hash.includes('view=grid')")
+        page = self.open("two_models", "#view=grid")
+        self.assertEqual(view(), "grid")
+
     def test_heads_that_changed_as_much_as_each_other_are_in_order(self):
         page = self.open("two_models", "#view=changes")
         page.evaluate("() => { headwise.file.changes.reverse().forEach((one, n) => {"

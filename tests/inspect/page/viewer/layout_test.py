@@ -21,23 +21,38 @@ class Layout(PageCase):
             self.assertLess(cells["y"] + cells["height"], 900)
             self.assertLess(elements["y"], cells["y"])
 
-    def test_the_page_ends_below_the_lines(self):
-        for width in (1400, 390):
-            page = self.open("small", "#view=head&layer=0&head=1", width=width)
+    def test_lines_are_next_to_the_matrix(self):
+        for name, width in (("small", 1400), ("small", 1024), ("middle", 1400), ("small", 390)):
+            page = self.open(name, "#view=head&layer=0&head=1", width=width)
             page.wait_for_selector("#lines svg")
-            lines, figure, footer = (self.box(page, one) for one in (
-                "#lines", ".figure-lines", "footer"))
+            cells, lines, figure = (self.box(page, one) for one in (
+                "#cells", "#lines", ".figure-lines"))
             self.assertLess(figure["y"] + figure["height"] - lines["y"] - lines["height"], 4)
-            if width == 1400:  # the statistics of the head are below on a phone
-                self.assertLess(footer["y"] - lines["y"] - lines["height"], 60)
+            if width == 390:
+                self.assertGreater(lines["y"], cells["y"] + cells["height"])
+            else:
+                self.assertGreater(lines["x"], cells["x"] + cells["width"])
+                self.assertLess(lines["y"] + lines["height"], 900)  # none is below the fold
+
+    def test_the_first_map_is_near_the_top(self):
+        for name in ("small", "middle", "cross", "texts", "norms", "weights", "pair"):
+            page = self.open(name, "#view=grid&lang=en", width=1400)
+            self.assertLessEqual(self.box(page, ".card canvas >> nth=0")["y"], 200, name)
+            self.assertEqual(page.inner_text("body").count("All heads"), 1)
+            self.assertEqual(page.evaluate("() => [...document.querySelectorAll('h2')].filter("
+                                           "one => one.offsetWidth > 4).length"), 0)
+            self.assertIn("Click or tap one to open it", page.inner_text("#grid-note"))
 
     def test_controls_fold_on_a_phone(self):
         page = self.open("small", width=375, height=812)
         self.assertLess(self.box(page, "#head-0-0")["y"], 400)
+        self.assertLess(self.box(page, ".legend")["y"], self.box(page, "#head-0-0")["y"])
         self.assertFalse(page.is_visible("#sort"))
         self.assertFalse(page.is_visible("#palette"))
         self.go(page, "#view=head&layer=0&head=1")
         self.assertLess(self.box(page, "#cells")["y"], 480)
+        self.assertLess(self.box(page, ".legend")["y"], self.box(page, "#cells")["y"])
+        self.assertIn(" tap ", page.inner_text("#readout"))
         self.assertGreater(self.box(page, "#cells")["width"], 200)
         self.assertEqual(self.box(page, "#previous-head")["y"],
                          self.box(page, "#next-head")["y"])
@@ -153,11 +168,11 @@ class Access(PageCase):
     def test_the_page_speaks_both_languages(self):
         page = self.open("cross")
         self.assertEqual(page.get_attribute("html", "lang"), "ko")
-        self.assertIn("\ucffc\ub9ac", page.inner_text("header"))
+        self.assertIn("\ucffc\ub9ac", page.inner_text(".legend"))
         page.focus("#lang")
         page.select_option("#lang", "en")
         self.assertEqual(page.get_attribute("html", "lang"), "en")
-        self.assertIn("Each row is a query", page.inner_text("header"))
+        self.assertIn("Row = query", page.inner_text(".legend"))
         self.assertEqual(page.evaluate("() => document.activeElement.id"), "lang")
 
     def test_every_word_stands_in_both_languages(self):

@@ -135,7 +135,7 @@ class Measure(PageCase):
         page.click("#own")
         page.wait_for_function("() => location.hash.includes('own=1')")
         np.testing.assert_allclose(self.shades(page, self.drawn(page), expected), 255, atol=3)
-        self.assertIn("Each picture has its own scale", page.inner_text(".legend"))
+        self.assertIn("Each map has its own scale", page.inner_text(".legend"))
         pictures, in_file = self.in_file(page)
         np.testing.assert_allclose(self.shades(page, pictures, expected), 255, atol=3)
         self.assertEqual(in_file[-1], "largest")
@@ -196,9 +196,9 @@ class Measure(PageCase):
         self.assertGreater(end(), before)
         self.assertAlmostEqual(end(), largest, delta=0.006 * largest)
 
-    def test_attention_weights_have_the_scale_from_0_to_1_or_each_its_own(self):
+    def test_attention_weights_have_each_their_own_scale_or_that_from_0_to_1(self):
         page = self.open("norms")
-        for link, last in (("#", "1"), ("#fit=1", "largest"), ("#own=1", "1")):
+        for link, last in (("#", "largest"), ("#fit=0", "1"), ("#own=1", "largest")):
             self.go(page, link)
             self.assertEqual(page.locator(".legend .tick").last.inner_text(), last)
             self.assertEqual(page.locator("#own").count(), 0)

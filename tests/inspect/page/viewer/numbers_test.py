@@ -60,6 +60,14 @@ class Numbers(PageCase):
                                  "\u22121.6e\u22125", "0.500", "0.500",
                                  "NaN"])
         self.assertEqual(page.evaluate(
+            "() => [[2.54e-18, 0], [-4e-4, 1e-6], [0.000684403, 0], [0, 0], [0.00049, 0.001]].map("
+            "([value, error]) => headwise.detail.stateText(value, error))"),
+            ["<0.001", ">\u22120.001", "0.000684403", "0", "<0.001"])
+        self.assertEqual(page.evaluate(
+            "() => [['entropy', 2e-7], ['norm', 2e-7], ['self', null]].map("
+            "([name, value]) => headwise.numbers.statistic(name, value))"),
+            ["<0.001", "2.0e\u22127", "\u2013"])
+        self.assertEqual(page.evaluate(
             "() => [0.0004, 0.00041, 0.0014, 0.001, 3.8e-6].map(headwise.numbers.bound)"),
             ["0.0004", "0.0005", "0.002", "0.001", "0.000004"])
 
@@ -147,7 +155,10 @@ class Numbers(PageCase):
     def test_rows_of_given_weights_that_do_not_sum_to_1_are_said(self):
         page = self.open("weights")
         self.assertIn("Rows that do not sum to 1: 2.", page.inner_text("#grid-note"))
-        self.assertIn("8 largest weights of each query are exact", page.inner_text("footer"))
+        self.assertNotIn("byte", page.inner_text("footer"))
+        self.keys(page, "?")
+        self.assertIn("8 largest weights of each query are exact", page.inner_text("#help"))
+        self.close(page)
         self.go(page, "#view=head&layer=0&head=1&query=4&key=0")
         sums = cases["weights"].weights(0, 1)[0].sum(axis=1)
         self.assertIn(f"Rows that do not sum to 1: 2 (farthest sum: {sums[9]:.2f}).",
@@ -179,7 +190,7 @@ class Numbers(PageCase):
         weight = cases["weights"].weights(0, 1)[0][9, 2]
         drawn = page.evaluate("() => headwise.current.matrices[0].raw[9 * 21 + 2]")
         self.assertAlmostEqual(drawn, weight, delta=1e-6)
-        self.assertIn("Colours are accurate to within 0.00", page.inner_text(".about-head"))
+        self.assertIn("Colours are accurate to within 0.00", page.inner_text(".picture"))
         page.wait_for_selector(".top li")
         bar, box = (page.locator(one).nth(0).bounding_box() for one in (".bar", ".bar-box"))
         self.assertAlmostEqual(bar["width"], box["width"], delta=1)
@@ -189,12 +200,12 @@ class Numbers(PageCase):
             page = self.open("weights", width=width)
             page.evaluate("() => { const {list} = headwise.top; headwise.top.list ="
                           " async (...all) => (await list(...all)).map(([key], n) =>"
-                          " [key, n === 0 ? 1 : 0.0000684403, 0]); }")
+                          " [key, n === 0 ? 1 : 0.000684403, 0]); }")
             self.go(page, "#view=head&layer=0&head=1&query=9&key=2")
             page.wait_for_selector(".top li")
             box = lambda one: page.locator(one).last.bounding_box()  # noqa: E731
             number, bar, top = box(".top .number"), box(".top .bar-box"), box(".top")
-            self.assertEqual(page.locator(".top .number").last.inner_text(), "0.0000684403")
+            self.assertEqual(page.locator(".top .number").last.inner_text(), "0.000684403")
             self.assertLessEqual(number["x"] + number["width"], top["x"] + top["width"] + 0.5)
             self.assertLessEqual(bar["x"] + bar["width"], number["x"])
             self.assertTrue(page.evaluate(
@@ -206,7 +217,7 @@ class Numbers(PageCase):
         self.assertNotIn("sequence", page.inner_text(".heading"))
         page.evaluate("() => { headwise.page.batch = {sequence: 1, sequences: 3};"
                       " headwise.state.set({sort: 'entropy'}); }")
-        self.assertIn("sequence 1 (0 to 2)", page.inner_text(".heading"))
+        self.assertIn("sequence 2 of 3", page.inner_text(".heading"))
 
     def test_the_kind_is_not_said_twice(self):
         page = self.open("weights")
@@ -352,7 +363,7 @@ class Numbers(PageCase):
         for link in ("", "#view=head&layer=0&head=1", "#view=head&layer=0&head=1&compare=0.3",
                      "#view=trace"):
             with self.subTest(link=link):
-                self.go(page, link)
+                self.go(page, link + "&fit=0" if link else "#fit=0")
                 svg = self.exported(page, "svg").decode()
                 root = xml.etree.ElementTree.fromstring(svg)
                 tags = {element.tag.split("}")[1] for element in root.iter()}

@@ -47,6 +47,21 @@ class Overview(PageCase):
         self.assertIn("previously > x", page.inner_text("#filter-wrong"))
         self.assertEqual(page.locator("button.card").count(), 7)
 
+    def test_below_a_head_is_its_most_telling_pattern(self):
+        page = self.open("middle")
+        for head in cases["middle"].page["layers"][0]["heads"]:
+            shares = {name: head["pooled"][name] or 0 for name in (
+                "first", "previous", "self", "next", "separator")}
+            best = max(shares, key=shares.get)
+            if shares[best] <= 0.3:
+                best = "entropy"
+            self.assertEqual(page.inner_text(f"#head-0-{head['number']} .caption-value"),
+                             f"{best} {head['pooled'][best]:.2f}")
+        page.evaluate("() => { const [head] = headwise.heads.kept; head.pooled.self = 0.754;"
+                      " headwise.state.set({hide: true}); }")
+        self.assertEqual(page.inner_text("#head-0-0 .caption-value"), "self 0.75")
+        self.assertIn("2 heads. ", page.inner_text("#grid-note"))
+
     def test_groups_of_heads_are_shown(self):
         page = self.open("small")
         self.assertIn("kv 0", page.inner_text("#head-0-1"))
@@ -106,6 +121,49 @@ class Matrix(PageCase):
         page.mouse.move(5, 5)
         self.assertIn("query 6", page.inner_text("#readout"))
         self.assertIn("dot product", page.inner_text("#elements"))
+
+    def shares(self, page):
+        """How strongly each token of the sentence is coloured: 1 is the most."""
+        return page.evaluate("""() => {
+            const {shades} = headwise.palette.get(false, 'ink');
+            return [...document.querySelectorAll('#sentence .words:last-child .word')].map(one => {
+                const {background} = one.style;
+                return background === '' ? 0 : shades.findIndex(
+                    shade => background === `rgb(${shade.join(', ')})`) / 255;
+            });
+        }""")
+
+    def test_a_token_of_the_sentence_colours_those_that_it_attends_to(self):
+        for name, query, same in (("small", 6, True), ("middle", 300, True), ("cross", 2, False)):
+            for scheme in ("light", "dark"):
+                page = self.open(name, "#view=head&layer=0&head=1", scheme=scheme, width=1400)
+                self.assertEqual(max(self.shares(page)), 0)
+                page.hover(f"#sentence .word[data-query='{query}']")
+                page.wait_for_selector(".word-query")
+                w, may = cases[name].weights(0, 1)
+                row = np.where(may[query], w[query], 0)
+                page.wait_for_function("() => document.querySelector('.word[style*=background]')")
+                np.testing.assert_allclose(self.shares(page), np.sqrt(row / row.max()), atol=0.02)
+                self.assertEqual(page.locator(".word-query").get_attribute("data-query"), str(query))
+                self.assertEqual(page.locator("#sentence .words").count(), 1 if same else 2)
+                self.assertEqual(page.evaluate("() => headwise.pick.active()"),
+                                 {"query": query, "key": int(row.argmax())})
+                page.mouse.click(*self.middle(page, f".word[data-query='{query}']"))
+                page.wait_for_function(f"() => headwise.state.get().query === {query}")
+
+    def middle(self, page, selector):
+        box = page.locator(selector).bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def test_a_tap_on_a_token_pins_its_strongest_pair(self):
+        page = self.open("small", "#view=head&layer=0&head=1")
+        page.wait_for_selector("#lines path", state="attached")
+        w, _ = cases["small"].weights(0, 1)
+        for query, token in ((5, "#sentence .word[data-query='5']"),
+                             (7, "#lines .line-token >> nth=7")):
+            page.locator(token).dispatch_event("click")
+            page.wait_for_function(f"() => headwise.state.get().query === {query}")
+            self.assertEqual(page.evaluate("() => headwise.state.get().key"), w[query].argmax())
 
     def test_a_window_beyond_2048_squared_is_pooled_and_says_so(self):
         page = self.open("long", "#view=head&layer=0&head=0")
@@ -202,11 +260,11 @@ class Legend(PageCase):
     def test_the_colours_are_those_of_the_pictures_until_others_are_chosen(self):
         page = self.open("small")
         self.assertEqual(page.input_value("#palette"), "viridis")
-        self.assertIn("Brighter colour means more", page.inner_text("header"))
+        self.assertIn("Brighter colour means more", page.inner_text(".legend"))
         page.select_option("#palette", "ink")
-        self.assertIn("Darker colour means more", page.inner_text("header"))
+        self.assertIn("Darker colour means more", page.inner_text(".legend"))
         self.go(page, "#palette=ink&theme=dark")
-        self.assertIn("Brighter colour means more", page.inner_text("header"))
+        self.assertIn("Brighter colour means more", page.inner_text(".legend"))
 
 
 class CrossAttention(PageCase):
