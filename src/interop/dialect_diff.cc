@@ -169,29 +169,10 @@ std::string fill_text(const Dialect& dialect) {
   return "";
 }
 
-// What a row without a key gives.
-std::string row_text(const Dialect& dialect, const DialectCall& call) {
-  if (dialect.fill == MaskFill::added && dialect.fill_value > -1e30 &&
-      !call.adds_mask) {
-    return "what it gives without a mask";
-  }
-  AttentionOptions options;
-  apply_dialect(dialect, call, options);
-  switch (options.empty_rows) {
-    case EmptyRow::zero:
-      return "0";
-    case EmptyRow::uniform:
-      return "the mean of all values";
-    case EmptyRow::nan:
-      return "NaN";
-  }
-  return "";
-}
-
 std::string why_rows_differ(const Dialect& a, const Dialect& b,
                             const DialectCall& call) {
-  return "a row without a key gives " + row_text(a, call) + " in " +
-         dialect_name(a) + " and " + row_text(b, call) + " in " +
+  return "a row without a key gives " + empty_row_text(a, call) + " in " +
+         dialect_name(a) + " and " + empty_row_text(b, call) + " in " +
          dialect_name(b);
 }
 

@@ -211,4 +211,22 @@ Result<DialectSteps> dialect_steps(const Dialect& dialect,
   return steps;
 }
 
+std::string empty_row_text(const Dialect& dialect, const DialectCall& call) {
+  if (dialect.fill == MaskFill::added && dialect.fill_value > -1e30 &&
+      !call.adds_mask) {
+    return "what it gives without a mask";
+  }
+  AttentionOptions options;
+  apply_dialect(dialect, call, options);
+  switch (options.empty_rows) {
+    case EmptyRow::zero:
+      return "0";
+    case EmptyRow::uniform:
+      return "the mean of all values";
+    case EmptyRow::nan:
+      return "NaN";
+  }
+  return "";
+}
+
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "headwise/base/result.h"
@@ -31,5 +32,8 @@ struct DialectSteps {
 Result<DialectSteps> dialect_steps(const Dialect& dialect,
                                    const DialectInput& input,
                                    const AttentionShape& shape);
+
+// What a fully masked row gives, in words.
+std::string empty_row_text(const Dialect& dialect, const DialectCall& call);
 
 }  // namespace headwise::inline HEADWISE_ABI

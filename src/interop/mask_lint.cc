@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "interop/dialect_steps.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -74,15 +75,10 @@ std::size_t row_count(const Allowed& allowed) {
 }
 
 std::string what_rows_give(const Dialect& dialect) {
-  if (dialect.fill == MaskFill::added && dialect.fill_value > -1e30) {
-    return "what it gives without a mask";
-  }
-  if (dialect.empty_rows == EmptyRow::nan ||
-      dialect.empty_rows_with_weights == EmptyRow::nan) {
-    return "NaN";
-  }
-  return dialect.empty_rows == EmptyRow::uniform ? "the mean of all values"
-                                                 : "0";
+  const std::string alone = empty_row_text(dialect, {});
+  const std::string with = empty_row_text(dialect, {.returns_weights = true});
+  return alone == with ? alone
+                       : alone + ", or " + with + " with returned weights";
 }
 
 using Warnings = std::vector<MaskWarning>;

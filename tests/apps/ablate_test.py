@@ -145,8 +145,10 @@ class AblateTest(CliTest):
         loss = rows[str([[0, 0]])]["loss"]
         self.assertIsNotNone(loss["mean"])
         self.assertIsNone(loss["low"])
-        self.assertNotIn("nan", self.ablate("--heads", "0.0", "--examples",
-                                            "1"))
+        text = self.ablate("--heads", "0.0", "--examples", "1")
+        self.assertNotIn("nan", text)
+        self.assertNotIn("in brackets", text)
+        self.assertIn("in brackets", self.ablate("--heads", "0.0"))
 
     def test_a_pruned_model_has_the_heads_that_stayed(self):
         self.succeed("importance", "--model", "model", "--data", "data.tsv",

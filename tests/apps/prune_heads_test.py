@@ -24,6 +24,9 @@ class PruneHeadsTest(CliTest):
                                        "so heads"))["heads"]
         self.assertEqual([(head["layer"], head["head"]) for head in left],
                          [(head["layer"], head["head"]) for head in heads[1:]])
+        text = self.succeed("prune", "--model", "tiny", "--heads", first, "--out", "other")
+        self.assertIn("alternating rounds", text)
+        self.assertNotIn("in brackets", text)  # nothing has an interval
         self.fail_with(USAGE, "headwise: --heads has 2.0, expected a head from 0.0 to 1.1",
                        "prune", "--model", "tiny", "--heads", "2.0", "--out", "no")
 

@@ -99,14 +99,15 @@ std::string head_of(const AblationReport& report) {
   text += say({"replaced by: {}\n", "헤드를 대신하는 값: {}\n"},
               replacement_text(report.replacement));
   text += predicts(report)
-              ? say({"Effects are ablated minus whole; 95% confidence interval "
-                     "in brackets.\n\n",
+              ? say({"Effects are ablated minus whole",
                      "효과는 헤드를 제거했을 때의 값에서 모든 헤드가 있을 때의 "
-                     "값을 뺀 것입니다. 괄호 안은 95% 신뢰 구간입니다.\n\n"})
-              : say({"Distances that embeddings move, divided by their "
-                     "lengths; 95% confidence interval in brackets.\n\n",
-                     "임베딩이 움직인 거리를 임베딩의 길이로 나눈 값입니다. "
-                     "괄호 안은 95% 신뢰 구간입니다.\n\n"});
+                     "값을 뺀 것입니다"})
+              : say({"Distances that embeddings move, divided by their lengths",
+                     "임베딩이 움직인 거리를 임베딩의 길이로 나눈 값입니다"});
+  text += report.whole.loss.count > 1
+              ? say({"; 95% confidence interval in brackets.\n\n",
+                     ". 괄호 안은 95% 신뢰 구간입니다.\n\n"})
+              : ".\n\n";
   return text;
 }
 

@@ -17,6 +17,10 @@ constexpr double kWon = 0.97;
 
 double megabytes(std::size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
+bool has_accuracy(const PruneReport& report) {
+  return report.before && report.after;
+}
+
 std::string accuracy_line(const PruneReport& report) {
   if (report.cosine) {
     return say(
@@ -26,7 +30,7 @@ std::string accuracy_line(const PruneReport& report) {
          "유사도: {:.4f}\n"},
         error_text(*report.why_no_accuracy), *report.cosine);
   }
-  if (!report.before || !report.after) {
+  if (!has_accuracy(report)) {
     return say(
         {"accuracy    not measured: {}\n", "정확도      측정하지 않음: {}\n"},
         error_text(*report.why_no_accuracy));
@@ -105,12 +109,13 @@ std::string text_of(const PruneReport& report) {
              megabytes(bytes_before), megabytes(bytes_after)) +
          time_line(say({"attention", "어텐션"}), report.times.attention) +
          time_line(say({"whole model", "모델 전체"}), report.times.model) +
-         say({"(medians of {} alternating rounds, {} sequences of {} tokens; "
-              "95% confidence intervals in brackets)\n",
-              "(번갈아 잰 {0}회의 중앙값, 토큰 {2}개짜리 시퀀스 {1}개; 괄호 "
-              "안은 "
-              "95% 신뢰 구간)\n"},
-             report.times.rounds, report.times.sequences, report.times.tokens);
+         say({"(medians of {} alternating rounds, {} sequences of {} tokens{})\n",
+              "(번갈아 측정한 {0}회의 중앙값, 토큰 {2}개짜리 시퀀스 {1}개{3})\n"},
+             report.times.rounds, report.times.sequences, report.times.tokens,
+             has_accuracy(report)
+                 ? say({"; 95% confidence intervals in brackets",
+                        "; 괄호 안은 95% 신뢰 구간"})
+                 : "");
 }
 
 std::string json_of(const PruneReport& report) {
@@ -123,7 +128,7 @@ std::string json_of(const PruneReport& report) {
                {"heads_of_layers", report.kept},
                {"bytes_before", report.sizes.bytes_before},
                {"bytes_after", report.sizes.bytes_after}};
-  if (report.before && report.after) {
+  if (has_accuracy(report)) {
     const AccuracyChange by = change_between(*report.before, *report.after);
     json["before"] = json_of(*report.before);
     json["after"] = json_of(*report.after);

@@ -94,6 +94,7 @@ constexpr auto kDialectPhrases = std::to_array<Translation>({
      "{0:은/는} 드롭아웃 뒤의 가중치를, {1:은/는} 드롭아웃 전의 가중치를 "
      "돌려줍니다"},
     {"{}, as the mask has it", "마스크와 같은 {0}"},
+    {"{}, or {} with returned weights", "{*0}, 가중치를 반환하면 {*1}"},
 });
 static_assert(is_sorted(kDialectPhrases));
 
