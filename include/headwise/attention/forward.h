@@ -66,8 +66,8 @@ Status attention(TensorView<const float, 4> query,
                  const AttentionOptions& options = {},
                  const OperationOptions& operation_options = {});
 
-// The same of 16-bit tensors. OperationOptions::device says whether they are in
-// the CPU's memory or on a GPU (attention/device_attention.h).
+// Overloads for 16-bit tensors. OperationOptions::device says whether they are
+// in the CPU's memory or on a GPU (attention/device_attention.h).
 #define HEADWISE_ATTENTION(T)                                                \
   Status attention(TensorView<const T, 4> query, TensorView<const T, 4> key, \
                    TensorView<const T, 4> value, TensorView<T, 4> output,    \

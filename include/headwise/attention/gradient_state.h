@@ -91,7 +91,7 @@ struct GradientState {
   TensorView<float, 4> key{};    // (B, Lkv, Hkv, D), of a part of the queries
   TensorView<float, 4> value{};  // (B, Lkv, Hkv, Dv), likewise
   // (B, Hq, Lq), of a part of the keys or a call with all keys: what each row
-  // adds to d_alibi, where that is wanted. The last part writes it, too, so
+  // adds to d_alibi, where that is wanted. The last part also writes it, so
   // that callers that each have some rows can collect these numbers and add
   // them up in the order of sequences and rows.
   TensorView<float, 3> alibi{};

@@ -63,16 +63,16 @@ struct AttentionOptions {
   std::optional<double> softcap{};
   Bias bias{};  // then added to the scores; -inf masks
   // Then a number per head and bucket of relative positions. Its own scale is
-  // 1: give .scale = 1, too.
+  // 1: also set .scale = 1.
   T5Bias t5_bias{};
   // Then the scores lose alibi[h] * |i + query_start - j|: one slope a query
   // head, (Hq), such as alibi_slopes(Hq). The view must outlive the call.
   TensorView<const float, 1> alibi{};
   // One more score per query head, (Hq), that joins the softmax and has no
-  // value (steps/sinks.h); -inf: none. A row without a key then gives 0,
+  // value (steps/sinks.h); -inf: none. A fully masked row then gives 0,
   // whatever empty_rows says. The view must outlive the call.
   TensorView<const float, 1> sinks{};
-  QueryStart query_start{};  // where query 0 stands among the keys
+  QueryStart query_start{};  // position of query 0 among the keys
   Offsets offsets{};         // of a ragged batch: (1, rows, H, D) tensors
   EmptyRow empty_rows = EmptyRow::zero;
   Dropout dropout{};
@@ -143,11 +143,11 @@ struct AttentionSpec {
   // BoundBias::bind, BoundT5Bias::bind, BoundAlibi::bind,
   // BoundAddedKeys::bind, BoundSinks::bind, QueryStart::check,
   // BoundDropout::bind and BoundStatistics::bind; invalid_argument for a scale
-  // or a softcap out of its range, a scale beside a score_weight, a head size
-  // of 0, or without kv_groups query heads that are not a multiple of the key
-  // heads, and for a part of the keys that does not end at a multiple of 128;
-  // shape_mismatch for a score_weight that does not fit; unsupported for what
-  // needs all keys or queries in a part of them (attention/state.h,
+  // or a softcap out of its range, a scale combined with a score_weight, a head
+  // size of 0, or without kv_groups query heads that are not a multiple of the
+  // key heads, and for a part of the keys that does not end at a multiple of
+  // 128; shape_mismatch for a score_weight that does not fit; unsupported for
+  // what needs all keys or queries in a part of them (attention/state.h,
   // attention/gradient_state.h).
   static Result<AttentionSpec> create(
       const AttentionShape& tensors, const AttentionOptions& options,

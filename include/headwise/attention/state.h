@@ -1,7 +1,7 @@
-// Attention over a part of the keys: a call takes the keys that it is given and
-// keeps what the rows have so far; the next call goes on from there. So keys
-// and values may come piece by piece, or lie in several memories or machines,
-// and only the state moves.
+// Attention over chunks of the keys (split-KV): a call takes the keys that it
+// is given and saves the partial result of each row; the next call resumes from
+// it. Keys and values may come piece by piece, or lie in several memories or
+// machines, and only the state moves.
 //
 //   part     state     writes
 //   all      none      the outputs (default: the call has all keys)
@@ -34,7 +34,7 @@
 //   sinks, added_keys          the same; only the last part takes them
 //   everything else            the same
 //
-// The backward pass takes parts of the keys, too: attention/gradient_state.h.
+// The backward pass also takes parts of the keys: attention/gradient_state.h.
 //
 // Errors: unsupported for attention weights, scores, statistics and
 // EmptyRow::uniform, which need all keys at once, and for caches, GPUs,

@@ -18,7 +18,7 @@
 // the entropy and of nothing else; the weights of the keys sum to 1 - w. So is
 // the weight of each added key (steps/added_keys.h).
 //
-// In a row without a key, entropy and distance are NaN and all else is 0. It
+// In a fully masked row, entropy and distance are NaN and all else is 0. It
 // does not count in columns, maps and means.
 //
 // Like those of the output, their bits depend neither on the batch nor on the
@@ -95,7 +95,7 @@ Result<AttentionStatistics> attention_statistics(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
     TensorView<const float, 4> value, const AttentionOutputs& outputs,
     const AttentionOptions& options, const OperationOptions& operation_options);
-// The same of 16-bit tensors: the statistics are those of the same floats.
+// Overloads for 16-bit tensors: as if they were widened to float32.
 #define HEADWISE_ATTENTION_STATISTICS(T)                                  \
   Result<AttentionStatistics> attention_statistics(                       \
       TensorView<const T, 4> query, TensorView<const T, 4> key,           \

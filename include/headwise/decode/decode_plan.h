@@ -86,7 +86,7 @@ class DecodePlan {
              TensorView<const float, 4> key, TensorView<const float, 4> value,
              const AttentionOutputs& outputs, Workspace& workspace,
              TensorView<const std::int64_t, 1> offsets = {}) const;
-  // The same of 16-bit tensors, with the same plan.
+  // Overloads for 16-bit tensors, with the same plan.
 #define HEADWISE_RUN(T)                                                     \
   Status run(std::span<const SequenceId> ids, TensorView<const T, 4> query, \
              TensorView<const T, 4> key, TensorView<const T, 4> value,      \

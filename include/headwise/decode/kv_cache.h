@@ -121,8 +121,8 @@ class KvCache {
   Status append(std::span<const SequenceId> ids, TensorView<const float, 4> key,
                 TensorView<const float, 4> value,
                 TensorView<const std::int64_t, 1> offsets = {});
-  // The same of 16-bit tensors, whatever the type of the cache: each number is
-  // widened exactly and then rounded once, unless the cache has its type.
+  // Overloads for 16-bit tensors, whatever the type of the cache: each number
+  // is widened exactly and then rounded once, unless the cache has its type.
 #define HEADWISE_APPEND(T)                                                   \
   Status append(std::span<const SequenceId> ids, TensorView<const T, 4> key, \
                 TensorView<const T, 4> value,                                \

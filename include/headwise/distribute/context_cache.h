@@ -97,7 +97,7 @@ class ContextCache {
               const AttentionOptions& options = {},
               const OperationOptions& operation_options = {},
               TensorView<const std::int64_t, 1> offsets = {});
-  // The same of 16-bit tensors, whatever the type of the cache.
+  // Overloads for 16-bit tensors, whatever the type of the cache.
 #define HEADWISE_STEP(T)                                                \
   Status step(Communicator& group, std::span<const SequenceId> ids,     \
               TensorView<const T, 4> query, TensorView<const T, 4> key, \

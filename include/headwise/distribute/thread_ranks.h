@@ -2,7 +2,7 @@
 // on many ranks, including their failures.
 //
 // A send ends when the other rank has received, at any size. So a program that
-// waits for ever where messages are not buffered does so here, too.
+// waits forever where messages are not buffered also does so here.
 //
 // Example:
 //   const auto ended = hw::run_ranks(4, [&](hw::Communicator& group) {

@@ -50,7 +50,7 @@ class AttributionTarget {
   virtual Result<double> value(
       const std::vector<TokenId>& text, HeadGateSpan gates,
       const Executor& executor = Executor::default_executor()) const = 0;
-  // One pass there and back, for hooks.see and see_gradient. By layer the
+  // One forward and backward pass, for hooks.see and see_gradient. By layer the
   // gradients by the gates, (1, heads), if gates are given.
   virtual Result<std::vector<Tensor<float, 2>>> differentiate(
       const std::vector<TokenId>& text, HeadGateSpan gates,

@@ -38,7 +38,7 @@ namespace headwise::inline HEADWISE_ABI {
 // The encoder, read for training, must outlive it.
 class EmbeddingTarget final : public AttributionTarget {
  public:
-  // Not given: the label predicted for the text. Errors: also out_of_range for
+  // Default: the label predicted for the text. Errors: also out_of_range for
   // a label that the probe does not have.
   static Result<EmbeddingTarget> label(
       const SentenceEncoder& encoder, const LabelProbe& probe,

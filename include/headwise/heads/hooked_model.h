@@ -61,9 +61,9 @@ class HookedModel {
   virtual Result<Tensor<float, 2>> outputs(const RaggedTokens& ids,
                                            TensorView<const float, 2> hidden,
                                            const Executor* executor) const = 0;
-  // One pass there and back, for pass.hooks.see and see_gradient. Errors: also
-  // unsupported for a model that was not read for training; invalid_argument
-  // for pass.from, before_each and hooks.edit.
+  // A forward and backward pass, for pass.hooks.see and see_gradient. Errors:
+  // also unsupported for a model that was not read for training;
+  // invalid_argument for pass.from, before_each and hooks.edit.
   virtual Status differentiate(const RaggedTokens& ids, const HookedPass& pass,
                                OutputGradient d_outputs) const = 0;
 };

@@ -6,7 +6,7 @@
 //
 //   w       attention weights
 //   norms   (B, Hq, Lkv)  in   |f|: heads/value_norms.h
-//   sums    (B, Lq, Hq)   out  0 for a query without a key
+//   sums    (B, Lq, Hq)   out  0 in a fully masked row
 //
 // The shares are the softmax of the scores plus ln norms[h,j], so all
 // statistics of attention/statistics.h are computed of them in one pass

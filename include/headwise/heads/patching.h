@@ -14,8 +14,9 @@
 // take that of their partners, and clean tokens between them the mean over the
 // corrupted tokens between; if there are none they keep their own.
 //
-// approximate_patches() replaces m by its tangent at the clean text, with one
-// pass there and back over the clean text and one pass over the corrupted one:
+// approximate_patches() replaces m by its tangent at the clean text, with a
+// forward and backward pass over the clean text and a pass over the corrupted
+// one:
 //
 //   effect(head)  ~  sum (context of corrupted - context of clean) *
 //   dm/dcontext

@@ -12,7 +12,7 @@
 //                             sum
 //
 // The sum of a row of A is 1 with a plain softmax, so M is half of A and half
-// of the identity. It is 0 for a query without a key, which keeps its own
+// of the identity. It is 0 in a fully masked row, which keeps its own
 // token, and less than 1 with a sink or added keys, which are no tokens. A
 // layer without heads passes everything on.
 //

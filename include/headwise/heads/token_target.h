@@ -7,7 +7,7 @@
 //
 // F is a logit, as that of a label is (heads/embedding_target.h), and not a
 // log-probability: the gradient of ln p has the factor 1 - p and so vanishes
-// where the model is sure. What raises all logits alike raises F, too.
+// where the model is sure. What raises all logits alike also raises F.
 //
 // Tokens after the position have no part in F, and their gradients are 0.
 //

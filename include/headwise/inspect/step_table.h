@@ -42,7 +42,7 @@ struct StepContext {
   bool value_proj = true;  // false: the values are used as given
   bool out_proj = true;    // false: the merged heads are the output
   QkNorm qk_norm{};        // what "q_normed" and "k_normed" are
-  // Not given: "hidden" is the input of the layer.
+  // Default: "hidden" is the input of the layer.
   std::optional<HiddenStates> hidden{};
   Language language = Language::en;
 };

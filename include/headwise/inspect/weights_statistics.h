@@ -5,7 +5,7 @@
 //
 // The statistics are those of attention/statistics.h, of the weights as they
 // are: a row that does not sum to 1 is not divided by its sum. A row without
-// any weight counts as a query without a key. Sums are in binary64, each
+// any weight counts as a fully masked row. Sums are in binary64, each
 // statistic is rounded once.
 //
 // Errors of the operation "weights_statistics":

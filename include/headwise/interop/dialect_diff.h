@@ -7,7 +7,7 @@
 //   causal_mask       which keys a causal mask lets a query see
 //   softcap           whether scores are capped before or after the mask
 //   masked_scores     whether masked keys get weight because of a finite fill
-//   attn_weights      what a row without a key gives
+//   attn_weights      what a fully masked row gives
 //   returned_weights  before or after dropout, per head or their mean
 //
 // Example:

@@ -87,7 +87,7 @@ struct Dialect {
   CausalAlignment causal = CausalAlignment::top_left;
   MaskFill fill = MaskFill::infinite;
   double fill_value = 0;  // of a finite fill, for float32 scores
-  // What a row without a key gives, depending on what the call asks for.
+  // What a fully masked row gives, depending on what the call asks for.
   EmptyRow empty_rows = EmptyRow::zero;
   EmptyRow empty_rows_with_weights = EmptyRow::zero;
   EmptyRow empty_rows_with_dropout = EmptyRow::zero;

@@ -104,7 +104,7 @@ struct BertAccess {
 };
 
 struct BertOptions {
-  // Not given: the call begins with the embeddings of the ids. Otherwise only
+  // Default: the call begins with the embeddings of the ids. Otherwise only
   // the lengths of the sequences are read.
   std::optional<LayerEntry> from{};
   // Returns the hidden states that enter this layer: only the layers before it

@@ -22,7 +22,7 @@
 //   with .weight and .bias, unembedding.weight (vocab_size, hidden_size)
 //
 // Pruned heads are not in the file; its metadata says which heads were kept. A
-// text's tokens are its words, parted by white space; a word that is not in
+// text's tokens are its words, separated by whitespace; a word that is not in
 // the vocabulary is [UNK].
 //
 // Errors of reading: io_error; bad_data for settings, a vocabulary or
@@ -111,7 +111,7 @@ struct CausalGradients {
 };
 
 struct CausalOptions {
-  // Not given: the call begins with the embeddings of the ids. Otherwise only
+  // Default: the call begins with the embeddings of the ids. Otherwise only
   // the lengths of the sequences are read.
   std::optional<LayerEntry> from{};
   HeadGateSpan head_gates{};  // outlive the call and its backward pass

@@ -143,10 +143,11 @@ struct MultiHeadAttentionParams {
   std::optional<Linear> w_v{};                // none: values are not projected
   std::optional<Linear> w_o{};                // none: no output projection
   std::optional<Tensor<float, 2>> w_score{};  // given: additive scoring
-  // Both, or none: queries and keys are not normalised.
+  // Set both or neither: without them nothing is normalised.
   std::optional<HeadNormParams> q_norm{};
   std::optional<HeadNormParams> k_norm{};
-  // Both, or none: (num_kv_heads * head_dim), (num_kv_heads * v_head_dim).
+  // Set both or neither: (num_kv_heads * head_dim), (num_kv_heads *
+  // v_head_dim).
   std::optional<Tensor<float, 1>> bias_k{};
   std::optional<Tensor<float, 1>> bias_v{};
 };

@@ -15,7 +15,7 @@
 //
 // Each query's attention weights sum to 1, so a removed head added w_o b_v,
 // over its columns, to every output whatever it attended to. By default this
-// constant is added to the output bias. (To a query with no key the head added
+// constant is added to the output bias. (To a fully masked row the head added
 // nothing; that difference remains.) Removing heads one after another gives the
 // same bits as removing them all at once, except in this bias, which is rounded
 // each time.

@@ -28,7 +28,7 @@
 namespace headwise::inline HEADWISE_ABI {
 
 struct AddedKeys {
-  // Both, or none: no such key. The views must outlive the call.
+  // Set both or neither. The views must outlive the call.
   TensorView<const float, 2> bias_k{};  // (Hkv, D)
   TensorView<const float, 2> bias_v{};  // (Hkv, Dv)
   bool zero_attn = false;               // the key and value of zeros

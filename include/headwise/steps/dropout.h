@@ -54,7 +54,7 @@ struct Dropout {
   // 0, 1, 2, ...
   TensorView<const std::int64_t, 1> sequence_ids{};
   // (B, Hq, Lq, Lkv), true = kept: used instead of the generator; p then only
-  // gives the factor 1 / (1 - p). Added keys have columns, too.
+  // gives the factor 1 / (1 - p). Added keys also have columns.
   TensorView<const bool, 4> keep_mask{};
   // Used by the generator only; a keep mask has the shape of the part.
   DropoutPlace place{};

@@ -150,7 +150,7 @@ class BoundMask {
   // Errors: shape_mismatch, out_of_range (a length or a start beyond the keys
   // or negative, a negative window), invalid_argument (axes that name an axis
   // twice, ids that decrease), unsupported (more than kMostMaskRules rules). A
-  // key is masked where `bias` is -inf, too.
+  // key is also masked where `bias` is -inf.
   static Result<BoundMask> bind(const Mask& mask, const CallContext& context,
                                 const BoundBias& bias = {});
 

@@ -78,7 +78,7 @@ class Linear {
   static Result<Linear> from_params(Tensor<float, 2> weight,
                                     Tensor<float, 1> bias = {});
 
-  // The same of 16-bit parameters, which are widened.
+  // Overloads for 16-bit parameters, which are widened.
   static Result<Linear> from_params(TensorView<const BFloat16, 2> weight,
                                     TensorView<const BFloat16, 1> bias = {});
   static Result<Linear> from_params(TensorView<const Float16, 2> weight,

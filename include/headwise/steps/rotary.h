@@ -16,9 +16,9 @@
 // Frequencies and angles are formed in binary64; sine and cosine are taken in
 // binary64 and rounded once, so they are within 3.0e-8 of those of the angle at
 // every position below 2^31 (RotaryTest.SineAndCosineAreThoseOfTheAngle). The
-// bits are those of docs/arithmetic.md, with any number of threads and any
-// instruction set that has a fused multiply-add. Who must match a library that
-// forms angles in binary32 passes its tables to from_tables().
+// arithmetic is in docs/arithmetic.md; results are bit-identical for any number
+// of threads and any instruction set that has a fused multiply-add. To match a
+// library that computes angles in float32, pass its tables to from_tables().
 //
 // Backward is the rotation by the negative angle: rotate_back().
 //

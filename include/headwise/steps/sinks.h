@@ -7,7 +7,7 @@
 //   sinks  (Hq)  in, in the domain of the scores; -inf: the head has none
 //
 // No attention weight is returned for a sink, so a row sums to less than 1, and
-// a row without a key has the weights 0 and the output 0.
+// a fully masked row has the weights 0 and the output 0.
 // Source: Xiao et al. 2024, arXiv:2309.17453, as one learned score per head in
 // gpt-oss (arXiv:2508.10925).
 #pragma once

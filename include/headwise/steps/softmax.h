@@ -9,7 +9,7 @@
 //   lse            (B, Hq, Lq)       out, natural logarithm
 //
 // With sinks, exp(sinks[h]) is one more term of the sum: rows sum to less than
-// 1, and a row without a key has the weights 0 and the lse sinks[h].
+// 1, and a fully masked row has the weights 0 and the lse sinks[h].
 //
 // A row whose keys are all masked has lse -inf and the weights that EmptyRow
 // says. A NaN or +inf that is not masked makes its own row NaN and no other.
@@ -28,7 +28,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// The result of a row without any key.
+// The result of a fully masked row.
 enum class EmptyRow {
   zero,     // attention weights 0, output 0
   uniform,  // 1/Lkv for all keys, masked ones too: the result of filling with

@@ -22,7 +22,7 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
-// `lse` (B, Hq, Lq) is -inf in rows without a key; `empty_rows` sets their
+// `lse` (B, Hq, Lq) is -inf in fully masked rows; `empty_rows` sets their
 // result. Errors: shape_mismatch for other shapes, or a mask that was bound to
 // other sizes; those of HeadGroups::check; invalid_argument if the number of
 // query heads is not a multiple of the number of value heads, and for a context
