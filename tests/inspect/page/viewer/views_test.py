@@ -101,9 +101,9 @@ class Matrix(PageCase):
         self.assertEqual(page.evaluate(
             "() => [4, 7].map(i => headwise.current.matrices[0].raw[i * 21 + 3] === "
             "headwise.mask.EMPTY)"), [True, True])
-        self.assertIn("Queries without a key: 2", page.inner_text("#main"))
+        self.assertIn("Fully masked rows: 2", page.inner_text("#main"))
         page.wait_for_function("() => document.querySelector('.legend').textContent"
-                               ".includes('query with no key')")
+                               ".includes('fully masked row')")
 
     def test_hover_is_linked_and_click_pins(self):
         page = self.open("small", "#view=head&layer=0&head=1")
