@@ -55,7 +55,7 @@ Status check_examples(const GatedModel& model,
   if (!has_what(model, options.method)) {
     return value_error(kImportance, "method",
                        std::string(name_of(options.method)),
-                       "one whose function the model has");
+                       "a method the model supports");
   }
   if (options.share_a_round &&
       !(*options.share_a_round > 0 && *options.share_a_round <= 1)) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
     {"benchmark attention on this machine",
-     "이 컴퓨터에서 어텐션 속도를 측정합니다"},
+     "이 머신에서 어텐션 속도를 측정합니다"},
     {"cpu (default), or cuda: a Hopper GPU",
      "cpu(기본값) 또는 cuda: Hopper GPU"},
     {"element type for --device cuda: bfloat16 (default) or float16",

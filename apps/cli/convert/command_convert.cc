@@ -29,8 +29,8 @@ constexpr CommandHelp kConvertHelp = {
       --attention-only
   headwise convert model/ layer5.onnx --to onnx --layer 5 --mask bool)",
     .footer =
-        R"(Elements keep their type and are moved, never computed: converting back gives
-the same bits. Tensors outside attention layers are copied unchanged, and so is
+        R"(Elements keep their type and are moved, never computed: converting back is
+bit-identical. Tensors outside attention layers are copied unchanged, and so is
 the metadata from .safetensors to .safetensors. With --layer, other layers are
 left out. OUT is replaced as a whole or not at all.
 

@@ -8,20 +8,20 @@ namespace {
 
 constexpr auto kTexts = std::to_array<Translation>({
     {"Elements keep their type and are moved, never computed: converting back "
-     "gives\nthe same bits. Tensors outside attention layers are copied "
+     "is\nbit-identical. Tensors outside attention layers are copied "
      "unchanged, and so is\nthe metadata from .safetensors to .safetensors. "
      "With --layer, other layers are\nleft out. OUT is replaced as a whole or "
-     "not at all.\n\n--to onnx writes one layer as a model of opset "
-     "23. Inputs: query (B, L, E); also\nkey and value with --cross-attention "
-     "or if their sizes differ. Output: output.",
-     "원소는 형을 바꾸지 않고 옮기기만 하며 계산하지 않으므로, 변환했다가 "
-     "되돌리면\n비트까지 같습니다. 어텐션 레이어가 아닌 텐서와, "
+     "not at all.\n\n--to onnx writes one layer as a model of opset 23. "
+     "Inputs: query (B, L, E); also\nkey and value with --cross-attention or "
+     "if their sizes differ. Output: output.",
+     "원소의 자료형과 값은 바꾸지 않고 배치만 바꾸므로, 변환했다가 "
+     "되돌리면\n비트 단위로 동일합니다. 어텐션 레이어가 아닌 텐서와, "
      ".safetensors에서 .safetensors로\n갈 때의 메타데이터는 그대로 옮깁니다. "
-     "--layer를 주면 다른 레이어는 옮기지\n않습니다. OUT은 전부 바뀌거나 전혀 "
-     "바뀌지 않습니다.\n\n--to onnx는 레이어 하나를 opset 23 모델로 씁니다. "
-     "입력은 query (B, L,\nE)이고, --cross-attention을 주거나 크기가 다르면 "
-     "key와 "
-     "value도 있습니다. 출력은\noutput입니다."},
+     "--layer를 주면 다른 레이어는 옮기지\n않습니다. OUT은 원자적으로 "
+     "교체되며,\n일부만 쓰인 파일은 남지 않습니다.\n\n--to onnx는 레이어 "
+     "하나를 opset 23 모델로 씁니다. 입력은 query (B, L,\nE)이고, "
+     "--cross-attention을 주거나 크기가 다르면 key와 value도 있습니다. "
+     "출력은\noutput입니다."},
     {"For an ONNX model, lists the attention nodes: the pattern that matched, "
      "and the\nheads, sizes and scale found in the file. ? marks a size "
      "that "

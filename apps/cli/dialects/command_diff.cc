@@ -162,7 +162,7 @@ std::string diff_text(const TwoDialects& dialects,
                dialects.first->name, dialects.second->name);
   }
   std::string text = say({"{} and {} differ at the step {}: {}\n",
-                          "{}와(과) {}는 {} 스텝에서 갈라집니다. {}\n"},
+                          "{}와(과) {}는 {} 단계에서 달라집니다. {}\n"},
                          dialects.first->name, dialects.second->name,
                          found->step, phrase_in_language(found->why));
   if (found->rows != 0) {

@@ -13,7 +13,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(B, Lkv): 둘 다에 주는 키 패딩 마스크"},
     {"Dialects: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
      "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "
-     "fill-1e10.\nGive the sizes that the mask does not have. Exit code: 0 "
+     "fill-1e10.\nPass the sizes that the mask's shape does not determine. Exit code: 0 "
      "without warnings, 1\nwith warnings.",
      "방언: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
      "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "
@@ -30,7 +30,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"axes of the files: bhld (default) or blhd",
      "파일의 축 순서입니다. 기본값에서는 헤드가 길이보다 앞에 옵니다"},
     {"find the step at which two libraries give different attention",
-     "두 라이브러리의 어텐션이 갈라지는 스텝을 찾습니다"},
+     "두 라이브러리의 어텐션 결과가 처음 달라지는 단계를 찾습니다"},
     {"key padding mask (B, Lkv), instead of --mask",
      "키 패딩 마스크 (B, Lkv), --mask 대신"},
     {"number of keys", "키의 수"},
@@ -47,7 +47,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"the two dialects to compare, of those that lint-mask --help lists",
      "비교할 두 방언(lint-mask --help에 나오는 이름)"},
     {"warn about masks that silently change a result",
-     "결과를 조용히 바꾸는 마스크를 경고합니다"},
+     "오류 없이 결과만 달라지게 하는 잘못된 마스크를 찾아 경고합니다"},
     {"where padding is expected (default right)",
      "패딩이 있어야 하는 쪽(기본값: 오른쪽)"},
 });

@@ -92,7 +92,7 @@ std::string head_of(const AblationReport& report) {
   if (const auto& on_repeats = report.whole.accuracy_on_repeats;
       on_repeats && !std::isnan(on_repeats->mean)) {
     text += say({"; on repeats loss {:.4f}, accuracy {:.1f}%",
-                 "; 되풀이된 토큰에서 손실 {:.4f}, 정확도 {:.1f}%"},
+                 "; 반복된 토큰에서 손실 {:.4f}, 정확도 {:.1f}%"},
                 report.whole.loss_on_repeats->mean, 100 * on_repeats->mean);
   }
   text += '\n' + cut_texts_text(report.cut, report.max_tokens);

@@ -44,9 +44,9 @@ constexpr CommandHelp kAblateHelp = {
 effects are those on loss and accuracy of the model's classifier (headwise train
 --model). Without labels they are the distances that embeddings move, divided by
 their lengths; for a causal model, loss and accuracy of the next token, also on
-repeats alone: tokens that follow the same token as once before. --sort takes
-loss, accuracy, loss_on_repeats, accuracy_on_repeats or distance. What replaces
-the output of a head, before the output projection:
+repeats only: tokens that continue an earlier occurrence of the same token.
+--sort takes loss, accuracy, loss_on_repeats, accuracy_on_repeats or distance.
+What replaces the output of a head, before the output projection:
   zero     0, as head gates of 0 do
   mean     its mean over all tokens of FILE
   uniform  the mean of its values: equal attention to every visible token

@@ -81,10 +81,10 @@ std::string title_of(EffectMeasure measure) {
     case EffectMeasure::accuracy:
       return say({"accuracy in points", "정확도(퍼센트포인트)"});
     case EffectMeasure::loss_on_repeats:
-      return say({"loss on repeats", "되풀이된 토큰의 손실"});
+      return say({"loss on repeats", "반복된 토큰의 손실"});
     case EffectMeasure::accuracy_on_repeats:
       return say({"accuracy on repeats in points",
-                  "되풀이된 토큰의 정확도(퍼센트포인트)"});
+                  "반복된 토큰의 정확도(퍼센트포인트)"});
   }
   return {};
 }
@@ -98,11 +98,11 @@ std::string interaction_title(EffectMeasure measure) {
     case EffectMeasure::accuracy:
       return say({"interaction in points", "상호작용(퍼센트포인트)"});
     case EffectMeasure::loss_on_repeats:
-      return say({"interaction of losses on repeats",
-                  "되풀이된 토큰의 손실 상호작용"});
+      return say(
+          {"interaction of losses on repeats", "반복된 토큰의 손실 상호작용"});
     case EffectMeasure::accuracy_on_repeats:
       return say({"interaction on repeats in points",
-                  "되풀이된 토큰의 상호작용(퍼센트포인트)"});
+                  "반복된 토큰의 상호작용(퍼센트포인트)"});
   }
   return {};
 }

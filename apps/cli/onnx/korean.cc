@@ -33,15 +33,15 @@ constexpr auto kTexts = std::to_array<Translation>({
      "등이 든\n폴더가 있습니다. float32 출력은 그 테스트의 허용 오차(1e-7에 "
      "기대값의 1e-3을\n더한 것)의 10분의 1 안에서, 16비트 출력은 허용 오차 "
      "안에서 같아야 합니다. 사례가\n하나라도 실패하면 종료 코드는 1입니다."},
-    {"MiB for the tensors that nodes make (default: 16, plus 16 times the "
-     "inputs and the model's tensors)",
-     "노드가 만드는 텐서에 쓸 MiB(기본값: 입력과 모델 텐서의 16배에 16을 더한 "
-     "값)"},
     {"an .onnx file", ".onnx 파일"},
     {"folder for the outputs, made if missing",
      "출력을 쓸 폴더. 없으면 만듭니다"},
     {"folder of the cases", "사례가 든 폴더"},
     {"folder with the inputs, or a .npz file", "입력이 든 폴더 또는 .npz 파일"},
+    {"memory limit for intermediate tensors, in MiB (default: 16, plus 16 "
+     "times the inputs and the model's tensors)",
+     "중간 텐서의 메모리 한도(MiB, 기본값: 입력과 모델 텐서의 16배에 16을 더한 "
+     "값)"},
     {"run a folder of test cases and print which pass",
      "폴더의 테스트 사례를 실행하고 통과 여부를 보여 줍니다"},
     {"run an ONNX model of attention and compare its outputs",

@@ -12,8 +12,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"Rates", "속도"},
     {"Times are estimates from the rates that you give; nothing is "
      "measured.\nheadwise bench measures the rate of a machine.",
-     "시간은 주어진 속도로 추정한 값이며, 측정하지 않습니다. 컴퓨터의 "
-     "속도는\nheadwise bench로 잽니다."},
+     "시간은 주어진 속도로 추정한 값이며, 측정하지 않습니다. 머신의 "
+     "속도는\nheadwise bench로 측정합니다."},
     {"a query sees LEFT keys before it and RIGHT after it (inf: no limit), and "
      "the first KEEP_FIRST keys (default 0)",
      "쿼리는 앞의 키 LEFT개와 뒤의 키 RIGHT개(inf: 제한 없음), 그리고 처음 "
@@ -34,7 +34,7 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"latency of a message in microseconds (default 10)",
      "메시지의 지연 시간(마이크로초, 기본값 10)"},
     {"number of processes, usually one per machine",
-     "프로세스 수, 보통 컴퓨터마다 하나"},
+     "프로세스 수, 보통 머신마다 하나"},
     {"number of sequences (default 1)", "시퀀스 수(기본값 1)"},
     {"pieces per sequence and rank, by context; more pieces reduce waiting "
      "under --causal (default 2 if the work varies along the sequence, else 1)",
@@ -42,7 +42,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "많을수록 덜 기다립니다(기본값: 시퀀스를 따라 작업량이 달라지면 2, 아니면 "
      "1)"},
     {"plan how to divide attention among several machines",
-     "어텐션을 여러 컴퓨터에 나누는 방법을 계획합니다"},
+     "어텐션을 여러 머신에 나누는 방법을 계획합니다"},
     {"print one JSON object", "JSON 객체 하나를 출력합니다"},
     {"query heads (default 32)", "쿼리 헤드 수(기본값 32)"},
     {"speed of attention on a rank in GFLOP/s, as headwise bench prints it "

@@ -43,9 +43,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "점수(headwise importance)가 낮은 헤드부터 제거합니다. DIR은 모든 "
      "headwise 명령에\n"
      "쓸 수 있는 모델 폴더입니다. transformers 등 다른 프로그램에서 쓰려면\n"
-     "--export full-size를 주세요. 인과 모델(headwise train --task "
+     "--export full-size를 주세요. 인과적 언어 모델(headwise train --task "
      "induction)에는\n"
-     "--heads를 쓰며, 정확도는 되풀이된 단어의 정확도입니다. 제거한 헤드의 "
+     "--heads를 쓰며, 정확도는 반복된 단어의 정확도입니다. 제거한 헤드의 "
      "출력에서\n"
      "상수 부분은 출력 바이어스에 합칩니다. 정확도는 --data에서 모델의\n"
      "분류기(headwise train --model)로 측정하며,\n"
@@ -55,7 +55,8 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"Number of heads", "제거할 헤드 수"},
     {"a BERT-family model folder, pruned or not",
      "BERT 계열 모델 폴더. 이미 가지치기한 모델도 됩니다"},
-    {"a model folder, BERT-family or causal", "BERT 계열 또는 인과 모델 폴더"},
+    {"a model folder, BERT-family or causal",
+     "BERT 계열 또는 인과적 언어 모델 폴더"},
     {"do not add the constant part of removed heads to the output bias",
      "제거한 헤드의 상수 부분을 출력 바이어스에 더하지 않습니다"},
     {"draw the scores as a heat map", "점수를 히트맵으로 그립니다"},

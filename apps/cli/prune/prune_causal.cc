@@ -126,7 +126,7 @@ Outcome prune_causal(const PruneFlags& flags, const Executor& executor,
       texts->empty()
           ? ""
           : say({"accuracy on repeated words  {:.3f} before, {:.3f} after\n",
-                 "되풀이된 단어의 정확도  이전 {:.3f}, 이후 {:.3f}\n"},
+                 "반복된 단어의 정확도  이전 {:.3f}, 이후 {:.3f}\n"},
                 before->accuracy, after->accuracy);
   return print(
       streams.out,

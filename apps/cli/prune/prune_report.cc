@@ -66,15 +66,15 @@ std::string export_line(const PruneReport& report) {
     return say(
         {"export      full size: removed heads are zeros, and "
          "transformers loads the folder\n",
-         "내보내기    원래 크기: 제거된 헤드는 0이며, transformers에서 "
+         "저장 형식   원래 크기: 제거된 헤드는 0이며, transformers에서 "
          "불러올 수 있습니다\n"});
   }
   return report.sizes.heads_after == report.sizes.heads_before
              ? ""
              : say({"export      pruned; for transformers use --export "
                     "full-size\n",
-                    "내보내기    헤드를 뺀 크기: transformers에서 쓰려면 "
-                    "--export full-size를 주세요\n"});
+                    "저장 형식   pruned(제거된 헤드 제외). transformers에서 "
+                    "불러오려면 --export full-size로 저장하세요\n"});
 }
 
 Json json_of(const Answers& answers) {
@@ -109,8 +109,10 @@ std::string text_of(const PruneReport& report) {
              megabytes(bytes_before), megabytes(bytes_after)) +
          time_line(say({"attention", "어텐션"}), report.times.attention) +
          time_line(say({"whole model", "모델 전체"}), report.times.model) +
-         say({"(medians of {} alternating rounds, {} sequences of {} tokens{})\n",
-              "(번갈아 측정한 {0}회의 중앙값, 토큰 {2}개짜리 시퀀스 {1}개{3})\n"},
+         say({"(medians of {} alternating rounds, {} sequences of {} "
+              "tokens{})\n",
+              "(번갈아 측정한 {0}회의 중앙값, 토큰 {2}개짜리 시퀀스 "
+              "{1}개{3})\n"},
              report.times.rounds, report.times.sequences, report.times.tokens,
              has_accuracy(report)
                  ? say({"; 95% confidence intervals in brackets",

@@ -116,9 +116,10 @@ Result<std::optional<Array>> find_tensor(DataPlace& place,
 }  // namespace
 
 void add_memory_limit_option(const Arguments& command, std::size_t& mebibytes) {
-  command.add_count("--memory-limit", mebibytes,
-                    "MiB for the tensors that nodes make (default: 16, plus 16 "
-                    "times the inputs and the model's tensors)");
+  command.add_count(
+      "--memory-limit", mebibytes,
+      "memory limit for intermediate tensors, in MiB (default: 16, "
+      "plus 16 times the inputs and the model's tensors)");
 }
 
 std::optional<std::size_t> memory_limit_of(std::size_t mebibytes) {

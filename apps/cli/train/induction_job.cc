@@ -75,10 +75,10 @@ std::string report_text(const TaskFlags& flags, const InductionRun& run,
               "  accuracy on the repeated words  {:.3f}\n\n"
               "To find the induction head, and to see the heads of a text:\n"
               "  {}\n  {}\n",
-              "{}: 서로 다른 단어 8~16개를 늘어놓고 한 번 더 되풀이한 "
+              "{}: 서로 다른 단어 8~16개를 늘어놓고 한 번 더 반복한 "
               "텍스트.\n\n"
               "{}스텝({}) 뒤, 학습에 쓰지 않은 텍스트에서:\n"
-              "  되풀이된 단어의 정확도  {:.3f}\n\n"
+              "  반복된 단어의 정확도  {:.3f}\n\n"
               "인덕션 헤드를 찾고, 텍스트 하나에서 헤드를 보려면:\n"
               "  {}\n  {}\n"},
              kInductionTask, run.steps(),

@@ -41,8 +41,8 @@ constexpr auto kTrainTexts = std::to_array<Translation>({
      "reverse a sequence with an encoder-decoder; induction: continue words "
      "that come twice with a causal model of two layers",
      "recall(기본값): 셀프 어텐션으로 키에 맞는 값 찾기. reverse: "
-     "인코더-디코더로 시퀀스를 거꾸로 출력하기. induction: 레이어 두 개의 "
-     "인과 모델로 되풀이되는 단어 잇기"},
+     "인코더-디코더로 시퀀스를 거꾸로 출력하기. induction: 2레이어 디코더로 "
+     "반복된 단어 예측하기"},
     {"resume from the checkpoint in this folder; the result has the same bits "
      "as an uninterrupted run",
      "이 폴더의 체크포인트에서 이어서 학습합니다. 결과는 중단 없이 학습했을 "

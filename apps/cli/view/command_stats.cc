@@ -59,7 +59,7 @@ processes divide the sentences; the numbers are the same. To resume an
 interrupted run with --out, run the same command again.
 With --against: means over texts of --model minus --against, and how similar
 the attention maps are, from 0 to 1 for equal maps, with their 95% confidence
-interval; * = the interval of the difference leaves out 0.)"};
+interval; * = the 95% confidence interval excludes 0.)"};
 
 struct StatsFlags {
   ViewedFlags seen;

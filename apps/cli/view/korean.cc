@@ -33,9 +33,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "same. To resume an\ninterrupted run with --out, run the same command "
      "again.\nWith --against: means over texts of --model minus --against, and "
      "how similar\nthe attention maps are, from 0 to 1 for equal maps, with "
-     "their 95% confidence\ninterval; * = the interval of the difference "
-     "leaves "
-     "out 0.",
+     "their 95% confidence\ninterval; * = the 95% confidence "
+     "interval excludes 0.",
      "볼 수 있는 키가 있는 쿼리에 대한 평균이며, 비율은 0에서 1 사이입니다.\n  "
      "entropy    -sum w ln w (nat): 키 하나에 집중하면 0, n개에 고르면 ln n\n  "
      "distance   어텐션 가중치로 평균한, 키까지의 거리(토큰 수)\n  largest    "
@@ -46,18 +45,17 @@ constexpr auto kTexts = std::to_array<Translation>({
      "값도 보여 줍니다.\n--texts를 주면 텍스트마다 한 번씩 세어 평균하고 95% "
      "신뢰 "
      "구간을 붙입니다.\n--corpus를 주면 모든 문장의 토큰에 대한 평균입니다. "
-     "mpirun으로 "
-     "실행하면\n프로세스들이 문장을 나누며, 숫자는 같습니다. --out을 준 실행이 "
-     "중단되면\n같은 명령을 다시 실행해 이어 갑니다.\n--against를 주면 "
-     "텍스트에 대한 --model − --against의 평균과, 어텐션 맵의\n유사도(0에서 1 "
-     "사이, 같으면 1)를 95% 신뢰 구간과 함께 보여 줍니다.\n* = 차이의 신뢰 "
-     "구간에 0이 들어 있지 않습니다."},
+     "mpirun으로 실행하면\n프로세스들이 문장을 나누며, 숫자는 같습니다. "
+     "--out을 준 실행이 중단되면\n같은 명령을 다시 실행해 이어 "
+     "갑니다.\n--against를 주면 텍스트에 대한 --model − --against의 평균과, "
+     "어텐션 맵의\n유사도(0에서 1 사이, 같으면 1)를 95% 신뢰 구간과 함께 보여 "
+     "줍니다.\n* = 차이의 신뢰 구간에 0이 들어 있지 않습니다."},
     {"ONNX model; each attention node is shown as a layer",
      "ONNX 모델. 어텐션 노드 하나를 레이어 하나로 보여 줍니다"},
     {"Two models", "두 모델"},
     {"a model folder, BERT-family or causal: config.json, vocab.txt, "
      "model.safetensors",
-     "BERT 계열 또는 인과 모델의 폴더(config.json, vocab.txt, "
+     "BERT 계열 또는 인과적 언어 모델의 폴더(config.json, vocab.txt, "
      "model.safetensors)"},
     {"also print a measure of heads or tokens: norms, gradient, integrated, "
      "integrated-by-layer, rollout or flow",
@@ -67,8 +65,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "rollout, flow, such as gradient,rollout",
      "페이지에서 다음 척도도 보여 줍니다: gradient, integrated, "
      "integrated-by-layer, rollout, flow (예: gradient,rollout)"},
-    {"another model folder: what its heads do differently",
-     "다른 모델 폴더: 헤드가 하는 일의 차이를 보여 줍니다"},
+    {"compare --model with this model",
+     "비교할 모델 폴더. 두 모델의 헤드 차이를 보여 줍니다"},
     {"computed by any program: .npy (B, H, Lq, Lkv), (H, Lq, Lkv) or (N, B, H, "
      "Lq, Lkv); .npz or .safetensors with an entry per layer, its number in "
      "the name",
@@ -104,13 +102,14 @@ constexpr auto kTexts = std::to_array<Translation>({
      "페이지를 브라우저에서 엽니다. --out이 없으면 임시 파일에 저장합니다"},
     {"pair heads one to one by the similarity of their maps (default: by layer "
      "and number)",
-     "어텐션 맵이 비슷한 헤드끼리 하나씩 짝짓습니다(기본값: 레이어와 번호가 "
-     "같은 헤드)"},
+     "어텐션 맵이 유사한 헤드끼리 일대일로 대응시킵니다(기본값: 레이어와 "
+     "번호가 같은 헤드)"},
     {"position of the token that rollout and flow go back from (default: 0; in "
      "a causal model the last), or after which a causal model predicts the "
      "token of --target (default: the last)",
      "롤아웃과 플로를 거슬러 올라갈 출력 토큰의 위치(기본값: 0, 인과 "
-     "모델에서는 마지막). 인과 모델의 그래디언트에서는 --target의 토큰이 바로 "
+     "모델에서는 마지막). 인과적 언어 모델의 그래디언트에서는 --target의 "
+     "토큰이 바로 "
      "뒤에 올 토큰의 위치(기본값: 마지막)"},
     {"print comma-separated values", "쉼표로 구분한 값(CSV)을 출력합니다"},
     {"print the statistics of each head; with --head also its attention "
@@ -134,7 +133,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "largest, first, previous, self, next, separator"},
     {"take gradients of the logit of this label, or of this next token in a "
      "causal model (default: the predicted one)",
-     "이 레이블의 로짓으로, 인과 모델에서는 다음에 올 이 토큰의 로짓으로 "
+     "이 레이블의 로짓으로, 인과적 언어 모델에서는 다음에 올 이 토큰의 "
+     "로짓으로 "
      "그래디언트를 구합니다(기본값: 예측한 레이블이나 토큰)"},
     {"the keys belong to another sequence; their positions are not compared",
      "키가 다른 시퀀스에 속하므로 위치를 비교하지 않습니다"},

@@ -100,7 +100,7 @@ std::string ViewedFlags::relating_option() const {
 void add_against_options(const Arguments& command, ViewedFlags& flags) {
   const Arguments two = command.under("Two models");
   two.add_text("--against", flags.against, "DIR",
-               "another model folder: what its heads do differently");
+               "compare --model with this model");
   two.add_flag("--matched", flags.matched,
                "pair heads one to one by the similarity of their maps "
                "(default: by layer and number)");
