@@ -142,7 +142,7 @@ def test_what_a_function_raises_ends_the_call(name):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({}, ValueError, "method is gradient, expected one whose function"),
+        ({}, ValueError, "method is gradient, expected a method the model supports"),
         ({"method": "most"}, ValueError, "is 'most', expected gradient, fisher, abl"),
         ({"method": "fisher", "gradients": 3}, TypeError, "gradients is 3, expected a f"),
         ({"gradients": gradients, "examples": 0}, ValueError, "examples is 0"),

@@ -35,23 +35,20 @@ constexpr auto kTexts = std::to_array<Translation>({
      "importance).\nEvery headwise command takes DIR as a model; transformers "
      "and other programs\nneed --export full-size. A causal model (headwise "
      "train --task induction) takes\n--heads; its accuracy is that on repeated "
-     "words. The constant part of a "
-     "removed\nhead's output goes into the output bias. Accuracy is measured "
-     "on --data with the\nmodel's classifier (headwise train --model); without "
-     "labels the report says how\nfar the embeddings move.\nTo resume an "
-     "interrupted --max-drop or --curve, run the same command again.",
+     "words. The constant part of a removed\nhead's output goes into the "
+     "output bias. Accuracy is measured on --data with the\nmodel's classifier "
+     "(headwise train --model); without labels the report says how\nfar the "
+     "embeddings move.\nTo resume an interrupted --max-drop or --curve, run "
+     "the same command again.",
      "점수(headwise importance)가 낮은 헤드부터 제거합니다. DIR은 모든 "
-     "headwise 명령에\n"
-     "쓸 수 있는 모델 폴더입니다. transformers 등 다른 프로그램에서 쓰려면\n"
-     "--export full-size를 주세요. 인과적 언어 모델(headwise train --task "
-     "induction)에는\n"
-     "--heads를 쓰며, 정확도는 반복된 단어의 정확도입니다. 제거한 헤드의 "
-     "출력에서\n"
-     "상수 부분은 출력 바이어스에 합칩니다. 정확도는 --data에서 모델의\n"
-     "분류기(headwise train --model)로 측정하며,\n"
-     "레이블이 없는 텍스트로는 임베딩이 얼마나 움직이는지를 측정합니다. "
-     "중단된\n"
-     "--max-drop과 --curve는 같은 명령을 다시 실행하면 이어집니다."},
+     "headwise 명령에\n쓸 수 있는 모델 폴더입니다. transformers 등 다른 "
+     "프로그램에서 쓰려면\n--export full-size를 주세요. 인과적 언어 모델(train "
+     "--task induction)에는\n--heads를 쓰며, 정확도는 반복된 단어의 "
+     "정확도입니다. 제거한 헤드의 출력에서\n상수 부분은 출력 바이어스에 "
+     "합칩니다. 정확도는 --data에서 모델의\n분류기(headwise train --model)로 "
+     "측정하며,\n레이블이 없는 텍스트로는 임베딩이 얼마나 움직이는지를 "
+     "측정합니다. 중단된\n--max-drop과 --curve는 같은 명령을 다시 실행하면 "
+     "이어집니다."},
     {"Number of heads", "제거할 헤드 수"},
     {"a BERT-family model folder, pruned or not",
      "BERT 계열 모델 폴더. 이미 가지치기한 모델도 됩니다"},
