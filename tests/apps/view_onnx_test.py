@@ -288,26 +288,27 @@ class Nodes(OnnxViewTest):
         self.assertEqual([layer["number"] for layer in page["layers"]], [0, 1])
         self.assertEqual((page["title"], page["model"], page["text"], page["kind"]),
                          ("model.onnx", "model.onnx",
-                          "0: enc (Attention), 1: dec (Attention)", "self"))
+                          "layer 0: enc (Attention), layer 1: dec (Attention)",
+                          "self"))
         self.assertEqual(json.loads(done.stdout)["nodes"],
                          [{"layer": 0, "name": "enc (Attention)"},
                           {"layer": 1, "name": "dec (Attention)"}])
         svg = (self.folder / "all.svg").read_text("utf-8")
-        self.assertIn("0: enc (Attention), 1: dec (Attention)", svg)
+        self.assertIn("layer 0: enc (Attention), layer 1: dec (Attention)", svg)
 
     def test_one_node_by_its_name_or_its_number(self):
         self.put_two(scale=0.25)
         for node in ("dec", "1"):
             self.view("--node", node, "--out", "page.html")
-            self.assertEqual(self.page()["text"], "1: dec (Attention)")
+            self.assertEqual(self.page()["text"], "layer 1: dec (Attention)")
         self.check_weights(output=2, layer=1, more=["--node", "dec"])
         self.view("--layers", "0", "--out", "page.html")
-        self.assertEqual(self.page()["text"], "0: enc (Attention)")
+        self.assertEqual(self.page()["text"], "layer 0: enc (Attention)")
 
     def test_a_name_that_is_a_number_comes_before_the_number(self):
         self.put_two(names=("1", "0"))
         self.view("--node", "1", "--out", "page.html")
-        self.assertEqual(self.page()["text"], "0: 1 (Attention)")
+        self.assertEqual(self.page()["text"], "layer 0: 1 (Attention)")
 
     def test_nodes_that_differ_do_not_share_a_page(self):
         self.put_two(scale=0.25)
@@ -365,7 +366,7 @@ class Nodes(OnnxViewTest):
         done = self.view("--out", "page.html", "--svg", "all.svg", "--json")
         text = (self.folder / "page.html").read_text("utf-8")
         self.assertNotIn("<script>alert", text)
-        self.assertEqual(self.page()["text"][:32], "0: </script><script>alert(1)</sc")
+        self.assertEqual(self.page()["text"][:38], "layer 0: </script><script>alert(1)</sc")
         for shown in (self.page()["text"], done.stdout.decode(),
                       (self.folder / "all.svg").read_text("utf-8")):
             self.assertNotRegex(shown, "[\x1b\u202e]")
@@ -388,7 +389,7 @@ class NodesOfOnnxRuntime(OnnxViewTest):
         self.check_weights(output=3)
         self.view("--out", "page.html")
         self.assertEqual(self.page()["text"],
-                         "0: n (com.microsoft GroupQueryAttention)")
+                         "layer 0: n (com.microsoft GroupQueryAttention)")
 
     def test_weights_times_values_are_the_output(self):
         value = onnx_contrib_cases.numbers((2, 4, 6), seed=2)  # of 2 heads
@@ -445,7 +446,7 @@ class NodesThatAGraphSpellsOut(OnnxViewTest):
                 self.compare_weights()
                 self.view("--out", "page.html")
                 self.assertEqual(self.page()["text"],
-                                 "0: y4 (MatMul-Softmax-MatMul)")
+                                 "layer 0: y4 (MatMul-Softmax-MatMul)")
 
     def test_nodes_that_are_not_one_attention(self):
         nodes, held = onnx_fusion_test.UNLIKE["a mask far from 0"]

@@ -183,18 +183,21 @@ Result<std::vector<std::size_t>> parse_layers(const std::string& list,
   return layers;
 }
 
-std::string nodes_text(const std::vector<ViewedNode>& nodes) {
+std::string nodes_text(const std::vector<ViewedNode>& nodes,
+                       std::string_view before) {
   constexpr std::size_t kMost = 24;
   std::string text;
   for (std::size_t n = 0; n < std::min(nodes.size(), kMost); ++n) {
-    text += fmt::format("{}{}: {}", n == 0 ? "" : ", ", nodes[n].layer,
-                        nodes[n].name);
+    text += fmt::format("{}{}{}: {}", n == 0 ? "" : ", ", before,
+                        nodes[n].layer, nodes[n].name);
   }
   return text + (nodes.size() > kMost ? ", ..." : "");
 }
 
 std::optional<std::string> subtitle_of(const ViewedText& text) {
-  return text.nodes.empty() ? text.text : nodes_text(text.nodes);
+  return text.nodes.empty()
+             ? text.text
+             : nodes_text(text.nodes, say({"layer ", "레이어 "}));
 }
 
 std::string cut_text(const ViewedText& text) {

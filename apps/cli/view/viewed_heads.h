@@ -101,8 +101,10 @@ class ViewedHeads {
   std::vector<std::size_t> layers_;
 };
 
-// "0: enc (Attention), 1: dec (Attention)"; only the first 24.
-std::string nodes_text(const std::vector<ViewedNode>& nodes);
+// "0: enc (Attention), 1: dec (Attention)"; only the first 24. `before` is
+// written before each number.
+std::string nodes_text(const std::vector<ViewedNode>& nodes,
+                       std::string_view before = "");
 // The line under a title: the text or the nodes.
 std::optional<std::string> subtitle_of(const ViewedText& text);
 
