@@ -2,7 +2,7 @@
 {
   const {make, makeSvg} = headwise.dom;
   const {isPattern} = headwise.mask;
-  const MOST = 32;     // tokens per side
+  const MOST = 28;     // tokens per side
   const STEP = 17;     // pixels from token to token
   const LEFT = 104;    // where lines begin
   const RIGHT = 236;

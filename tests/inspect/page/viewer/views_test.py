@@ -146,8 +146,9 @@ class Matrix(PageCase):
                 np.testing.assert_allclose(self.shares(page), np.sqrt(row / row.max()), atol=0.02)
                 self.assertEqual(page.locator(".word-query").get_attribute("data-query"), str(query))
                 self.assertEqual(page.locator("#sentence .words").count(), 1 if same else 2)
-                self.assertEqual(page.evaluate("() => headwise.pick.active()"),
-                                 {"query": query, "key": int(row.argmax())})
+                active = page.evaluate("() => headwise.pick.active()")
+                self.assertEqual(active["query"], query)
+                self.assertGreater(row[active["key"]], 0.97 * row.max())
                 page.mouse.click(*self.middle(page, f".word[data-query='{query}']"))
                 page.wait_for_function(f"() => headwise.state.get().query === {query}")
 
@@ -163,7 +164,8 @@ class Matrix(PageCase):
                              (7, "#lines .line-token >> nth=7")):
             page.locator(token).dispatch_event("click")
             page.wait_for_function(f"() => headwise.state.get().query === {query}")
-            self.assertEqual(page.evaluate("() => headwise.state.get().key"), w[query].argmax())
+            key = page.evaluate("() => headwise.state.get().key")
+            self.assertGreater(w[query, key], 0.97 * w[query].max())
 
     def test_a_window_beyond_2048_squared_is_pooled_and_says_so(self):
         page = self.open("long", "#view=head&layer=0&head=0")
