@@ -24,7 +24,8 @@
       this.queries = one ? this.keys : words(queries, rows, true);
       const line = (name, list) => make('p', {class: 'words'},
           name && make('span', {class: 'quiet'}, name + ' '), list.map(node => [node, ' ']));
-      this.node = make('div', {id: 'sentence', class: 'sentence'},
+      this.node = make('div', {id: 'sentence', class: 'sentence', tabindex: '0', role: 'group',
+                               'aria-label': t('sentence.label')},
           one ? null : line(t('axis.query'), this.queries),
           line(one ? '' : t('axis.key'), this.keys));
       this.node.addEventListener('pointerover', event => this.point(event));

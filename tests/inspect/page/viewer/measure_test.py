@@ -135,7 +135,7 @@ class Measure(PageCase):
         page.click("#own")
         page.wait_for_function("() => location.hash.includes('own=1')")
         np.testing.assert_allclose(self.shades(page, self.drawn(page), expected), 255, atol=3)
-        self.assertIn("Each map has its own scale", page.inner_text(".legend"))
+        self.assertIn("Each map ends at its largest", page.inner_text(".legend"))
         pictures, in_file = self.in_file(page)
         np.testing.assert_allclose(self.shades(page, pictures, expected), 255, atol=3)
         self.assertEqual(in_file[-1], "largest")
