@@ -32,8 +32,8 @@ constexpr CommandHelp kLintMaskHelp = {
     .footer =
         R"(Dialects: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, onnx-1.21,
 ort-contrib, flash-attention, transformers, d2l, fill-1e12, fill-1e10.
-Pass the sizes that the mask's shape does not determine. Exit code: 0 without warnings, 1
-with warnings.)"};
+Pass the sizes that the mask's shape does not determine.
+Exit code: 0 without warnings, 1 with warnings.)"};
 
 struct LintFlags {
   std::string dialect;

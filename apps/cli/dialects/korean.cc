@@ -13,13 +13,12 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(B, Lkv): 둘 다에 주는 키 패딩 마스크"},
     {"Dialects: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
      "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "
-     "fill-1e10.\nPass the sizes that the mask's shape does not determine. Exit code: 0 "
-     "without warnings, 1\nwith warnings.",
+     "fill-1e10.\nPass the sizes that the mask's shape does not determine.\nExit code: 0 "
+     "without warnings, 1 with warnings.",
      "방언: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
      "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "
-     "fill-1e10.\n마스크에 없는 크기는 옵션으로 줍니다. 종료 코드: 경고가 "
-     "없으면 0, 있으면 "
-     "1."},
+     "fill-1e10.\n마스크에 없는 크기는 옵션으로 줍니다.\n종료 코드: 경고가 "
+     "없으면 0, 있으면 1."},
     {"The tensors are (B, H, L, D) for both, or as --layout says. Exit code: 0 "
      "if\nboth give the same, 1 if they differ.",
      "두 라이브러리 모두 텐서는 (B, H, L, D)이거나 --layout을 따릅니다. 종료 "
