@@ -9,6 +9,9 @@ import headwise
 
 place = pathlib.Path(headwise.__file__)
 assert place.is_relative_to(sys.prefix), f"{place} is not what was installed"
+notices = (place.parent / "THIRD_PARTY_NOTICES.txt").read_text(encoding="utf-8")
+for package in ("nanobind", "libhwy-dev", "libtbb-dev", "libzip-dev", "nettle-dev"):
+    assert f"==== {package} ====" in notices, f"no licence of {package}"
 query = numpy.random.default_rng(0).standard_normal((1, 4, 2, 8), dtype=numpy.float32)
 result = headwise.attention(
     query, query, query, mask=headwise.causal(), attn_weights="per_head"

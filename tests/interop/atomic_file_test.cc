@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,19 @@
 #include "interop/leftovers.h"
 #include "interop/new_folder.h"
 #include "support/errors.h"
+
+namespace {
+
+int synced_folders = 0;
+
+}  // namespace
+
+// In place of the system's.
+extern "C" int fsync(int descriptor) {
+  struct stat status {};
+  synced_folders += ::fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode);
+  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
 
 namespace headwise {
 namespace {
@@ -54,6 +68,13 @@ TEST(AtomicFileTest, WritesANewFileWithThePermissionsOfTheUmask) {
   EXPECT_EQ(file_bytes(folder / "new"), bytes_of("text"));
   EXPECT_EQ(mode_of(folder / "new"), 0640u);
   EXPECT_EQ(folder.count(), 1u);
+}
+
+TEST(AtomicFileTest, TheFolderOfANewNameIsSavedToo) {
+  const TempFolder folder;
+  synced_folders = 0;
+  ASSERT_TRUE(write_file_atomically(folder / "file", bytes_of("text")));
+  EXPECT_EQ(synced_folders, 1);
 }
 
 TEST(AtomicFileTest, ReplacesAFileAndKeepsItsPermissions) {

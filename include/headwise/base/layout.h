@@ -13,7 +13,7 @@
 // view. Errors: shape_mismatch unless it has B * L * H * D elements.
 //
 // Example:
-//   std::vector<float> q = ...;  // torch: q.shape == (2, 8, 10, 64)
+//   // std::vector<float> q; torch: q.shape == (2, 8, 10, 64)
 //   auto query = view_bhld(q, 2, 8, 10, 64).value();  // (2, 10, 8, 64)
 #pragma once
 

@@ -40,7 +40,9 @@
 //                                  .heads = 32,
 //                                  .kv_heads = 8,
 //                                  .band = KeyBand::causal()});
-//   for (const TokenPiece& piece : plan->ranks[rank].queries) ...
+//   for (const TokenPiece& piece : plan->ranks[rank].queries) {
+//     take(piece);
+//   }
 #pragma once
 
 #include <cstddef>

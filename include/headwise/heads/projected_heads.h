@@ -4,7 +4,7 @@
 //
 // Example:
 //   auto heads = ProjectedHeads::of(model.attention(3), hidden, executor);
-//   attention_statistics(heads->query(0, tokens), heads->key(0, tokens), ..);
+//   heads->query(0, tokens);  // of the first sequence, (1, tokens, Hq, D)
 #pragma once
 
 #include <cstddef>

@@ -11,9 +11,11 @@
 //
 // Example:
 //   StatisticsSums corpus(num_heads);
-//   for (..) {                        // groups of kSequencesOfAGroup
+//   for (const auto& sequences : groups) {  // of kSequencesOfAGroup
 //     StatisticsSums group(num_heads);
-//     for (..) group.add(0, statistics.pooled);
+//     for (const AttentionStatistics& one : sequences) {
+//       group.add(0, one.pooled);
+//     }
 //     corpus.add(group);
 //   }
 //   corpus.mean(head, Statistic::entropy);

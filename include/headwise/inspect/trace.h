@@ -2,7 +2,7 @@
 //
 // Example:
 //   Trace trace;
-//   auto result = mha.forward(x, x, x, options, &trace).value();
+//   auto result = mha.forward(x, x, x, options, {}, &trace).value();
 //   for (const TracedStep& step : trace.steps()) {
 //     std::cout << step.name << '\n';
 //   }

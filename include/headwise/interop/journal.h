@@ -10,8 +10,8 @@
 //
 // Example:
 //   Journal journal("scores.json", R"({"model":"ab12","seed":3})");
-//   if (auto state = journal.state()) { .. }
-//   while (..) {
+//   if (auto state = journal.state()) resume(*state);
+//   while (!is_done()) {
 //     if (journal.due()) Status s = journal.keep(R"({"done":12})");
 //   }
 //   journal.remove();  // scores.json is written

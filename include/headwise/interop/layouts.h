@@ -26,7 +26,7 @@
 //   encoder.layer.0.attention.self.key.bias
 //
 // Example:
-//   auto match = find_layout(shapes, "read: m.safetensors").value();
+//   auto match = find_layout(shapes, {"read", "m.safetensors"}).value();
 //   auto layer = take_layer(match, shapes, 5, read_array).value();
 //   layer.params.at("w_q.weight");  // (out, in)
 #pragma once

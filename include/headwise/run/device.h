@@ -1,7 +1,7 @@
 // Where a call runs: on the CPU, or in a stream of the current CUDA device.
 //
 // Example:
-//   attention(q, k, v, {.output = out}, {.device = Device::cuda(stream)});
+//   attention(q, k, v, {.output = out}, {}, {.device = Device::cuda(stream)});
 #pragma once
 
 #include "headwise/version.h"

@@ -10,7 +10,7 @@
 //
 // Example, and its backward pass:
 //   Status s = rotate_heads(rotary, {q, k}, shape, options.query_start);
-//   ...attention(), attention_backward()...
+//   // attention(), attention_backward()
 //   s = rotate_heads_back(rotary, {d_q, d_k}, shape, options.query_start);
 #pragma once
 
