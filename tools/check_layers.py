@@ -99,6 +99,7 @@ THIRD_PARTIES = {
         "src/interop/",
         "src/kernels/amx_support.cc",
         "src/onnx/external_data.cc",
+        "src/run/machine_memory.h",
         "apps/",
     ],
     "dlfcn.h": ["apps/"],

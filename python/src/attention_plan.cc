@@ -36,10 +36,11 @@ class PlanObject {
     const CallTensors tensors(query, key, value, "AttentionPlan.run",
                               Graph::refused);
     ArgumentMemory memory;
-    return run_call(plan_, tensors, wanted,
-                    offsets.is_none() ? Offsets()
-                                      : offsets_argument(
-                                            offsets, "AttentionPlan.run", memory));
+    return run_call(
+        plan_, tensors, wanted,
+        offsets.is_none()
+            ? Offsets()
+            : offsets_argument(offsets, "AttentionPlan.run", memory));
   }
   std::size_t workspace_bytes() const { return plan_.workspace_bytes(); }
 
@@ -93,12 +94,13 @@ Runs may be in several threads at once.)")
       .def("run", &PlanObject::run, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(), nb::kw_only(),
            nb::arg("offsets") = nb::none(), nb::arg("outputs"),
-           nb::sig("def run(self, query: Array, key: Array, value: Array, *, "
-                   "offsets: Integers | tuple[Integers, Integers] | None = None, "
-                   "lse: bool | None = None, softmax_rows: bool | None = None, "
-                   "out: Array | None = None, "
-                   "state: tuple[Array, Array] | None = None) "
-                   "-> Array | AttentionResult"),
+           nb::sig(
+               "def run(self, query: Array, key: Array, value: Array, *, "
+               "offsets: Integers | tuple[Integers, Integers] | None = None, "
+               "lse: bool | None = None, softmax_rows: bool | None = None, "
+               "out: Array | None = None, "
+               "state: tuple[Array, Array] | None = None) "
+               "-> Array | AttentionResult"),
            "attention() with the plan's options: tensors of the plan's sizes. "
            "A plan that was created with offsets, (B + 1), takes those of this "
            "run: as many sequences, none longer than the longest of the "

@@ -111,7 +111,7 @@ def test_offsets_of_a_run(offsets):
         ([0, 4, 2, 6], ValueError, "offsets"),
         ([1, 2, 3, 4], ValueError, "offsets"),
         ([0, 1.5, 2, 3], TypeError, "run: offsets is 1.5"),
-        ("ab", TypeError, "run: offsets is a str"),
+        (object(), TypeError, "run: offsets is a object"),
     ],
 )
 def test_wrong_offsets_leave_the_plan_as_it_was(offsets, error, message):

@@ -30,8 +30,8 @@ Status check_sizes(const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
   const std::size_t size = std::max(shape.D, shape.Dv);
   const auto fits = [&](std::size_t heads, std::size_t rows) {
-    return checked_product(std::array<std::size_t, 5>{
-               shape.B, heads, rows, size, 2 * sizeof(float)})
+    return checked_product(std::array<std::size_t, 5>{shape.B, heads, rows,
+                                                      size, 2 * sizeof(float)})
         .has_value();
   };
   return has_no_query(spec) ||
@@ -76,8 +76,8 @@ Result<PlannedCall> PlannedCall::create(
 template <class T>
 Status PlannedCall::run(const AttentionInputsOf<T>& inputs,
                         const AttentionOutputsOf<T>& outputs,
-                        Workspace& workspace,
-                        const Offsets& offsets) const try {
+                        Workspace& workspace, const Offsets& offsets) const
+    try {
   if (!offsets.ragged()) {
     return run_spec(spec_, inputs, outputs, workspace);
   }
@@ -109,9 +109,9 @@ Status PlannedCall::run_checked(const AttentionSpec& spec,
   if (has_no_query(spec)) {
     return ok();
   }
-  const auto kernel = schedule_.few_rows()     ? few_rows_kernel
+  const auto kernel = schedule_.few_rows()    ? few_rows_kernel
                       : spec.statistics.any() ? statistics_kernel
-                                               : forward_kernel;
+                                              : forward_kernel;
   kernel({spec, schedule_, inputs, outputs}, workspace.data());
   fill_beyond_sequences<float>(spec, outputs);
   return ok();

@@ -86,8 +86,7 @@ Status CacheState::check(const NewTokens& tokens, std::string_view operation) {
     const std::size_t rows = tokens.key.extent(1);
     HEADWISE_TRY(Offsets(tokens.offsets).check(rows, rows, operation));
   }
-  HEADWISE_TRY(
-      check_stored_range(operation, "key", tokens.key, options.dtype));
+  HEADWISE_TRY(check_stored_range(operation, "key", tokens.key, options.dtype));
   HEADWISE_TRY(
       check_stored_range(operation, "value", tokens.value, options.dtype));
   growth_.clear();

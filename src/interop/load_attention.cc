@@ -223,6 +223,16 @@ std::optional<std::size_t> kv_heads_in(const MultiHeadAttentionParams& params,
   return params.w_k.out_features() / head;
 }
 
+// The caller knows none of the functions that found the error.
+Error of_reader(const Error& error) {
+  ErrorDetails details = error.details();
+  if (details.operation.empty()) {
+    return error;
+  }
+  details.operation = kReader;
+  return {error.code(), std::move(details)};
+}
+
 Result<LayerParams> read_checked(const std::string& path,
                                  const LoadAttentionOptions& options,
                                  WithEmbedding with_embedding) {
@@ -275,16 +285,6 @@ Result<MultiHeadAttention> layer_of(const std::string& path,
                            .qk_norm = *qk_norm,
                            .add_zero_attn = options.add_zero_attn});
   return layer ? std::move(layer) : file_at(path).blame(layer.error());
-}
-
-// The caller knows none of the functions that found the error.
-Error of_reader(const Error& error) {
-  ErrorDetails details = error.details();
-  if (details.operation.empty()) {
-    return error;
-  }
-  details.operation = kReader;
-  return {error.code(), std::move(details)};
 }
 
 }  // namespace

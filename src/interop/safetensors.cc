@@ -41,10 +41,10 @@ Result<std::size_t> header_bytes(std::span<const std::byte> start,
   if (length > kMaxSafetensorsHeader) {
     return is_pytorch_file(start)
                ? subject.bad_data(std::string(kWhyNoPytorch))
-               : subject.bad_data(
-                     "is not a safetensors file",
-                     "a header of at most " +
-                         std::to_string(kMaxSafetensorsHeader) + " bytes");
+               : subject.bad_data("is not a safetensors file",
+                                  "a header of at most " +
+                                      std::to_string(kMaxSafetensorsHeader) +
+                                      " bytes");
   }
   if (file_bytes && *file_bytes < kLengthBytes + length) {
     return subject.bad_data(

@@ -298,9 +298,9 @@ Result<MultiHeadAttentionSavedOf<T>> MultiHeadAttention::save(
     TensorView<const T, 3> value, const AttentionOptions& options,
     const LayerOptions& layer_options) const {
   HEADWISE_TRY(check_training_dropout(
-      options_of(*state_, {.inputs = {},
-                           .options = options,
-                           .layer_options = layer_options})
+      options_of(
+          *state_,
+          {.inputs = {}, .options = options, .layer_options = layer_options})
           .dropout));
   const Executor& executor = chosen_executor(options);
   auto inputs =

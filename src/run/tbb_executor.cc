@@ -37,8 +37,8 @@ void* wait_at(void* gate) {
   return nullptr;
 }
 
-// Whether the process may have this number of further threads. Where it may not,
-// oneTBB throws, in its own threads past every handler.
+// Whether the process may have this number of further threads. Where it may
+// not, oneTBB throws, in its own threads past every handler.
 bool can_create(std::size_t wanted) {
   std::array<pthread_t, 256> made;
   wanted = std::min(wanted, made.size());

@@ -37,9 +37,9 @@ std::uint32_t high_word(std::uint64_t x) {
 // The key of one (seed, step, layer), itself a random number.
 PhiloxKey dropout_key(const Dropout& dropout) {
   const std::uint64_t step = dropout.step.value_or(0);
-  const PhiloxCounter words = philox4x32(
-      {low_word(step), high_word(step), dropout.layer, 0},
-      {low_word(dropout.seed.value), high_word(dropout.seed.value)});
+  const PhiloxCounter words =
+      philox4x32({low_word(step), high_word(step), dropout.layer, 0},
+                 {low_word(dropout.seed.value), high_word(dropout.seed.value)});
   return {words[0], words[1]};
 }
 

@@ -355,8 +355,8 @@ TEST_F(ParamsTest, WhatDoesNotFitFailsWithAndWithoutComputing) {
                         {"6"});
   put("w_k.weight", {8, 6});
   put("w_v.weight", {7, 6});
-  expect_tensor_refused("load_attention", ErrorCode::bad_data, "w_v.weight", "7",
-                        {"num_heads", "2"});
+  expect_tensor_refused("load_attention", ErrorCode::bad_data, "w_v.weight",
+                        "7", {"num_heads", "2"});
   put("w_v.weight", {6, 6});
   put("w_k.bias", {7});
   expect_tensor_refused("load_attention", ErrorCode::shape_mismatch, "w_k.bias",

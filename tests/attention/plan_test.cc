@@ -84,14 +84,9 @@ TEST(AttentionPlanTest, AWorkspaceBeyondTheMachinesMemoryIsAnError) {
   for (const std::size_t B :
        {std::size_t{1} << 40, std::size_t{1} << 50, ~std::size_t{0}}) {
     for (const std::size_t Lq : {1u, 100u}) {
-      const auto plan = AttentionPlan::create({.B = B,
-                                               .Hq = 1,
-                                               .Hkv = 1,
-                                               .Lq = Lq,
-                                               .Lkv = Lq,
-                                               .D = 8,
-                                               .Dv = 8},
-                                              {});
+      const auto plan = AttentionPlan::create(
+          {.B = B, .Hq = 1, .Hkv = 1, .Lq = Lq, .Lkv = Lq, .D = 8, .Dv = 8},
+          {});
       ASSERT_FALSE(plan);
       EXPECT_EQ(plan.error().code(), ErrorCode::out_of_memory);
       EXPECT_GT(plan.error().bytes_needed(), std::size_t{1} << 40);

@@ -354,9 +354,8 @@ TEST(RaggedTest, APlanWithNewOffsetsHasTheBitsOfANewCall) {
           options_by_place(planned, biases))
           .value();
   auto out = ragged_outputs<float>(batch, AttnWeights::none);
-  const Status s =
-      plan.run(ragged.query.view(), ragged.key.view(), ragged.value.view(),
-               out.views(), batch.offsets());
+  const Status s = plan.run(ragged.query.view(), ragged.key.view(),
+                            ragged.value.view(), out.views(), batch.offsets());
   ASSERT_TRUE(s) << s.error().message();
   EXPECT_TRUE(same_bits(
       out, attend_ragged(ragged, batch, options_by_place(batch, biases))));

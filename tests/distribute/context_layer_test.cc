@@ -292,7 +292,8 @@ TEST(ContextLayerTest, Dropout) {
   const MultiHeadAttention layer = layer_of(config);
   const LayerCall call = random_layer_call(layer, 1, 500, 390, 9500);
   expect_same(
-      whole_of(layer, call, {.dropout = {.training = true, .seed = Seed{3}, .step = 4}}),
+      whole_of(layer, call,
+               {.dropout = {.training = true, .seed = Seed{3}, .step = 4}}),
       3);
 }
 

@@ -171,9 +171,10 @@ TEST(LayerShardTest, Dropout) {
   config.dropout = 0.5;
   const MultiHeadAttention dropping = layer_of(config);
   const LayerCall call = random_layer_call(dropping, 2, 4, 6, 8500);
-  expect_same(whole_of(dropping, call,
-                       {.dropout = {.training = true, .seed = Seed{3}, .step = 4}}),
-              4);
+  expect_same(
+      whole_of(dropping, call,
+               {.dropout = {.training = true, .seed = Seed{3}, .step = 4}}),
+      4);
   const MultiHeadAttention layer = layer_of(kGrouped);
   auto keep = Tensor<bool, 4>::create({2, 6, 4, 6}).value();
   for (std::size_t n = 0; n < keep.size(); ++n) {

@@ -31,7 +31,8 @@ int synced_folders = 0;
 // In place of the system's.
 extern "C" int fsync(int descriptor) {
   struct stat status {};
-  synced_folders += ::fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode);
+  synced_folders +=
+      ::fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode);
   return static_cast<int>(::syscall(SYS_fsync, descriptor));
 }
 

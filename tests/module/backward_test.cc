@@ -372,9 +372,10 @@ TEST(LayerBackwardTest, TakesAGradientOfTheReturnedWeights) {
     LayerCall call = random_layer_call(layer, 2, 6, 9, 4100);
     call.d_attn_weights =
         uniform<4>({2, form == AttnWeights::mean ? 1u : 3u, 6, 9}, 4110);
-    const AttentionOptions options = {.mask = causal(),
-                                      .dropout = {.p = 0.3, .training = true, .step = 1},
-                                      .attn_weights = form};
+    const AttentionOptions options = {
+        .mask = causal(),
+        .dropout = {.p = 0.3, .training = true, .step = 1},
+        .attn_weights = form};
     expect_gradients(layer, call, options, "weights");
     // A loss on the weights alone.
     std::ranges::fill(call.d_output.elements(), 0.0f);

@@ -62,10 +62,11 @@ std::string memory_words(std::uint64_t bytes) {
     return text + ". 필요한 크기가 셀 수 있는 범위를 넘습니다";
   }
   constexpr int kMebi = 20;
-  return bytes == 0            ? text
-         : bytes >> kMebi == 0 ? fmt::format("{}. {}바이트가 필요합니다", text, bytes)
-                               : fmt::format("{}. {} MiB가 필요합니다", text,
-                                             ((bytes - 1) >> kMebi) + 1);
+  return bytes == 0 ? text
+         : bytes >> kMebi == 0
+             ? fmt::format("{}. {}바이트가 필요합니다", text, bytes)
+             : fmt::format("{}. {} MiB가 필요합니다", text,
+                           ((bytes - 1) >> kMebi) + 1);
 }
 
 // What an error says that has no words.

@@ -54,18 +54,17 @@ class AttentionPlan {
              Workspace& workspace, const Offsets& offsets = {}) const;
   // The same, in memory that it allocates. Errors: also out_of_memory.
   Status run(TensorView<const float, 4> query, TensorView<const float, 4> key,
-             TensorView<const float, 4> value,
-             const AttentionOutputs& outputs,
+             TensorView<const float, 4> value, const AttentionOutputs& outputs,
              const Offsets& offsets = {}) const;
   // The same of 16-bit tensors (attention/forward.h), with the same plan.
-#define HEADWISE_RUN(T)                                                   \
-  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,    \
-             TensorView<const T, 4> value,                                \
-             const AttentionOutputsOf<T>& outputs, Workspace& workspace,  \
-             const Offsets& offsets = {}) const;                          \
-  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,    \
-             TensorView<const T, 4> value,                                \
-             const AttentionOutputsOf<T>& outputs,                        \
+#define HEADWISE_RUN(T)                                                  \
+  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,   \
+             TensorView<const T, 4> value,                               \
+             const AttentionOutputsOf<T>& outputs, Workspace& workspace, \
+             const Offsets& offsets = {}) const;                         \
+  Status run(TensorView<const T, 4> query, TensorView<const T, 4> key,   \
+             TensorView<const T, 4> value,                               \
+             const AttentionOutputsOf<T>& outputs,                       \
              const Offsets& offsets = {}) const;
   HEADWISE_RUN(BFloat16)
   HEADWISE_RUN(Float16)

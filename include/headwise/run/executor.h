@@ -1,7 +1,8 @@
 // The threads that do the work: how many, and how a loop is divided among them.
 // Results never depend on it, only the time does. It may be called from inside
 // other parallel work. A forked child has one thread if its parent used several
-// before, and so has a process that may not create as many as it has processors.
+// before, and so has a process that may not create as many as it has
+// processors.
 #pragma once
 
 #include <cstddef>
