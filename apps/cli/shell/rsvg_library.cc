@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <string>
-#include <string_view>
 
 namespace headwise::cli {
 namespace {
@@ -17,11 +16,10 @@ std::string reason() {
 }
 
 Error missing(const std::string& reason) {
-  for (const std::string_view no_memory :
-       {"Cannot allocate memory", "failed to map segment", "out of memory"}) {
-    if (reason.find(no_memory) != std::string::npos) {
-      return ErrorCode::out_of_memory;
-    }
+  // What dlopen() says where the library is there.
+  if (reason.find("Cannot allocate memory") != std::string::npos ||
+      reason.find("failed to map segment") != std::string::npos) {
+    return ErrorCode::out_of_memory;
   }
   return {
       ErrorCode::unsupported,

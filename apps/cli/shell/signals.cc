@@ -24,9 +24,8 @@ void say_at_once(std::string_view text) {
   }
 }
 
-std::string_view in_language(std::string_view english,
-                             std::string_view korean) {
-  return language() == Language::ko ? korean : english;
+void say_at_once(std::string_view english, std::string_view korean) {
+  say_at_once(language() == Language::ko ? korean : english);
 }
 
 void raise_again(int signal) {
@@ -47,8 +46,8 @@ void end_by_short_file(int signal, siginfo_t* about, void* /*context*/) {
   }
   say_at_once("headwise: ");
   say_at_once(path);
-  say_at_once(in_language(" became shorter while it was read\n",
-                          ": 읽는 동안 파일이 짧아졌습니다\n"));
+  say_at_once(" became shorter while it was read\n",
+              ": 읽는 동안 파일이 짧아졌습니다\n");
   remove_unfinished_files();
   ::_exit(static_cast<int>(Exit::bad_input));
 }
@@ -70,8 +69,7 @@ void handle_signals() {
 }
 
 void end_out_of_memory() noexcept {
-  say_at_once(in_language("headwise: out of memory\n",
-                          "headwise: 메모리가 부족합니다\n"));
+  say_at_once("headwise: out of memory\n", "headwise: 메모리가 부족합니다\n");
   ::_exit(static_cast<int>(Exit::out_of_resources));
 }
 
