@@ -149,7 +149,7 @@
     const uneven = kept.reduce((sum, head) => sum + (head.uneven_rows || 0), 0);
     const count = shown.filter(head => !head.pruned).length;
     return make('p', {class: 'note', id: 'grid-note'},
-        count < kept.length ? t('grid.count', count, kept.length) : t('grid.count_all', count), ' ',
+        count === 1 || count < kept.length ? t('grid.count', count, kept.length) : t('grid.count_all', count), ' ',
         count > 0 && t('grid.open') + ' ',
         gone > 0 && t('grid.gone', gone) + ' ',
         uneven > 0 && t('grid.uneven', uneven) + ' ',

@@ -165,5 +165,5 @@
   }
 
   headwise.Lines = Lines;
-  headwise.lines = {data, isLine};
+  headwise.lines = {data, isLine, sizeOf};
 }

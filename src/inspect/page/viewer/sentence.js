@@ -1,9 +1,8 @@
 // The sentence as text: the token in view colours the tokens that it attends to.
 {
   const {make} = headwise.dom;
-  const {isPattern} = headwise.mask;
-
-  const sizeOf = value => isPattern(value) ? 0 : Math.abs(value);
+  const {sizeOf} = headwise.lines;
+  const MOST = 4096;  // tokens; of longer texts, those of the window
 
   // The tokens that an axis shows, which can be pointed at if they are queries.
   const words = (axis, indices, queries) => Array.from(indices, index => make('span', {
@@ -13,10 +12,13 @@
     constructor(head) {
       const {axes, t} = headwise;
       const [queries, keys] = [axes.queries(), axes.keys()];
+      const window = headwise.zoom.current();
+      const part = (axis, first, count) => axis.size <= MOST ? axis.slice(0, axis.size) :
+          axis.slice(first, Math.min(count, MOST));
       this.head = head;
       this.asked = 0;
-      this.indices = keys.slice(0, keys.size);
-      const rows = queries.slice(0, queries.size);
+      this.indices = part(keys, window.column, window.columns);
+      const rows = part(queries, window.row, window.rows);
       const tokensOf = (axis, indices) => Array.from(indices, n => axis.tokens[n]).join('\0');
       const one = head.page.query_start === 0 &&
           tokensOf(queries, rows) === tokensOf(keys, this.indices);
@@ -61,7 +63,7 @@
       if (mine !== this.asked) return;
       const {get, inkOn} = headwise.palette;
       const {shades, index} = get(headwise.measure.signed(), 'ink');
-      const largest = row ? Math.max(...row.map(sizeOf)) : 0;
+      const largest = row ? row.reduce((most, value) => Math.max(most, sizeOf(value)), 0) : 0;
       this.keys.forEach((node, n) => {
         const shade = largest > 0 && sizeOf(row[n]) > 0 && shades[index(row[n], largest)];
         node.style.setProperty('background', shade ? `rgb(${shade.join(',')})` : '');
