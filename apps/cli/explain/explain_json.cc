@@ -114,7 +114,7 @@ std::string explain_json(const ExplainedJob& job, const TracedStep* values_of,
           step_json(job, step, n + 1, values_of == &step, language));
     }
   }
-  if (values_of != nullptr && json["steps"].empty()) {  // a parameter
+  if (values_of != nullptr && json["steps"].size() == 0) {  // a parameter
     json["steps"].push_back(step_json(job, *values_of, 0, true, language));
   }
   return json_text(json, 2);
