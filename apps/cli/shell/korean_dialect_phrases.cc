@@ -81,7 +81,7 @@ constexpr auto kDialectPhrases = std::to_array<Translation>({
     {"use -inf, a bool mask, or -65504 in float16",
      "-inf나 bool 마스크를 쓰거나, float16에서는 -65504를 쓰세요"},
     {"what it gives without a mask", "마스크가 없을 때의 결과"},
-    {"{} and {} differ", "{0:와/과} {1}의 결과가 다릅니다"},
+    {"{} and {} differ", "{0:과/와} {1}의 결과가 다릅니다"},
     {"{} caps scores before the mask and {} after it, which leaves weight on "
      "masked keys",
      "{0:은/는} 마스크 전에, {1:은/는} 마스크 뒤에 점수를 제한합니다. 뒤에 "
