@@ -54,7 +54,7 @@ TEST(StepTableTest, NamesAreThereOnce) {
   const std::set<std::string_view> names(step_names().begin(),
                                          step_names().end());
   EXPECT_EQ(names.size(), step_names().size());
-  EXPECT_EQ(names.size(), 51u);
+  EXPECT_EQ(names.size(), 54u);
   EXPECT_THAT(names, Contains("attn_weights"));
 }
 
@@ -79,6 +79,13 @@ TEST(StepTableTest, EveryStepHasItsWordsInBothLanguages) {
           << formula;
     }
   }
+}
+
+TEST(StepTableTest, TheSecondMaskOfARuleHasTheWordsOfTheRule) {
+  EXPECT_EQ(step_operation("padding_mask_2", {}),
+            step_operation("padding_mask", {}));
+  EXPECT_THAT(step_formula("padding_mask_2", {}),
+              StartsWith("padding_mask_2[b,0,0,j] = key j"));
 }
 
 TEST(StepTableTest, FormulasBeginWithTheStepAndAreFilledIn) {
