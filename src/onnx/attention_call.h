@@ -1,4 +1,4 @@
-// A node of ONNX's Attention, opsets 23 to 25: its sizes, its attributes and
+// A node of ONNX's Attention, opset 23 and later: its sizes, its attributes and
 // its inputs, checked.
 //
 //   inputs   Q, K, V, attn_mask, past_key, past_value, nonpad_kv_seqlen (24+)

@@ -24,8 +24,7 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
   if (graph.opset < known->since) {
     return subject.error(ErrorCode::unsupported,
                          "is in opset " + std::to_string(graph.opset),
-                         "opset " + std::to_string(known->since) + " to " +
-                             std::to_string(kLastOpset));
+                         opsets_since(known->since));
   }
   for (const OnnxAttribute& attribute : node.attributes) {
     if (std::ranges::find(known->attributes, attribute.name) ==
@@ -38,8 +37,7 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
     if (graph.opset < since) {
       return subject.of_entry(shown(attribute.name))
           .bad_data("is given in opset " + std::to_string(graph.opset),
-                    "opset " + std::to_string(since) + " to " +
-                        std::to_string(kLastOpset));
+                    opsets_since(since));
     }
     if (std::ranges::count(node.attributes, attribute.name,
                            &OnnxAttribute::name) > 1) {
@@ -156,7 +154,7 @@ Status check_graph(const OnnxGraph& graph) {
   if (graph.opset < kFirstOpset || graph.opset > kLastOpset) {
     return FileSubject{.operation = "read_onnx", .file = graph.file}.error(
         ErrorCode::unsupported, "is of opset " + std::to_string(graph.opset),
-        "opset 13 to 25");
+        opsets_since(kFirstOpset));
   }
   for (const OnnxNode& node : graph.nodes) {
     HEADWISE_TRY(check_operator(graph, node));

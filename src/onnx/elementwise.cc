@@ -121,12 +121,19 @@ Result<Outputs> run_mod(const NodeCall& node) {
   const auto as_dividend = node.flag("fmod");
   HEADWISE_TRY(as_dividend);
   const DType dtype = node.in(0).dtype;
-  if (is_floating(dtype) && !*as_dividend) {
+  if (is_floating(dtype) && !*as_dividend && node.opset() < 28) {
     return node.attribute("fmod").bad_data("is 0",
                                            "1 for floating-point numbers");
   }
   HEADWISE_TRY(check_divisors(node));
-  const auto reals = [](double a, double b) { return std::fmod(a, b); };
+  const auto reals = [&](double a, double b) {
+    const double rest = std::fmod(a, b);
+    // NaN and a remainder of the dividend stay as they are.
+    return *as_dividend || std::isnan(rest) ? rest
+           : rest == 0                      ? std::copysign(0.0, b)
+           : (rest < 0) != (b < 0)          ? rest + b
+                                            : rest;
+  };
   if (dtype == DType::uint64) {
     return binary(node, reals, wrapping(std::modulus<>()));
   }

@@ -4,11 +4,11 @@
 #include <google/protobuf/arena.h>
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <limits>
 #include <new>
-#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -18,6 +18,7 @@
 #include "headwise/interop/paths.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
+#include "onnx/operators.h"
 #include "onnx/shown_text.h"
 #include "onnx/tensor_data.h"
 
@@ -127,12 +128,13 @@ Result<OnnxPort> port(const onnx::ValueInfoProto& message,
   }
   port.shape.emplace();
   for (const auto& dim : type.shape().dim()) {
-    if (dim.has_dim_value() && dim.dim_value() < 0) {
+    if (dim.has_dim_value() && dim.dim_value() < -1) {
       return subject.bad_data(
           "has an axis of extent " + std::to_string(dim.dim_value()),
-          "at least 0");
+          "at least 0, or -1 for any");
     }
-    if (dim.has_dim_value()) {
+    // Some exporters write -1 for an axis of any extent.
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
       port.shape->emplace_back(static_cast<std::size_t>(dim.dim_value()));
     } else {
       port.shape->emplace_back(std::nullopt);
@@ -226,23 +228,15 @@ Result<OnnxNode> node(const onnx::NodeProto& message, int number,
 Result<std::int64_t> opset_of(const onnx::ModelProto& model,
                               const FileSubject& subject) {
   std::optional<std::int64_t> opset;
-  std::set<std::string_view> domains;
   for (const auto& import : model.opset_import()) {
-    const bool standard =
-        import.domain().empty() || import.domain() == "ai.onnx";
-    if (!domains.insert(standard ? "" : std::string_view(import.domain()))
-             .second) {
-      return subject.bad_data(
-          "names two operator sets of domain " +
-              (standard ? std::string("ai.onnx") : shown(import.domain())),
-          "one of each domain");
-    }
-    if (standard) {
-      opset = import.version();
+    if (import.domain().empty() || import.domain() == "ai.onnx") {
+      // Of several, the standard takes the highest.
+      opset = std::max<std::int64_t>(opset.value_or(import.version()),
+                                     import.version());
     }
   }
   if (!opset) {
-    return subject.bad_data("names no operator set", "opset 13 to 25");
+    return subject.bad_data("names no operator set", opsets_since(kFirstOpset));
   }
   return *opset;
 }

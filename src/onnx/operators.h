@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,8 +17,14 @@ namespace headwise::inline HEADWISE_ABI {
 
 // The operator sets of models that headwise reads.
 inline constexpr std::int64_t kFirstOpset = 13;
-inline constexpr std::int64_t kLastOpset = 25;
+inline constexpr std::int64_t kLastOpset = 28;
 inline constexpr std::size_t kAnyNumber = static_cast<std::size_t>(-1);
+
+// "opset 13 to 28"
+inline std::string opsets_since(std::int64_t first) {
+  return "opset " + std::to_string(first) + " to " +
+         std::to_string(kLastOpset);
+}
 
 struct OnnxOperator {
   std::string_view name;

@@ -102,7 +102,7 @@ Result<std::vector<Ends>> ends_of(const NodeCall& node) {
     if (node.opset() < 18) {
       return node.input(3).bad_data(
           "is given in opset " + std::to_string(node.opset()),
-          "opset 18 to " + std::to_string(kLastOpset));
+          opsets_since(18));
     }
     auto given = list_input(node, 3);
     HEADWISE_TRY(given);

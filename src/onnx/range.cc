@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "onnx/numbers.h"
@@ -19,7 +20,15 @@ constexpr std::size_t kDelta = 2;
 Status check_range(const NodeCall& node) {
   constexpr std::array kTypes = {DType::float32, DType::float64, DType::int16,
                                  DType::int32, DType::int64};
-  if (std::ranges::find(kTypes, node.in(0).dtype) == kTypes.end()) {
+  const auto stash = node.integer("stash_type", 1);
+  HEADWISE_TRY(stash);
+  if (*stash != 1 && *stash != 11) {
+    return node.attribute("stash_type")
+        .bad_data("is " + std::to_string(*stash), "1 (float32) or 11 (float64)");
+  }
+  const bool narrow = is_floating(node.in(0).dtype) && node.opset() >= 27;
+  if (!narrow &&
+      std::ranges::find(kTypes, node.in(0).dtype) == kTypes.end()) {
     return wrong_type(node, 0, "float32, float64, int16, int32 or int64");
   }
   for (const std::size_t i : {kStart, kLimit, kDelta}) {
