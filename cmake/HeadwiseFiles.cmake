@@ -57,6 +57,7 @@ headwise_component(files
     src/interop/layouts.cc
     src/interop/leftovers.cc
     src/interop/load_attention.cc
+    src/interop/mapped_bytes.cc
     src/interop/mapped_file.cc
     src/interop/mask_lint.cc
     src/interop/model_heads.cc

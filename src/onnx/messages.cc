@@ -18,6 +18,7 @@
 #include "headwise/interop/paths.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
+#include "interop/mapped_bytes.h"
 #include "onnx/operators.h"
 #include "onnx/shown_text.h"
 #include "onnx/tensor_data.h"
@@ -30,9 +31,7 @@ namespace {
 constexpr std::size_t kSpareBytes = std::size_t{16} << 20;
 thread_local std::size_t arena_bytes_left = 0;
 
-std::size_t most_bytes(const std::string& file) {
-  return 16 * file.size() + kSpareBytes;
-}
+std::size_t most_bytes(std::size_t file) { return 16 * file + kSpareBytes; }
 
 struct LimitReached : std::bad_alloc {};
 
@@ -58,7 +57,8 @@ google::protobuf::ArenaOptions limited_to(std::size_t bytes) {
   return options;
 }
 
-Result<std::string> bytes_of_file(const FileSubject& subject) {
+// A file that a message can be read from.
+Result<InputFile> message_file(const FileSubject& subject) {
   auto file = InputFile::open_if_there(subject.operation, subject.file);
   HEADWISE_TRY(file);
   if (!file->has_value()) {
@@ -71,11 +71,7 @@ Result<std::string> bytes_of_file(const FileSubject& subject) {
                          "less than 2 GiB; larger tensors go into files next "
                          "to the model");
   }
-  std::string bytes(size, '\0');
-  const auto got = (*file)->read(std::as_writable_bytes(std::span(bytes)));
-  HEADWISE_TRY(got);
-  bytes.resize(*got);
-  return bytes;
+  return **std::move(file);
 }
 
 template <class Field>
@@ -214,11 +210,6 @@ Result<OnnxNode> node(const onnx::NodeProto& message, int number,
   for (const auto& each : message.attribute()) {
     auto made = read_attribute(each, subject, folder);
     HEADWISE_TRY(made);
-    if (const auto* unread = std::get_if<OnnxUnreadable>(&made->value)) {
-      return subject.of_entry(shown(each.name()))
-          .error(ErrorCode::unsupported, std::string(unread->what),
-                 "a number, text or tensor");
-    }
     node.attributes.push_back(*std::move(made));
   }
   return node;
@@ -229,7 +220,7 @@ Result<std::int64_t> opset_of(const onnx::ModelProto& model,
                               const FileSubject& subject) {
   std::optional<std::int64_t> opset;
   for (const auto& import : model.opset_import()) {
-    if (import.domain().empty() || import.domain() == "ai.onnx") {
+    if (is_standard_domain(import.domain())) {
       // Of several, the standard takes the highest.
       opset = std::max<std::int64_t>(opset.value_or(import.version()),
                                      import.version());
@@ -353,20 +344,28 @@ Result<OnnxGraph> graph_of(const onnx::ModelProto& model,
 template <class Message, class Use>
 auto read_message(const FileSubject& subject, const char* expected,
                   const Use& use) -> decltype(use(Message())) {
-  const auto bytes = bytes_of_file(subject);
-  HEADWISE_TRY(bytes);
-  google::protobuf::Arena arena(limited_to(most_bytes(*bytes)));
+  auto file = message_file(subject);
+  HEADWISE_TRY(file);
+  const std::size_t size = file->size().value_or(0);
+  google::protobuf::Arena arena(limited_to(most_bytes(size)));
   auto* message = google::protobuf::Arena::CreateMessage<Message>(&arena);
+  bool whole = size == 0;
   try {
-    if (!message->ParseFromArray(bytes->data(),
-                                 static_cast<int>(bytes->size()))) {
-      return subject.bad_data("is damaged", expected);
+    if (!whole) {
+      HEADWISE_TRY(with_mapped_bytes(
+          *std::move(file), [&](std::span<const std::byte> bytes) {
+            whole = message->ParseFromArray(bytes.data(),
+                                            static_cast<int>(bytes.size()));
+          }));
     }
   } catch (const LimitReached&) {
     return subject.error(
         ErrorCode::out_of_memory,
-        "needs more than " + std::to_string(most_bytes(*bytes)) + " bytes",
+        "needs more than " + std::to_string(most_bytes(size)) + " bytes",
         "at most 16 times its own bytes and 16 MiB; raw_data needs least");
+  }
+  if (!whole) {
+    return subject.bad_data("is damaged", expected);
   }
   return use(*message);
 }
