@@ -10,30 +10,16 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
+Status check_operator(const OnnxGraph& graph, const OnnxNode& node,
+                      const OnnxOperator& known) {
   const FileSubject subject = graph.subject("read_onnx", node);
-  const OnnxOperator* known = find_operator(node);
-  if (known == nullptr) {
-    return subject.error(
-        ErrorCode::unsupported,
-        "is an operator that headwise does not run" +
-            (node.domain.empty() ? std::string()
-                                 : ", of domain " + shown(node.domain)),
-        "an operator that headwise supports");
-  }
-  if (graph.opset < known->since) {
+  if (graph.opset < known.since) {
     return subject.error(ErrorCode::unsupported,
                          "is in opset " + std::to_string(graph.opset),
-                         opsets_since(known->since));
+                         opsets_since(known.since));
   }
   for (const OnnxAttribute& attribute : node.attributes) {
-    if (std::ranges::find(known->attributes, attribute.name) ==
-        known->attributes.end()) {
-      return subject.of_entry(shown(attribute.name))
-          .error(ErrorCode::unsupported,
-                 "is an attribute that headwise does not know");
-    }
-    const std::int64_t since = first_opset_of(*known, attribute.name);
+    const std::int64_t since = first_opset_of(known, attribute.name);
     if (graph.opset < since) {
       return subject.of_entry(shown(attribute.name))
           .bad_data("is given in opset " + std::to_string(graph.opset),
@@ -48,9 +34,37 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node) {
   return ok();
 }
 
-Status check_value_counts(const OnnxGraph& graph, const OnnxNode& node) {
+// Whether headwise runs the node; a model in which it does not can be looked
+// at.
+Status check_known(const OnnxGraph& graph, const OnnxNode& node) {
+  const FileSubject subject = graph.subject("run_onnx", node);
+  const OnnxOperator* known = find_operator(node);
+  if (known == nullptr) {
+    return subject.error(
+        ErrorCode::unsupported,
+        "is an operator that headwise does not run" +
+            (node.domain.empty() ? std::string()
+                                 : ", of domain " + shown(node.domain)),
+        "an operator of docs/onnx.md");
+  }
+  for (const OnnxAttribute& attribute : node.attributes) {
+    const FileSubject about = subject.of_entry(shown(attribute.name));
+    if (const auto* unread = std::get_if<OnnxUnreadable>(&attribute.value)) {
+      return about.error(ErrorCode::unsupported, std::string(unread->what),
+                         "a number, text or tensor");
+    }
+    if (std::ranges::find(known->attributes, attribute.name) ==
+        known->attributes.end()) {
+      return about.error(ErrorCode::unsupported,
+                         "is an attribute that headwise does not know");
+    }
+  }
+  return ok();
+}
+
+Status check_value_counts(const OnnxGraph& graph, const OnnxNode& node,
+                          const OnnxOperator& known) {
   const FileSubject subject = graph.subject("read_onnx", node);
-  const OnnxOperator& known = *find_operator(node);
   if (node.inputs.size() > known.inputs) {
     return subject.bad_data(
         "has " + std::to_string(node.inputs.size()) + " inputs",
@@ -157,10 +171,30 @@ Status check_graph(const OnnxGraph& graph) {
         opsets_since(kFirstOpset));
   }
   for (const OnnxNode& node : graph.nodes) {
-    HEADWISE_TRY(check_operator(graph, node));
-    HEADWISE_TRY(check_value_counts(graph, node));
+    if (const OnnxOperator* known = find_operator(node)) {
+      HEADWISE_TRY(check_operator(graph, node, *known));
+      HEADWISE_TRY(check_value_counts(graph, node, *known));
+    }
   }
   return Names(graph).check();
+}
+
+Status check_runs(const OnnxGraph& graph, std::size_t nodes) {
+  for (std::size_t n = 0; n < nodes; ++n) {
+    HEADWISE_TRY(check_known(graph, graph.nodes[n]));
+  }
+  return ok();
+}
+
+std::vector<std::string> operators_not_run(const OnnxGraph& graph) {
+  std::set<std::string> names;
+  for (const OnnxNode& node : graph.nodes) {
+    if (!check_known(graph, node)) {
+      names.insert((is_standard_domain(node.domain) ? "" : node.domain + " ") +
+                   node.op);
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -29,6 +29,10 @@ struct OnnxAttribute {
       value;
 };
 
+inline bool is_standard_domain(std::string_view domain) {
+  return domain.empty() || domain == "ai.onnx";
+}
+
 struct OnnxNode {
   std::string name;
   std::string op;
@@ -38,6 +42,21 @@ struct OnnxNode {
   std::vector<OnnxAttribute> attributes;
   std::string label;  // how errors name it: "attn (Attention)", "#3 (Add)"
 };
+
+// The attribute with this name; null if the node has none.
+const OnnxAttribute* find_attribute(const OnnxNode& node,
+                                    std::string_view name);
+// The T that it holds; null if it holds none.
+template <class T>
+const T* attribute_as(const OnnxNode& node, std::string_view name) {
+  const OnnxAttribute* found = find_attribute(node, name);
+  return found == nullptr ? nullptr : std::get_if<T>(&found->value);
+}
+template <class T>
+T attribute_or(const OnnxNode& node, std::string_view name, T otherwise) {
+  const T* held = attribute_as<T>(node, name);
+  return held == nullptr ? otherwise : *held;
+}
 
 struct OnnxGraph {
   std::string file{};
@@ -55,7 +74,14 @@ struct OnnxGraph {
   }
 };
 
-// What can be checked before the model runs: names, order, operators.
+// What must hold of any model: names, order, and operators that headwise knows.
 Status check_graph(const OnnxGraph& graph);
+
+// Whether headwise runs the first `nodes` nodes.
+Status check_runs(const OnnxGraph& graph, std::size_t nodes);
+
+// Of the nodes that it does not run: "LSTM", "com.microsoft QAttention",
+// sorted.
+std::vector<std::string> operators_not_run(const OnnxGraph& graph);
 
 }  // namespace headwise::inline HEADWISE_ABI

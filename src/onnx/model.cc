@@ -392,9 +392,16 @@ Result<std::vector<OnnxAttentionNode>> OnnxModel::attention_nodes() const try {
   return Error{ErrorCode::out_of_memory};
 }
 
+Result<std::vector<std::string>> OnnxModel::operators_not_run() const try {
+  return headwise::operators_not_run(*graph_);
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::out_of_memory};
+}
+
 Result<std::vector<Array>> OnnxModel::run(
     std::span<const Array> inputs, const Executor* executor,
     std::optional<std::size_t> memory_limit) const try {
+  HEADWISE_TRY(check_runs(*graph_, graph_->nodes.size()));
   Run run(*graph_, executor,
           memory_limit.value_or(usual_limit(*graph_, inputs)));
   HEADWISE_TRY(run.take_inputs(inputs));
@@ -410,6 +417,7 @@ Result<std::vector<OnnxAttention>> OnnxModel::attention(
     try {
   const auto chosen = choose(*graph_, nodes);
   HEADWISE_TRY(chosen);
+  HEADWISE_TRY(check_runs(*graph_, chosen->empty() ? 0 : chosen->back() + 1));
   Run run(*graph_, executor,
           memory_limit.value_or(usual_limit(*graph_, inputs)));
   HEADWISE_TRY(run.take_inputs(inputs));

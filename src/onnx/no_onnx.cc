@@ -33,6 +33,9 @@ std::span<const OnnxPort> OnnxModel::outputs() const { return {}; }
 Result<std::vector<OnnxAttentionNode>> OnnxModel::attention_nodes() const {
   return not_run();
 }
+Result<std::vector<std::string>> OnnxModel::operators_not_run() const {
+  return not_run();
+}
 Result<std::vector<Array>> OnnxModel::run(std::span<const Array> /*inputs*/,
                                           const Executor* /*executor*/,
                                           std::optional<std::size_t>) const {

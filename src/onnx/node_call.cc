@@ -23,10 +23,15 @@ Error NodeCall::wrong_shape(std::size_t i, std::string expected) const {
                         std::move(expected));
 }
 
-const OnnxAttribute* NodeCall::find(std::string_view name) const {
+const OnnxAttribute* find_attribute(const OnnxNode& node,
+                                    std::string_view name) {
   const auto found =
-      std::ranges::find(node_.attributes, name, &OnnxAttribute::name);
-  return found == node_.attributes.end() ? nullptr : &*found;
+      std::ranges::find(node.attributes, name, &OnnxAttribute::name);
+  return found == node.attributes.end() ? nullptr : &*found;
+}
+
+const OnnxAttribute* NodeCall::find(std::string_view name) const {
+  return find_attribute(node_, name);
 }
 
 Result<std::int64_t> NodeCall::integer(std::string_view name,

@@ -114,15 +114,51 @@ class OnnxInspectTest(CliTest):
         self.assertEqual(self.succeed("inspect", "m.onnx"),
                          "File: m.onnx\nAttention: 0 nodes\n")
 
+    def test_attention_next_to_operators_that_are_not_run(self):
+        """And to attributes that are not known, and subgraphs."""
+        subgraph = [onnx.field(1, "then_branch") + onnx.field(6, b"") +
+                    onnx.field(20, 5)]
+        qkv = [port(name, 1, 2, 4, 8) for name in "QKV"]
+        self.put([onnx.node("LSTM", ["Q"], ["q", "", "c"]),
+                  onnx.node("Mul", ["Q"], ["m"], domain="com.x"),
+                  onnx.node("Attention", ["m"], ["a"], domain="com.x"),
+                  onnx.node("QAttention", ["m"], ["b"], domain="com.microsoft"),
+                  onnx.node("If", ["c"], ["d"], raw_attributes=subgraph),
+                  onnx.node("Gather", ["Q", "c"], ["e"], mode="fast"),
+                  onnx.node("Attention", ["Q", "K", "V"], ["Y"], "attn"),
+                  onnx.node("LSTM", ["Y"], ["z"])], qkv)
+        told = self.inspect()
+        self.assertEqual([each["name"] for each in told["attention"]], ["attn"])
+        self.assertEqual(told["operators_not_run"], [
+            "Gather", "If", "LSTM", "com.microsoft QAttention",
+            "com.x Attention", "com.x Mul"])
+        self.assertEqual(self.succeed("inspect", "m.onnx").splitlines()[-1],
+                         "Operators that headwise does not run: Gather, If, "
+                         "LSTM, com.microsoft QAttention, com.x Attention, "
+                         "com.x Mul")
+
+    def test_a_node_is_shown_if_all_before_it_run(self):
+        names = [f"input_{n}.pb" for n in range(3)]
+        (self.folder / "data").mkdir()
+        for name in names:
+            (self.folder / "data" / name).write_bytes(
+                onnx.tensor("x", (1, 1, 2, 2), [1, 2, 3, 4]))
+        run = onnx.node("Attention", ["Q", "K", "V"], ["Y"], "attn")
+        qkv = [port(name, 1, 1, 2, 2) for name in "QKV"]
+        self.put([run, onnx.node("LSTM", ["Y"], ["z"], "n")], qkv)
+        self.succeed("stats", "--onnx", "m.onnx", "--data", "data")
+        self.fail_with(BAD_INPUT, "n (LSTM) is an operator that headwise does "
+                       "not run", "onnx-run", "m.onnx", "--data", "data")
+        self.put([onnx.node("LSTM", ["Q"], ["z"], "n"), run], qkv)
+        self.fail_with(BAD_INPUT, "n (LSTM) is an operator that headwise does "
+                       "not run", "stats", "--onnx", "m.onnx", "--data", "data")
+
     def test_names_cannot_steer_the_terminal(self):
         self.put([onnx.node("Attention", ["Q", "Q", "Q"], ["Y"], "a\x1b[2J\u202e")],
                  [port("Q", 1, 2, 4, 8)])
         self.assertIn("a\\x1b[2J\\u{202e}", self.succeed("inspect", "m.onnx"))
 
     def test_invalid_inputs_are_errors(self):
-        self.put([onnx.node("LSTM", ["x"], ["Y"], "n")], [port("x", 2)])
-        self.fail_with(BAD_INPUT, "n (LSTM) is an operator that headwise does "
-                       "not run", "inspect", "m.onnx")
         (self.folder / "m.onnx").write_bytes(b"no model")
         self.fail_with(BAD_INPUT, "m.onnx is damaged", "inspect", "m.onnx")
         for more in (("--tensors",), ("--layout-of", "bert")):

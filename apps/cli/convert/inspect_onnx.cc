@@ -1,6 +1,7 @@
 #include "inspect_onnx.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -74,12 +75,18 @@ Json number_or_null(const std::optional<T>& number) {
 }  // namespace
 
 std::string inspect_onnx_text(const std::string& path,
-                              const std::vector<OnnxAttentionNode>& nodes) {
+                              const std::vector<OnnxAttentionNode>& nodes,
+                              const std::vector<std::string>& not_run) {
   const std::string head =
       say({"File: {}\nAttention: {} node{}\n", "파일: {}\n어텐션: 노드 {}개\n"},
           shown(path), nodes.size(), nodes.size() == 1 ? "" : "s");
+  const std::string tail =
+      not_run.empty() ? ""
+                      : say({"Operators that headwise does not run: {}\n",
+                             "headwise가 실행하지 않는 연산자: {}\n"},
+                            shown(fmt::format("{}", fmt::join(not_run, ", "))));
   if (nodes.empty()) {
-    return head;
+    return head + tail;
   }
   std::vector<Row> rows = {{say({"  node", "  노드"}), say({"pattern", "패턴"}),
                             say({"heads", "헤드"}),
@@ -89,11 +96,12 @@ std::string inspect_onnx_text(const std::string& path,
   for (const OnnxAttentionNode& node : nodes) {
     rows.push_back(row_of(node));
   }
-  return head + table_text(rows);
+  return head + table_text(rows) + tail;
 }
 
 std::string inspect_onnx_json(const std::string& path,
-                              const std::vector<OnnxAttentionNode>& nodes) {
+                              const std::vector<OnnxAttentionNode>& nodes,
+                              const std::vector<std::string>& not_run) {
   Json list = Json::array();
   for (const OnnxAttentionNode& node : nodes) {
     list.push_back({{"name", node.name},
@@ -110,7 +118,8 @@ std::string inspect_onnx_json(const std::string& path,
                     {"schema_version", 1},
                     {"headwise_version", version()},
                     {"file", path},
-                    {"attention", std::move(list)}},
+                    {"attention", std::move(list)},
+                    {"operators_not_run", not_run}},
                    2);
 }
 

@@ -1,14 +1,17 @@
 // ONNX models that consist of attention and of what surrounds it in an exported
 // layer: read, checked and run. docs/onnx.md lists the operators.
 //
-// read() checks everything that needs no input: sizes before memory is
-// allocated, names, the order of the nodes, the opset, each operator and its
-// attributes. External data is read only from regular files in the folder of
-// the model, never through links or paths that leave it.
+// read() checks what every model needs: sizes before memory is allocated,
+// names, the order of the nodes, the opset, and the nodes whose operator
+// headwise knows. It takes models that headwise cannot run: attention_nodes()
+// shows them, operators_not_run() says why, and run() is an error. External
+// data is read only from regular files in the folder of the model, never
+// through links or paths that leave it.
 //
 // Errors: io_error; bad_data for a damaged file or a file of another kind;
-// unsupported for operators, types and other parts of ONNX that headwise does
-// not run, and in a build without ONNX; shape_mismatch and invalid_argument for
+// unsupported for types and other parts of ONNX that headwise does not read, in
+// run() and attention() for operators that it does not run, and in a build
+// without ONNX; shape_mismatch and invalid_argument for
 // inputs that do not fit; out_of_memory. They name the node and its input:
 //   run_onnx: model.onnx: attn (Attention): mask has shape (2, 5), expected ...
 //
@@ -55,6 +58,11 @@ class OnnxModel {
 
   // In the order in which they run. Errors: out_of_memory.
   Result<std::vector<OnnxAttentionNode>> attention_nodes() const;
+
+  // The operators that run() refuses, or nodes of which have attributes that it
+  // refuses: "LSTM", "com.microsoft QAttention". Sorted, each once. Errors:
+  // out_of_memory.
+  Result<std::vector<std::string>> operators_not_run() const;
 
   // Takes one array per input and returns one per output, in the order of
   // inputs() and outputs(). Each array must have the type that the model
