@@ -20,24 +20,15 @@ namespace {
 
 using Count = std::optional<std::size_t>;
 
-// An attribute that holds a T; null if the node has none.
-template <class T>
-const T* fact_attribute(const OnnxNode& node, std::string_view name) {
-  const auto found =
-      std::ranges::find(node.attributes, name, &OnnxAttribute::name);
-  return found == node.attributes.end() ? nullptr
-                                        : std::get_if<T>(&found->value);
-}
-
 Count count(const OnnxNode& node, std::string_view name) {
-  const auto* given = fact_attribute<std::int64_t>(node, name);
+  const auto* given = attribute_as<std::int64_t>(node, name);
   return given == nullptr || *given < 1
              ? Count()
              : Count(static_cast<std::size_t>(*given));
 }
 
 bool flag(const OnnxNode& node, std::string_view name) {
-  const auto* given = fact_attribute<std::int64_t>(node, name);
+  const auto* given = attribute_as<std::int64_t>(node, name);
   return given != nullptr && *given != 0;
 }
 
@@ -53,7 +44,7 @@ Count per_head(Count features, Count heads) {
 }
 
 void add_scale(const OnnxNode& node, OnnxAttentionNode& facts) {
-  const auto* given = fact_attribute<float>(node, "scale");
+  const auto* given = attribute_as<float>(node, "scale");
   if (given != nullptr && (*given != 0 || node.domain != kContribDomain)) {
     facts.scale = *given;
   } else if (facts.head_size.value_or(0) > 0) {
@@ -126,7 +117,7 @@ void add_group_query(const OnnxNode& node, const KnownShapes& shapes,
   facts.head_size = facts.value_size =
       contrib_size(shapes, node.inputs[0], heads);
   add_scale(node, facts);
-  const auto* causal = fact_attribute<std::int64_t>(node, "causal");
+  const auto* causal = attribute_as<std::int64_t>(node, "causal");
   facts.causal = causal == nullptr || *causal != 0;
   facts.mask = has(node, 10);
 }
@@ -135,7 +126,7 @@ void add_contrib_attention(const OnnxNode& node, const KnownShapes& shapes,
                            OnnxAttentionNode& facts) {
   facts.query_heads = facts.key_heads = count(node, "num_heads");
   const auto* widths =
-      fact_attribute<std::vector<std::int64_t>>(node, "qkv_hidden_sizes");
+      attribute_as<std::vector<std::int64_t>>(node, "qkv_hidden_sizes");
   const Count all = shapes.extent(node.inputs[1], 1);
   const auto width = [&](std::size_t n) -> Count {
     if (widths == nullptr) {
@@ -193,9 +184,15 @@ bool moves(std::string_view op) {
 // Operators that end a projection, a rotation or a cache: factors before them
 // are part of the query or the key.
 bool makes_query(std::string_view op) {
-  constexpr std::array<std::string_view, 7> kNames = {
-      "Add",    "Concat",           "LayerNormalization",
-      "MatMul", "RMSNormalization", "RotaryEmbedding",
+  constexpr std::array<std::string_view, 9> kNames = {
+      "Add",
+      "Concat",
+      "Gemm",
+      "LayerNormalization",
+      "MatMul",
+      "RMSNormalization",
+      "RotaryEmbedding",
+      "SimplifiedLayerNormalization",
       "Sub"};
   return std::ranges::find(kNames, op) != kNames.end();
 }
@@ -242,12 +239,12 @@ std::optional<double> factor_before(const Makers& makers,
 
 std::optional<double> scale_of(const Makers& makers, const KnownShapes& shapes,
                                const OnnxFusion& fusion) {
-  const auto query = factor_before(makers, shapes, fusion.query);
-  const auto key = factor_before(makers, shapes, fusion.transposed_key);
+  const auto query = factor_before(makers, shapes, fusion.query.name);
+  const auto key = factor_before(makers, shapes, fusion.transposed_key.name);
   if (!query || !key) {
     return std::nullopt;
   }
-  double scale = *query * *key;
+  double scale = *query * *key * fusion.factor;
   for (const FusionStep& step : fusion.steps) {
     const bool divides = step.kind == FusionStep::Kind::divide;
     if (divides || step.kind == FusionStep::Kind::multiply) {
@@ -261,25 +258,41 @@ std::optional<double> scale_of(const Makers& makers, const KnownShapes& shapes,
   return scale;
 }
 
-// Values of fewer than 4 axes have 1 head, as they run (fusion_tensors.cc).
-Count heads_of(const KnownShapes& shapes, const std::string& value) {
-  const KnownShape* shape = shapes.of(value);
-  return shape != nullptr && shape->size() < 4 ? Count(1)
-                                               : shapes.extent(value, -3);
+// Of (B, H, L, D); values of fewer axes have 1 head, as they run
+// (fusion_tensors.cc), unless the scores get an axis of heads.
+Count heads_of(const KnownShapes& shapes, const OnnxFusion& fusion,
+               const FusionOperand& operand) {
+  const auto shape = shapes.of(operand);
+  for (const FusionStep& step : fusion.steps) {
+    const KnownShape* scores = shapes.of(step.result);
+    if (shape && shape->size() < 4 && scores != nullptr &&
+        scores->size() == 4) {
+      return (*scores)[1];
+    }
+  }
+  return !shape              ? Count()
+         : shape->size() < 4 ? Count(1)
+                             : (*shape)[shape->size() - 3];
+}
+
+Count size_of_head(const KnownShapes& shapes, const FusionOperand& operand) {
+  const auto shape = shapes.of(operand);
+  return shape && !shape->empty() ? shape->back() : Count();
 }
 
 OnnxAttentionNode facts_of_fusion(const Makers& makers,
                                   const KnownShapes& shapes,
                                   const OnnxFusion& fusion) {
   OnnxAttentionNode facts{.pattern = "MatMul-Softmax-MatMul"};
-  facts.query_heads = heads_of(shapes, fusion.query);
-  facts.key_heads = heads_of(shapes, fusion.value);
-  facts.head_size = shapes.extent(fusion.query, -1);
-  facts.value_size = shapes.extent(fusion.value, -1);
+  facts.query_heads = heads_of(shapes, fusion, fusion.query);
+  facts.key_heads = heads_of(shapes, fusion, fusion.value);
+  facts.head_size = size_of_head(shapes, fusion.query);
+  facts.value_size = size_of_head(shapes, fusion.value);
   facts.scale = scale_of(makers, shapes, fusion);
   facts.mask = std::ranges::any_of(fusion.steps, [](const FusionStep& step) {
-    return step.kind != FusionStep::Kind::multiply &&
-           step.kind != FusionStep::Kind::divide;
+    return step.kind == FusionStep::Kind::add ||
+           step.kind == FusionStep::Kind::fill_where_true ||
+           step.kind == FusionStep::Kind::fill_where_false;
   });
   return facts;
 }

@@ -5,11 +5,14 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <span>
 #include <utility>
 
 #include "base/check.h"
+#include "onnx/broadcast.h"
 #include "onnx/numbers.h"
+#include "onnx/reshape.h"
 #include "onnx/strided.h"
 #include "onnx/tensor_data.h"
 
@@ -64,49 +67,72 @@ double largest_norm(const Array& array, const Extents4& extents, bool columns) {
   return std::sqrt(largest);
 }
 
-// What the steps do to the scores: a factor, then numbers that are added.
+using Shape = std::vector<std::size_t>;
+
+// One 0 with no more axes than the weights.
+bool is_zero(const Array& array, std::size_t rank) {
+  return array.dtype == DType::float32 && array.shape.size() <= rank &&
+         element_count(array.shape) == 1 && doubles_of(array).front() == 0;
+}
+
+bool is_false(const Array& array) {
+  return array.dtype == DType::boolean && element_count(array.shape) == 1 &&
+         integers_of(array).front() == 0;
+}
+
+// What the steps do to the scores: a factor, perhaps a cap, then numbers that
+// are added.
 class Masking {
  public:
-  Masking(const Extents4& scores, std::size_t rank)
-      : scores_(scores), rank_(rank) {}
+  // `scores`: B, H, Lq, Lkv. `shape`: how the graph writes them; it may write
+  // them in other ways, too.
+  Masking(const Extents4& scores, Shape shape, double factor)
+      : scores_(scores),
+        shape_(std::move(shape)),
+        scale_(factor),
+        largest_scale_(std::max(1.0, factor)) {}
 
-  // False if the nodes must run one by one.
-  bool add(const FusionStep& step, const ValueOf& value_of) {
+  // `shape`: of the scores before the step. False if the nodes must run one by
+  // one.
+  bool add(const FusionStep& step, const Shape& shape,
+           const ValueOf& value_of) {
     using Kind = FusionStep::Kind;
-    const Array& operand = value_of(step.operand);
     switch (step.kind) {
       case Kind::multiply:
-      case Kind::divide: {
-        const auto factor = number(operand);
-        // A factor after a mask would scale the mask.
-        if (!factor || given_) {
-          return false;
-        }
-        scale_ =
-            step.kind == Kind::multiply ? scale_ * *factor : scale_ / *factor;
-        largest_scale_ = std::max(largest_scale_, scale_);
-        return scale_ >= 1 / kLargestProduct;
-      }
-      case Kind::add:
-        return operand.dtype == DType::float32 &&
-               combine(operand, [this](double& sum, double mask) {
-                 allowed_ = allowed_ && mask <= kLargestMask;
-                 sum += mask;
+      case Kind::divide:
+        return scale(step.kind == Kind::multiply, value_of(step.operand),
+                     shape);
+      case Kind::tanh:
+        capped_scale_ = std::exchange(scale_, 1);
+        // A cap behind a mask would cap the mask.
+        return !given_ && !std::exchange(capped_, true) &&
+               capped_scale_ >= 1 / kLargestProduct;
+      case Kind::add: {
+        const Array& mask = value_of(step.operand);
+        return mask.dtype == DType::float32 &&
+               combine(mask, shape, [this](double& sum, double number) {
+                 allowed_ = allowed_ && number <= kLargestMask;
+                 sum += number;
                });
-      case Kind::fill_where_true:
-      case Kind::fill_where_false: {
-        const auto fill = number(value_of(step.fill));
-        // NaN does not hide a key.
-        if (!fill || !(*fill <= kHidingFill) ||
-            operand.dtype != DType::boolean) {
-          return false;
-        }
-        finite_fill_ = finite_fill_ || std::isfinite(*fill);
-        const double hides = step.kind == Kind::fill_where_true ? 1 : 0;
-        return combine(operand, [hides](double& sum, double condition) {
-          sum = condition == hides ? kMaskedBias : sum;
-        });
       }
+      case Kind::fill_where_true:
+      case Kind::fill_where_false:
+        return fill(step.kind == Kind::fill_where_true ? 1 : 0,
+                    value_of(step.operand), value_of(step.fill), shape);
+      case Kind::softmax:
+        return step.number == -1 ||
+               step.number == static_cast<std::int64_t>(shape.size()) - 1;
+      case Kind::replace_nan:
+        replaces_nan_ = true;
+        return is_zero(value_of(step.operand), shape.size());
+      case Kind::cast:
+        return dtype_of_onnx(step.number) == DType::float32;
+      case Kind::dropout:
+        return step.operand.empty() || is_false(value_of(step.operand));
+      case Kind::identity:
+      case Kind::reshape:
+      case Kind::flatten:
+        return true;
     }
     return false;
   }
@@ -127,9 +153,13 @@ class Masking {
     return true;
   }
 
-  double scale() const { return scale_; }
+  double scale() const { return capped_ ? capped_scale_ * scale_ : scale_; }
+  std::optional<double> softcap() const {
+    return capped_ ? std::optional(scale_) : std::nullopt;
+  }
   // The largest behind any step: the nodes must not overflow there.
   double largest_scale() const { return largest_scale_; }
+  bool replaces_nan() const { return replaces_nan_; }
   bool finite_fill() const { return finite_fill_; }
   std::optional<OnnxAttentionMask> mask() {
     if (!given_) {
@@ -143,27 +173,76 @@ class Masking {
 
  private:
   // A scalar that does not change the shape of the scores.
-  std::optional<double> number(const Array& array) const {
-    return array.dtype == DType::float32 && array.shape.size() <= rank_ &&
+  static std::optional<double> number(const Array& array, const Shape& shape) {
+    return array.dtype == DType::float32 &&
+                   array.shape.size() <= shape.size() &&
                    element_count(array.shape) == 1
                ? std::optional(doubles_of(array).front())
                : std::nullopt;
   }
 
-  // Combines every number with the element of a mask that is broadcast to it.
-  template <class Combine>
-  bool combine(const Array& mask, Combine one) {
-    if (mask.shape.size() > rank_) {
+  bool scale(bool multiplies, const Array& operand, const Shape& shape) {
+    const auto factor = number(operand, shape);
+    // A factor after a mask would scale the mask.
+    if (!factor || given_) {
       return false;
     }
-    std::vector<std::size_t> aligned(rank_ - mask.shape.size(), 1);
+    scale_ = multiplies ? scale_ * *factor : scale_ / *factor;
+    largest_scale_ = std::max(largest_scale_, scale_);
+    return scale_ >= 1 / kLargestProduct;
+  }
+
+  bool fill(double hides, const Array& condition, const Array& with,
+            const Shape& shape) {
+    const auto number_there = number(with, shape);
+    // NaN does not hide a key.
+    if (!number_there || !(*number_there <= kHidingFill) ||
+        condition.dtype != DType::boolean) {
+      return false;
+    }
+    finite_fill_ = finite_fill_ || std::isfinite(*number_there);
+    return combine(condition, shape, [hides](double& sum, double flag) {
+      sum = flag == hides ? kMaskedBias : sum;
+    });
+  }
+
+  // The extents along B, H, Lq and Lkv of a mask that is broadcast to `shape`.
+  std::optional<Extents4> mask_extents(const Array& mask,
+                                       const Shape& shape) const {
+    if (!broadcasts_to(mask.shape, shape)) {
+      return std::nullopt;
+    }
+    Shape aligned(shape.size() - mask.shape.size(), 1);
     aligned.insert(aligned.end(), mask.shape.begin(), mask.shape.end());
-    const Extents4 extents = four_axes(aligned);
+    if (shape == shape_) {
+      return four_axes(aligned);
+    }
+    const auto [B, H, Lq, Lkv] = scores_;
+    const std::size_t rank = shape.size();
+    const std::size_t all = element_count(std::span(aligned).first(rank - 1));
+    // One row, one per query, one per head, or all of them.
+    const bool by_query = rank > 1 && shape[rank - 2] == Lq;
+    const std::size_t rows = by_query            ? aligned[rank - 2]
+                             : all == B * H * Lq ? Lq
+                                                 : 1;
+    if (all == rows) {
+      return Extents4{1, 1, rows, aligned.back()};
+    }
+    return all == B * H * rows
+               ? std::optional(Extents4{B, H, rows, aligned.back()})
+               : std::nullopt;
+  }
+
+  // Combines every number with the element of a mask that is broadcast to it.
+  template <class Combine>
+  bool combine(const Array& mask, const Shape& shape, Combine one) {
+    const auto given = mask_extents(mask, shape);
+    if (!given) {
+      return false;
+    }
+    const Extents4& extents = *given;
     Extents4 both = extents_;
     for (std::size_t axis = 0; axis < 4; ++axis) {
-      if (extents[axis] != 1 && extents[axis] != scores_[axis]) {
-        return false;
-      }
       both[axis] = std::max(both[axis], extents[axis]);
     }
     if (!widen(both)) {
@@ -209,9 +288,12 @@ class Masking {
   }
 
   Extents4 scores_;
-  std::size_t rank_;
-  double scale_ = 1;
-  double largest_scale_ = 1;
+  Shape shape_;
+  double scale_;
+  double largest_scale_;
+  double capped_scale_ = 1;  // before the cap
+  bool capped_ = false;
+  bool replaces_nan_ = false;
   bool given_ = false;
   bool finite_fill_ = false;
   bool allowed_ = true;
@@ -219,60 +301,117 @@ class Masking {
   std::vector<double> numbers_;
 };
 
-// Q (B, H, Lq, D), K^T (B, H, D, Lkv) and V (B, H, Lkv, Dv) of one rank.
-std::optional<AttentionSizes> fusion_sizes(const Array& query, const Array& key,
-                                           const Array& value) {
-  const std::size_t rank = query.shape.size();
-  for (const Array* each : {&query, &key, &value}) {
-    if (each->dtype != DType::float32 || each->shape.size() != rank ||
-        rank < 2 || rank > 4 || each->data.empty()) {
+// The shapes of the scores: of the first product, and behind each step. Nothing
+// if one changes the axis of the keys.
+std::optional<std::vector<Shape>> shapes_of_scores(const Array& query,
+                                                   const Array& key,
+                                                   const OnnxFusion& fusion,
+                                                   const ValueOf& value_of) {
+  Shape shape = query.shape;
+  shape.back() = key.shape.back();
+  std::vector<Shape> shapes{shape};
+  std::map<std::string_view, Shape> shape_of{{fusion.scores, shape}};
+  for (const FusionStep& step : fusion.steps) {
+    std::optional<Shape> next = shape;
+    if (step.kind == FusionStep::Kind::flatten) {
+      next = flattened(shape, step.number);
+    } else if (step.kind == FusionStep::Kind::reshape && step.operand.empty()) {
+      next = shape_of.at(step.fill);
+    } else if (step.kind == FusionStep::Kind::reshape) {
+      const Array& wanted = value_of(step.operand);
+      next = wanted.dtype == DType::int64
+                 ? reshaped(shape, integers_of(wanted), step.number != 0)
+                 : std::nullopt;
+    }
+    if (!next || next->empty() || next->back() != key.shape.back()) {
       return std::nullopt;
     }
+    shape = *std::move(next);
+    shapes.push_back(shape);
+    shape_of[step.result] = shape;
   }
-  const Extents4 q = four_axes(query.shape);
-  const Extents4 k = four_axes(key.shape);
-  const Extents4 v = four_axes(value.shape);
-  if (k != Extents4{q[0], q[1], q[3], k[3]} ||
-      v != Extents4{q[0], q[1], k[3], v[3]}) {
-    return std::nullopt;
-  }
-  return AttentionSizes{.B = q[0],
-                        .Hq = q[1],
-                        .Hkv = q[1],
-                        .Lq = q[2],
-                        .new_keys = k[3],
-                        .D = q[3],
-                        .Dv = v[3]};
+  return shapes;
 }
 
-// One 0 with no more axes than the weights.
-bool is_zero(const Array& array, std::int64_t rank) {
-  return array.dtype == DType::float32 &&
-         static_cast<std::int64_t>(array.shape.size()) <= rank &&
-         element_count(array.shape) == 1 && doubles_of(array).front() == 0;
+bool is_float_matrix(const Array& array) {
+  return array.dtype == DType::float32 && array.shape.size() >= 2 &&
+         array.shape.size() <= 4 && !array.data.empty();
+}
+
+// Whether two shapes have the same axes before their last two.
+bool same_batch(const Shape& a, const Shape& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end() - 2, b.begin());
+}
+
+// Of the first shape that has an axis of heads, or of the first: exports change
+// between (B, H, Lq, Lkv) and (B * H, Lq, Lkv).
+const Shape& shape_with_heads(const std::vector<Shape>& shapes) {
+  const auto found = std::ranges::find_if(shapes, [&](const Shape& shape) {
+    return shape.size() == 4 && shape[2] == shapes[0][shapes[0].size() - 2];
+  });
+  return found == shapes.end() ? shapes.front() : *found;
+}
+
+// Q (B, H, Lq, D), K^T (B, H, D, Lkv) and, of the rank of the weights, V (B, H,
+// Lkv, Dv).
+bool fit_together(const Array& query, const Array& key, const Array& value,
+                  const Shape& weights) {
+  const std::size_t rank = query.shape.size();
+  const std::size_t last = weights.size();
+  return same_batch(query.shape, key.shape) &&
+         key.shape[rank - 2] == query.shape.back() &&
+         same_batch(weights, value.shape) &&
+         weights[last - 2] == query.shape[rank - 2] &&
+         value.shape[last - 2] == weights.back();
+}
+
+// The operand of a product, which `turned` holds if it is not held as it is.
+Result<const Array*> turned_operand(const FusionOperand& operand,
+                                    const ValueOf& value_of, Array& turned) {
+  const Array& held = value_of(operand.name);
+  if (operand.turn == OperandTurn()) {
+    return &held;
+  }
+  auto made = permuted(held, operand.turn.order(held.shape.size()));
+  HEADWISE_TRY(made);
+  turned = *std::move(made);
+  return &turned;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
                                                       const ValueOf& value_of) {
-  const Array& query = value_of(fusion.query);
-  const Array& key = value_of(fusion.transposed_key);
-  const Array& value = value_of(fusion.value);
-  const auto sizes = fusion_sizes(query, key, value);
-  const auto rank = static_cast<std::int64_t>(query.shape.size());
-  if (!sizes ||
-      (fusion.softmax_axis != -1 && fusion.softmax_axis != rank - 1)) {
-    return std::unique_ptr<FusionTensors>();
+  const auto node_by_node = [] { return std::unique_ptr<FusionTensors>(); };
+  auto tensors = std::make_unique<FusionTensors>();
+  Array turned_key;
+  Array turned_value;
+  const auto query_or_not =
+      turned_operand(fusion.query, value_of, tensors->query);
+  HEADWISE_TRY(query_or_not);
+  const auto key_or_not =
+      turned_operand(fusion.transposed_key, value_of, turned_key);
+  HEADWISE_TRY(key_or_not);
+  const auto value_or_not =
+      turned_operand(fusion.value, value_of, turned_value);
+  HEADWISE_TRY(value_or_not);
+  const Array& query = **query_or_not;
+  const Array& key = **key_or_not;
+  const Array& value = **value_or_not;
+  if (!is_float_matrix(query) || !is_float_matrix(key) ||
+      !is_float_matrix(value)) {
+    return node_by_node();
   }
-  if (!fusion.nan_fill.empty() && !is_zero(value_of(fusion.nan_fill), rank)) {
-    return std::unique_ptr<FusionTensors>();
+  const auto shapes = shapes_of_scores(query, key, fusion, value_of);
+  if (!shapes || !fit_together(query, key, value, shapes->back())) {
+    return node_by_node();
   }
-  Masking masking({sizes->B, sizes->Hq, sizes->Lq, sizes->Lkv()},
-                  query.shape.size());
-  for (const FusionStep& step : fusion.steps) {
-    if (!masking.add(step, value_of)) {
-      return std::unique_ptr<FusionTensors>();
+  const Shape& shape = shape_with_heads(*shapes);
+  const Extents4 scores = four_axes(shape);
+  Masking masking(scores, shape, fusion.factor);
+  for (std::size_t n = 0; n < fusion.steps.size(); ++n) {
+    if (!masking.add(fusion.steps[n], (*shapes)[n], value_of)) {
+      return node_by_node();
     }
   }
   const double product =
@@ -284,29 +423,29 @@ Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
                        largest_norm(value, four_axes(value.shape),
                                     /*columns=*/false) <= kLargestProduct;
   if (!bounded || !masking.allowed()) {
-    return std::unique_ptr<FusionTensors>();
+    return node_by_node();
   }
-  auto tensors = std::make_unique<FusionTensors>();
-  const std::size_t D = sizes->D;
-  const std::size_t L = sizes->Lkv();
-  const std::size_t head = D * L;
-  auto rows = gathered(key, {sizes->B, sizes->Hkv, L, D},
-                       std::array{sizes->Hkv * head, head, std::size_t{1}, L});
+  const auto [B, H, Lq, L] = scores;
+  const std::size_t D = query.shape.back();
+  const std::size_t Dv = value.shape.back();
+  auto rows = gathered(key, {B, H, L, D},
+                       std::array{H * D * L, D * L, std::size_t{1}, L});
   HEADWISE_TRY(rows);
   tensors->key = *std::move(rows);
-  const std::vector<std::size_t> value_shape{sizes->B, sizes->Hkv, L,
-                                             sizes->Dv};
+  const Shape value_shape{B, H, L, Dv};
   auto values = gathered(value, value_shape, strides_of(value_shape));
   HEADWISE_TRY(values);
   tensors->value = *std::move(values);
-  tensors->output_shape = query.shape;
-  tensors->output_shape.back() = sizes->Dv;
+  tensors->output_shape = shapes->back();
+  tensors->output_shape.back() = Dv;
   ReadyAttention& ready = tensors->ready;
-  ready.call.sizes = *sizes;
+  ready.call.sizes = {
+      .B = B, .Hq = H, .Hkv = H, .Lq = Lq, .new_keys = L, .D = D, .Dv = Dv};
   ready.call.scale = masking.scale();
-  ready.call.query_starts.assign(sizes->B, 0);
+  ready.call.softcap = masking.softcap();
+  ready.call.query_starts.assign(B, 0);
   ready.call.empty_rows =
-      fusion.nan_fill.empty() ? EmptyRow::nan : EmptyRow::zero;
+      masking.replaces_nan() ? EmptyRow::zero : EmptyRow::nan;
   ready.mask = masking.mask();
   ready.query = &query;
   ready.key = &tensors->key;

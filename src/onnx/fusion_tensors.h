@@ -17,6 +17,7 @@ namespace headwise::inline HEADWISE_ABI {
 // The tensors of a fusion as attend() takes them.
 struct FusionTensors {
   ReadyAttention ready;  // points to the arrays below
+  Array query;           // only if the graph turns it
   Array key;
   Array value;
   std::vector<std::size_t> output_shape;

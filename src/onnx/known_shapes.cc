@@ -6,24 +6,13 @@
 #include <utility>
 
 #include "onnx/numbers.h"
+#include "onnx/operators.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 // Longer lists of numbers cannot be shapes.
 constexpr std::size_t kMostNumbers = 64;
-
-const OnnxAttribute* find(const OnnxNode& node, std::string_view name) {
-  const auto found =
-      std::ranges::find(node.attributes, name, &OnnxAttribute::name);
-  return found == node.attributes.end() ? nullptr : &*found;
-}
-
-template <class T>
-const T* shape_attribute(const OnnxNode& node, std::string_view name) {
-  const OnnxAttribute* found = find(node, name);
-  return found == nullptr ? nullptr : std::get_if<T>(&found->value);
-}
 
 // Operators whose result has the shape of their first input.
 bool keeps_shape(std::string_view op) {
@@ -32,6 +21,10 @@ bool keeps_shape(std::string_view op) {
                                  std::string_view("Gelu"),
                                  std::string_view("Identity"),
                                  std::string_view("Neg"),
+                                 std::string_view("Clip"),
+                                 std::string_view("Dropout"),
+                                 std::string_view("Relu"),
+                                 std::string_view("SkipLayerNormalization"),
                                  std::string_view("RMSNormalization"),
                                  std::string_view("Softmax"),
                                  std::string_view("LayerNormalization"),
@@ -85,6 +78,18 @@ const KnownShape* KnownShapes::of(std::string_view value) const {
   return found == shapes_.end() ? nullptr : &found->second;
 }
 
+std::optional<KnownShape> KnownShapes::of(const FusionOperand& operand) const {
+  const KnownShape* shape = of(operand.name);
+  if (shape == nullptr) {
+    return std::nullopt;
+  }
+  KnownShape turned;
+  for (const std::size_t axis : operand.turn.order(shape->size())) {
+    turned.push_back((*shape)[axis]);
+  }
+  return turned;
+}
+
 std::optional<std::size_t> KnownShapes::extent(std::string_view value,
                                                int axis) const {
   const KnownShape* shape = of(value);
@@ -116,16 +121,17 @@ void KnownShapes::take_array(std::string_view name, const Array& array) {
 }
 
 void KnownShapes::add(const OnnxNode& node) {
-  if (node.outputs.empty() || node.outputs[0].empty()) {
+  if (node.outputs.empty() || node.outputs[0].empty() ||
+      find_operator(node) == nullptr) {
     return;
   }
   const std::string_view made = node.outputs[0];
-  if (const Array* array = shape_attribute<Array>(node, "value");
+  if (const Array* array = attribute_as<Array>(node, "value");
       node.op == "Constant" && array != nullptr) {
     take_array(made, *array);
     return;
   }
-  if (const float* number = shape_attribute<float>(node, "value_float")) {
+  if (const float* number = attribute_as<float>(node, "value_float")) {
     shapes_[made] = {};
     constants_[made] = *number;
   }
@@ -163,7 +169,10 @@ std::optional<KnownShape> KnownShapes::shape_of_result(
   if (node.op == "Transpose") {
     return transposed(node);
   }
-  if (node.op == "MatMul") {
+  if (node.op == "Flatten") {
+    return flattened(node);
+  }
+  if (is_product(node)) {
     return multiplied(node);
   }
   const KnownShape* first = shape(node, 0);
@@ -204,7 +213,7 @@ std::optional<KnownShape> KnownShapes::reshaped(const OnnxNode& node) const {
 
 std::optional<KnownShape> KnownShapes::transposed(const OnnxNode& node) const {
   const KnownShape* from = shape(node, 0);
-  const auto* perm = shape_attribute<std::vector<std::int64_t>>(node, "perm");
+  const auto* perm = attribute_as<std::vector<std::int64_t>>(node, "perm");
   if (perm == nullptr) {
     return from == nullptr
                ? std::nullopt
@@ -221,11 +230,26 @@ std::optional<KnownShape> KnownShapes::transposed(const OnnxNode& node) const {
   return made;
 }
 
+std::optional<KnownShape> KnownShapes::flattened(const OnnxNode& node) const {
+  const KnownShape* from = shape(node, 0);
+  const auto* given = attribute_as<std::int64_t>(node, "axis");
+  const std::int64_t axis = given == nullptr ? 1 : *given;
+  KnownShape made(2, 1);
+  const auto rank =
+      static_cast<std::int64_t>(from == nullptr ? 0 : from->size());
+  for (std::int64_t at = 0; at < rank; ++at) {
+    auto& extent = made[at < (axis < 0 ? axis + rank : axis) ? 0 : 1];
+    const auto& own = (*from)[static_cast<std::size_t>(at)];
+    extent = extent && own ? std::optional(*extent * *own) : std::nullopt;
+  }
+  return from == nullptr ? std::nullopt : std::optional(made);
+}
+
 // The product of two values with at least two axes each.
 std::optional<KnownShape> KnownShapes::multiplied(const OnnxNode& node) const {
-  const KnownShape* a = shape(node, 0);
-  const KnownShape* b = shape(node, 1);
-  if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) {
+  const auto a = of(operand_of(node, 0));
+  const auto b = of(operand_of(node, 1));
+  if (!a || !b || a->size() < 2 || b->size() < 2) {
     return std::nullopt;
   }
   KnownShape made = broadcast(KnownShape(a->begin(), a->end() - 2),
@@ -240,16 +264,16 @@ std::optional<KnownShape> KnownShapes::multiplied(const OnnxNode& node) const {
 std::optional<KnownShapes::KnownNumbers> KnownShapes::numbers_of_result(
     const OnnxNode& node) const {
   if (const auto* listed =
-          shape_attribute<std::vector<std::int64_t>>(node, "value_ints")) {
+          attribute_as<std::vector<std::int64_t>>(node, "value_ints")) {
     return KnownNumbers(listed->begin(), listed->end());
   }
-  if (const auto* one = shape_attribute<std::int64_t>(node, "value_int")) {
+  if (const auto* one = attribute_as<std::int64_t>(node, "value_int")) {
     return KnownNumbers{*one};
   }
   if (node.op == "Shape") {
     const KnownShape* from = shape(node, 0);
-    if (from == nullptr || find(node, "start") != nullptr ||
-        find(node, "end") != nullptr) {
+    if (from == nullptr || find_attribute(node, "start") != nullptr ||
+        find_attribute(node, "end") != nullptr) {
       return std::nullopt;
     }
     KnownNumbers made;

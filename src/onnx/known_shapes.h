@@ -23,6 +23,8 @@ class KnownShapes {
 
   // Null if even the number of axes is unknown.
   const KnownShape* of(std::string_view value) const;
+  // Of an operand as its product takes it.
+  std::optional<KnownShape> of(const FusionOperand& operand) const;
   // The extent of an axis; negative ones count from the end.
   std::optional<std::size_t> extent(std::string_view value, int axis) const;
   // The only number of a value, known without inputs.
@@ -36,6 +38,7 @@ class KnownShapes {
   std::optional<KnownShape> shape_of_result(const OnnxNode& node) const;
   std::optional<KnownShape> reshaped(const OnnxNode& node) const;
   std::optional<KnownShape> transposed(const OnnxNode& node) const;
+  std::optional<KnownShape> flattened(const OnnxNode& node) const;
   std::optional<KnownShape> multiplied(const OnnxNode& node) const;
   std::optional<KnownNumbers> numbers_of_result(const OnnxNode& node) const;
   std::optional<KnownNumbers> sliced(const OnnxNode& node) const;

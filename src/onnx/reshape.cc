@@ -1,5 +1,7 @@
-// Operators that give the same elements other axes: Identity, Transpose,
-// Reshape, Flatten, Squeeze, Unsqueeze, Expand.
+// Operators that give the same elements other axes: Identity, Dropout,
+// Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Expand, Tile.
+#include "onnx/reshape.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -23,6 +25,30 @@ Result<Outputs> run_identity(const NodeCall& node) {
   return one(copy_of(node.in(0), node.in(0).shape));
 }
 
+// Drops nothing: only training does.
+Result<Outputs> run_dropout(const NodeCall& node) {
+  HEADWISE_TRY(check_floating(node, 0));
+  if (node.has(2)) {
+    if (node.in(2).dtype != DType::boolean) {
+      return wrong_type(node, 2, "bool");
+    }
+    const auto training = integers_of(node.in(2));
+    if (std::ranges::find(training, 0) == training.end()) {
+      return node.input(2).error(
+          ErrorCode::unsupported, "is not false",
+          "false, because dropout in training is random");
+    }
+  }
+  auto outputs = run_identity(node);
+  if (outputs && node.wants(1)) {
+    auto kept = array_of(node.in(0).shape, DType::boolean);
+    HEADWISE_TRY(kept);
+    std::ranges::fill(kept->data, std::byte{1});
+    outputs->push_back(*std::move(kept));
+  }
+  return outputs;
+}
+
 Result<Outputs> run_transpose(const NodeCall& node) {
   const Array& x = node.in(0);
   const std::size_t rank = x.shape.size();
@@ -44,14 +70,49 @@ Result<Outputs> run_transpose(const NodeCall& node) {
       return static_cast<std::size_t>(axis);
     });
   }
-  const auto own = strides_of(x.shape);
-  std::vector<std::size_t> shape(rank);
-  std::vector<std::size_t> strides(rank);
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    shape[axis] = x.shape[order[axis]];
-    strides[axis] = own[order[axis]];
+  return one(permuted(x, order));
+}
+
+std::optional<std::vector<std::size_t>> reshaped(
+    std::span<const std::size_t> from, std::span<const std::int64_t> wanted,
+    bool keep_zero) {
+  std::vector<std::size_t> shape;
+  std::optional<std::size_t> inferred;
+  for (std::size_t axis = 0; axis < wanted.size(); ++axis) {
+    const std::int64_t extent = wanted[axis];
+    if (extent < -1 || (extent == -1 && inferred) ||
+        (extent == 0 && !keep_zero && axis >= from.size())) {
+      return std::nullopt;
+    }
+    if (extent == -1) {
+      inferred = axis;
+    }
+    shape.push_back(extent == -1 ? 1
+                    : extent == 0 && !keep_zero
+                        ? from[axis]
+                        : static_cast<std::size_t>(extent));
   }
-  return one(gathered(x, shape, strides));
+  const auto known = checked_product(shape);
+  const std::size_t count = element_count(from);
+  if (!known ||
+      (inferred ? *known == 0 || count % *known != 0 : *known != count)) {
+    return std::nullopt;
+  }
+  if (inferred) {
+    shape[*inferred] = count / *known;
+  }
+  return shape;
+}
+
+std::optional<std::vector<std::size_t>> flattened(
+    std::span<const std::size_t> from, std::int64_t axis) {
+  const auto rank = static_cast<std::int64_t>(from.size());
+  if (axis < -rank || axis > rank) {
+    return std::nullopt;
+  }
+  const auto split = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+  return std::vector{element_count(from.first(split)),
+                     element_count(from.subspan(split))};
 }
 
 Result<Outputs> run_reshape(const NodeCall& node) {
@@ -61,7 +122,8 @@ Result<Outputs> run_reshape(const NodeCall& node) {
   const auto keep_zero = node.flag("allowzero");
   HEADWISE_TRY(keep_zero);
   HEADWISE_TRY(check_axis_count(node, wanted->size()));
-  const auto refuse = [&] {
+  auto shape = reshaped(x.shape, *wanted, *keep_zero);
+  if (!shape) {
     std::string text;
     for (const std::int64_t extent : *wanted) {
       text += (text.empty() ? "" : ", ") + std::to_string(extent);
@@ -69,54 +131,22 @@ Result<Outputs> run_reshape(const NodeCall& node) {
     return node.input(1).error(
         ErrorCode::shape_mismatch, "is [" + text + "]",
         "a shape for the elements of " + shape_text(x.shape));
-  };
-  std::vector<std::size_t> shape;
-  std::optional<std::size_t> inferred;
-  for (std::size_t axis = 0; axis < wanted->size(); ++axis) {
-    const std::int64_t extent = (*wanted)[axis];
-    if (extent < -1 || (extent == -1 && inferred) ||
-        (extent == 0 && !*keep_zero && axis >= x.shape.size())) {
-      return refuse();
-    }
-    if (extent == -1) {
-      inferred = axis;
-    }
-    shape.push_back(extent == -1 ? 1
-                    : extent == 0 && !*keep_zero
-                        ? x.shape[axis]
-                        : static_cast<std::size_t>(extent));
   }
-  const auto product = checked_product(shape);
-  if (!product) {
-    return refuse();
-  }
-  const std::size_t known = *product;
-  const std::size_t count = element_count(x.shape);
-  if (inferred) {
-    if (known == 0 || count % known != 0) {
-      return refuse();
-    }
-    shape[*inferred] = count / known;
-  } else if (known != count) {
-    return refuse();
-  }
-  return one(copy_of(x, shape));
+  return one(copy_of(x, *std::move(shape)));
 }
 
 Result<Outputs> run_flatten(const NodeCall& node) {
   const Array& x = node.in(0);
-  const auto rank = static_cast<std::int64_t>(x.shape.size());
   const auto axis = node.integer("axis", 1);
   HEADWISE_TRY(axis);
-  if (*axis < -rank || *axis > rank) {
+  auto shape = flattened(x.shape, *axis);
+  if (!shape) {
+    const auto rank = static_cast<std::int64_t>(x.shape.size());
     return node.attribute("axis").error(
         ErrorCode::out_of_range, "is " + std::to_string(*axis),
         std::to_string(-rank) + " to " + std::to_string(rank));
   }
-  const auto split = static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis);
-  const std::span shape(x.shape);
-  return one(copy_of(x, {element_count(shape.first(split)),
-                         element_count(shape.subspan(split))}));
+  return one(copy_of(x, *std::move(shape)));
 }
 
 Result<Outputs> run_squeeze(const NodeCall& node) {
@@ -161,6 +191,36 @@ Result<Outputs> run_unsqueeze(const NodeCall& node) {
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
   }
   return one(copy_of(x, shape));
+}
+
+Result<Outputs> run_tile(const NodeCall& node) {
+  const Array& x = node.in(0);
+  const auto repeats = list_input(node, 1);
+  HEADWISE_TRY(repeats);
+  if (repeats->size() != x.shape.size()) {
+    return node.wrong_shape(1, std::to_string(x.shape.size()) + " elements");
+  }
+  // Each axis behind one that repeats it.
+  const auto own = strides_of(x.shape);
+  std::vector<std::size_t> shape;
+  std::vector<std::size_t> strides;
+  for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
+    if ((*repeats)[axis] < 0) {
+      return node.input(1).bad_data("has " + std::to_string((*repeats)[axis]),
+                                    "at least 0");
+    }
+    shape.push_back(static_cast<std::size_t>((*repeats)[axis]));
+    strides.push_back(0);
+    shape.push_back(x.shape[axis]);
+    strides.push_back(own[axis]);
+  }
+  auto tiled = gathered(x, shape, strides);
+  HEADWISE_TRY(tiled);
+  tiled->shape.clear();
+  for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
+    tiled->shape.push_back(shape[2 * axis] * shape[2 * axis + 1]);
+  }
+  return one(*std::move(tiled));
 }
 
 Result<Outputs> run_expand(const NodeCall& node) {

@@ -54,6 +54,17 @@ Result<Array> gathered(const Array& from, std::vector<std::size_t> shape,
   return array;
 }
 
+Result<Array> permuted(const Array& array, std::span<const std::size_t> order) {
+  const auto own = strides_of(array.shape);
+  std::vector<std::size_t> shape;
+  std::vector<std::size_t> strides;
+  for (const std::size_t axis : order) {
+    shape.push_back(array.shape[axis]);
+    strides.push_back(own[axis]);
+  }
+  return gathered(array, std::move(shape), strides);
+}
+
 void scatter(const Array& from, Array& into,
              std::span<const std::size_t> strides, std::size_t first) {
   const std::size_t item = size_of(from.dtype);

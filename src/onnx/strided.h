@@ -37,6 +37,9 @@ Result<Array> gathered(const Array& from, std::vector<std::size_t> shape,
                        std::span<const std::size_t> strides,
                        std::size_t first = 0);
 
+// The axes in another order.
+Result<Array> permuted(const Array& array, std::span<const std::size_t> order);
+
 // Writes the elements of `from` to `into` at first + index * strides.
 void scatter(const Array& from, Array& into,
              std::span<const std::size_t> strides, std::size_t first);

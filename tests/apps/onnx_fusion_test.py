@@ -83,6 +83,22 @@ GPT2 = [*heads("q"), *heads("k", (0, 2, 3, 1)), *heads("v"),
         node("Add", "m cut", "masked"), *END]
 ROOT = floats("root", (1,), [math.sqrt(D)])
 SCALE = 1 / math.sqrt(D)
+MASKED = BERT[:-len(END)]
+# Heads as a part of the batch.
+BATCHED = [*heads("q"), *heads("k"), *heads("v"),
+           *(node("Reshape", f"{n} first", f"{n}3") for n in "qkv")]
+UNBATCHED = [node("Reshape", "y4 again", "y5"),
+             node("Transpose", "y5", "y_rows", perm=[0, 2, 1, 3]), MERGE[1]]
+BATCH_SHAPES = [longs("first", -1, L, D), longs("scores4", B, H, L, L),
+                longs("scores3", B * H, L, L), longs("again", B, H, L, D)]
+NO_TRAINING = onnx.tensor("train", (), [False], onnx.BOOL)
+
+
+def fused(inputs, output, **attributes):
+    return node("FusedMatMul", inputs, output, domain="com.microsoft",
+                **attributes)
+
+
 # nodes, what they hold, whether a mask is seen
 GRAPHS = {
     "BERT": (BERT, [ROOT, PADDING], True),
@@ -101,6 +117,77 @@ GRAPHS = {
          [*SHAPE, fill(-math.inf), floats("zero", (1,), [0.0]),
           onnx.tensor("keep", (L, L), [j < i for i in range(L)
                                        for j in range(L)], onnx.BOOL)], True),
+    "casts, a copy and dropout that change nothing":
+        ([*MASKED, node("Cast", "masked", "wide", to=onnx.FLOAT),
+          node("Identity", "wide", "same"),
+          node("Softmax", "same", "w", axis=3),
+          node("Cast", "w", "narrow", to=onnx.FLOAT),
+          node("Dropout", "narrow root train", "kept"),
+          node("MatMul", "kept v", "y4"), *MERGE],
+         [ROOT, PADDING, NO_TRAINING], True),
+    "dropout with a mask that nobody reads":
+        ([*MASKED, node("Softmax", "masked", "w"),
+          onnx.node("Dropout", ["w"], ["kept", "unread"], "kept"),
+          node("MatMul", "kept v", "y4"), *MERGE], [ROOT, PADDING], True),
+    "NaN replaced, a cast behind it":
+        ([*MASKED, node("Softmax", "masked", "w"), node("IsNaN", "w", "empty"),
+          node("Where", "empty zero w", "mended"),
+          node("Cast", "mended", "narrow", to=onnx.FLOAT),
+          node("MatMul", "narrow v", "y4"), *MERGE],
+         [ROOT, EMPTY, floats("zero", (1,), [0.0])], True),
+    "flattened for the softmax, as before opset 13":
+        ([*MASKED, node("Flatten", "masked", "flat", axis=3),
+          node("Softmax", "flat", "w", axis=1), node("Shape", "masked", "size"),
+          node("Reshape", "w size", "unflat"), node("MatMul", "unflat v", "y4"),
+          *MERGE], [ROOT, PADDING], True),
+    "heads in the batch, masked apart":
+        ([*BATCHED, node("Transpose", "k3", "kt", perm=[0, 2, 1]),
+          node("Div", "q3 root", "qs"), node("MatMul", "qs kt", "s"),
+          node("Reshape", "s scores4", "s4"), node("Add", "s4 m", "masked"),
+          node("Reshape", "masked scores3", "s3"), node("Softmax", "s3", "w"),
+          node("MatMul", "w v3", "y4"), *UNBATCHED],
+         [ROOT, PADDING, *BATCH_SHAPES], True),
+    "heads in the batch, masks of every shape":
+        ([*BATCHED, node("Transpose", "k3", "kt", perm=[0, 2, 1]),
+          node("Div", "q3 root", "qs"), node("MatMul", "qs kt", "s"),
+          node("Add", "s by_head", "s_head"), node("Add", "s_head by_query", "s_q"),
+          node("Add", "s_q by_pair", "s_pair"),
+          node("Reshape", "s_pair scores4", "s4"), node("Add", "s4 m", "masked"),
+          node("Flatten", "masked", "flat", axis=-1),
+          node("Add", "flat by_row", "rows"), node("Softmax", "rows", "w"),
+          node("Reshape", "w scores3", "w3"), node("MatMul", "w3 v3", "y4"),
+          *UNBATCHED],
+         [ROOT, PADDING, *BATCH_SHAPES, drawn("by_head", (B * H, 1, L), 1),
+          drawn("by_query", (L, 1), 2), drawn("by_pair", (B * H, L, L), 3),
+          drawn("by_row", (B * H * L, L), 4)], True),
+    "softcap":
+        ([*heads("q"), *heads("k", (0, 2, 3, 1)), *heads("v"),
+          node("MatMul", "q k", "s"), node("Div", "s root", "scaled"),
+          node("Div", "scaled cap", "small"), node("Tanh", "small", "tanh"),
+          node("Mul", "cap tanh", "capped"), node("Add", "capped m", "masked"),
+          *END], [ROOT, floats("cap", (), [0.7]), PADDING], True),
+    "softcap and a finite fill":
+        ([*heads("q"), *heads("k", (0, 2, 3, 1)), *heads("v"),
+          node("Div", "q root", "qs"), node("MatMul", "qs k", "s"),
+          node("Mul", "s inverse", "small"), node("Tanh", "small", "tanh"),
+          node("Mul", "tanh cap", "capped"),
+          node("Where", "upper fill capped", "masked"), *END],
+         [ROOT, floats("cap", (), [0.5]), floats("inverse", (1,), [2.0]), UPPER,
+          fill(-1e9)], True),
+    "ONNX Runtime's products":
+        ([*heads("q"), *heads("k"), *heads("v"),
+          fused("q k", "s", transB=1, alpha=SCALE),
+          node("Add", "s m", "masked"), *END], [PADDING], True),
+    "ONNX Runtime's products, the batch turned":
+        ([*heads("q", (1, 0, 2, 3)), *heads("k", (1, 0, 2, 3)),
+          *heads("v", (1, 0, 2, 3)),
+          *(node("Reshape", f"{n} second", f"{n}3") for n in "qkv"),
+          fused("q3 k3", "s", transBatchA=1, transBatchB=1, transB=1,
+                alpha=SCALE),
+          node("Reshape", "s scores4", "s4"), node("Add", "s4 m", "masked"),
+          node("Reshape", "masked scores3", "s3"), node("Softmax", "s3", "w"),
+          fused("w v3", "y4", transBatchB=1), *UNBATCHED],
+         [PADDING, longs("second", L, B * H, D), *BATCH_SHAPES], True),
     "filled where true":
         ([*SDPA, node("Where", "upper fill s", "masked"), *END],
          [*SHAPE, UPPER, fill(-1e9)], True),
@@ -121,6 +208,22 @@ UNLIKE = {
           node("Mul", "high up", "higher"), node("Mul", "higher down", "low"),
           node("Mul", "low down", "masked"), *END],
          [floats("up", (), [1e25]), floats("down", (), [1e-25])]),
+    "a cast that rounds":
+        ([*MASKED, node("Cast", "masked", "half", to=onnx.FLOAT16),
+          node("Cast", "half", "rounded", to=onnx.FLOAT),
+          node("Softmax", "rounded", "w"), node("MatMul", "w v", "y4"), *MERGE],
+         [ROOT, floats("m", (1,), [0.0])]),
+    "a cap behind a mask":
+        ([*MASKED, node("Tanh", "masked", "capped"),
+          node("Softmax", "capped", "w"), node("MatMul", "w v", "y4"), *MERGE],
+         [ROOT, floats("m", (1,), [0.0])]),
+    "a mask for some of the batch":
+        ([*BATCHED, node("Transpose", "k3", "kt", perm=[0, 2, 1]),
+          node("MatMul", "q3 kt", "s"), node("Reshape", "s scores5", "s5"),
+          node("Add", "s5 m", "masked"), node("Reshape", "masked scores3", "s3"),
+          node("Softmax", "s3", "w"), node("MatMul", "w v3", "y4"), *UNBATCHED],
+         [*BATCH_SHAPES, longs("scores5", B, 1, H, L, L),
+          drawn("m", (H, 1, L))]),
     "a weight other than 0 for NaN":
         ([*heads("q"), *heads("k", (0, 2, 3, 1)), *heads("v"),
           node("MatMul", "q k", "s"), node("Softmax", "s", "w", axis=-1),
@@ -137,7 +240,8 @@ class OnnxFusionTest(CliTest):
     def put(self, nodes, held, outputs=("y",), more=()):
         (self.folder / "model.onnx").write_bytes(onnx.model(
             [*nodes, *more], [onnx.port("x", ("B", "L", F))],
-            [onnx.port(name) for name in outputs], [*HELD, *held], 17))
+            [onnx.port(name, kind=onnx.INT64 if name == "size" else onnx.FLOAT)
+             for name in outputs], [*HELD, *held], 17))
         (self.folder / "data").mkdir(exist_ok=True)
         (self.folder / "data/input_0.pb").write_bytes(
             drawn("x", (B, L, F), 2))
@@ -181,6 +285,28 @@ class OnnxFusionTest(CliTest):
                     "num_heads": H, "num_kv_heads": H, "head_size": D,
                     "value_size": D, "causal": False, "mask": mask})
 
+    def test_a_softmax_along_other_axes_is_none(self):
+        shapes = {"q": (2, 3, 4, 4), "kt": (2, 3, 4, 4), "v": (2, 3, 4, 4)}
+
+        def put(axis, between=(), scores="s", known=True, rank=4):
+            (self.folder / "model.onnx").write_bytes(onnx.model(
+                [node("MatMul", "q kt", "s"), *between,
+                 node("Softmax", scores, "w", axis=axis),
+                 node("MatMul", "w v", "y")],
+                [onnx.port(name, shape[-rank:] if known else None)
+                 for name, shape in shapes.items()], [onnx.port("y")], [], 17))
+            return len(self.found())
+        for axis, rank, found in ((3, 4, 1), (-1, 4, 1), (2, 4, 0), (-2, 4, 0),
+                                  (1, 4, 0), (2, 3, 1), (1, 3, 0), (1, 2, 1)):
+            self.assertEqual(put(axis, rank=rank), found, (axis, rank))
+        # A rank that the file does not say.
+        self.assertEqual(put(2, known=False), 1)
+        masked = [node("Where", "q s kt", "t")]
+        self.assertEqual(put(2, masked, "t"), 0)
+        # The keys of all heads in a row.
+        flat = [node("Flatten", "s", "t", axis=1)]
+        self.assertEqual(put(-1, flat, "t"), 0)
+
     def test_against_its_formula(self):
         nodes = [node("MatMul", "q kt", "s"), node("Softmax", "s", "w"),
                  node("MatMul", "w v", "y")]
@@ -209,6 +335,14 @@ class OnnxFusionTest(CliTest):
                          floats("m", (2,), [0.0, -math.inf]),
                          floats("v", (2, 1), [5.0, math.inf])])
         self.assertTrue(math.isnan(self.output()[1][0]))
+
+    def test_shapes_that_are_used_elsewhere(self):
+        nodes, held, _ = GRAPHS["PyTorch, booleans, rows without a key"]
+        for inner in "s", "masked", "w", "empty", "mended":
+            self.put(nodes, held, ("y", "size"), [node("Shape", inner, "size")])
+            with self.subTest(inner):
+                self.assertEqual(self.found(), [])
+                self.succeed("onnx-run", "model.onnx", "--data", "data")
 
     def test_values_that_are_used_elsewhere(self):
         nodes, held, _ = GRAPHS["BERT"]
