@@ -36,6 +36,7 @@ if("onnx" IN_LIST headwise_components)
     src/onnx/contrib_layer.cc
     src/onnx/contrib_mask.cc
     src/onnx/contrib_operators.cc
+    src/onnx/einsum.cc
     src/onnx/elementwise.cc
     src/onnx/external_data.cc
     src/onnx/find_fusions.cc
@@ -53,11 +54,13 @@ if("onnx" IN_LIST headwise_components)
     src/onnx/normalization.cc
     src/onnx/numbers.cc
     src/onnx/operators.cc
+    src/onnx/order.cc
     src/onnx/pad.cc
     src/onnx/range.cc
     src/onnx/reduce.cc
     src/onnx/reshape.cc
     src/onnx/rotary_embedding.cc
+    src/onnx/scatter_nd.cc
     src/onnx/seen_attention.cc
     src/onnx/shown_text.cc
     src/onnx/slices.cc

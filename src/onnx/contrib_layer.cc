@@ -1,6 +1,6 @@
 // Operators that ONNX Runtime's optimiser writes around attention
-// (com.microsoft): Gelu, BiasGelu, FastGelu, SkipLayerNormalization and
-// SkipSimplifiedLayerNormalization. They compute in double and round once.
+// (com.microsoft): Gelu, BiasGelu, FastGelu, QuickGelu, SkipLayerNormalization
+// and SkipSimplifiedLayerNormalization. They compute in double and round once.
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -129,6 +129,14 @@ Result<Outputs> run_fast_gelu(const NodeCall& node) {
   return activated(node, [factor](double x) {
     return 0.5 * x * (1 + std::tanh(factor * (x + 0.044715 * x * x * x)));
   });
+}
+
+Result<Outputs> run_quick_gelu(const NodeCall& node) {
+  const auto alpha = node.number("alpha");
+  HEADWISE_TRY(alpha);
+  const double factor = alpha->value_or(1.702F);
+  return activated(
+      node, [factor](double x) { return x / (1 + std::exp(-factor * x)); });
 }
 
 Result<Outputs> run_skip_layer_normalization(const NodeCall& node) {

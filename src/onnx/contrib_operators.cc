@@ -18,6 +18,13 @@ std::span<const OnnxOperator> contrib_operators() {
        run_contrib_attention},
       {"BiasGelu", kFirstOpset, 2, 2, 1, {}, run_bias_gelu},
       {"FastGelu", kFirstOpset, 1, 2, 1, {}, run_fast_gelu},
+      {"FusedMatMul",
+       kFirstOpset,
+       2,
+       2,
+       1,
+       {"alpha", "transA", "transB", "transBatchA", "transBatchB"},
+       run_fused_matmul},
       {"Gelu", kFirstOpset, 1, 1, 1, {}, run_bias_gelu},
       {"GroupQueryAttention",
        kFirstOpset,
@@ -35,6 +42,7 @@ std::span<const OnnxOperator> contrib_operators() {
        4,
        {"mask_filter_value", "num_heads", "scale", "unidirectional"},
        run_multi_head_attention},
+      {"QuickGelu", kFirstOpset, 1, 1, 1, {"alpha"}, run_quick_gelu},
       {"SkipLayerNormalization",
        kFirstOpset,
        3,
@@ -51,10 +59,6 @@ std::span<const OnnxOperator> contrib_operators() {
        run_skip_rms_normalization},
   };
   return table;
-}
-
-bool is_contrib_attention(const OnnxNode& node) {
-  return node.domain == kContribDomain && node.op.ends_with("Attention");
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -16,16 +16,18 @@ inline constexpr std::string_view kContribDomain = "com.microsoft";
 
 std::span<const OnnxOperator> contrib_operators();
 
-bool is_contrib_attention(const OnnxNode& node);
-
 // In files named after them.
 Result<Outputs> run_contrib_attention(const NodeCall& node);
 Result<Outputs> run_group_query_attention(const NodeCall& node);
 Result<Outputs> run_multi_head_attention(const NodeCall& node);
 
+// matmul.cc
+Result<Outputs> run_fused_matmul(const NodeCall& node);
+
 // contrib_layer.cc
 Result<Outputs> run_bias_gelu(const NodeCall& node);
 Result<Outputs> run_fast_gelu(const NodeCall& node);
+Result<Outputs> run_quick_gelu(const NodeCall& node);
 Result<Outputs> run_skip_layer_normalization(const NodeCall& node);
 Result<Outputs> run_skip_rms_normalization(const NodeCall& node);
 

@@ -1,5 +1,7 @@
-// Operators on single elements: Add, Sub, Mul, Div, Mod, Pow; Exp, Sqrt,
-// Reciprocal, Floor, Tanh, Sigmoid, Erf, Neg, Gelu; Where.
+// Operators on single elements: Add, Sub, Mul, Div, Mod, Pow; Exp, Log, Sqrt,
+// Reciprocal, Floor, Sin, Cos, Tanh, Sigmoid, Erf, Gelu; Neg, Abs, Relu, Clip;
+// Where.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <string>
 
 #include "onnx/broadcast.h"
+#include "onnx/extremes.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/pairs.h"
@@ -90,6 +93,45 @@ Result<Outputs> unary(const NodeCall& node, Function function) {
   return one(array_from(numbers, x.shape, x.dtype));
 }
 
+// `wholes` for integers, as the bits of int64.
+template <class Reals, class Wholes>
+Result<Outputs> unary(const NodeCall& node, Reals reals, Wholes wholes) {
+  const Array& x = node.in(0);
+  if (!is_integer(x.dtype)) {
+    return unary(node, reals);
+  }
+  std::vector<std::int64_t> numbers = integers_of(x);
+  for (std::int64_t& number : numbers) {
+    number = wholes(number);
+  }
+  return one(array_from(numbers, x.shape, x.dtype));
+}
+
+// Whether an integer, given as the bits of int64, is below 0.
+bool is_negative(std::int64_t number, DType dtype) {
+  return dtype != DType::uint64 && number < 0;
+}
+
+std::int64_t negated(std::int64_t number) {
+  return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(number));
+}
+
+// The numbers within the second input, the lowest, and the third.
+template <class Numbers, class Extreme>
+Result<Outputs> clipped(const NodeCall& node, Numbers numbers_of_input,
+                        Extreme extreme) {
+  auto numbers = numbers_of_input(node.in(0));
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    if (node.has(i)) {
+      const auto end = numbers_of_input(node.in(i)).front();
+      for (auto& number : numbers) {
+        number = extreme(number, end, /*largest=*/i == 1);
+      }
+    }
+  }
+  return one(array_from(numbers, node.in(0).shape, node.in(0).dtype));
+}
+
 }  // namespace
 
 Result<Outputs> run_add(const NodeCall& node) {
@@ -111,9 +153,7 @@ Result<Outputs> run_div(const NodeCall& node) {
   }
   return binary(node, std::divides<>(), [](std::int64_t a, std::int64_t b) {
     // The lowest number by -1 wraps to itself.
-    return b == -1
-               ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a))
-               : a / b;
+    return b == -1 ? negated(a) : a / b;
   });
 }
 
@@ -171,6 +211,56 @@ Result<Outputs> run_pow(const NodeCall& node) {
                       [](double a, double b) { return std::pow(a, b); }));
 }
 
+Result<Outputs> run_abs(const NodeCall& node) {
+  return unary(
+      node, [](double x) { return std::abs(x); },
+      [&](std::int64_t x) {
+        return is_negative(x, node.in(0).dtype) ? negated(x) : x;
+      });
+}
+
+Result<Outputs> run_relu(const NodeCall& node) {
+  return unary(
+      node, [](double x) { return x < 0 ? 0 : x; },
+      [&](std::int64_t x) { return is_negative(x, node.in(0).dtype) ? 0 : x; });
+}
+
+Result<Outputs> run_clip(const NodeCall& node) {
+  const DType dtype = node.in(0).dtype;
+  if (dtype == DType::boolean) {
+    return wrong_type(node, 0, "numbers");
+  }
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    if (node.has(i)) {
+      HEADWISE_TRY(check_same_type(node, i));
+      if (element_count(node.in(i).shape) != 1) {
+        return node.wrong_shape(i, "1 element");
+      }
+    }
+  }
+  if (is_floating(dtype)) {
+    return clipped(node, doubles_of, [](double a, double b, bool largest) {
+      return extreme_of(a, b, largest);
+    });
+  }
+  return clipped(node, integers_of,
+                 [dtype](std::int64_t a, std::int64_t b, bool largest) {
+                   return extreme_of(a, b, largest, dtype);
+                 });
+}
+
+Result<Outputs> run_log(const NodeCall& node) {
+  return unary(node, [](double x) { return std::log(x); });
+}
+
+Result<Outputs> run_sin(const NodeCall& node) {
+  return unary(node, [](double x) { return std::sin(x); });
+}
+
+Result<Outputs> run_cos(const NodeCall& node) {
+  return unary(node, [](double x) { return std::cos(x); });
+}
+
 Result<Outputs> run_exp(const NodeCall& node) {
   return unary(node, [](double x) { return std::exp(x); });
 }
@@ -200,15 +290,8 @@ Result<Outputs> run_erf(const NodeCall& node) {
 }
 
 Result<Outputs> run_neg(const NodeCall& node) {
-  if (is_integer(node.in(0).dtype)) {
-    std::vector<std::int64_t> numbers = integers_of(node.in(0));
-    for (std::int64_t& number : numbers) {
-      number =
-          static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(number));
-    }
-    return one(array_from(numbers, node.in(0).shape, node.in(0).dtype));
-  }
-  return unary(node, [](double x) { return -x; });
+  return unary(
+      node, [](double x) { return -x; }, negated);
 }
 
 Result<Outputs> run_gelu(const NodeCall& node) {

@@ -1,107 +1,176 @@
-// MatMul, as numpy.matmul, and Gemm. Sums are in double, or for integers modulo
-// 2^64, and rounded once.
+// MatMul, as numpy.matmul, ONNX Runtime's FusedMatMul, and Gemm. Sums are in
+// double, or for integers modulo 2^64, and rounded once.
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <type_traits>
+#include <vector>
 
 #include "base/check.h"
 #include "onnx/broadcast.h"
+#include "onnx/contrib_operators.h"
 #include "onnx/node_memory.h"
 #include "onnx/numbers.h"
+#include "onnx/operand_turn.h"
 #include "onnx/operators.h"
 #include "onnx/strided.h"
+#include "onnx/sums.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-// c (m, n) = a (m, k) b (k, n), each in C order.
-template <class T>
-void multiply(const T* a, const T* b, T* c, std::size_t m, std::size_t k,
-              std::size_t n) {
-  for (std::size_t i = 0; i < m; ++i) {
-    for (std::size_t p = 0; p < k; ++p) {
-      const T factor = a[i * k + p];
-      for (std::size_t j = 0; j < n; ++j) {
-        c[i * n + j] += factor * b[p * n + j];
+// Elements of a matrix, with the strides along its rows and its columns.
+template <class In>
+struct Matrix {
+  const In* data;
+  std::size_t row;
+  std::size_t column;
+};
+
+// Columns of the result that are computed at a time, for some rows each: the
+// sums are in registers, and the columns of b are read once.
+constexpr std::size_t kColumns = 8;
+constexpr std::size_t kRowsAtOnce = 4;
+
+// c (rows, kColumns) = a (rows, k) b (k, kColumns), each sum in order.
+// `columns` holds b without gaps.
+template <std::size_t rows, class T, class In>
+void multiply_tile(const Matrix<In>& a, const T* columns, std::size_t k,
+                   std::array<std::array<T, kColumns>, kRowsAtOnce>& c) {
+  c = {};
+  for (std::size_t p = 0; p < k; ++p) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto factor = static_cast<T>(a.data[i * a.row + p * a.column]);
+      for (std::size_t j = 0; j < kColumns; ++j) {
+        c[i][j] += factor * columns[p * kColumns + j];
       }
     }
   }
 }
 
-template <class T>
-std::vector<T> numbers_of(const Array& array) {
-  if constexpr (std::is_same_v<T, double>) {
-    return doubles_of(array);
-  } else {
-    const auto numbers = integers_of(array);
-    NodeMemory::use(numbers.size() * sizeof(T));
-    return {numbers.begin(), numbers.end()};
+// c (m, n), in C order, = a (m, k) b (k, n). `columns`: k * kColumns numbers to
+// work with, which are 0 or from another product.
+template <class T, class In>
+void multiply(Matrix<In> a, Matrix<In> b, T* c, std::size_t m, std::size_t k,
+              std::size_t n, std::vector<T>& columns) {
+  std::array<std::array<T, kColumns>, kRowsAtOnce> tile;
+  for (std::size_t j = 0; j < n; j += kColumns) {
+    const std::size_t wide = std::min(kColumns, n - j);
+    for (std::size_t p = 0; p < k; ++p) {
+      for (std::size_t q = 0; q < wide; ++q) {
+        columns[p * kColumns + q] =
+            static_cast<T>(b.data[p * b.row + (j + q) * b.column]);
+      }
+    }
+    for (std::size_t i = 0; i < m;) {
+      const bool whole = m - i >= kRowsAtOnce;
+      const std::size_t high = whole ? kRowsAtOnce : 1;
+      const Matrix<In> rows{a.data + i * a.row, a.row, a.column};
+      whole ? multiply_tile<kRowsAtOnce>(rows, columns.data(), k, tile)
+            : multiply_tile<1>(rows, columns.data(), k, tile);
+      for (std::size_t r = 0; r < high; ++r) {
+        std::copy_n(tile[r].begin(), wide, c + (i + r) * n + j);
+      }
+      i += high;
+    }
   }
 }
 
-Result<Array> stored(const std::vector<double>& numbers,
-                     std::vector<std::size_t> shape, DType dtype) {
-  return array_from(numbers, std::move(shape), dtype);
-}
-Result<Array> stored(const std::vector<std::uint64_t>& numbers,
-                     std::vector<std::size_t> shape, DType dtype) {
-  return array_from(
-      std::span(reinterpret_cast<const std::int64_t*>(numbers.data()),
-                numbers.size()),
-      std::move(shape), dtype);
+// Calls `use` with the elements of two floating-point arrays: float32 where
+// they are, others as double.
+template <class Use>
+auto with_reals(const Array& a, const Array& b, const Use& use) {
+  if (a.dtype == DType::float32) {
+    return use(reinterpret_cast<const float*>(a.data.data()),
+               reinterpret_cast<const float*>(b.data.data()));
+  }
+  return use(doubles_of(a).data(), doubles_of(b).data());
 }
 
-// The shapes of a product: vectors get an axis of extent 1, which the result
-// loses again.
+// Axes of an operand as the product takes them, a vector with one of extent 1,
+// and the strides along them.
+struct Factor {
+  std::vector<std::size_t> shape;
+  std::vector<std::size_t> strides;
+
+  Factor(const std::vector<std::size_t>& own, const OperandTurn& turn) {
+    const auto steps = strides_of(own);
+    for (const std::size_t axis : turn.order(own.size())) {
+      shape.push_back(own[axis]);
+      strides.push_back(steps[axis]);
+    }
+  }
+
+  void add_axis(std::size_t at) {
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at), 1);
+    strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(at), 0);
+  }
+
+  std::span<const std::size_t> batch() const {
+    return std::span(shape).first(shape.size() - 2);
+  }
+  // Along the axes of a batch that this one is broadcast to.
+  std::vector<std::size_t> batch_strides(std::size_t rank) const {
+    std::vector<std::size_t> result(rank, 0);
+    for (std::size_t i = 3; i <= shape.size(); ++i) {
+      const std::size_t axis = shape.size() - i;
+      result[rank - (i - 2)] = shape[axis] == 1 ? 0 : strides[axis];
+    }
+    return result;
+  }
+  template <class In>
+  Matrix<In> matrix(const In* data) const {
+    return {data, strides[strides.size() - 2], strides.back()};
+  }
+};
+
 struct Product {
-  std::vector<std::size_t> a;
-  std::vector<std::size_t> b;
+  Factor a;
+  Factor b;
   std::vector<std::size_t> batch{};
   std::size_t m = 0;
   std::size_t k = 0;
   std::size_t n = 0;
-  std::vector<std::size_t> shape{};
+  std::vector<std::size_t> shape{};  // without the axes that vectors got
 };
 
-Result<Product> product_of(const NodeCall& node) {
+Result<Product> product_of(const NodeCall& node, const OperandTurn& turn_a,
+                           const OperandTurn& turn_b) {
   for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
     if (node.in(input).shape.empty()) {
       return node.wrong_shape(input, "at least 1 axis");
     }
   }
-  Product product{.a = node.in(0).shape, .b = node.in(1).shape};
-  const bool vector_a = product.a.size() == 1;
-  const bool vector_b = product.b.size() == 1;
+  Product product{.a = Factor(node.in(0).shape, turn_a),
+                  .b = Factor(node.in(1).shape, turn_b)};
+  const bool vector_a = product.a.shape.size() == 1;
+  const bool vector_b = product.b.shape.size() == 1;
   if (vector_a) {
-    product.a.insert(product.a.begin(), 1);
+    product.a.add_axis(0);
   }
   if (vector_b) {
-    product.b.push_back(1);
+    product.b.add_axis(1);
   }
-  product.m = product.a[product.a.size() - 2];
-  product.k = product.a.back();
-  product.n = product.b.back();
-  if (product.b[product.b.size() - 2] != product.k) {
-    return node.wrong_shape(
-        1, "a matrix of " + std::to_string(product.k) + " rows");
+  product.m = product.a.shape[product.a.shape.size() - 2];
+  product.k = product.a.shape.back();
+  product.n = product.b.shape.back();
+  if (product.b.shape[product.b.shape.size() - 2] != product.k) {
+    return node.wrong_shape(1, "a matrix of " + std::to_string(product.k) +
+                                   (turn_b.matrix ? " columns" : " rows"));
   }
-  product.a.resize(product.a.size() - 2);
-  product.b.resize(product.b.size() - 2);
-  const auto& longer =
-      product.a.size() >= product.b.size() ? product.a : product.b;
-  product.batch = longer;
+  const auto a = product.a.batch();
+  const auto b = product.b.batch();
+  const auto longer = a.size() >= b.size() ? a : b;
+  product.batch.assign(longer.begin(), longer.end());
   for (std::size_t i = 1; i <= longer.size(); ++i) {
     std::size_t& extent = product.batch[longer.size() - i];
-    for (const auto* each : {&product.a, &product.b}) {
-      if (i <= each->size() && (*each)[each->size() - i] != 1) {
-        extent = (*each)[each->size() - i];
+    for (const auto& each : {a, b}) {
+      if (i <= each.size() && each[each.size() - i] != 1) {
+        extent = each[each.size() - i];
       }
     }
   }
-  if (!broadcasts_to(product.a, product.batch) ||
-      !broadcasts_to(product.b, product.batch)) {
+  if (!broadcasts_to(a, product.batch) || !broadcasts_to(b, product.batch)) {
     return node.wrong_shape(
         1, "axes that are broadcast to " + shape_text(node.in(0).shape));
   }
@@ -115,51 +184,61 @@ Result<Product> product_of(const NodeCall& node) {
   return product;
 }
 
-template <class T>
-Result<Array> multiplied(const NodeCall& node, const Product& product) {
-  const auto a = numbers_of<T>(node.in(0));
-  const auto b = numbers_of<T>(node.in(1));
-  HEADWISE_TRY(check_size(product.shape));
-  std::vector<T> c(element_count(product.shape));
-  const auto steps_a = broadcast_strides(product.a, product.batch);
-  const auto steps_b = broadcast_strides(product.b, product.batch);
-  T* out = c.data();
-  for (Odometer at(product.batch); !at.done();
-       at.next(), out += product.m * product.n) {
-    multiply(a.data() + at.offset(steps_a) * product.m * product.k,
-             b.data() + at.offset(steps_b) * product.k * product.n, out,
-             product.m, product.k, product.n);
-  }
-  return stored(c, product.shape, node.in(0).dtype);
-}
-
-// A matrix, transposed if asked for.
-template <class T>
-std::vector<T> matrix_of(const Array& array, bool transposed) {
-  std::vector<T> numbers = numbers_of<T>(array);
-  if (!transposed) {
-    return numbers;
-  }
-  const std::size_t rows = array.shape[0];
-  const std::size_t columns = array.shape[1];
-  auto result = NodeMemory::numbers<T>(numbers.size());
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < columns; ++j) {
-      result[j * rows + i] = numbers[i * columns + j];
+Result<Outputs> run_product(const NodeCall& node, const OperandTurn& turn_a,
+                            const OperandTurn& turn_b, double factor) {
+  HEADWISE_TRY(check_same_type(node));
+  const auto product = product_of(node, turn_a, turn_b);
+  HEADWISE_TRY(product);
+  const auto steps_a = product->a.batch_strides(product->batch.size());
+  const auto steps_b = product->b.batch_strides(product->batch.size());
+  const std::size_t area = product->m * product->n;
+  HEADWISE_TRY(check_size(product->shape));
+  const auto multiplied = [&]<class T>(const auto* a, const auto* b,
+                                       T scale) -> Result<Outputs> {
+    std::vector<T> sums(element_count(product->shape));
+    auto columns = NodeMemory::numbers<T>(product->k * kColumns);
+    T* out = sums.data();
+    for (Odometer at(product->batch); !at.done(); at.next(), out += area) {
+      multiply(product->a.matrix(a + at.offset(steps_a)),
+               product->b.matrix(b + at.offset(steps_b)), out, product->m,
+               product->k, product->n, columns);
     }
+    for (T& sum : sums) {
+      sum *= scale;
+    }
+    return one(array_of_sums(sums, product->shape, node.in(0).dtype));
+  };
+  if (!is_floating(node.in(0).dtype)) {
+    return multiplied(terms_of<std::uint64_t>(node.in(0)).data(),
+                      terms_of<std::uint64_t>(node.in(1)).data(),
+                      std::uint64_t{1});
   }
-  return result;
+  return with_reals(node.in(0), node.in(1), [&](const auto* a, const auto* b) {
+    return multiplied(a, b, factor);
+  });
 }
 
 }  // namespace
 
 Result<Outputs> run_matmul(const NodeCall& node) {
-  HEADWISE_TRY(check_same_type(node));
-  const auto product = product_of(node);
-  HEADWISE_TRY(product);
-  return one(is_floating(node.in(0).dtype)
-                 ? multiplied<double>(node, *product)
-                 : multiplied<std::uint64_t>(node, *product));
+  return run_product(node, {}, {}, 1);
+}
+
+Result<Outputs> run_fused_matmul(const NodeCall& node) {
+  HEADWISE_TRY(check_floating(node, 0));
+  std::array<bool, 4> turns{};
+  constexpr std::array kTurns = {"transA", "transBatchA", "transB",
+                                 "transBatchB"};
+  for (std::size_t n = 0; n < kTurns.size(); ++n) {
+    const auto turn = node.flag(kTurns[n]);
+    HEADWISE_TRY(turn);
+    turns[n] = *turn;
+  }
+  const auto factor = node.number("alpha");
+  HEADWISE_TRY(factor);
+  return run_product(node, {.matrix = turns[0], .batch = turns[1]},
+                     {.matrix = turns[2], .batch = turns[3]},
+                     factor->value_or(1));
 }
 
 Result<Outputs> run_gemm(const NodeCall& node) {
@@ -187,9 +266,14 @@ Result<Outputs> run_gemm(const NodeCall& node) {
   const std::vector<std::size_t> shape{m, n};
   HEADWISE_TRY(check_size(shape));
   std::vector<double> sums(m * n);
-  multiply(matrix_of<double>(node.in(0), *transposed_a).data(),
-           matrix_of<double>(node.in(1), *transposed_b).data(), sums.data(), m,
-           k, n);
+  const Factor a(node.in(0).shape, {.matrix = *transposed_a});
+  const Factor b(node.in(1).shape, {.matrix = *transposed_b});
+  auto columns = NodeMemory::numbers<double>(k * kColumns);
+  with_reals(node.in(0), node.in(1),
+             [&](const auto* from_a, const auto* from_b) {
+               multiply(a.matrix(from_a), b.matrix(from_b), sums.data(), m, k,
+                        n, columns);
+             });
   std::vector<double> added;
   std::vector<std::size_t> steps(2, 0);
   if (node.has(2)) {

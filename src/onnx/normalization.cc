@@ -1,11 +1,12 @@
-// Softmax, LayerNormalization and RMSNormalization: along an axis, or along all
-// axes from one on.
+// Softmax, LogSoftmax, LayerNormalization and RMSNormalization: along an axis,
+// or along all axes from one on.
 #include <cmath>
 #include <span>
 #include <string>
 
 #include "base/check.h"
 #include "onnx/broadcast.h"
+#include "onnx/lines.h"
 #include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
@@ -133,6 +134,29 @@ Result<Outputs> normalise_rows(const NodeCall& node, bool centred) {
   return outputs;
 }
 
+// Each row along an axis, changed by `change`.
+template <class Change>
+Result<Outputs> along_axis(const NodeCall& node, Change change) {
+  HEADWISE_TRY(check_floating(node, 0));
+  const Array& x = node.in(0);
+  const auto axis = node.axis("axis", -1, x.shape.size());
+  HEADWISE_TRY(axis);
+  const Lines lines(x.shape, *axis);
+  std::vector<double> numbers = doubles_of(x);
+  std::vector<double> row(lines.length);
+  for (std::size_t i = 0; i < (row.empty() ? 0 : lines.count); ++i) {
+    double* const first = numbers.data() + lines.first(i);
+    for (std::size_t j = 0; j < lines.length; ++j) {
+      row[j] = first[j * lines.step];
+    }
+    change(std::span(row));
+    for (std::size_t j = 0; j < lines.length; ++j) {
+      first[j * lines.step] = row[j];
+    }
+  }
+  return one(array_from(numbers, x.shape, x.dtype));
+}
+
 }  // namespace
 
 Result<Outputs> run_layer_normalization(const NodeCall& node) {
@@ -148,30 +172,16 @@ Result<Outputs> run_rms_normalization(const NodeCall& node) {
 }
 
 Result<Outputs> run_softmax(const NodeCall& node) {
-  HEADWISE_TRY(check_floating(node, 0));
-  const Array& x = node.in(0);
-  const auto axis = node.axis("axis", -1, x.shape.size());
-  HEADWISE_TRY(axis);
-  const Rows inside(x.shape, *axis + 1);  // the stride along the axis
-  const std::size_t length = x.shape[*axis];
-  const std::size_t step = inside.length;
   // The standard defines it by its steps; the steps matter only for 16-bit
   // types.
-  const DType type = size_of(x.dtype) == 2 ? x.dtype : DType::float64;
-  std::vector<double> numbers = doubles_of(x);
-  std::vector<double> row(length);
-  const std::size_t rows = length == 0 ? 0 : numbers.size() / length;
-  for (std::size_t i = 0; i < rows; ++i) {
-    double* const first = numbers.data() + i / step * step * length + i % step;
-    for (std::size_t j = 0; j < length; ++j) {
-      row[j] = first[j * step];
-    }
-    softmax_in_steps(row, type);
-    for (std::size_t j = 0; j < length; ++j) {
-      first[j * step] = row[j];
-    }
-  }
-  return one(array_from(numbers, x.shape, x.dtype));
+  return along_axis(node, [&](std::span<double> row) {
+    const DType type = node.in(0).dtype;
+    softmax_in_steps(row, size_of(type) == 2 ? type : DType::float64);
+  });
+}
+
+Result<Outputs> run_log_softmax(const NodeCall& node) {
+  return along_axis(node, log_softmax);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

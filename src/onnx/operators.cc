@@ -11,8 +11,23 @@ const std::vector<OnnxOperator>& onnx_operators() {
   static const std::vector<std::string_view> of_reductions = {
       "axes", "keepdims", "noop_with_empty_axes"};
   static const std::vector<OnnxOperator> table = {
+      {"Abs", 13, 1, 1, 1, {}, run_abs},
       {"Add", 13, 2, 2, 1, {}, run_add},
       {"And", 13, 2, 2, 1, {}, run_and},
+      {"ArgMax",
+       13,
+       1,
+       1,
+       1,
+       {"axis", "keepdims", "select_last_index"},
+       run_arg_max},
+      {"ArgMin",
+       13,
+       1,
+       1,
+       1,
+       {"axis", "keepdims", "select_last_index"},
+       run_arg_min},
       {"Attention",
        23,
        3,
@@ -24,6 +39,7 @@ const std::vector<OnnxOperator>& onnx_operators() {
        run_attention},
       {"Cast", 13, 1, 1, 1, {"round_mode", "saturate", "to"}, run_cast},
       {"CastLike", 15, 2, 2, 1, {"round_mode", "saturate"}, run_cast_like},
+      {"Clip", 13, 1, 3, 1, {}, run_clip},
       {"Concat", 13, 1, kAnyNumber, 1, {"axis"}, run_concat},
       {"Constant",
        13,
@@ -33,7 +49,11 @@ const std::vector<OnnxOperator>& onnx_operators() {
        {"value", "value_float", "value_floats", "value_int", "value_ints"},
        run_constant},
       {"ConstantOfShape", 13, 1, 1, 1, {"value"}, run_constant_of_shape},
+      {"Cos", 13, 1, 1, 1, {}, run_cos},
+      {"CumSum", 13, 2, 2, 1, {"exclusive", "reverse"}, run_cum_sum},
       {"Div", 13, 2, 2, 1, {}, run_div},
+      {"Dropout", 13, 1, 3, 2, {"seed"}, run_dropout},
+      {"Einsum", 13, 1, kAnyNumber, 1, {"equation"}, run_einsum},
       {"Equal", 13, 2, 2, 1, {}, run_equal},
       {"Erf", 13, 1, 1, 1, {}, run_erf},
       {"Exp", 13, 1, 1, 1, {}, run_exp},
@@ -48,7 +68,8 @@ const std::vector<OnnxOperator>& onnx_operators() {
       {"Identity", 13, 1, 1, 1, {}, run_identity},
       {"IsNaN", 13, 1, 1, 1, {}, run_is_nan},
       {"LayerNormalization",
-       17,
+       // ONNX Runtime has had it, and its optimiser writes it, in older opsets.
+       kFirstOpset,
        2,
        3,
        3,
@@ -56,6 +77,8 @@ const std::vector<OnnxOperator>& onnx_operators() {
        run_layer_normalization},
       {"Less", 13, 2, 2, 1, {}, run_less},
       {"LessOrEqual", 13, 2, 2, 1, {}, run_less_or_equal},
+      {"Log", 13, 1, 1, 1, {}, run_log},
+      {"LogSoftmax", 13, 1, 1, 1, {"axis"}, run_log_softmax},
       {"MatMul", 13, 2, 2, 1, {}, run_matmul},
       {"Max", 13, 1, kAnyNumber, 1, {}, run_max},
       {"Min", 13, 1, kAnyNumber, 1, {}, run_min},
@@ -79,6 +102,7 @@ const std::vector<OnnxOperator>& onnx_operators() {
       {"ReduceMean", 13, 1, 2, 1, of_reductions, run_reduce_mean},
       {"ReduceMin", 13, 1, 2, 1, of_reductions, run_reduce_min},
       {"ReduceSum", 13, 1, 2, 1, of_reductions, run_reduce_sum},
+      {"Relu", 13, 1, 1, 1, {}, run_relu},
       {"Reshape", 13, 2, 2, 1, {"allowzero"}, run_reshape},
       {"RotaryEmbedding",
        23,
@@ -87,8 +111,18 @@ const std::vector<OnnxOperator>& onnx_operators() {
        1,
        {"interleaved", "num_heads", "rotary_embedding_dim"},
        run_rotary_embedding},
+      {"ScatterND", 13, 3, 3, 1, {"reduction"}, run_scatter_nd},
       {"Shape", 13, 1, 1, 1, {"end", "start"}, run_shape},
       {"Sigmoid", 13, 1, 1, 1, {}, run_sigmoid},
+      // Written by ONNX Runtime's optimiser, which has it in this domain.
+      {"SimplifiedLayerNormalization",
+       kFirstOpset,
+       2,
+       2,
+       1,
+       {"axis", "epsilon", "stash_type"},
+       run_rms_normalization},
+      {"Sin", 13, 1, 1, 1, {}, run_sin},
       {"Size", 13, 1, 1, 1, {}, run_size},
       {"Slice", 13, 3, 5, 1, {}, run_slice},
       {"Softmax", 13, 1, 1, 1, {"axis"}, run_softmax},
@@ -99,6 +133,8 @@ const std::vector<OnnxOperator>& onnx_operators() {
       {"Sum", 13, 1, kAnyNumber, 1, {}, run_sum},
       {"Tanh", 13, 1, 1, 1, {}, run_tanh},
       {"TensorScatter", 24, 2, 3, 1, {"axis", "mode"}, run_tensor_scatter},
+      {"Tile", 13, 2, 2, 1, {}, run_tile},
+      {"TopK", 13, 2, 2, 2, {"axis", "largest", "sorted"}, run_top_k},
       {"Transpose", 13, 1, 1, 1, {"perm"}, run_transpose},
       {"Trilu", 14, 1, 2, 1, {"upper"}, run_trilu},
       {"Unsqueeze", 13, 2, 2, 1, {}, run_unsqueeze},
@@ -127,6 +163,7 @@ constexpr std::array kLaterAttributes = {
     LaterAttribute{"ReduceMean", "noop_with_empty_axes", 18},
     LaterAttribute{"ReduceMin", "noop_with_empty_axes", 18},
     LaterAttribute{"Reshape", "allowzero", 14},
+    LaterAttribute{"ScatterND", "reduction", 16},
     LaterAttribute{"Shape", "end", 15},
     LaterAttribute{"Shape", "start", 15},
     LaterAttribute{"Split", "num_outputs", 18},
@@ -144,12 +181,12 @@ std::int64_t first_opset_of(const OnnxOperator& known,
 }
 
 bool is_attention(const OnnxNode& node) {
-  return node.op == "Attention" || is_contrib_attention(node);
+  return node.op.ends_with("Attention") && find_operator(node) != nullptr;
 }
 
 const OnnxOperator* find_operator(const OnnxNode& node) {
   const bool contrib = node.domain == kContribDomain;
-  if (!contrib && !node.domain.empty() && node.domain != "ai.onnx") {
+  if (!contrib && !is_standard_domain(node.domain)) {
     return nullptr;
   }
   const std::span<const OnnxOperator> known =

@@ -22,8 +22,7 @@ inline constexpr std::size_t kAnyNumber = static_cast<std::size_t>(-1);
 
 // "opset 13 to 28"
 inline std::string opsets_since(std::int64_t first) {
-  return "opset " + std::to_string(first) + " to " +
-         std::to_string(kLastOpset);
+  return "opset " + std::to_string(first) + " to " + std::to_string(kLastOpset);
 }
 
 struct OnnxOperator {
@@ -50,7 +49,10 @@ bool is_attention(const OnnxNode& node);
 std::int64_t first_opset_of(const OnnxOperator& known,
                             std::string_view attribute);
 
-// attention.cc, rotary_embedding.cc, tensor_scatter.cc, matmul.cc, cast.cc
+// attention.cc, rotary_embedding.cc, tensor_scatter.cc, scatter_nd.cc,
+// matmul.cc, einsum.cc, cast.cc
+Result<Outputs> run_scatter_nd(const NodeCall& node);
+Result<Outputs> run_einsum(const NodeCall& node);
 Result<Outputs> run_attention(const NodeCall& node);
 Result<Outputs> run_rotary_embedding(const NodeCall& node);
 Result<Outputs> run_tensor_scatter(const NodeCall& node);
@@ -62,9 +64,16 @@ Result<Outputs> run_cast_like(const NodeCall& node);
 // normalization.cc
 Result<Outputs> run_layer_normalization(const NodeCall& node);
 Result<Outputs> run_rms_normalization(const NodeCall& node);
+Result<Outputs> run_log_softmax(const NodeCall& node);
 Result<Outputs> run_softmax(const NodeCall& node);
 
 // elementwise.cc
+Result<Outputs> run_abs(const NodeCall& node);
+Result<Outputs> run_clip(const NodeCall& node);
+Result<Outputs> run_cos(const NodeCall& node);
+Result<Outputs> run_log(const NodeCall& node);
+Result<Outputs> run_relu(const NodeCall& node);
+Result<Outputs> run_sin(const NodeCall& node);
 Result<Outputs> run_add(const NodeCall& node);
 Result<Outputs> run_div(const NodeCall& node);
 Result<Outputs> run_erf(const NodeCall& node);
@@ -94,7 +103,10 @@ Result<Outputs> run_not(const NodeCall& node);
 Result<Outputs> run_or(const NodeCall& node);
 Result<Outputs> run_xor(const NodeCall& node);
 
-// variadic.cc, reduce.cc
+// variadic.cc, reduce.cc, order.cc
+Result<Outputs> run_arg_max(const NodeCall& node);
+Result<Outputs> run_arg_min(const NodeCall& node);
+Result<Outputs> run_cum_sum(const NodeCall& node);
 Result<Outputs> run_max(const NodeCall& node);
 Result<Outputs> run_min(const NodeCall& node);
 Result<Outputs> run_sum(const NodeCall& node);
@@ -102,13 +114,16 @@ Result<Outputs> run_reduce_max(const NodeCall& node);
 Result<Outputs> run_reduce_mean(const NodeCall& node);
 Result<Outputs> run_reduce_min(const NodeCall& node);
 Result<Outputs> run_reduce_sum(const NodeCall& node);
+Result<Outputs> run_top_k(const NodeCall& node);
 
 // reshape.cc
+Result<Outputs> run_dropout(const NodeCall& node);
 Result<Outputs> run_expand(const NodeCall& node);
 Result<Outputs> run_flatten(const NodeCall& node);
 Result<Outputs> run_identity(const NodeCall& node);
 Result<Outputs> run_reshape(const NodeCall& node);
 Result<Outputs> run_squeeze(const NodeCall& node);
+Result<Outputs> run_tile(const NodeCall& node);
 Result<Outputs> run_transpose(const NodeCall& node);
 Result<Outputs> run_unsqueeze(const NodeCall& node);
 

@@ -24,11 +24,11 @@ Status check_range(const NodeCall& node) {
   HEADWISE_TRY(stash);
   if (*stash != 1 && *stash != 11) {
     return node.attribute("stash_type")
-        .bad_data("is " + std::to_string(*stash), "1 (float32) or 11 (float64)");
+        .bad_data("is " + std::to_string(*stash),
+                  "1 (float32) or 11 (float64)");
   }
   const bool narrow = is_floating(node.in(0).dtype) && node.opset() >= 27;
-  if (!narrow &&
-      std::ranges::find(kTypes, node.in(0).dtype) == kTypes.end()) {
+  if (!narrow && std::ranges::find(kTypes, node.in(0).dtype) == kTypes.end()) {
     return wrong_type(node, 0, "float32, float64, int16, int32 or int64");
   }
   for (const std::size_t i : {kStart, kLimit, kDelta}) {

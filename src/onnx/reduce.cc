@@ -1,4 +1,5 @@
-// Operators that reduce axes: ReduceMax, ReduceMin, ReduceSum, ReduceMean.
+// Operators that reduce axes: ReduceMax, ReduceMin, ReduceSum, ReduceMean; and
+// CumSum, which keeps the sums on the way.
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "onnx/axis_lists.h"
 #include "onnx/broadcast.h"
 #include "onnx/extremes.h"
+#include "onnx/lines.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/strided.h"
@@ -144,7 +146,51 @@ Result<Outputs> sums(const NodeCall& node, const Reduction& reduction,
   return one(array_from(wholes, reduction.result, dtype));
 }
 
+// Sums along lines, backwards where asked for; `exclusive`: without the element
+// itself.
+template <class T, class Add>
+void accumulate(const Lines& lines, bool exclusive, bool backwards,
+                std::vector<T>& numbers, Add add) {
+  for (std::size_t i = 0; i < lines.count; ++i) {
+    T sum{};
+    for (std::size_t j = 0; j < lines.length; ++j) {
+      const std::size_t place = backwards ? lines.length - 1 - j : j;
+      T& number = numbers[lines.first(i) + place * lines.step];
+      const T before = sum;
+      sum = add(sum, number);
+      number = exclusive ? before : sum;
+    }
+  }
+}
+
 }  // namespace
+
+Result<Outputs> run_cum_sum(const NodeCall& node) {
+  const Array& x = node.in(0);
+  if (x.dtype == DType::boolean) {
+    return wrong_type(node, 0, "numbers");
+  }
+  const auto exclusive = node.flag("exclusive");
+  HEADWISE_TRY(exclusive);
+  const auto backwards = node.flag("reverse");
+  HEADWISE_TRY(backwards);
+  const auto given = list_input(node, 1);
+  HEADWISE_TRY(given);
+  if (given->size() != 1) {
+    return node.wrong_shape(1, "1 element");
+  }
+  const auto axis = node.axis_of(given->front(), x.shape.size(), node.input(1));
+  HEADWISE_TRY(axis);
+  const Lines lines(x.shape, *axis);
+  if (is_floating(x.dtype)) {
+    std::vector<double> numbers = doubles_of(x);
+    accumulate(lines, *exclusive, *backwards, numbers, std::plus<>());
+    return one(array_from(numbers, x.shape, x.dtype));
+  }
+  std::vector<std::int64_t> numbers = integers_of(x);
+  accumulate(lines, *exclusive, *backwards, numbers, wrapped_sum);
+  return one(array_from(numbers, x.shape, x.dtype));
+}
 
 Result<Outputs> run_reduce_max(const NodeCall& node) {
   return reduce_to_extreme(node, true);

@@ -251,7 +251,7 @@ class BodyOperatorsTest(CliTest):
         names, held = self.inputs_of(
             [A, wholes((2,), 0, 0), floats((), 0), wholes((1,), 0)])
         self.fail_with(
-            BAD_INPUT, "x3 is given in opset 17, expected opset 18 to 25",
+            BAD_INPUT, "x3 is given in opset 17, expected opset 18 to 28",
             *self.put([onnx.node("Pad", names, ["y"])], [onnx.port("y")], held,
                       opset=17))
 

@@ -150,6 +150,19 @@ CASES = {
             more=(COS, SIN, longs((1, 3), 7, 0, 3)), do_rotary=1,
             local_window_size=4),
     "gqa scores": gqa(GQ, GK, GK, outputs=4, qk_output=1, softcap=0.9),
+    "fused product": ("FusedMatMul", (floats(2, 3, 4), floats(4, 5)), 1, {}),
+    "fused product, turned, scaled":
+        ("FusedMatMul", (floats(2, 4, 3), floats(2, 5, 4)), 1,
+         {"transA": 1, "transB": 1, "alpha": -0.3}),
+    "fused product, batches turned":
+        ("FusedMatMul", (floats(3, 2, 4), floats(5, 2, 4)), 1,
+         {"transBatchA": 1, "transBatchB": 1, "transB": 1}),
+    "fused product of four axes, batches turned":
+        ("FusedMatMul", (floats(4, 2, 2, 3), floats(2, 2, 4, 5)), 1,
+         {"transBatchA": 1, "transA": 1, "alpha": 0.5}),
+    "fused product of a vector":
+        ("FusedMatMul", (floats(4), floats(5, 4)), 1, {"transB": 1}),
+    "quick gelu": ("QuickGelu", (X,), 1, {}),
     "gelu": ("Gelu", (X,), 1, {}),
     "bias gelu": ("BiasGelu", (X, floats(5)), 1, {}),
     "fast gelu": ("FastGelu", (X, floats(5)), 1, {}),

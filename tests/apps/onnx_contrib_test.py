@@ -36,6 +36,7 @@ REFUSED = (
      "x1 has shape (5, 24), expected the features of Q, K and V"),
     (attention(floats(2, 3, 5), floats(5, 22), outputs=2,
                qkv_hidden_sizes=[8, 8, 6]), "equal head sizes for K and V"),
+    (gqa(GQ, GK, GK, lengths=(2, 2, 2)), "x5 has shape (3), expected 2 elements"),
     (gqa(GQ, GK, GK, lengths=(3, 2)), "x5 has 3, expected 0 to 2"),
     (gqa(GQ, GK, GK, total=4), "x6 has 4, expected 3 to 3"),
     (gqa(ONE_Q, ONE_K, ONE_K, floats(2, 1, 3, 16), floats(2, 1, 3, 16),
@@ -90,6 +91,17 @@ class OnnxContribTest(CliTest):
             with self.subTest(name):
                 for got, want in zip(self.run_case(cases.CASES[name]), wanted):
                     self.expect_near(got, want)
+
+    def test_lengths_of_any_axes(self):
+        """As exported decoders have them."""
+        op, inputs, outputs, attributes = cases.CASES["gqa cache has room"]
+        want = self.run_case(cases.CASES["gqa cache has room"])
+        for shape in (2, 1), (1, 2), (2, 1, 1):
+            lengths = ints(shape, *inputs[5][2])
+            got = self.run_case((op, (*inputs[:5], lengths, *inputs[6:]),
+                                 outputs, attributes))
+            self.assertEqual([list(each[1]) for each in got],
+                             [list(each[1]) for each in want])
 
     def test_packed_inputs(self):
         """ONNX Runtime runs them on a GPU only. (B, L, H, n, D) is a
@@ -197,9 +209,10 @@ class OnnxContribTest(CliTest):
     def test_other_operators_of_the_domain(self):
         (self.folder / "model.onnx").write_bytes(
             cases.model("QAttention", (Q,), 1))
+        (self.folder / "data").mkdir()
         self.fail_with(BAD_INPUT, "n (QAttention) is an operator that headwise "
-                       "does not run, of domain com.microsoft", "inspect",
-                       "model.onnx")
+                       "does not run, of domain com.microsoft", "onnx-run",
+                       "model.onnx", "--data", "data")
 
     def test_inspect(self):
         for name, want in (

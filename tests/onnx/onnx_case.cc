@@ -283,8 +283,8 @@ OnnxVerdict OnnxCases::read_tensor(Choices& choices) const {
 }
 
 OnnxVerdict OnnxCases::run_model(Choices& choices) const {
-  ModelMaker maker(choices, choices.of<std::int64_t>(
-                                {25, 25, 24, 24, 23, 23, 22, 20, 18, 17, 13}));
+  ModelMaker maker(choices, choices.of<std::int64_t>({28, 27, 25, 24, 24, 23,
+                                                      23, 22, 20, 18, 17, 13}));
   for (std::size_t i = choices.from_to(1, 6); i > 0; --i) {
     add_random_node(maker);
   }

@@ -40,15 +40,17 @@ Shape narrower(Choices& choices, Shape shape) {
 
 void unary(ModelMaker& maker, std::string_view op) {
   Choices& choices = maker.choices();
-  const DType dtype = op == "Identity" || (op == "Neg" && choices.one_in(2))
+  const bool softmax = op.ends_with("oftmax");
+  const bool any_number = op == "Neg" || op == "Abs" || op == "Relu";
+  const DType dtype = op == "Identity" || (any_number && choices.one_in(2))
                           ? some_type(choices)
                           : some_floating(choices);
-  const Shape shape = some_shape(choices, op == "Softmax" ? 1 : 0, 4);
+  const Shape shape = some_shape(choices, softmax ? 1 : 0, 4);
   Attributes attributes;
   if (op == "Gelu" && choices.one_in(2)) {
     attributes.text("approximate", choices.of({"none", "tanh"}));
   }
-  if (op == "Softmax" && choices.one_in(2)) {
+  if (softmax && choices.one_in(2)) {
     attributes.whole(
         "axis", some_axis(choices, choices.below(shape.size()), shape.size()));
   }
@@ -857,6 +859,7 @@ struct Maker {
 };
 
 constexpr auto kMakers = std::to_array<Maker>({
+    {"Abs", unary},
     {"Add", binary},
     {"And", compare},
     {"Attention", attention},
@@ -865,6 +868,7 @@ constexpr auto kMakers = std::to_array<Maker>({
     {"Concat", concat},
     {"Constant", constant},
     {"ConstantOfShape", filled},
+    {"Cos", unary},
     {"Div", binary},
     {"Equal", compare},
     {"Erf", unary},
@@ -881,6 +885,8 @@ constexpr auto kMakers = std::to_array<Maker>({
     {"LayerNormalization", normalization},
     {"Less", compare},
     {"LessOrEqual", compare},
+    {"Log", unary},
+    {"LogSoftmax", unary},
     {"MatMul", matmul},
     {"Max", variadic},
     {"Min", variadic},
@@ -898,10 +904,12 @@ constexpr auto kMakers = std::to_array<Maker>({
     {"ReduceMean", reduction},
     {"ReduceMin", reduction},
     {"ReduceSum", reduction},
+    {"Relu", unary},
     {"Reshape", reshape},
     {"RotaryEmbedding", rotary_embedding},
     {"Shape", shape_of},
     {"Sigmoid", unary},
+    {"Sin", unary},
     {"Slice", slice},
     {"Softmax", unary},
     {"Split", split},
