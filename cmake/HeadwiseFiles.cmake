@@ -45,11 +45,13 @@ headwise_component(files
     src/interop/error_text.cc
     src/interop/find_layout.cc
     src/interop/find_params.cc
+    src/interop/find_prefixes.cc
     src/interop/folder.cc
     src/interop/gather.cc
     src/interop/input_file.cc
     src/interop/json_events.cc
     src/interop/json_fields.cc
+    src/interop/json_leaves.cc
     src/interop/keep_owner.cc
     src/interop/layout_forms.cc
     src/interop/layout_names.cc
@@ -70,6 +72,7 @@ headwise_component(files
     src/interop/npz.cc
     src/interop/param_file.cc
     src/interop/params.cc
+    src/interop/pruned_heads.cc
     src/interop/pytorch_file.cc
     src/interop/read_bytes.cc
     src/interop/safetensors.cc

@@ -51,6 +51,11 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
   LoadAttentionOptions options;
   take_size(fields, "layer", options.layer);
   take_text(fields, "layout", options.layout);
+  std::string prefix;
+  take_text(fields, "prefix", prefix);
+  if (!prefix.empty()) {
+    options.prefix = std::move(prefix);
+  }
   take_size(fields, "num_heads", options.num_heads);
   take_size(fields, "num_kv_heads", options.num_kv_heads);
   take_size(fields, "default_num_heads", options.default_num_heads);
@@ -191,6 +196,7 @@ Calls may be in several threads at once.)")
           "load", &load, nb::arg("path"), nb::arg("options"),
           nb::sig("def load(path: str | PathLike[str], *, "
                   "layer: int | None = None, layout: str | None = None, "
+                  "prefix: str | None = None, "
                   "num_heads: int | None = None, "
                   "num_kv_heads: int | None = None, "
                   "default_num_heads: int | None = None, "
@@ -203,7 +209,8 @@ Calls may be in several threads at once.)")
           "in "
           "any layout that `headwise convert` knows. `layer` is its number in "
           "a "
-          "file of several. Errors: OSError; ValueError for a file without a "
+          "file of several, `prefix` the beginning of what its names begin "
+          "with. Errors: OSError; ValueError for a file without a "
           "layer, or does not say how many heads it has.")
       .def(
           "save", &LayerObject::save, nb::arg("path"),

@@ -30,8 +30,8 @@ Error wrong_option(ErrorCode code, std::string option, std::string given,
                              .expected = std::move(expected)}};
 }
 
-bool has_numbers(const Layout& layout) {
-  return is_numbered(layout.rows[0].name);
+bool has_numbers(const Layout& layout, std::string_view prefix) {
+  return is_numbered(layout.rows[0].name) || is_numbered(prefix);
 }
 
 bool asks_for_heads(const Layout& layout) {
@@ -117,7 +117,8 @@ Result<std::string_view> choose_prefix(const Conversion& conversion,
 
 // Which layers, and whether names in the layout can distinguish them.
 Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
-                                               const LayoutMatch& match) {
+                                               const LayoutMatch& match,
+                                               std::string_view prefix) {
   const ConvertOptions& options = conversion.options;
   if (options.layer) {
     if (std::ranges::find(match.layers, *options.layer) == match.layers.end()) {
@@ -128,7 +129,7 @@ Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
     }
     return std::vector<std::size_t>{*options.layer};
   }
-  if (match.layers.size() > 1 && !has_numbers(conversion.to)) {
+  if (match.layers.size() > 1 && !has_numbers(conversion.to, prefix)) {
     ErrorDetails is{.operation = std::string(kConvertParams),
                     .argument = "layer"};
     is.given = "is required, because the layout " +
@@ -157,7 +158,8 @@ Error bad_heads(const HeadCount& heads, std::string given,
 // the options or from the config.json next to the file; empty if the layout
 // needs none.
 Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
-                                            std::size_t number) {
+                                            std::size_t number,
+                                            const LayerParams& layer) {
   const auto said = said_heads(kConvertParams, conversion.file, number);
   HEADWISE_TRY(said);
   if (said->num_heads) {
@@ -169,8 +171,15 @@ Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
   if (!asks_for_heads(conversion.to)) {
     return std::optional<HeadCount>();
   }
-  if (const auto heads = read_model_heads(conversion.file.path()).num_heads) {
-    return std::optional(HeadCount{"the head count of config.json", *heads});
+  const auto heads =
+      read_model_heads(conversion.file.path())
+          .heads_of_layer(number, layer.params.at("w_q.weight").shape[0]);
+  if (!heads) {
+    return FileSubject{std::string(kConvertParams), conversion.path}.blame(
+        heads.error());
+  }
+  if (*heads) {
+    return std::optional(HeadCount{"the head count of config.json", **heads});
   }
   return wrong_option(
       ErrorCode::invalid_argument, std::string(kOption), "is not given",
@@ -211,7 +220,7 @@ Status settle_heads(const Conversion& conversion, std::size_t number,
                     LayerParams& layer) {
   std::optional<HeadCount> found;
   if (!layer.num_heads) {
-    const auto heads = find_heads(conversion, number);
+    const auto heads = find_heads(conversion, number, layer);
     HEADWISE_TRY(heads);
     found = *heads;
   } else if (!layer.num_kv_heads) {
@@ -291,25 +300,26 @@ Result<ConvertedParams> convert(const Conversion& conversion) {
   const ConvertOptions& options = conversion.options;
   const auto shapes = conversion.file.shapes();
   HEADWISE_TRY(shapes);
-  auto match = find_layout(
-      *shapes, {std::string(kConvertParams), conversion.path}, options.from);
+  auto match =
+      find_layout(*shapes, {std::string(kConvertParams), conversion.path},
+                  options.from, options.from_prefix);
   HEADWISE_TRY(match);
   ConvertedParams converted{.from = *std::move(match)};
   const std::set<std::string> attention = tensors_of(converted.from);
   std::ranges::set_difference(conversion.file.names(), attention,
                               std::back_inserter(converted.other_names));
-  auto layers = choose_layers(conversion, converted.from);
+  const auto prefix = choose_prefix(conversion, converted);
+  HEADWISE_TRY(prefix);
+  auto layers = choose_layers(conversion, converted.from, *prefix);
   HEADWISE_TRY(layers);
   converted.layers = *std::move(layers);
   if (options.as_layer &&
-      (converted.layers.size() > 1 || !has_numbers(conversion.to))) {
+      (converted.layers.size() > 1 || !has_numbers(conversion.to, *prefix))) {
     return wrong_option(ErrorCode::invalid_argument, "as_layer",
                         "is given for several layers or for a layout of names "
                         "without numbers",
                         "one layer and a layout of numbered names");
   }
-  const auto prefix = choose_prefix(conversion, converted);
-  HEADWISE_TRY(prefix);
   std::optional<std::size_t> num_heads;
   for (const std::size_t number : converted.layers) {
     const auto heads =

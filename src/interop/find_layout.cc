@@ -8,6 +8,7 @@
 #include "headwise/interop/layouts.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
+#include "interop/find_prefixes.h"
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 
@@ -17,12 +18,13 @@ namespace {
 // What a layout makes of a file under one prefix.
 class Trial {
  public:
-  Trial(const Layout& layout, std::string_view prefix,
-        const ShapesByName& shapes)
-      : layout_(layout), prefix_(prefix), shapes_(shapes) {
-    for (const auto& [name, shape] : shapes) {
+  Trial(const Layout& layout, std::string prefix, const ShapesByName& shapes)
+      : layout_(layout), prefix_(std::move(prefix)), shapes_(shapes) {
+    const std::string start = prefix_.substr(0, prefix_.find(kLayerNumber));
+    for (auto at = shapes.lower_bound(start);
+         at != shapes.end() && at->first.starts_with(start); ++at) {
       for (const LayoutRow& row : layout.rows) {
-        if (const auto number = number_in(name, prefix, row.name)) {
+        if (const auto number = number_in(at->first, prefix_, row.name)) {
           numbers_.insert(*number);
           ++named_;
           break;
@@ -33,11 +35,12 @@ class Trial {
       check_layer(number);
     }
     if (numbers_.empty()) {
-      fault("there is no " + name_in(prefix, layout.rows[0].name, 0));
+      fault("there is no " + name_in(prefix_, layout.rows[0].name, 0));
     }
   }
 
   const Layout& layout() const { return layout_; }
+  const std::string& prefix() const { return prefix_; }
   bool fits() const { return faults_ == 0; }
   // Tensors whose names are of the layout.
   std::size_t named() const { return named_; }
@@ -135,13 +138,44 @@ std::string names_of_layouts() {
   return names;
 }
 
-// Each layout that is asked for, under each of its prefixes.
+// The first of these prefixes.
+template <class Prefixes>
+std::string prefix_list(const Prefixes& prefixes) {
+  constexpr std::size_t kMostTold = 8;
+  std::string text;
+  std::size_t told = 0;
+  for (const std::string& prefix : prefixes) {
+    if (++told > kMostTold) {
+      return text + ", ..";
+    }
+    text += (told == 1 ? "" : ", ") + printable(prefix);
+  }
+  return text;
+}
+
+bool is_wanted(const Layout& layout, std::string_view wanted) {
+  return wanted.empty() || wanted == layout.name;
+}
+
+// Each layout that is asked for, under each of its prefixes or, where one is
+// given, behind those in the file that begin with it.
 std::vector<Trial> trials_of(const ShapesByName& shapes,
-                             std::string_view wanted) {
+                             std::string_view wanted,
+                             const std::optional<std::string_view>& given) {
   std::vector<Trial> trials;
   for (const Layout& layout : layouts()) {
-    if (wanted.empty() || wanted == layout.name) {
-      for (const std::string_view prefix : layout.prefixes) {
+    std::set<std::string> prefixes;
+    if (!given) {
+      prefixes.insert(layout.prefixes.begin(), layout.prefixes.end());
+    } else {
+      prefixes = prefixes_in(shapes, layout);
+      std::erase_if(prefixes, [&](const std::string& prefix) {
+        return given->empty() || !prefix.starts_with(*given);
+      });
+      prefixes.emplace(*given);
+    }
+    for (const std::string& prefix : prefixes) {
+      if (is_wanted(layout, wanted)) {
         trials.emplace_back(layout, prefix, shapes);
       }
     }
@@ -149,13 +183,75 @@ std::vector<Trial> trials_of(const ShapesByName& shapes,
   return trials;
 }
 
+bool does_fit(const Trial& trial) { return trial.fits(); }
+
+// Behind the prefixes that the layouts do not know, unless a layout has names
+// behind one that it does.
+void add_other_prefixes(const ShapesByName& shapes, std::string_view wanted,
+                        std::vector<Trial>& trials) {
+  for (const Layout& layout : layouts()) {
+    const bool is_known = std::ranges::any_of(trials, [&](const Trial& trial) {
+      return &trial.layout() == &layout && trial.named() > 0;
+    });
+    if (is_known || !is_wanted(layout, wanted)) {
+      continue;
+    }
+    for (const std::string& prefix : prefixes_in(shapes, layout)) {
+      trials.emplace_back(layout, prefix, shapes);
+    }
+  }
+}
+
+// Several fit.
+Error ambiguous(const FileSubject& subject,
+                const std::vector<const Trial*>& fitting) {
+  const Trial& a = *fitting[0];
+  const Trial& b = *fitting[1];
+  if (&a.layout() != &b.layout()) {
+    return subject.bad_data("fits the layouts " + std::string(a.layout().name) +
+                                " and " + std::string(b.layout().name),
+                            "one of them to be named");
+  }
+  std::vector<std::string> prefixes;
+  for (const Trial* trial : fitting) {
+    prefixes.push_back(trial->prefix());
+  }
+  return subject.bad_data(
+      "has layers of the layout " + std::string(a.layout().name) +
+          " behind several prefixes: " + prefix_list(prefixes),
+      "one of them to be named");
+}
+
+// None fits.
+Error no_layout(const FileSubject& subject, const ShapesByName& shapes,
+                const std::vector<Trial>& trials, std::string_view wanted,
+                const std::optional<std::string_view>& prefix) {
+  const Trial& nearest = *std::ranges::max_element(trials, {}, &Trial::named);
+  std::set<std::string> seen;
+  for (const Layout& layout : layouts()) {
+    seen.merge(prefixes_in(shapes, layout));
+  }
+  if (prefix && nearest.named() == 0 && !seen.empty()) {
+    return subject.bad_data(
+        "has no layer behind the prefix " + printable(*prefix),
+        "one of " + prefix_list(seen));
+  }
+  if (nearest.named() > 0 || !wanted.empty()) {
+    return subject.bad_data("does not fit the layout " +
+                            std::string(nearest.layout().name) + ": " +
+                            nearest.why_not());
+  }
+  return subject.bad_data("fits no layout", "one of " + names_of_layouts());
+}
+
 }  // namespace
 
 Result<LayoutMatch> find_layout(const ShapesByName& shapes,
                                 const FileSubject& subject,
-                                std::string_view wanted) {
+                                std::string_view wanted,
+                                std::optional<std::string_view> prefix) {
   return catching_out_of_memory([&]() -> Result<LayoutMatch> {
-    const std::vector<Trial> trials = trials_of(shapes, wanted);
+    std::vector<Trial> trials = trials_of(shapes, wanted, prefix);
     if (trials.empty()) {
       return Error{ErrorCode::invalid_argument,
                    ErrorDetails{.operation = subject.operation,
@@ -163,27 +259,22 @@ Result<LayoutMatch> find_layout(const ShapesByName& shapes,
                                 .given = "is " + printable(wanted),
                                 .expected = "one of " + names_of_layouts()}};
     }
-    const Trial* fitting = nullptr;
-    const Trial* nearest = &trials[0];
+    if (!prefix && std::ranges::none_of(trials, does_fit)) {
+      add_other_prefixes(shapes, wanted, trials);
+    }
+    std::vector<const Trial*> fitting;
     for (const Trial& trial : trials) {
-      if (trial.fits() && fitting != nullptr) {
-        return subject.bad_data("fits the layouts " +
-                                    std::string(fitting->layout().name) +
-                                    " and " + std::string(trial.layout().name),
-                                "one of them to be named");
+      if (does_fit(trial)) {
+        fitting.push_back(&trial);
       }
-      fitting = trial.fits() ? &trial : fitting;
-      nearest = trial.named() > nearest->named() ? &trial : nearest;
     }
-    if (fitting == nullptr) {
-      return nearest->named() == 0 && wanted.empty()
-                 ? subject.bad_data("fits no layout",
-                                    "one of " + names_of_layouts())
-                 : subject.bad_data("does not fit the layout " +
-                                    std::string(nearest->layout().name) + ": " +
-                                    nearest->why_not());
+    if (fitting.empty()) {
+      return no_layout(subject, shapes, trials, wanted, prefix);
     }
-    return fitting->match(subject);
+    if (fitting.size() > 1) {
+      return ambiguous(subject, fitting);
+    }
+    return fitting[0]->match(subject);
   });
 }
 

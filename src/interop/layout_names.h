@@ -1,5 +1,5 @@
-// The names of tensors in layouts: patterns in which {N} is the number of the
-// layer.
+// The names of tensors in layouts: a prefix and a pattern, in one of which {N}
+// may be the number of the layer.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,8 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+inline constexpr std::string_view kLayerNumber = "{N}";
+
 // Whether there is a place for the number.
 bool is_numbered(std::string_view pattern);
 
@@ -18,7 +20,8 @@ bool is_numbered(std::string_view pattern);
 std::string name_in(std::string_view prefix, std::string_view pattern,
                     std::size_t number);
 
-// The number in `name`, if it is of this pattern; 0 where that has none.
+// The number in `name`, if it is of this prefix and pattern; 0 where they have
+// none.
 std::optional<std::size_t> number_in(std::string_view name,
                                      std::string_view prefix,
                                      std::string_view pattern);

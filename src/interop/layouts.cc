@@ -82,6 +82,7 @@ class LayerTaker {
     layer_.num_heads = said.num_heads;
     layer_.num_kv_heads = said.num_kv_heads;
     layer_.qk_norm = match_.layout->qk_norm;
+    layer_.number = number;
     for (const LayoutRow& row : match_.layout->rows) {
       const std::string name = name_in(match_.prefix, row.name, number);
       const auto shape = shapes_.find(name);

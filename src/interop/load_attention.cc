@@ -111,8 +111,14 @@ Result<std::size_t> head_count(const std::string& path, const LayerParams& read,
   if (model.damaged) {
     return *model.why_not;
   }
-  if (model.num_heads || options.default_num_heads) {
-    return model.num_heads ? *model.num_heads : *options.default_num_heads;
+  const auto& w_q = read.params.at("w_q.weight").shape;
+  const auto of_model =
+      model.heads_of_layer(read.number, w_q.empty() ? 0 : w_q[0]);
+  if (!of_model) {
+    return file_at(path).blame(of_model.error());
+  }
+  if (*of_model || options.default_num_heads) {
+    return *of_model ? **of_model : *options.default_num_heads;
   }
   return Error{
       ErrorCode::invalid_argument,
@@ -244,7 +250,8 @@ Result<LayerParams> read_checked(const std::string& path,
   auto& list =
       with_embedding == WithEmbedding::yes ? names.required : names.optional;
   list.emplace(list.begin(), kEmbedding);
-  auto read = read_layer_params(path, names, {options.layer, options.layout});
+  auto read = read_layer_params(
+      path, names, {options.layer, options.layout, options.prefix});
   if (!read) {
     return of_reader(read.error());
   }

@@ -3,13 +3,16 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "interop/input_file.h"
 #include "interop/json_fields.h"
+#include "interop/pruned_heads.h"
 #include "interop/read_bytes.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -18,8 +21,9 @@ namespace {
 constexpr std::string_view kModelHeads = "read_model_heads";
 constexpr std::size_t kMostConfigBytes = std::size_t{1}
                                          << 20;  // of config.json
-constexpr std::array<std::string_view, 3> kKeys = {
-    "num_attention_heads", "n_heads", "num_key_value_heads"};
+constexpr std::array<std::string_view, 6> kKeys = {
+    "num_attention_heads", "n_heads", "num_key_value_heads", "head_dim",
+    "hidden_size",         "dim"};
 
 std::optional<std::size_t> count_in_config(const JsonFields& config,
                                            std::string_view key) {
@@ -27,6 +31,27 @@ std::optional<std::size_t> count_in_config(const JsonFields& config,
   const Status s =
       config.get(key, {1, std::numeric_limits<std::size_t>::max()}, count);
   return s && count > 0 ? std::optional(count) : std::nullopt;
+}
+
+// The first of these keys that is there.
+std::optional<std::size_t> first_count(
+    const JsonFields& config, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    if (const auto count = count_in_config(config, key)) {
+      return count;
+    }
+  }
+  return std::nullopt;
+}
+
+// Nothing where hidden_size is not that of whole heads.
+std::optional<std::size_t> head_size_in(const JsonFields& config,
+                                        std::size_t num_heads) {
+  const auto head_dim = count_in_config(config, "head_dim");
+  const auto hidden = first_count(config, {"hidden_size", "dim"});
+  return head_dim || !hidden || *hidden % num_heads != 0
+             ? head_dim
+             : std::optional(*hidden / num_heads);
 }
 
 std::string config_path(const std::string& file) {
@@ -68,17 +93,44 @@ ModelHeads read_model_heads(const std::string& file) try {
                          {.given = "config.json is not a JSON object"}));
   }
   ModelHeads heads;
-  heads.num_heads = count_in_config(*config, "num_attention_heads");
-  if (!heads.num_heads) {
-    heads.num_heads = count_in_config(*config, "n_heads");
-  }
+  heads.num_heads = first_count(*config, {"num_attention_heads", "n_heads"});
   if (!heads.num_heads) {
     return no_heads("config.json has no num_attention_heads and no n_heads");
   }
+  auto pruned = parse_pruned_heads(text, {"", "config.json"}, *heads.num_heads);
+  if (!pruned) {
+    return no_heads(pruned.error());
+  }
+  heads.pruned = *std::move(pruned);
   heads.num_kv_heads = count_in_config(*config, "num_key_value_heads");
+  heads.head_size = head_size_in(*config, *heads.num_heads);
   return heads;
 } catch (...) {
   return damaged(caught_out_of_memory());
+}
+
+Result<std::optional<std::size_t>> ModelHeads::heads_of_layer(
+    std::size_t layer, std::size_t q_features) const {
+  if (!num_heads) {
+    return num_heads;
+  }
+  const auto removed = pruned.find(layer);
+  const std::size_t left =
+      *num_heads - (removed == pruned.end() ? 0 : removed->second.size());
+  if (!head_size || q_features == left * *head_size) {
+    return std::optional(left);
+  }
+  if (pruned.empty() && q_features % *head_size == 0 &&
+      q_features < left * *head_size) {
+    return std::optional(q_features / *head_size);
+  }
+  return argument_error(
+      "", "config.json",
+      "says that layer " + std::to_string(layer) + " has " +
+          std::to_string(left) + " heads of " + std::to_string(*head_size) +
+          " features",
+      std::to_string(q_features) + " features of queries, as the layer has",
+      ErrorCode::bad_data);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -8,15 +8,18 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"
+#include "headwise/base/function_ref.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/npy.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
 #include "interop/npy_stream.h"
+#include "interop/npz_entries.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -125,14 +128,17 @@ class NpzReader {
   NpzReader(Archive archive, std::size_t bytes, const FileSubject& subject)
       : archive_(std::move(archive)), bytes_(bytes), subject_(subject) {}
 
-  Result<NamedArrays> read() {
+  // Calls `take` for each array, with its name and its reader.
+  using Take = FunctionRef<Status(const std::string&, NpyReader&)>;
+  Status read(Take take) {
     HEADWISE_TRY(check_expansion());
-    NamedArrays arrays;
     for (zip_uint64_t index = 0; index < entries(); ++index) {
-      HEADWISE_TRY(read_entry(index, arrays));
+      HEADWISE_TRY(read_entry(index, take));
     }
-    return arrays;
+    return ok();
   }
+  // The entries that are no arrays, after read().
+  const std::vector<std::string>& others() const { return others_; }
 
  private:
   zip_uint64_t entries() const {
@@ -161,18 +167,20 @@ class NpzReader {
     return ok();
   }
 
-  Status read_entry(zip_uint64_t index, NamedArrays& arrays) {
+  Status read_entry(zip_uint64_t index, Take take) {
     const Result<std::string> file_name = entry_name(index);
     HEADWISE_TRY(file_name);
     const FileSubject subject = subject_.of_entry(printable(*file_name));
     if (!file_name->ends_with(kSuffix)) {
-      return subject.bad_data("has a name that does not end in .npy");
+      others_.push_back(*file_name);
+      return ok();
     }
-    std::string name = file_name->substr(0, file_name->size() - kSuffix.size());
+    const std::string name =
+        file_name->substr(0, file_name->size() - kSuffix.size());
     if (const std::string_view fault = fault_of_name(name); !fault.empty()) {
       return subject.bad_data(std::string(fault));
     }
-    if (arrays.contains(name)) {
+    if (!names_.insert(name).second) {
       return subject.bad_data("is there twice");
     }
     const Result<SourceSize> size = checked_size(index, subject);
@@ -182,10 +190,8 @@ class NpzReader {
       return zip_failure(subject, zip_get_error(archive_.get()));
     }
     EntrySource source(std::move(entry), subject);
-    Result<Array> array = read_npy_stream(source, *size, subject);
-    HEADWISE_TRY(array);
-    arrays.emplace(std::move(name), *std::move(array));
-    return ok();
+    NpyReader reader(source, *size, subject);
+    return take(name, reader);
   }
 
   // libzip takes a name that is not UTF-8 for code page 437 and rewrites it.
@@ -231,7 +237,41 @@ class NpzReader {
   Archive archive_;
   std::size_t bytes_;
   const FileSubject& subject_;
+  std::set<std::string> names_;
+  std::vector<std::string> others_;
 };
+
+Result<Array> array_of(NpyReader& reader) {
+  auto header = reader.read_header();
+  return header ? reader.read_array(*std::move(header)) : header.error();
+}
+
+Result<NamedArrays> arrays_of(NpzReader reader) {
+  NamedArrays arrays;
+  HEADWISE_TRY(reader.read([&](const std::string& name, NpyReader& entry) {
+    auto array = array_of(entry);
+    if (!array) {
+      return Status(array.error());
+    }
+    arrays.emplace(name, *std::move(array));
+    return ok();
+  }));
+  return arrays;
+}
+
+// Opens a regular file for its reader.
+Result<NpzReader> open_archive(InputFile file, const FileSubject& subject) {
+  const std::size_t size = *file.size();
+  const int descriptor = file.release();
+  int code = 0;
+  Archive archive(zip_fdopen(descriptor, ZIP_CHECKCONS, &code));
+  if (!archive) {
+    ::close(descriptor);
+    ZipError error(code);
+    return zip_failure(subject, error.get());
+  }
+  return NpzReader(std::move(archive), size, subject);
+}
 
 Result<NamedArrays> read_archive(std::span<const std::byte> bytes,
                                  const FileSubject& subject) {
@@ -250,7 +290,7 @@ Result<NamedArrays> read_archive(std::span<const std::byte> bytes,
     return zip_failure(subject, error.get());
   }
   static_cast<void>(source.release());  // the archive's from now on
-  return NpzReader(std::move(archive), bytes.size(), subject).read();
+  return arrays_of(NpzReader(std::move(archive), bytes.size(), subject));
 }
 
 // The bytes of a zip archive with nothing in it; libzip makes no file of none.
@@ -351,21 +391,51 @@ Result<NamedArrays> read_npz(const std::string& path) {
     Result<InputFile> file = InputFile::open("read_npz", path);
     HEADWISE_TRY(file);
     const FileSubject subject = file->subject();
-    const std::optional<std::size_t> size = file->size();
-    if (!size) {
+    if (!file->size()) {
       const auto bytes = read_stream(*file);
       return bytes ? read_archive(*bytes, subject) : bytes.error();
     }
-    const int descriptor = file->release();
-    int code = 0;
-    Archive archive(zip_fdopen(descriptor, ZIP_CHECKCONS, &code));
-    if (!archive) {
-      ::close(descriptor);
-      ZipError error(code);
-      return zip_failure(subject, error.get());
-    }
-    return NpzReader(std::move(archive), *size, subject).read();
+    auto reader = open_archive(*std::move(file), subject);
+    HEADWISE_TRY(reader);
+    return arrays_of(*std::move(reader));
   });
+}
+
+Result<NpzEntries> read_npz_entries(const std::string& path) {
+  Result<InputFile> file = InputFile::open("read_npz", path);
+  HEADWISE_TRY(file);
+  const FileSubject subject = file->subject();
+  auto reader = open_archive(*std::move(file), subject);
+  HEADWISE_TRY(reader);
+  NpzEntries entries;
+  HEADWISE_TRY(reader->read([&](const std::string& name, NpyReader& entry) {
+    const auto header = entry.read_header();
+    if (header) {
+      entries.arrays.emplace(
+          name, ParamEntry{header->dtype, header->shape, header->data_bytes});
+    }
+    return header ? ok() : Status(header.error());
+  }));
+  entries.others = reader->others();
+  return entries;
+}
+
+Result<Array> read_npz_array(const std::string& path, const std::string& name) {
+  Result<InputFile> file = InputFile::open("read_npz", path);
+  HEADWISE_TRY(file);
+  const FileSubject subject = file->subject();
+  auto reader = open_archive(*std::move(file), subject);
+  HEADWISE_TRY(reader);
+  Array found;
+  HEADWISE_TRY(reader->read([&](const std::string& each, NpyReader& entry) {
+    if (each != name) {
+      return ok();
+    }
+    auto array = array_of(entry);
+    found = array ? *std::move(array) : Array{};
+    return array ? ok() : Status(array.error());
+  }));
+  return found;
 }
 
 Result<NamedArrays> parse_npz(std::span<const std::byte> bytes,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headwise/interop/npy.h"
+#include "headwise/interop/npy_file.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
@@ -82,6 +83,13 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
     return opened ? hold(*opened, keys_of(opened->shard_names()))
                   : opened.error();
   }
+  if (access == FileAccess::mapped && !path.ends_with(kNpy) &&
+      is_regular_file(path)) {
+    auto entries = read_npz_entries(path);
+    HEADWISE_TRY(entries);
+    const auto names = keys_of(entries->arrays);
+    return hold(*std::move(entries), names);
+  }
   auto opened = path.ends_with(kNpy) ? read_one(path) : read_npz(path);
   HEADWISE_TRY(opened);
   const auto names = keys_of(*opened);
@@ -106,6 +114,9 @@ Result<Array> ParamFile::read(const std::string& name) const {
   if (const auto* model = std::get_if<ShardedSafetensors>(&arrays_)) {
     return model->array(name);
   }
+  if (std::holds_alternative<NpzEntries>(arrays_)) {
+    return read_npz_array(path_, name);
+  }
   const std::string path = npy_path(path_, name);
   Status s = check_regular_file("read_npy", path);
   return s ? read_npy(path) : s.error();
@@ -128,6 +139,9 @@ Result<SafetensorsTensor> ParamFile::tensor(const std::string& name) const {
 }
 
 Result<ParamEntries> ParamFile::entries() const {
+  if (const auto* headers = std::get_if<NpzEntries>(&arrays_)) {
+    return headers->arrays;
+  }
   ParamEntries entries;
   const auto* const file = std::get_if<SafetensorsFile>(&arrays_);
   const auto* const model = std::get_if<ShardedSafetensors>(&arrays_);
@@ -140,9 +154,17 @@ Result<ParamEntries> ParamFile::entries() const {
       entries.emplace(name, ParamEntry{dtype, shape, end - begin});
       continue;
     }
-    Result<SafetensorsTensor> array = tensor(name);
-    HEADWISE_TRY(array);
-    const AnyView& view = array->view;
+    if (std::holds_alternative<Folder>(arrays_)) {
+      const std::string path = npy_path(path_, name);
+      HEADWISE_TRY(check_regular_file("read_npy", path));
+      const auto npy = NpyFile::open(path);
+      HEADWISE_TRY(npy);
+      entries.emplace(name,
+                      ParamEntry{npy->dtype(), npy->shape(),
+                                 *array_bytes(npy->shape(), npy->dtype())});
+      continue;
+    }
+    const AnyView view = std::get<NamedArrays>(arrays_).at(name).view();
     entries.emplace(name,
                     ParamEntry{view.dtype(),
                                {view.extents().begin(), view.extents().end()},
@@ -180,6 +202,11 @@ std::string ParamFile::file_of(const std::string& name) const {
   const auto* const model = std::get_if<ShardedSafetensors>(&arrays_);
   return model == nullptr ? path_
                           : folder_of(path_) + model->shard_names().at(name);
+}
+
+std::vector<std::string> ParamFile::skipped() const {
+  const auto* const headers = std::get_if<NpzEntries>(&arrays_);
+  return headers == nullptr ? std::vector<std::string>() : headers->others;
 }
 
 SafetensorsMetadata ParamFile::metadata() const {

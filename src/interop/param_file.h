@@ -17,6 +17,7 @@
 #include "headwise/interop/npz.h"
 #include "headwise/interop/param_inspection.h"
 #include "headwise/interop/sharded_safetensors.h"
+#include "interop/npz_entries.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {
@@ -24,7 +25,7 @@ namespace headwise::internal::inline HEADWISE_ABI {
 class ParamFile {
  public:
   // Errors that do not come from a reader are about `operation`. `access` is
-  // that of safetensors.
+  // that of safetensors; of an .npz that is not read, only the headers are.
   static Result<ParamFile> open(std::string_view operation,
                                 const std::string& path,
                                 FileAccess access = FileAccess::read);
@@ -46,6 +47,8 @@ class ParamFile {
   // one parameter.
   std::vector<std::string> files() const;
   std::string file_of(const std::string& name) const;
+  // The entries of a mapped .npz that are no arrays.
+  std::vector<std::string> skipped() const;
   // Of .safetensors; where shards say different things the first is heard.
   SafetensorsMetadata metadata() const;
 
@@ -54,7 +57,8 @@ class ParamFile {
 
   std::string path_;
   std::set<std::string> names_;
-  std::variant<Folder, NamedArrays, SafetensorsFile, ShardedSafetensors>
+  std::variant<Folder, NamedArrays, NpzEntries, SafetensorsFile,
+               ShardedSafetensors>
       arrays_;
 };
 

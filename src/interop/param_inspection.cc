@@ -56,14 +56,23 @@ std::optional<Error> why_not_converted(std::string_view from,
 }
 
 // Takes the heads that the file says, or else config.json, if they fit the
-// layer. A pruned model's config.json has the numbers before pruning.
+// layer.
 void add_heads(const SaidHeads& said, const ModelHeads& model,
                InspectedLayer& layer) {
   if (layer.shapes.num_heads) {
     layer.heads_from = "shapes";
     return;
   }
-  const auto num_heads = said.num_heads ? said.num_heads : model.num_heads;
+  auto num_heads = said.num_heads;
+  if (!num_heads) {
+    const auto of_model = model.heads_of_layer(
+        layer.number, layer.shapes.params.at("w_q.weight")[0]);
+    if (!of_model) {
+      layer.why_no_heads = of_model.error();
+      return;
+    }
+    num_heads = *of_model;
+  }
   if (!num_heads) {
     layer.why_no_heads = model.why_not;
     return;
@@ -132,10 +141,11 @@ Error without_file(const Error& error) {
 }
 
 void add_layout(const ParamFile& file, std::string_view layout,
+                const std::optional<std::string_view>& prefix,
                 ParamInspection& inspection) {
   const std::string& path = file.path();
   const ShapesByName shapes = shapes_of(inspection.tensors);
-  auto match = find_layout(shapes, {"", path}, layout);
+  auto match = find_layout(shapes, {"", path}, layout, prefix);
   if (match) {
     inspection.layout = *std::move(match);
     const Status added = add_layers(file, shapes, inspection);
@@ -150,13 +160,15 @@ void add_layout(const ParamFile& file, std::string_view layout,
   inspection.why_no_layout = without_file(match.error());
 }
 
-Result<ParamInspection> inspect_found(const std::string& path,
-                                      std::string_view layout) {
-  // Of a mapped file no more is read than its header.
+Result<ParamInspection> inspect_found(
+    const std::string& path, std::string_view layout,
+    const std::optional<std::string_view>& prefix) {
+  // Of a mapped file no more is read than its headers.
   const auto file = ParamFile::open(kParamInspection, path, FileAccess::mapped);
   HEADWISE_TRY(file);
   ParamInspection inspection;
   inspection.metadata = file->metadata();
+  inspection.skipped = file->skipped();
   auto tensors = file->entries();
   HEADWISE_TRY(tensors);
   inspection.tensors = *std::move(tensors);
@@ -170,18 +182,19 @@ Result<ParamInspection> inspect_found(const std::string& path,
     HEADWISE_TRY(inspected);
     inspection.files.push_back(*std::move(inspected));
   }
-  add_layout(*file, layout, inspection);
+  add_layout(*file, layout, prefix, inspection);
   return inspection;
 }
 
 }  // namespace
 
 Result<ParamInspection> inspect_params(const std::string& path,
-                                       std::string_view layout) {
+                                       std::string_view layout,
+                                       std::optional<std::string_view> prefix) {
   return catching_out_of_memory([&]() -> Result<ParamInspection> {
     const auto found = find_params(kParamInspection, path);
     HEADWISE_TRY(found);
-    return inspect_found(*found, layout);
+    return inspect_found(*found, layout, prefix);
   });
 }
 

@@ -64,6 +64,25 @@ bool is_d2l_additive(const std::set<std::string>& given) {
              is_given);
 }
 
+// Whether the file also has tensors of other parts of a model.
+bool is_of_model(const ParamFile& file) {
+  return std::ranges::any_of(file.names(), [](const std::string& name) {
+    return std::ranges::count(name, '.') > 1;
+  });
+}
+
+// Whether `ours` begins as one of the names does: "w_q" of "w_q.scale".
+bool begins_as_known(std::string_view ours, const ParamNames& names) {
+  const auto stem = [](std::string_view name) {
+    return name.substr(0, name.find('.'));
+  };
+  const auto begins = [&](const std::string& name) {
+    return stem(name) == stem(ours);
+  };
+  return std::ranges::any_of(names.required, begins) ||
+         std::ranges::any_of(names.optional, begins);
+}
+
 // The meaning of each name, once all of them are known to be valid.
 Result<std::map<std::string, std::string>> match_names(
     const ParamFile& file, const ParamNames& names) {
@@ -72,11 +91,15 @@ Result<std::map<std::string, std::string>> match_names(
   const bool d2l_additive =
       is_d2l_additive(given) &&
       (contains(names.required, w_score) || contains(names.optional, w_score));
+  const bool of_model = is_of_model(file);
   std::map<std::string, std::string> given_of;  // our name -> the file's
   for (const std::string& name : given) {
     const std::string ours =
         d2l_additive && name == "w_v.weight" ? w_score : param_name(name);
     if (!contains(names.required, ours) && !contains(names.optional, ours)) {
+      if (of_model && !begins_as_known(ours, names)) {
+        continue;
+      }
       return file.subject_of(kParams, name)
           .bad_data("is not a parameter known here", accepted_text(names));
     }
@@ -108,11 +131,11 @@ Result<NamedArrays> read_named(const ParamFile& file, const ParamNames& names) {
   return params;
 }
 
-// Whether a name of the file is one that headwise knows, and not PyTorch's own
-// for the same parameter.
+// Whether a name of the file is one that headwise knows for a parameter of a
+// layer, and not PyTorch's own for the same.
 bool has_known_name(const ParamFile& file, const ParamNames& names) {
   return std::ranges::any_of(file.names(), [&](const std::string& name) {
-    if (name == "bias_k" || name == "bias_v") {
+    if (name == "bias_k" || name == "bias_v" || name == "embedding.weight") {
       return false;
     }
     const std::string ours = param_name(name);
@@ -164,8 +187,8 @@ Result<LayerParams> read_layout(const ParamFile& file, const ParamNames& names,
                                 const LayerChoice& choice) {
   const auto shapes = file.shapes();
   HEADWISE_TRY(shapes);
-  const auto match =
-      find_layout(*shapes, subject_of_params(file), choice.layout);
+  const auto match = find_layout(*shapes, subject_of_params(file),
+                                 choice.layout, choice.prefix);
   HEADWISE_TRY(match);
   if (!choice.number && match->layers.size() > 1) {
     return several_layers(file.path(), match->layers);
@@ -218,7 +241,7 @@ Result<LayerParams> read_layer_params(const std::string& path,
   return catching_out_of_memory([&]() -> Result<LayerParams> {
     const auto file = open_layer_file(path);
     HEADWISE_TRY(file);
-    if (!choice.layout.empty() ||
+    if (!choice.layout.empty() || choice.prefix ||
         (!file->names().empty() && !has_known_name(*file, names))) {
       return read_layout(*file, names, choice);
     }

@@ -1,7 +1,10 @@
 #include <array>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "interop/json_fields.h"
+#include "interop/pruned_heads.h"
 #include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -117,6 +120,34 @@ Status get_sizes(const JsonFields& fields, const FamilyKeys& keys,
   return ok();
 }
 
+// Which heads each layer kept, if any were removed.
+Status get_kept_heads(std::string_view text, const FileSubject& subject,
+                      BertConfig& config) {
+  const auto pruned = parse_pruned_heads(text, subject, config.num_heads);
+  HEADWISE_TRY(pruned);
+  if (pruned->empty()) {
+    return ok();
+  }
+  if (pruned->rbegin()->first >= config.num_layers) {
+    return subject.bad_data(
+        "has pruned heads of layer " + std::to_string(pruned->rbegin()->first),
+        "a layer below " + std::to_string(config.num_layers));
+  }
+  constexpr std::size_t kMostHeads = std::size_t{1} << 20;  // of memory
+  if (config.num_layers > kMostHeads / config.num_heads) {
+    return subject.bad_data("has pruned heads in a model of more than " +
+                            std::to_string(kMostHeads) + " heads");
+  }
+  std::vector kept(config.num_layers, heads_in(config, 0));
+  for (const auto& removed : *pruned) {
+    std::erase_if(kept[removed.first], [&](std::size_t head) {
+      return removed.second.contains(head);
+    });
+  }
+  config.kept_heads = std::move(kept);
+  return ok();
+}
+
 }  // namespace
 
 Result<BertConfig> parse_bert_config(std::string_view text,
@@ -129,6 +160,7 @@ Result<BertConfig> parse_bert_config(std::string_view text,
   BertConfig config;
   config.family = (*keys)->family;
   HEADWISE_TRY(get_sizes(*fields, **keys, config));
+  HEADWISE_TRY(get_kept_heads(text, subject, config));
   // DistilBERT's is not a setting: it is 1e-12.
   if (config.family == BertFamily::distilbert) {
     return config;

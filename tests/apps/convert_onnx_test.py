@@ -273,7 +273,7 @@ class MessagesTest(ParamsCase):
                          "o.onnx: opset 23, a layer of 1 head\n")
 
     def test_options_that_do_not_go_together(self):
-        for option in (("--prefix", "bert."), ("--as-layer", "1"),
+        for option in (("--to-prefix", "bert."), ("--as-layer", "1"),
                        ("--attention-only",)):
             self.refuse(USAGE, f"{option[0]} cannot be used with --to onnx",
                         "layer.safetensors", "o.onnx", *option)

@@ -5,7 +5,7 @@ import resource
 
 import cli_case
 from cli_case import BAD_INPUT, OUT_OF_RESOURCES, USAGE
-from params_case import (ParamsCase, bert, npz_bytes, others, read_npz,
+from params_case import (ParamsCase, bert, npy_bytes, npz_bytes, others, read_npz,
                          read_safetensors, read_tensors, tensor)
 
 LAYOUTS = ("headwise", "headwise-causal", "torch-mha", "torch-mha-split", "bert",
@@ -34,10 +34,10 @@ FIXTURES = (
     ("keras_gqa", "keras.npz", "keras", ()),
     ("flax_linen_self", "flax.npz", "flax", ()),
     ("flax_linen_cross", "flax.npz", "flax", ()),
-    ("flax_nnx_self", "flax.npz", "flax", ("--prefix", "")),
+    ("flax_nnx_self", "flax.npz", "flax", ("--to-prefix", "")),
     ("d2l_h100", "torch.safetensors", "d2l", ()),
     ("d2l_h100", "jax_flax.npz", "d2l-dense", ()),
-    ("d2l_sizes", "keras.npz", "d2l-dense", ("--prefix", "")),
+    ("d2l_sizes", "keras.npz", "d2l-dense", ("--to-prefix", "")),
     ("d2l_sizes_bias", "mxnet.npz", "d2l", ()),
     ("minilm", "layer0.safetensors", "bert", ("--as-layer", "0")),
     ("minilm", "layer5.safetensors", "bert", ("--as-layer", "5")))
@@ -226,12 +226,61 @@ class ConvertTest(ParamsCase):
                          bert(prefix="bert."))
         for prefix in ("", "bert."):
             self.convert("p.safetensors", "o.safetensors", "--to", "bert",
-                         "--attention-only", "--prefix", prefix)
+                         "--attention-only", "--to-prefix", prefix)
             self.assert_same(read_tensors(self.folder / "o.safetensors"),
                              bert(prefix=prefix))
-        self.fail_with(USAGE, '--prefix is "x.", expected a prefix of the '
+        self.fail_with(USAGE, '--to-prefix is "x.", expected a prefix of the '
                        'layout bert: "" or "bert."', "convert", "p.safetensors",
-                       "o.safetensors", "--to", "bert", "--prefix", "x.")
+                       "o.safetensors", "--to", "bert", "--to-prefix", "x.")
+
+    def test_layers_behind_any_prefix(self):
+        def torch(prefix, size=6):
+            return {prefix + "in_proj_weight": tensor(3 * size, size, seed=len(prefix)),
+                    prefix + "out_proj.weight": tensor(size, size)}
+
+        encoder = {**torch("encoder.layers.0.self_attn."),
+                   **torch("encoder.layers.1.self_attn.")}
+        self.put_safetensors("e.safetensors", {**encoder, "head.weight": tensor(2)})
+        self.assertIn('Layout: torch-mha with the prefix "encoder.layers.{N}.self_attn."'
+                      ", 2 attention layers", self.succeed("inspect", "e.safetensors"))
+        self.convert("e.safetensors", "o.safetensors", "--to", "torch-mha",
+                     "--attention-only")
+        self.assert_same(read_tensors(self.folder / "o.safetensors"), encoder)
+        self.put_safetensors("t.safetensors", {
+            **encoder, **torch("decoder.layers.0.multihead_attn.", 4)})
+        arguments = ("convert", "t.safetensors", "l.safetensors", "--to", "headwise",
+                     "--layer", "0")
+        self.fail_with(BAD_INPUT, "behind several prefixes: "
+                       "decoder.layers.{N}.multihead_attn., "
+                       "encoder.layers.{N}.self_attn.", *arguments)
+        self.fail_with(BAD_INPUT, "no layer behind the prefix x, expected one of "
+                       "decoder.layers.{N}.multihead_attn., ", *arguments,
+                       "--prefix", "x")
+        self.succeed(*arguments, "--prefix", "decoder.")
+        self.assertEqual(read_tensors(self.folder / "l.safetensors")["w_q.weight"][1],
+                         (4, 4))
+        self.assertIn("embed_dim 4", self.succeed("inspect", "t.safetensors", "--prefix",
+                                                  "decoder"))
+
+    def test_one_layer_of_a_model_is_read(self):
+        def finite(tensors):
+            return {name: (dtype, shape, bytes(len(values)))
+                    for name, (dtype, shape, values) in tensors.items()}
+
+        self.put_safetensors("m.safetensors", finite({
+            **bert(), **others(), "classifier.weight": tensor(2, 6)}))
+        self.put_bytes("x.npy", npy_bytes(*finite({"x": tensor(1, 3, 6)})["x"]))
+        for to in LAYOUTS:
+            with self.subTest(to):
+                self.convert("m.safetensors", "l.safetensors", "--to", to, "--layer",
+                             "1", "--heads", "3")
+                run = ("run", "--params", "l.safetensors", "--num-heads", "3", "--query",
+                       "x.npy", "--key", "x.npy", "--value", "x.npy", "--out", "o.npy")
+                self.succeed(*run)
+        self.put_safetensors("l.safetensors", {
+            **others(), "w_q.weight": tensor(6, 6), "w_q.scale": tensor(6)})
+        self.fail_with(BAD_INPUT, "w_q.scale is not a parameter known here", *run)
+
 
     def test_heads(self):
         for to in ("keras", "flax"):
@@ -277,6 +326,38 @@ class ConvertTest(ParamsCase):
                      "--as-layer", "0", "--attention-only")
         _, metadata = read_safetensors(self.folder / "one.safetensors")
         self.assertEqual(metadata, {"format": "pt", "num_heads": "2"})
+
+    def test_heads_of_a_pruned_model_have_their_size(self):
+        tensors = bert(size=8)
+        for name in ("query", "key", "value"):
+            start = f"encoder.layer.0.attention.self.{name}"
+            tensors[start + ".weight"] = tensor(6, 8)
+            tensors[start + ".bias"] = tensor(6)
+        tensors["encoder.layer.0.attention.output.dense.weight"] = tensor(8, 6)
+        self.put_safetensors("model/model.safetensors", tensors)
+        arguments = ("convert", "model", "o.npz", "--to", "keras", "--layer", "0",
+                     "--attention-only")
+
+        def config(**more):
+            self.put_bytes("model/config.json", json.dumps({
+                "num_attention_heads": 4, "hidden_size": 8, **more}).encode())
+
+        for record in ({}, {"pruned_heads": {"0": [1]}},
+                       {"headwise_pruned_heads": {"layers": 2, "heads": {"0": [1]}}}):
+            config(**record)
+            self.succeed(*arguments)
+            self.assertEqual(read_npz(self.folder / "o.npz")["query/kernel"][1],
+                             (8, 3, 2))
+            self.assertIn("Layer 0: embed_dim 8, 3 heads of 2 features (from config.json)",
+                          self.succeed("inspect", "model"))
+        why = ("config.json says that layer 0 has 2 heads of 2 features, expected 6 "
+               "features of queries")
+        config(pruned_heads={"0": [1, 2]})
+        self.fail_with(BAD_INPUT, why, *arguments)
+        self.assertIn(why, self.succeed("inspect", "model"))
+        config(pruned_heads={"0": [4]})
+        self.assertIn("config.json: pruned_heads.0.0 is not a head of a layer",
+                      self.succeed("inspect", "model"))
 
     def test_config_json_says_heads_that_the_file_does_not(self):
         self.put_safetensors("model/model.safetensors", bert())

@@ -3,11 +3,13 @@ import hashlib
 import json
 import math
 import os
+import subprocess
+import zipfile
 
 import cli_case
 import tiny_causal
 from cli_case import BAD_INPUT, USAGE
-from params_case import ParamsCase, bert, npz_bytes, others, tensor
+from params_case import ParamsCase, bert, npy_bytes, npz_bytes, others, tensor
 
 
 class InspectTest(ParamsCase):
@@ -295,6 +297,29 @@ class InspectTest(ParamsCase):
                       "Layer 1: embed_dim 8, 0 heads (from the file)\n",
                       self.succeed("inspect", "pruned"))
 
+    def test_only_headers_of_an_npz_are_read(self):
+        array = npy_bytes(*tensor(6, 6))
+        with zipfile.ZipFile(self.folder / "l.npz", "w") as archive:
+            for name in "qkvo":
+                archive.writestr(f"w_{name}.weight.npy", array)
+            archive.writestr("README.txt", "hello" * 20_000)
+            # 800 MB of zeros, in 800 KB.
+            archive.compression = zipfile.ZIP_DEFLATED
+            with archive.open("big.npy", "w") as big:
+                big.write(npy_bytes("float32", (200, 10**6), b""))
+                for _ in range(200):
+                    big.write(bytes(4 * 10**6))
+        limit = "" if cli_case.SANITIZED else "ulimit -v 700000; "
+        result = subprocess.run(
+            ["bash", "-c", limit + 'exec "$0" inspect l.npz --json',
+             cli_case.HEADWISE], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        told = json.loads(result.stdout)
+        self.assertEqual((told["layout"]["name"], told["skipped"]),
+                         ("headwise", ["README.txt"]))
+        self.assertIn("Skipped: README.txt, not an array",
+                      self.succeed("inspect", "l.npz"))
+
     def test_a_prefix_is_said(self):
         self.put_safetensors("m.safetensors", bert(prefix="bert."))
         self.assertIn('Layout: bert with the prefix "bert.", 2 attention '
@@ -340,7 +365,7 @@ class InspectTest(ParamsCase):
         for path, message in (
                 ("missing", "inspect: missing: No such file or directory"),
                 ("empty", "inspect: empty has no model.safetensors, no "
-                 "model.safetensors.index.json and no file NAME.npy"),
+                 "model.safetensors.index.json, no params.npz and no file NAME.npy"),
                 ("torch", "its pytorch_model.bin is a pickle"),
                 ("m.pt", "inspect: m.pt is a pickle or an archive, as "
                  "PyTorch writes them; these can run any program"),

@@ -120,7 +120,8 @@ class ParamsTest(CliTest):
         (self.folder / "empty").mkdir()
         arguments = [a if a != "layer" else "empty" for a in self.arguments]
         self.fail_with(BAD_INPUT, "empty has no model.safetensors, no "
-                       "model.safetensors.index.json and no file NAME.npy",
+                       "model.safetensors.index.json, no params.npz and no file "
+                       "NAME.npy",
                        *arguments)
         os.mkfifo(self.folder / "empty/model.safetensors")
         self.fail_with(BAD_INPUT, "empty/model.safetensors is not a regular "

@@ -197,6 +197,66 @@ TEST(LayoutsTest, NamesMayHaveAPrefix) {
   }
 }
 
+// The tensors of a layer behind a prefix.
+NamedArrays behind(const std::string& prefix, const char* name) {
+  NamedArrays tensors;
+  const std::string_view written = layout(name).prefixes[0];
+  const auto plain = lay_out(layer_of(), 0, layout(name)).value();
+  for (const auto& [tensor, array] : plain) {
+    tensors.emplace(prefix + tensor.substr(written.size()), array);
+  }
+  return tensors;
+}
+
+TEST(LayoutsTest, AnyPrefixOfACompleteLayerIsFound) {
+  for (const auto& [prefix, found, name] :
+       {std::tuple{"attn.", "attn.", "torch-mha"},
+        {"encoder.layers.3.self_attn.", "encoder.layers.{N}.self_attn.",
+         "torch-mha"},
+        {"0.blocks.3.attn.", "0.blocks.{N}.attn.", "headwise"},
+        {"layer1.attn.", "layer1.attn.", "d2l"},
+        {"params/encoderblock_3/attn/", "params/encoderblock_{N}/attn/",
+         "flax"},
+        {"0.auto_model.", "0.auto_model.", "bert"},
+        {"module.bert.", "module.bert.", "bert"}}) {
+    NamedArrays tensors = behind(prefix, name);
+    tensors.emplace("head.weight", counted({2}, 0));
+    const auto match = find_layout(shapes_of(tensors), {"test"});
+    ASSERT_TRUE(match) << match.error().message();
+    EXPECT_EQ(match->layout->name, name);
+    EXPECT_EQ(match->prefix, found);
+    const bool numbered = match->prefix.find("{N}") != std::string::npos;
+    EXPECT_THAT(match->layers, ElementsAre(numbered ? 3 : 0));
+    expect_equal(take(tensors, match->layers[0]).value().params,
+                 layer_of().params);
+  }
+}
+
+TEST(LayoutsTest, OfSeveralPrefixesOneIsChosen) {
+  NamedArrays tensors = behind("encoder.layers.0.self_attn.", "torch-mha");
+  tensors.merge(behind("encoder.layers.1.self_attn.", "torch-mha"));
+  tensors.merge(behind("decoder.layers.0.self_attn.", "torch-mha"));
+  const ShapesByName shapes = shapes_of(tensors);
+  const std::string several = find_layout(shapes, {"test"}).error().message();
+  for (const char* prefix :
+       {"encoder.layers.{N}.self_attn.", "decoder.layers.{N}.self_attn."}) {
+    EXPECT_NE(several.find(prefix), std::string::npos) << several;
+  }
+  EXPECT_THAT(find_layout(shapes, {"test"}, "", "encoder")->layers,
+              ElementsAre(0, 1));
+  EXPECT_EQ(find_layout(shapes, {"test"}, "", "decoder.layers.{N}.self_attn.")
+                ->prefix,
+            "decoder.layers.{N}.self_attn.");
+  EXPECT_EQ(
+      find_layout(shapes, {"test"}, "", "encoder.layers.1.self_attn.")->prefix,
+      "encoder.layers.1.self_attn.");
+  EXPECT_NE(find_layout(shapes, {"test"}, "", "x.")
+                .error()
+                .message()
+                .find("decoder.layers.{N}.self_attn."),
+            std::string::npos);
+}
+
 TEST(LayoutsTest, EachLayerIsTakenByItsNumber) {
   NamedArrays tensors = {
       {"embeddings.word_embeddings.weight", counted({1}, 0)}};

@@ -49,6 +49,18 @@ TEST(NpzTest, ReadsWhatSavezAndSavezCompressedWrote) {
   }
 }
 
+TEST(NpzTest, EntriesThatAreNoArraysAreSkipped) {
+  const Bytes array = npy_file(npy_dict("|u1", "(3,)"), bytes_of("abc"));
+  const auto arrays =
+      parse_npz(zip_file({{.name = "README.txt", .data = bytes_of("hello")},
+                          {.name = "folder/"},
+                          {.name = "a.npy", .data = array}}),
+                "x.npz");
+  ASSERT_TRUE(arrays) << arrays.error().message();
+  EXPECT_EQ(arrays->size(), 1u);
+  EXPECT_TRUE(arrays->contains("a"));
+}
+
 TEST(NpzTest, SixtyFourBitSizesAreRead) {
   const auto arrays = parse_npz(
       zip_file({{.name = "a.npy",

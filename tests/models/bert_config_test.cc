@@ -73,6 +73,26 @@ TEST(BertConfigTest, WhatOlderFilesLeaveOutHasDefaults) {
   EXPECT_EQ(config_of(fields).layer_norm_eps, 1e-12);
 }
 
+TEST(BertConfigTest, PrunedHeadsAreNotKept) {
+  const Fields fields = bert_fields();
+  EXPECT_TRUE(config_of(with(fields, "pruned_heads", "{}")).kept_heads.empty());
+  for (const auto& [key, value] :
+       {std::pair{"pruned_heads", R"({"5": [1, 0]})"},
+        {"headwise_pruned_heads",
+         R"({"layers": 6, "heads": {"5": [0, 1]}})"}}) {
+    const BertConfig config = config_of(with(fields, key, value));
+    EXPECT_EQ(heads_of(config, 0), 12u);
+    EXPECT_EQ(heads_of(config, 5), 10u);
+    EXPECT_EQ(heads_in(config, 5).front(), 2u);
+  }
+  EXPECT_THAT(parsed(with(fields, "pruned_heads", R"({"0": [12]})")),
+              IsBad("pruned_heads.0.0", {"head"}, {"12"}));
+  EXPECT_THAT(parsed(with(fields, "pruned_heads", R"({"x": [1]})")),
+              IsBad("pruned_heads.x.0", {"head"}, {"12"}));
+  EXPECT_THAT(parsed(with(fields, "pruned_heads", R"({"6": [1]})")),
+              IsBad("", {"layer 6"}, {"6"}));
+}
+
 TEST(BertConfigTest, UnknownKeysArePassedOverWhateverTheyHold) {
   Fields fields = bert_fields();
   for (const char* value :

@@ -49,7 +49,7 @@ bool to_npz(const ConvertFlags& flags) { return flags.out.ends_with(".npz"); }
 // An ONNX model holds one layer and nothing else, without a prefix or a number.
 Outcome check_names(const ConvertFlags& flags) {
   for (const auto& [given, option] :
-       {std::pair(flags.options.prefix.has_value(), "--prefix"),
+       {std::pair(flags.options.prefix.has_value(), "--to-prefix"),
         {flags.options.as_layer.has_value(), "--as-layer"},
         {flags.options.attention_only, "--attention-only"}}) {
     if (given) {
@@ -136,7 +136,7 @@ void add_layout_options(const Arguments& layout, ConvertFlags& flags) {
       .type_name("NAME")
       .required();
   layout
-      .add_option("--prefix", flags.options.prefix,
+      .add_option("--to-prefix", flags.options.prefix,
                   "prefix of the names in OUT, one of those the layout knows, "
                   "such as bert. or \"\" (default: as in IN)")
       .type_name("TEXT")
@@ -145,6 +145,12 @@ void add_layout_options(const Arguments& layout, ConvertFlags& flags) {
       .add_choice("--layout-of", flags.options.from, layout_names(),
                   "layout of IN (default: detected)")
       .type_name("NAME")
+      .advanced();
+  layout
+      .add_option("--prefix", flags.options.from_prefix,
+                  "prefix of the names in IN, or its beginning (default: "
+                  "detected)")
+      .type_name("TEXT")
       .advanced();
   layout.add_count("--num-heads", flags.options.num_heads,
                    "number of query heads, if OUT needs it and neither IN nor "

@@ -3,6 +3,7 @@
 // layout they have. Of an ONNX model: where it computes attention.
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,13 +39,16 @@ the inputs.)"};
 struct InspectFlags {
   std::string path;
   std::string layout_of;
+  std::optional<std::string> prefix;
   bool tensors = false;
   bool json = false;
 };
 
 Outcome inspect_onnx(const InspectFlags& flags, const Streams& streams) {
-  if (!flags.layout_of.empty() || flags.tensors) {
-    return usage("--layout-of and --tensors cannot be used with an ONNX model");
+  if (!flags.layout_of.empty() || flags.prefix || flags.tensors) {
+    return usage(
+        "--layout-of, --prefix and --tensors cannot be used with an ONNX "
+        "model");
   }
   const auto model = OnnxModel::read(flags.path);
   if (!model) {
@@ -76,7 +80,8 @@ Outcome run_inspect(const InspectFlags& flags, const Streams& streams) {
   if (flags.path.ends_with(".onnx") || flags.path.ends_with(".ONNX")) {
     return inspect_onnx(flags, streams);
   }
-  const auto inspection = inspect_params(flags.path, flags.layout_of);
+  const auto inspection =
+      inspect_params(flags.path, flags.layout_of, flags.prefix);
   if (!inspection) {
     return in_inspect_words(inspection.error());
   }
@@ -97,6 +102,11 @@ void add_inspect_options(const Arguments& command, InspectFlags& flags) {
           "expected layout of FILE; if it does not fit, the output says why: " +
               layout_list() + " (default: detected)")
       .type_name("NAME");
+  command
+      .add_option("--prefix", flags.prefix,
+                  "prefix of the names in FILE, or its beginning (default: "
+                  "detected)")
+      .type_name("TEXT");
   command.add_flag("--tensors", flags.tensors,
                    "list every tensor, including those of numbered layers");
   command.add_flag("--json", flags.json, "print JSON");

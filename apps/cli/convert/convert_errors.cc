@@ -12,7 +12,7 @@ Error in_convert_words(const Error& error) {
   const std::map<std::string_view, std::string_view> options = {
       {"as_layer", "--as-layer"}, {"attention_only", "--attention-only"},
       {"layer", "--layer"},       {"num_heads", "--num-heads"},
-      {"prefix", "--prefix"},     {"qk_norm", "--qk-norm"}};
+      {"prefix", "--to-prefix"},  {"qk_norm", "--qk-norm"}};
   ErrorDetails said = error.details();
   const auto option = options.find(said.argument);
   if (option == options.end()) {

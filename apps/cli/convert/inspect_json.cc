@@ -50,6 +50,7 @@ std::string inspect_json(const ParamInspection& inspection) {
                              {"bytes", file.bytes},
                              {"sha256", text_or_null(file.sha256)}});
   }
+  json["skipped"] = inspection.skipped;
   json["metadata"] = Json::object();
   for (const auto& [key, value] : inspection.metadata) {
     json["metadata"][key] = value;

@@ -31,6 +31,10 @@ std::string files_text(const ParamInspection& inspection) {
       text += fmt::format("  SHA-256 {}\n", file.sha256);
     }
   }
+  for (const std::string& entry : inspection.skipped) {
+    text += say({"Skipped: {}, not an array\n", "건너뜀: {} (배열이 아님)\n"},
+                one_line(entry));
+  }
   for (const auto& [key, value] : inspection.metadata) {
     text += say({"Metadata: {} = {}\n", "메타데이터: {} = {}\n"}, one_line(key),
                 one_line(value));

@@ -78,6 +78,10 @@ constexpr auto kTexts = std::to_array<Translation>({
     {"only this layer (default: all)", "이 레이어만(기본값: 전부)"},
     {"output file, .safetensors, .npz or .onnx",
      "출력 파일. .safetensors, .npz 또는 .onnx"},
+    {"prefix of the names in FILE, or its beginning (default: detected)",
+     "FILE의 이름 앞 접두사 또는 그 앞부분(기본값: 자동으로 찾음)"},
+    {"prefix of the names in IN, or its beginning (default: detected)",
+     "IN의 이름 앞 접두사 또는 그 앞부분(기본값: 자동으로 찾음)"},
     {"prefix of the names in OUT, one of those the layout knows, such as bert. "
      "or \"\" (default: as in IN)",
      "OUT에서 이름 앞에 붙일 접두사. 레이아웃에 있는 것만 됩니다. 예: bert. "

@@ -40,6 +40,7 @@ Result<MultiHeadAttention> read_layer(const LayerToExport& from,
   HEADWISE_TRY(qk_norm);
   auto layer = load_attention(from.in, {.layer = from.options.layer,
                                         .layout = from.options.from,
+                                        .prefix = from.options.from_prefix,
                                         .num_heads = from.options.num_heads,
                                         .num_kv_heads_from_shapes = true,
                                         .qk_norm = *qk_norm});

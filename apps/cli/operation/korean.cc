@@ -98,6 +98,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "모든 쿼리가 보는, 0으로 된 키와 밸류를 하나 더 둡니다"},
     {"output of a query without any key (default zero, or that of --dialect)",
      "볼 수 있는 키가 없는 쿼리의 결과(기본값 zero 또는 --dialect를 따름)"},
+    {"prefix of the names in --params, or its beginning (default: detected)",
+     "--params의 이름 앞 접두사 또는 그 앞부분(기본값: 자동으로 찾음)"},
     {"query i attends to LEFT keys before i + query start and RIGHT after it "
      "(inf: no limit), and to the first KEEP_FIRST keys (default 0)",
      "쿼리 i는 i + --query-start의 앞 LEFT개와 뒤 RIGHT개 키(inf: 전부), "

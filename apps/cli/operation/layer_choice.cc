@@ -17,6 +17,12 @@ void add_layer_choice(const Arguments& arguments, LayerFlags& flags,
           "layout of --params: " + layout_list() + " (default: detected)")
       .type_name("NAME")
       .advanced();
+  arguments
+      .add_option("--prefix", flags.prefix,
+                  "prefix of the names in --params, or its beginning (default: "
+                  "detected)")
+      .type_name("TEXT")
+      .advanced();
 }
 
 std::vector<std::string> layout_names() {

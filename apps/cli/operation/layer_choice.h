@@ -1,4 +1,5 @@
-// Which layer of a file of parameters: --layer and --layout-of, as typed; the
+// Which layer of a file of parameters: --layer, --layout-of and --prefix, as
+// typed; the
 // names of layouts and numbers of layers as the command says them.
 #pragma once
 
@@ -17,11 +18,15 @@ class Arguments;
 struct LayerFlags {
   std::optional<std::size_t> number;
   std::string layout_of;
+  std::optional<std::string> prefix;
 
-  LayerChoice choice() const { return {number.value_or(0), layout_of}; }
+  LayerChoice choice() const { return {number, layout_of, prefix}; }
   // The option that was given first; empty: none.
   std::string given() const {
-    return number ? "--layer" : layout_of.empty() ? "" : "--layout-of";
+    return number               ? "--layer"
+           : !layout_of.empty() ? "--layout-of"
+           : prefix             ? "--prefix"
+                                : "";
   }
 };
 

@@ -60,11 +60,12 @@ Status check_scoring(const std::string& path, const MultiHeadAttention& layer,
   return ok();
 }
 
-Result<LayerFromFiles> load(const std::string& path,
-                            const LayerWanted& wanted) {
+Result<LayerFromFiles> load(const std::string& path, const LayerWanted& wanted,
+                            std::optional<std::size_t> number) {
   const LoadAttentionOptions options{
-      .layer = wanted.choice.number,
+      .layer = number,
       .layout = wanted.choice.layout,
+      .prefix = wanted.choice.prefix,
       .num_heads = wanted.num_heads,
       .num_kv_heads = wanted.num_kv_heads,
       .default_num_heads = wanted.otherwise_num_heads,
@@ -85,7 +86,11 @@ Result<LayerFromFiles> load(const std::string& path,
 
 Result<LayerFromFiles> read_layer(const std::string& path,
                                   const LayerWanted& wanted) {
-  auto read = load(path, wanted);
+  auto read = load(path, wanted, wanted.choice.number);
+  if (!read && !wanted.choice.number &&
+      read.error().details().argument == "layer") {
+    read = load(path, wanted, 0);  // of several
+  }
   if (!read) {
     return in_options(read.error(), path);
   }

@@ -28,7 +28,7 @@ struct LayerWanted {
   std::optional<QkNorm> qk_norm{};  // as asked for
   bool add_zero_attn = false;
   bool with_embedding = false;
-  LayerChoice choice{};
+  LayerChoice choice{};  // without a number: the only layer, or else layer 0
 };
 
 // As load_attention(), with errors in terms of options. Errors:

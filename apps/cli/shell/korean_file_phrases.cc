@@ -59,6 +59,7 @@ constexpr auto kFilePhrases = std::to_array<Translation>({
     {"a name that ends in .safetensors or .npz",
      ".safetensors나 .npz로 끝나는 이름"},
     {"a negative number", "음수"},
+    {"a number below {}", "{0}보다 작은 번호"},
     {"a number beyond 2^63 - 1", "2^63 - 1보다 큰 수"},
     {"a number that does not fit in a 64-bit integer",
      "64비트 정수로 나타낼 수 없는 수"},
@@ -130,8 +131,6 @@ constexpr auto kFilePhrases = std::to_array<Translation>({
      "{s}의 이름에 역슬래시나 제어 문자가 있습니다"},
     {"has a header of {} bytes", "{s}의 헤더가 {0}바이트입니다"},
     {"has a malformed header", "{s}의 헤더 형식이 잘못되었습니다"},
-    {"has a name that does not end in .npy",
-     "{s}의 이름이 .npy로 끝나지 않습니다"},
     {"has a number for the shape in its header",
      "{s}의 헤더에서 모양이 하나의 수입니다"},
     {"has a size beyond 2^63 - 1 in its header",
@@ -142,19 +141,25 @@ constexpr auto kFilePhrases = std::to_array<Translation>({
      "{s}에 어느 텐서에도 속하지 않는 데이터가 있습니다: 바이트 {0}~{1}"},
     {"has entries that unpack to more than {} times its {} bytes",
      "{s}의 항목을 풀면 파일 크기 {1}바이트의 {0}배를 넘습니다"},
+    {"has layers of the layout {} behind several prefixes: {}",
+     "{s}에는 레이아웃 {0}의 레이어가 여러 접두사 뒤에 있습니다: {1}"},
     {"has more than {} axes", "{s}의 축이 {0}개를 넘습니다"},
     {"has more than {} bytes", "{s:이/가} {0}바이트를 넘습니다"},
     {"has more than {} sequences", "{s}의 시퀀스가 {0}개를 넘습니다"},
     {"has no '{}' in its header", "{s}의 헤더에 '{0}' 키가 없습니다"},
     {"has no entries", "{s}에 항목이 없습니다"},
+    {"has no layer behind the prefix {}",
+     "{s}에는 접두사 {0} 뒤에 레이어가 없습니다"},
     {"has no layer {}", "{s}에 레이어 {0:이/가} 없습니다"},
-    {"has no model.safetensors, no model.safetensors.index.json and no file "
-     "NAME.npy",
-     "{s}에 model.safetensors, model.safetensors.index.json, NAME.npy 파일이 "
+    {"has no model.safetensors, no model.safetensors.index.json, no "
+     "params.npz and no file NAME.npy",
+     "{s}에 model.safetensors, model.safetensors.index.json, params.npz, "
+     "NAME.npy 파일이 "
      "모두 없습니다"},
-    {"has no model.safetensors, no model.safetensors.index.json and no file "
-     "NAME.npy; its pytorch_model.bin {}",
-     "{s}에 model.safetensors, model.safetensors.index.json, NAME.npy 파일이 "
+    {"has no model.safetensors, no model.safetensors.index.json, no "
+     "params.npz and no file NAME.npy; its pytorch_model.bin {}",
+     "{s}에 model.safetensors, model.safetensors.index.json, params.npz, "
+     "NAME.npy 파일이 "
      "모두 없습니다. pytorch_model.bin은 {*0}"},
     {"has no name", "{s}에 이름이 없습니다"},
     {"has no q_norm.weight, which a norm of queries needs",
@@ -218,6 +223,7 @@ constexpr auto kFilePhrases = std::to_array<Translation>({
      "{s:은/는} .npy 파일이 아닙니다: 앞부분에서 끝납니다"},
     {"is not a checkpoint: it has no {}",
      "{s:은/는} 체크포인트가 아닙니다. {0:이/가} 없습니다"},
+    {"is not a head of a layer", "{s:은/는} 레이어의 헤드가 아닙니다"},
     {"is not a number of heads", "{s:은/는} 헤드 수가 아닙니다"},
     {"is not a parameter file", "{s:은/는} 파라미터 파일이 아닙니다"},
     {"is not a parameter known here", "{s:은/는} 알려진 파라미터가 아닙니다"},
@@ -280,6 +286,8 @@ constexpr auto kFilePhrases = std::to_array<Translation>({
      "파일 크기 {0}바이트에 들어가는 헤더"},
     {"raw bytes (bfloat16 is written so: save it as float32)",
      "바이트열(bfloat16이면 float32로 저장하세요)"},
+    {"says that layer {} has {} heads of {} features",
+     "{s}에 따르면 레이어 {0}에는 크기 {2}인 헤드가 {1}개 있습니다"},
     {"says {}, which does not divide the {} features of queries and {} of keys",
      "{s} 값 {0:은/는} 쿼리의 특징 수 {1:과/와} 키의 특징 수 {2:을/를} 나누지 "
      "못합니다"},
@@ -305,6 +313,8 @@ constexpr auto kFilePhrases = std::to_array<Translation>({
     {"{} as in {}", "{1}에 있는 {0}"},
     {"{} as those before it", "앞의 텐서와 같은 {0}"},
     {"{} as when it was looked at", "처음 확인했을 때와 같은 {0}"},
+    {"{} features of queries, as the layer has",
+     "레이어에 있는 쿼리 특징 {0}개"},
     {"{} for its tensors", "텐서에 맞는 {0}바이트"},
     {"{} for {} in its header", "헤더의 {1}에 맞는 {0}바이트"},
     {"{} has layers {}", "{0}의 레이어: {1}"},

@@ -61,8 +61,8 @@ constexpr auto kOptionPhrases = std::to_array<Translation>({
     {"--layout is for tensors with heads; with --params they are (B, L, E)",
      "--layout은 헤드가 있는 텐서에 씁니다. --params를 쓰면 텐서는 (B, L, "
      "E)입니다"},
-    {"--layout-of and --tensors cannot be used with an ONNX model",
-     "--layout-of와 --tensors는 ONNX 모델에 쓸 수 없습니다"},
+    {"--layout-of, --prefix and --tensors cannot be used with an ONNX model",
+     "--layout-of, --prefix, --tensors는 ONNX 모델에 쓸 수 없습니다"},
     {"--node and --layers cannot be used together",
      "--node와 --layers는 함께 쓸 수 없습니다"},
     {"--onnx needs --data DIR", "--onnx에는 --data DIR가 필요합니다"},

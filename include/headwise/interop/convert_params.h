@@ -35,6 +35,9 @@ namespace headwise::inline HEADWISE_ABI {
 struct ConvertOptions {
   std::string to{};    // the name of a layout
   std::string from{};  // the same; empty: the one that fits
+  // The prefix of the names in the file, or its beginning; not given: the one
+  // that fits.
+  std::optional<std::string> from_prefix{};
   // The prefix of the names in the output, one that the layout knows. Not
   // given: that of the file, if the layout stays the same; else the one that
   // other tensors of the file begin with; else the layout's first.

@@ -88,16 +88,23 @@ using ShapesByName = std::map<std::string, std::vector<std::size_t>>;
 // A file's tensors seen as layers of a layout.
 struct LayoutMatch {
   const Layout* layout = nullptr;
-  std::string prefix;
+  std::string prefix;  // {N} in it stands for the number of a layer
   std::vector<std::size_t> layers;  // their numbers; 0 where names have none
   FileSubject subject;              // what errors about them are about
 };
 
 // `wanted`: the name of a layout; empty: the one that fits. Other tensors than
 // those of the layout are ignored.
+//
+// Names may follow a prefix: one that the layout knows or, if there are none
+// behind those, the one behind which a complete layer is found. Where names of
+// the layout have no number, {N} in the prefix is the layer's:
+// "encoder.layers.{N}.self_attn.". It is an error if there are several;
+// `prefix`, which may be the beginning of one, chooses.
 Result<LayoutMatch> find_layout(const ShapesByName& shapes,
                                 const FileSubject& subject,
-                                std::string_view wanted = "");
+                                std::string_view wanted = "",
+                                std::optional<std::string_view> prefix = {});
 
 // What the shapes alone say about a layer.
 struct LayerShapes {
@@ -121,6 +128,7 @@ struct LayerParams {
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};
   std::optional<QkNorm> qk_norm{};  // that of the layout
+  std::size_t number = 0;           // of the layer in its file
 };
 
 // The parameters of the layer with this number. `read` returns a tensor by its

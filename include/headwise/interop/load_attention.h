@@ -42,6 +42,8 @@ namespace headwise::inline HEADWISE_ABI {
 struct LoadAttentionOptions {
   std::optional<std::size_t> layer{};  // not given: the only one
   std::string layout{};  // a name of layouts.h; empty: the one that fits
+  // That of the names, or its beginning; not given: the one that fits.
+  std::optional<std::string> prefix{};
   // Must agree with the file if it has them.
   std::optional<std::size_t> num_heads{};
   std::optional<std::size_t> num_kv_heads{};

@@ -3,12 +3,13 @@
 // Read: stored and deflated entries, zip64; the CRC of each entry is checked,
 // and its size against the header of the array. Names come without ".npy" and
 // may contain '/' (`W_q/kernel`), which has no special meaning: nothing is ever
-// written to such a path. Refused: encryption, other compression, two entries
+// written to such a path. Entries whose names do not end in .npy are skipped.
+// Refused: encryption, other compression, two entries
 // with one name, names that are absolute or contain "..", '\' or control
-// characters (libzip turns a NUL into a blank), entries that are not arrays,
-// and archives that claim to unpack to more than 1000 times their size: bombs,
-// and arrays of almost only zeros, for which .npy can be used. Memory grows
-// with what is really unpacked, not with what a header promises.
+// characters (libzip turns a NUL into a blank), entries NAME.npy that are not
+// arrays, and archives that claim to unpack to more than 1000 times their size:
+// bombs, and arrays of almost only zeros, for which .npy can be used. Memory
+// grows with what is really unpacked, not with what a header promises.
 //
 // Written: stored entries in the order of their names, dated 1980-01-01, so
 // that the same arrays give the same bytes.

@@ -51,6 +51,7 @@ struct ParamInspection {
   SafetensorsMetadata metadata;
   ParamEntries tensors;
   std::vector<std::string> file_of;  // the file of each tensor, in their order
+  std::vector<std::string> skipped;  // entries of an .npz that are no arrays
   std::optional<LayoutMatch> layout;
   std::optional<Error> why_no_layout;
   std::vector<InspectedLayer> layers;
@@ -61,12 +62,14 @@ struct ParamInspection {
 
 // `path`: a .safetensors, a .safetensors.index.json, a .npz, a .npy, or a
 // folder with one of a model or with NAME.npy files. `layout`: the name of the
-// layout it must have; empty: the one that fits. Tensors that fit no layout are
-// not an error: why_no_layout gives the reason. Errors: those of the readers
-// (npy.h, npz.h, safetensors.h, sharded_safetensors.h); bad_data for a file of
-// another kind.
-Result<ParamInspection> inspect_params(const std::string& path,
-                                       std::string_view layout = "");
+// layout it must have; empty: the one that fits. `prefix`: that of the names,
+// or its beginning; not given: the one that fits. Tensors that fit no layout
+// are not an error: why_no_layout gives the reason. Errors: those of the
+// readers (npy.h, npz.h, safetensors.h, sharded_safetensors.h); bad_data for a
+// file of another kind.
+Result<ParamInspection> inspect_params(
+    const std::string& path, std::string_view layout = "",
+    std::optional<std::string_view> prefix = {});
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

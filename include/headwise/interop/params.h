@@ -11,6 +11,10 @@
 // additive attention, w_v.weight (1, hidden) is w_score.weight, if that name is
 // allowed.
 //
+// Next to a layer there may be the tensors of other parts of a model, whose
+// names have two or more dots, as convert_params() copies them: then every
+// other name is ignored that does not begin as one of those above.
+//
 // A layer's file may also say how many heads the layer has: an array num_heads
 // of one integer, and num_kv_heads if keys and values have a different number,
 // or both as text in the metadata of a .safetensors: "8", or for each layer
@@ -58,12 +62,15 @@ struct LayerChoice {
   // No value: the only layer; a file of several layers is then an error.
   std::optional<std::size_t> number = 0;
   std::string layout = {};  // a name of layouts.h; empty: the one that fits
+  // That of the names, or its beginning; not given: the one that fits.
+  std::optional<std::string> prefix = {};
 };
 
 // The same as read_params() if the file has a known name and no layout is
-// chosen; otherwise a layer in the file's layout. `path` may also be the folder
-// of a model, with model.safetensors or its index. Includes the numbers of
-// heads, if the shapes or the file have them. Errors: also those of layouts.h.
+// chosen, nor a prefix; otherwise a layer in the file's layout. `path` may also
+// be the folder of a model, with model.safetensors or its index. Includes the
+// numbers of heads, if the shapes or the file have them. Errors: also those of
+// layouts.h.
 Result<LayerParams> read_layer_params(const std::string& path,
                                       const ParamNames& names,
                                       const LayerChoice& choice = {});
