@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "operation/layer_choice.h"
 
 namespace headwise::cli {
@@ -39,6 +41,17 @@ TEST(TensorGroupsTest, LayersThatAreAlikeStandOnce) {
   EXPECT_THAT(names_of(groups[1]), ElementsAre(".b", ".w"));
   EXPECT_THAT(groups[1].rows[1].shape, ElementsAre(2, 3));
   EXPECT_THAT(names_of(groups[2]), ElementsAre("z"));
+}
+
+TEST(TensorGroupsTest, TimeGrowsWithTheNumberOfLayers) {
+  ParamEntries entries;
+  for (int number = 0; number < 100'000; ++number) {
+    entries.emplace("layer." + std::to_string(number) + ".w", entry({2}));
+  }
+  const std::clock_t begin = std::clock();
+  EXPECT_EQ(group_tensors(entries).size(), 1u);
+  // Copying the numbers for each layer took 10 s.
+  EXPECT_LT(std::clock() - begin, 3 * CLOCKS_PER_SEC);
 }
 
 TEST(TensorGroupsTest, WhatDiffersStandsApart) {

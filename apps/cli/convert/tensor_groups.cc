@@ -84,16 +84,17 @@ std::vector<TensorGroup> group_tensors(const ParamEntries& entries) {
       groups.back().rows.push_back(std::move(row));
       continue;
     }
+    // Each row once: of the number whose name comes first.
+    if (!told.insert(key_of(*parts, entry)).second) {
+      continue;
+    }
     const auto [place, is_new] =
         at.emplace(std::pair(parts->before, *of_row), groups.size());
     if (is_new) {
       groups.push_back({parts->before, *of_row, {}});
     }
-    // Each row once: of the number whose name comes first.
-    if (told.insert(key_of(*parts, entry)).second) {
-      row.name = parts->after;
-      groups[place->second].rows.push_back(std::move(row));
-    }
+    row.name = parts->after;
+    groups[place->second].rows.push_back(std::move(row));
   }
   return groups;
 }
