@@ -18,8 +18,8 @@
 namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
 
-constexpr std::array<std::string_view, 2> kModelFiles = {
-    "model.safetensors", "model.safetensors.index.json"};
+constexpr std::array<std::string_view, 3> kModelFiles = {
+    "model.safetensors", "model.safetensors.index.json", "params.npz"};
 constexpr std::array<std::string_view, 4> kEndings = {
     ".safetensors", ".safetensors.index.json", ".npz", ".npy"};
 
@@ -49,8 +49,8 @@ Result<std::string> find_in_folder(std::string_view operation,
         is_regular_file(operation, path + "/pytorch_model.bin");
     HEADWISE_TRY(pickled);
     return FileSubject{std::string(operation), path}.bad_data(
-        "has no model.safetensors, no model.safetensors.index.json and no file "
-        "NAME.npy" +
+        "has no model.safetensors, no model.safetensors.index.json, no "
+        "params.npz and no file NAME.npy" +
         (*pickled ? "; its pytorch_model.bin " + std::string(kWhyNoPytorch)
                   : std::string()));
   }

@@ -10,9 +10,10 @@
 namespace headwise::internal::inline HEADWISE_ABI {
 
 // A file that ParamFile opens, as it is; of a folder the model.safetensors in
-// it, else the model.safetensors.index.json, else the folder itself, if it has
-// files NAME.npy. Errors begin with `operation: path` and say what was looked
-// for, of PyTorch's files why they are not read.
+// it, else the model.safetensors.index.json, else the params.npz of `headwise
+// train`, else the folder itself, if it has files NAME.npy. Errors begin with
+// `operation: path` and say what was looked for, of PyTorch's files why they
+// are not read.
 Result<std::string> find_params(std::string_view operation,
                                 const std::string& path);
 

@@ -25,7 +25,8 @@ class CausalModelsTest(CliTest):
                 ("train", "--data", "labels.tsv", "--out", "trained"),
                 ("stats", "--corpus", "lines.txt")):
             self.fail_with(USAGE, "--model is a causal model, expected a model of "
-                           "BERT's family", command, "--model", "causal", *arguments)
+                           "BERT's family; view, stats, heads, ablate, patch and prune "
+                           "read causal models", command, "--model", "causal", *arguments)
 
     def test_what_takes_any_model(self):
         for command, *arguments in (

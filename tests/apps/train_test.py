@@ -71,6 +71,15 @@ class TrainTest(CliTest):
                 svg = self.folder / "a folder's" / "heads.svg"
                 xml.etree.ElementTree.parse(svg)
 
+    def test_the_folder_of_a_task_is_read(self):
+        self.succeed("train", "--steps", "2", "--out", "run")
+        self.assertIn("run/params.npz", self.succeed("inspect", "run"))
+        self.succeed("explain", "--params", "run", "--tokens", "run/tokens.txt")
+        self.fail_with(BAD_INPUT, "--model run holds a layer trained on generated "
+                       "sequences, expected a model of texts; to see its heads: headwise "
+                       "explain --params run --tokens run/tokens.txt",
+                       "view", "--json", "--model", "run", "w1")
+
     def test_the_examples_work(self):
         text = self.succeed("train", "--help").split("\n\n")[0]
         lines = [line.split() for line in text.splitlines()[1:]

@@ -16,7 +16,7 @@ namespace {
 // Says how to see a model of a family that is not read.
 Error with_other_ways(const Error& error) {
   ErrorDetails details = error.details();
-  if (details.expected != "bert or distilbert") {
+  if (details.entry != "model_type") {
     return error;
   }
   details.hint =
@@ -35,6 +35,27 @@ Result<T> read_for(std::string_view option, Result<T> read) {
   return read;
 }
 
+bool has_file(const std::string& folder, const char* name) {
+  struct stat status {};
+  return ::stat(fmt::format("{}/{}", folder, name).c_str(), &status) == 0;
+}
+
+// What `headwise train` writes for a task is no model of texts.
+Status check_no_task(const std::string& folder, std::string_view option) {
+  if (has_file(folder, "config.json") || !has_file(folder, "params.npz")) {
+    return ok();
+  }
+  const std::string run = shell_word(folder);
+  return Error{
+      ErrorCode::bad_data,
+      {.argument = fmt::format("{} {}", option, run),
+       .given = "holds a layer trained on generated sequences",
+       .expected = "a model of texts",
+       .hint = fmt::format("to see its heads: headwise explain --params {} "
+                           "--tokens {}/tokens.txt",
+                           run, run)}};
+}
+
 }  // namespace
 
 Status check_model_folder(const std::string& folder, std::string_view option) {
@@ -49,14 +70,20 @@ Status check_model_folder(const std::string& folder, std::string_view option) {
              shell_word(folder))},
         ENOENT);
   }
-  return ok();
+  return check_no_task(folder, option);
 }
 
 Status check_bert_folder(const std::string& folder) {
   HEADWISE_TRY(check_model_folder(folder));
-  return is_causal_model(folder) ? option_error("--model", "is a causal model",
-                                                "a model of BERT's family")
-                                 : ok();
+  if (!is_causal_model(folder)) {
+    return ok();
+  }
+  return Error{ErrorCode::invalid_argument,
+               {.argument = "--model",
+                .given = "is a causal model",
+                .expected = "a model of BERT's family",
+                .hint = "view, stats, heads, ablate, patch and prune read "
+                        "causal models"}};
 }
 
 Result<SentenceEncoder> read_model(const std::string& folder,
