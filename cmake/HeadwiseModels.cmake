@@ -68,6 +68,8 @@ headwise_component(models
     src/models/model_folder.cc
     src/models/model_settings.cc
     src/models/sentence_modules.cc
+    src/models/sentence_settings.cc
+    src/models/added_tokens.cc
     src/models/bert_config.cc
     src/models/tokenizer_settings.cc
     src/models/tokenizer_json.cc

@@ -22,7 +22,7 @@ std::vector<float> pooled(const SentenceEncoder& encoder,
                           TensorView<const float, 2> hidden, bool normalize) {
   std::vector<float> embedding(encoder.embedding_size());
   const FloatEnvironment environment;
-  pool(hidden, encoder.settings().pooling, normalize, embedding.data());
+  pool(hidden, encoder.settings().pooling, normalize, embedding);
   return embedding;
 }
 
@@ -145,7 +145,7 @@ Result<std::vector<Tensor<float, 2>>> EmbeddingTarget::differentiate(
     {
       const FloatEnvironment environment;
       pool_backward(hidden, encoder_->settings().pooling, normalizes(),
-                    direction_.data(), *d_hidden);
+                    direction_, *d_hidden);
     }
     auto gradients = encoder.backward(*saved, *d_hidden, BertWanted::gates);
     HEADWISE_TRY(gradients);

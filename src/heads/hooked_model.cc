@@ -60,7 +60,8 @@ class HookedSentences final : public HookedModel {
       pool({&hidden(row, 0),
             {ids[n].size(), hidden.extent(1)},
             hidden.strides()},
-           settings.pooling, settings.normalize, &(*embeddings)(n, 0));
+           settings.pooling, settings.normalize,
+           {&(*embeddings)(n, 0), embeddings->extent(1)});
       row += ids[n].size();
     }
     return outputs_of(*std::move(embeddings));

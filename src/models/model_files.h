@@ -21,7 +21,7 @@ Result<BertConfig> parse_bert_config(std::string_view text,
 struct SentenceModules {
   std::string transformer_folder;  // empty: the model's own
   std::string pooling_folder;
-  bool normalize = false;
+  std::optional<std::string> normalize_folder;  // nothing: no Normalize
 };
 Result<SentenceModules> parse_sentence_modules(std::string_view text,
                                                const FileSubject& subject);
@@ -40,6 +40,8 @@ struct TokenizerSettings {
   WordPieceOptions wordpiece;
   std::optional<std::size_t> max_tokens;
   std::string_view max_tokens_key;  // that says max_tokens
+  // A class without settings of its own: all of them are in tokenizer.json.
+  bool generic_class = false;
 };
 // `settings` is what a key that is not there leaves.
 Result<TokenizerSettings> parse_tokenizer_config(
@@ -51,7 +53,19 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
                                                 const FileSubject& subject,
                                                 TokenizerSettings tokenizer);
 
-// config_sentence_transformers.json: nothing of it may be needed.
-Status check_prompts(std::string_view text, const FileSubject& subject);
+// What else sentence_bert_config.json and the config.json of Normalize say must
+// be what is computed.
+Status check_transformer(std::string_view text, const FileSubject& subject);
+Status check_normalize(std::string_view text, const FileSubject& subject);
+
+// config_sentence_transformers.json: truncate_dim. No prompt may be needed.
+Result<std::optional<std::size_t>> parse_sentence_transformers(
+    std::string_view text, const FileSubject& subject);
+
+// Tokens that tokenizer.json, tokenizer_config.json or special_tokens_map.json
+// adds to the vocabulary, or uses in place of a special token, are unsupported.
+Status check_tokens(std::string_view text, const FileSubject& subject);
+// The same of the keys of added_tokens.json.
+Status check_added_tokens(std::string_view text, const FileSubject& subject);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -69,13 +69,30 @@ Status read_config(const std::string& folder, BertConfig& into) {
   return ok();
 }
 
-// What tokenizer.json says of a tokenizer whose vocabulary is in it.
-Status read_tokenizer_json(const std::string& folder, WordPieceOptions& into) {
-  const auto path = vocabulary_path(folder);
-  HEADWISE_TRY(path);
-  if (!is_tokenizer_json(*path)) {
-    return ok();
+// Reads a file that is only checked, if it is there.
+template <class Check>
+Status check_file(const std::string& path, const Check& check) {
+  bool passed = false;
+  const auto parse = [&](std::string_view text,
+                         const FileSubject& subject) -> Result<bool> {
+    HEADWISE_TRY(check(text, subject));
+    return true;
+  };
+  return read_into(passed, path, parse);
+}
+
+// No file may add tokens to the vocabulary, which is all that is used.
+Status check_no_added_tokens(const std::string& folder) {
+  for (const char* name : {"/tokenizer.json", "/tokenizer_config.json",
+                           "/special_tokens_map.json"}) {
+    HEADWISE_TRY(check_file(folder + name, check_tokens));
   }
+  return check_file(folder + "/added_tokens.json", check_added_tokens);
+}
+
+// What tokenizer.json says of a sentence.
+Status read_tokenizer_json(const std::string& folder,
+                           std::optional<WordPieceOptions>& into) {
   const auto parse =
       [](std::string_view text,
          const FileSubject& subject) -> Result<WordPieceOptions> {
@@ -83,18 +100,34 @@ Status read_tokenizer_json(const std::string& folder, WordPieceOptions& into) {
     return parsed ? Result<WordPieceOptions>(parsed->wordpiece)
                   : parsed.error();
   };
-  return read_into(into, *path, parse);
+  return read_into(into, folder + "/tokenizer.json", parse);
 }
 
 // The tokenizer's settings, and what sentence-transformers makes of them.
 Status read_tokenizer(const std::string& folder, TokenizerSettings& into) {
-  HEADWISE_TRY(read_tokenizer_json(folder, into.wordpiece));
+  HEADWISE_TRY(check_no_added_tokens(folder));
+  const auto vocabulary = vocabulary_path(folder);
+  HEADWISE_TRY(vocabulary);
+  std::optional<WordPieceOptions> whole;
+  if (is_tokenizer_json(*vocabulary)) {
+    HEADWISE_TRY(read_tokenizer_json(folder, whole));
+    into.wordpiece = whole.value_or(into.wordpiece);
+  }
   const auto parse_config = [&](std::string_view text,
                                 const FileSubject& subject) {
     return parse_tokenizer_config(text, subject, into);
   };
   HEADWISE_TRY(
       read_into(into, folder + "/tokenizer_config.json", parse_config));
+  if (into.generic_class) {
+    HEADWISE_TRY(read_tokenizer_json(folder, whole));
+    if (!whole) {
+      return FileSubject{std::string(kModelSettings), folder}.error(
+          ErrorCode::unsupported,
+          "has no tokenizer.json, which its tokenizer_class needs");
+    }
+    into.wordpiece = *whole;
+  }
   std::optional<TokenizerSettings> changed;
   for (const char* name :
        {"/sentence_bert_config.json", "/sentence_distilbert_config.json"}) {
@@ -123,15 +156,9 @@ Status read_pooling(const std::string& folder, ModelSettings& into) {
   return ok();
 }
 
-Status read_prompts(const std::string& folder) {
-  bool passed = false;
-  const auto parse = [](std::string_view text,
-                        const FileSubject& subject) -> Result<bool> {
-    HEADWISE_TRY(check_prompts(text, subject));
-    return true;
-  };
-  return read_into(passed, folder + "/config_sentence_transformers.json",
-                   parse);
+Status read_normalize(const std::string& folder, ModelSettings& into) {
+  into.normalize = true;
+  return check_file(folder + "/config.json", check_normalize);
 }
 
 // The folder of the encoder, of those that modules.json names.
@@ -167,9 +194,14 @@ Result<ModelSettings> read(const std::string& folder) {
   if (!modules) {
     return settings;
   }
-  settings.normalize = modules->normalize;
   HEADWISE_TRY(read_pooling(folder + "/" + modules->pooling_folder, settings));
-  HEADWISE_TRY(read_prompts(folder));
+  if (modules->normalize_folder) {
+    HEADWISE_TRY(
+        read_normalize(folder + "/" + *modules->normalize_folder, settings));
+  }
+  HEADWISE_TRY(read_into(settings.truncate_dim,
+                         folder + "/config_sentence_transformers.json",
+                         parse_sentence_transformers));
   return settings;
 }
 

@@ -104,16 +104,21 @@ std::vector<float> back_through_length(std::vector<float> y,
 }  // namespace
 
 void pool(TensorView<const float, 2> hidden, std::span<const Pooling> pooling,
-          bool normalize, float* to) {
+          bool normalize, std::span<float> to) {
   const std::size_t E = hidden.extent(1);
+  const std::size_t size = pooling.size() * E;
+  if (to.size() < size) {
+    std::vector<float> whole(size);
+    pool(hidden, pooling, normalize, whole);
+    std::copy_n(whole.begin(), to.size(), to.begin());
+    return;
+  }
   for (std::size_t n = 0; n < pooling.size(); ++n) {
-    pool_one(hidden, pooling[n], to + n * E);
+    pool_one(hidden, pooling[n], &to[n * E]);
   }
   if (normalize) {
-    const std::span embedding(to, pooling.size() * E);
-    const float norm =
-        std::max(std::sqrt(dot(embedding, embedding)), kLeastLength);
-    for (float& x : embedding) {
+    const float norm = std::max(std::sqrt(dot(to, to)), kLeastLength);
+    for (float& x : to) {
       x = one_nan(x / norm);
     }
   }
@@ -121,13 +126,15 @@ void pool(TensorView<const float, 2> hidden, std::span<const Pooling> pooling,
 
 void pool_backward(TensorView<const float, 2> hidden,
                    std::span<const Pooling> pooling, bool normalize,
-                   const float* d_embedding, TensorView<float, 2> d_hidden) {
+                   std::span<const float> d_embedding,
+                   TensorView<float, 2> d_hidden) {
   const auto [tokens, E] = hidden.extents();
   const std::size_t size = pooling.size() * E;
-  std::vector<float> d_y(d_embedding, d_embedding + size);
+  std::vector<float> d_y(d_embedding.begin(), d_embedding.end());
+  d_y.resize(size);
   if (normalize) {
     std::vector<float> y(size);
-    pool(hidden, pooling, false, y.data());
+    pool(hidden, pooling, false, y);
     d_y = back_through_length(std::move(y), d_y);
   }
   for (std::size_t t = 0; t < tokens; ++t) {

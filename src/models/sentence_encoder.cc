@@ -153,7 +153,7 @@ class Window {
             &memory.hidden(0, row, 0),
             {ids[n].size(), memory.hidden.extent(2)});
         pool(hidden, settings_.pooling, settings_.normalize,
-             &embeddings_(part.begin + n, 0));
+             {&embeddings_(part.begin + n, 0), embeddings_.extent(1)});
         row += ids[n].size();
       }
       return ok();

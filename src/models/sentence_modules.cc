@@ -63,8 +63,11 @@ Result<SentenceModules> parse_sentence_modules(std::string_view text,
         "lists " + std::to_string(modules->size()) + " of the modules",
         std::string(kChainText));
   }
-  return SentenceModules{std::move(folders[0]), std::move(folders[1]),
-                         modules->size() == kChain.size()};
+  SentenceModules read{std::move(folders[0]), std::move(folders[1]), {}};
+  if (modules->size() == kChain.size()) {
+    read.normalize_folder = std::move(folders[2]);
+  }
+  return read;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -50,11 +50,11 @@ Result<SentencesSaved> SentenceEncoder::forward_for_backward(
     HEADWISE_TRY(saved);
     HEADWISE_TRY(embeddings);
     const auto hidden = saved->hidden();
-    for_each_sentence(lengths,
-                      [&](std::size_t n, std::size_t row, std::size_t tokens) {
-                        pool(rows_from(hidden, row, tokens), settings_.pooling,
-                             settings_.normalize, &(*embeddings)(n, 0));
-                      });
+    for_each_sentence(lengths, [&](std::size_t n, std::size_t row,
+                                   std::size_t tokens) {
+      pool(rows_from(hidden, row, tokens), settings_.pooling,
+           settings_.normalize, {&(*embeddings)(n, 0), embeddings->extent(1)});
+    });
     return SentencesSaved{*std::move(saved), std::move(lengths),
                           *std::move(embeddings)};
   });
@@ -77,7 +77,7 @@ Result<BertGradients> SentenceEncoder::backward(
             d_embedding[e] = d_embeddings(n, e);
           }
           pool_backward(rows_from(hidden, row, tokens), settings_.pooling,
-                        settings_.normalize, d_embedding.data(),
+                        settings_.normalize, d_embedding,
                         {&(*d_hidden)(row, 0), {tokens, hidden.extent(1)}});
         });
     return encoder_.backward(saved.encoder, *d_hidden, wanted, terms);

@@ -12,17 +12,17 @@
 
 #include "headwise/models/vocabulary.h"
 #include "interop/error_text.h"
+#include "interop/json_leaves.h"
 #include "interop/nested_json_events.h"
+#include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-using Value = std::variant<bool, std::uint64_t, std::string>;
-
 // What must be so, for the tokenizer is not computed otherwise.
 struct Fixed {
   std::string_view path;
-  Value value;
+  JsonLeaf value;
   bool required = false;
 };
 const std::array<Fixed, 7>& fixed_values() {
@@ -41,16 +41,12 @@ constexpr std::string_view kLowercase = "normalizer.lowercase";
 constexpr std::string_view kStripAccents = "normalizer.strip_accents";
 constexpr std::string_view kChineseChars = "normalizer.handle_chinese_chars";
 
-constexpr auto kSpecialTokens = std::to_array<std::string_view>(
-    {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
-
 // "model.type" is the key `type` of the object `model`. Elements of arrays have
-// an empty name: "added_tokens..content".
+// an empty name.
 class TokenizerEvents : public NestedJsonEvents {
  public:
-  std::map<std::string, Value, std::less<>> values;
+  std::map<std::string, JsonLeaf, std::less<>> values;
   std::vector<std::pair<std::uint64_t, std::string>> tokens;
-  std::vector<std::string> added;
 
   bool null() override { return pass_over("null"); }
   bool boolean(bool value) override {
@@ -72,10 +68,6 @@ class TokenizerEvents : public NestedJsonEvents {
   bool string(std::string& value) override {
     if (is_token()) {
       return unexpected("a text");
-    }
-    if (path() == "added_tokens..content") {
-      added.push_back(std::move(value));
-      return true;
     }
     return keep(std::move(value));
   }
@@ -111,7 +103,7 @@ class TokenizerEvents : public NestedJsonEvents {
     }
     constexpr std::size_t kDepth = 2;  // of all that is wanted
     if (path_.size() == kDepth) {
-      values.insert_or_assign(path(), Value(std::move(value)));
+      values.insert_or_assign(path(), JsonLeaf(std::move(value)));
     }
     return true;
   }
@@ -140,16 +132,6 @@ class TokenizerEvents : public NestedJsonEvents {
   bool in_vocabulary_ = false;
 };
 
-std::string shown(const Value& value) {
-  if (const bool* const flag = std::get_if<bool>(&value)) {
-    return *flag ? "true" : "false";
-  }
-  if (const auto* const number = std::get_if<std::uint64_t>(&value)) {
-    return std::to_string(*number);
-  }
-  return printable(std::get<std::string>(value));
-}
-
 Status check_kind(const TokenizerEvents& events, const FileSubject& subject) {
   for (const Fixed& fixed : fixed_values()) {
     const auto found = events.values.find(fixed.path);
@@ -157,19 +139,12 @@ Status check_kind(const TokenizerEvents& events, const FileSubject& subject) {
       if (fixed.required) {
         return subject.error(ErrorCode::unsupported,
                              "has no " + std::string(fixed.path),
-                             shown(fixed.value));
+                             leaf_text(fixed.value));
       }
     } else if (found->second != fixed.value) {
       return subject.of_entry(std::string(fixed.path))
-          .error(ErrorCode::unsupported, "is " + shown(found->second),
-                 shown(fixed.value));
-    }
-  }
-  for (const std::string& token : events.added) {
-    if (std::ranges::find(kSpecialTokens, token) == kSpecialTokens.end()) {
-      return subject.of_entry("added_tokens")
-          .error(ErrorCode::unsupported, "has " + printable(token),
-                 "only [PAD], [UNK], [CLS], [SEP] and [MASK]");
+          .error(ErrorCode::unsupported, "is " + leaf_text(found->second),
+                 leaf_text(fixed.value));
     }
   }
   return ok();
@@ -187,7 +162,7 @@ Result<std::optional<bool>> flag_of(const TokenizerEvents& events,
     return std::optional(*flag);
   }
   return subject.of_entry(std::string(path))
-      .bad_data("is " + shown(found->second), "true or false");
+      .bad_data("is " + leaf_text(found->second), "true or false");
 }
 
 Result<WordPieceOptions> options_of(const TokenizerEvents& events,
@@ -242,6 +217,7 @@ Result<TokenizerJson> parse_tokenizer_json(std::string_view text,
   TokenizerEvents events;
   HEADWISE_TRY(read_json(text, events, subject));
   HEADWISE_TRY(check_kind(events, subject));
+  HEADWISE_TRY(check_tokens(text, subject));
   const auto options = options_of(events, subject);
   HEADWISE_TRY(options);
   auto vocabulary = vocabulary_of(events, subject);

@@ -28,15 +28,16 @@ Status get_limit(const JsonFields& fields, std::string_view key,
   return ok();
 }
 
-Status check_class(const JsonFields& fields) {
+Status take_class(const JsonFields& fields, bool& generic) {
   constexpr std::string_view kKey = "tokenizer_class";
   std::string name;
   HEADWISE_TRY(fields.get(kKey, name));
+  generic = name == "PreTrainedTokenizerFast" || name == "TokenizersBackend";
   std::string_view known = name;
   if (known.ends_with("Fast")) {
     known.remove_suffix(4);
   }
-  if (!fields.has(kKey) || known == "BertTokenizer" ||
+  if (!fields.has(kKey) || generic || known == "BertTokenizer" ||
       known == "DistilBertTokenizer") {
     return ok();
   }
@@ -75,7 +76,7 @@ Result<TokenizerSettings> parse_tokenizer_config(std::string_view text,
        "tokenize_chinese_chars", "model_max_length"});
   const auto fields = JsonFields::parse(text, subject, kKeys);
   HEADWISE_TRY(fields);
-  HEADWISE_TRY(check_class(*fields));
+  HEADWISE_TRY(take_class(*fields, settings.generic_class));
   HEADWISE_TRY(get_options(*fields, settings.wordpiece));
   HEADWISE_TRY(get_limit(*fields, "model_max_length", settings));
   return settings;
@@ -88,6 +89,7 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
       std::to_array<std::string_view>({"max_seq_length", "do_lower_case"});
   const auto fields = JsonFields::parse(text, subject, kKeys);
   HEADWISE_TRY(fields);
+  HEADWISE_TRY(check_transformer(text, subject));
   HEADWISE_TRY(get_limit(*fields, "max_seq_length", tokenizer));
   bool lowers_first = false;
   HEADWISE_TRY(fields->get("do_lower_case", lowers_first));
@@ -101,17 +103,6 @@ Result<TokenizerSettings> parse_sentence_config(std::string_view text,
     options.special_tokens_in_text = false;
   }
   return tokenizer;
-}
-
-Status check_prompts(std::string_view text, const FileSubject& subject) {
-  constexpr auto kKeys =
-      std::to_array<std::string_view>({"default_prompt_name"});
-  const auto fields = JsonFields::parse(text, subject, kKeys);
-  HEADWISE_TRY(fields);
-  return fields->has(kKeys[0])
-             ? fields->unexpected(kKeys[0], "null: no prompt is added",
-                                  ErrorCode::unsupported)
-             : ok();
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -102,6 +102,10 @@ std::optional<Vocabulary::Match> Vocabulary::longest_match(
 
 Status Vocabulary::take_lines(std::string_view text,
                               const FileSubject& subject) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
   text_.reserve(text.size());
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

@@ -58,7 +58,8 @@ Result<Tensor<float, 2>> embeddings_of(const Sentences& sentences,
   for (std::size_t n = 0; n < ids->size(); ++n) {
     const std::size_t tokens = (*ids)[n].size();
     pool({&done->hidden(row, 0), {tokens, done->hidden.extent(1)}},
-         settings.pooling, settings.normalize, &(*embeddings)(n, 0));
+         settings.pooling, settings.normalize,
+         {&(*embeddings)(n, 0), embeddings->extent(1)});
     row += tokens;
   }
   return embeddings;

@@ -246,6 +246,105 @@ TEST(ModelSettingsTest, ADefaultPromptIsNotPassedOver) {
                        {"null"}, "default_prompt_name");
 }
 
+TEST(ModelSettingsTest, AddedTokensAreRefusedByName) {
+  const std::string expected = "[PAD], [UNK], [CLS], [SEP] and [MASK]";
+  const auto expect_refused = [&](const char* file, const std::string& text,
+                                  const std::string& entry) {
+    const Model model;
+    model.put("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n");
+    model.put(file, text);
+    model.expect_refused(ErrorCode::unsupported, file, {"<e1>"}, {expected},
+                         entry);
+  };
+  expect_refused("added_tokens.json", R"({"[PAD]": 0, "<e1>": 4})", "");
+  expect_refused("tokenizer.json",
+                 R"({"added_tokens": [{"id": 4, "content": "<e1>"}]})",
+                 "added_tokens");
+  expect_refused(
+      "tokenizer_config.json",
+      R"({"added_tokens_decoder": {"4": {"content": "<e1>", "special": true}}})",
+      "added_tokens_decoder");
+  for (const char* key :
+       {"additional_special_tokens", "extra_special_tokens"}) {
+    for (const char* value :
+         {R"(["<e1>"])", R"([{"content": "<e1>", "lstrip": false}])"}) {
+      expect_refused("special_tokens_map.json", json({{key, value}}), key);
+    }
+  }
+  const Model model;
+  model.put("special_tokens_map.json", R"({"cls_token": "<s>"})");
+  model.expect_refused(ErrorCode::unsupported, "special_tokens_map.json",
+                       {"<s>"}, {"[CLS]"}, "cls_token");
+}
+
+TEST(ModelSettingsTest, OwnTokensMayBeListed) {
+  const Model model;
+  model.put("added_tokens.json", R"({"[MASK]": 4})");
+  model.put("special_tokens_map.json",
+            R"({"cls_token": {"__type": "AddedToken", "content": "[CLS]"},
+                "mask_token": "[MASK]", "additional_special_tokens": []})");
+  model.put("tokenizer_config.json",
+            R"({"added_tokens_decoder": {"0": {"content": "[PAD]"}},
+                "extra_special_tokens": {}})");
+  EXPECT_TRUE(read_model_settings(model.path()));
+}
+
+TEST(ModelSettingsTest, AGenericTokenizerHasTheSettingsOfTokenizerJson) {
+  for (const char* name : {"PreTrainedTokenizerFast", "TokenizersBackend"}) {
+    const Model model;
+    model.put("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n");
+    model.put("tokenizer_config.json",
+              json({{"tokenizer_class", "\"" + std::string(name) + "\""},
+                    {"do_lower_case", "true"}}));
+    model.expect_refused(ErrorCode::unsupported, "",
+                         {"tokenizer.json", "tokenizer_class"});
+    model.put("tokenizer.json",
+              R"({"normalizer": {"type": "BertNormalizer", "lowercase": false},
+                  "pre_tokenizer": {"type": "BertPreTokenizer"},
+                  "model": {"type": "WordPiece", "vocab": {"[PAD]": 0}}})");
+    EXPECT_FALSE(model.settings().wordpiece.do_lower_case) << name;
+  }
+}
+
+TEST(ModelSettingsTest, SettingsThatChangeTheEmbeddingAreObeyedOrRefused) {
+  const auto expect_refused = [](const char* file, const std::string& text,
+                                 const std::string& entry) {
+    const Model model;
+    model.put(file, text);
+    model.expect_refused(ErrorCode::unsupported, file, {}, {}, entry);
+  };
+  constexpr const char* kTransformer = "sentence_bert_config.json";
+  expect_refused(kTransformer,
+                 R"({"processing_kwargs": {"text": {"max_length": 4}}})",
+                 "processing_kwargs.text.max_length");
+  expect_refused(kTransformer,
+                 R"({"processing_kwargs": {"text": {"truncation": false}}})",
+                 "processing_kwargs.text.truncation");
+  expect_refused(kTransformer, R"({"transformer_task": "fill-mask"})",
+                 "transformer_task");
+  expect_refused(kTransformer,
+                 R"({"tokenizer_args": {"do_lower_case": false}})",
+                 "tokenizer_args.do_lower_case");
+  const Model model;
+  model.put(kTransformer,
+            R"({"transformer_task": "feature-extraction",
+                "modality_config": {"text": {"method": "forward",
+                    "method_output_name": "last_hidden_state"}},
+                "module_output_name": "token_embeddings", "unpad_inputs": false,
+                "processing_kwargs": {"text": {"truncation": true}},
+                "config_args": {"trust_remote_code": true}})");
+  model.make_folder("2_Normalize");
+  model.put("2_Normalize/config.json",
+            R"({"module_input_name": "sentence_embedding"})");
+  model.put("config_sentence_transformers.json", R"({"truncate_dim": 8})");
+  EXPECT_EQ(model.settings().truncate_dim, 8u);
+  model.put("2_Normalize/config.json",
+            R"({"module_input_name": "token_embeddings"})");
+  model.expect_refused(ErrorCode::unsupported, "2_Normalize/config.json",
+                       {"token_embeddings"}, {"sentence_embedding"},
+                       "module_input_name");
+}
+
 TEST(ModelSettingsTest, FilesAreReadUpToALimit) {
   const Model model;
   std::string text = json(bert_fields());

@@ -41,8 +41,9 @@ TEST(SentenceModulesTest, TheChainIsReadWithAndWithoutNormalize) {
       modules_of(modules_text("Transformer", "Pooling", "Normalize"));
   EXPECT_EQ(whole.transformer_folder, "");
   EXPECT_EQ(whole.pooling_folder, "1_Pooling");
-  EXPECT_TRUE(whole.normalize);
-  EXPECT_FALSE(modules_of(modules_text("Transformer", "Pooling")).normalize);
+  EXPECT_EQ(whole.normalize_folder, "2_Normalize");
+  EXPECT_FALSE(
+      modules_of(modules_text("Transformer", "Pooling")).normalize_folder);
 }
 
 TEST(SentenceModulesTest, OlderModelsHaveAFolderForTheTransformer) {
@@ -61,7 +62,7 @@ TEST(SentenceModulesTest, NewerNamesOfTheSameModulesAreKnown) {
           {"type": "sentence_transformers.base.modules.normalize.Normalize",
            "path": "2_Normalize"}])");
   EXPECT_EQ(modules.pooling_folder, "1_Pooling");
-  EXPECT_TRUE(modules.normalize);
+  EXPECT_EQ(modules.normalize_folder, "2_Normalize");
 }
 
 TEST(SentenceModulesTest, AnotherModuleIsUnsupportedAndNamed) {

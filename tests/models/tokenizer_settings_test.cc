@@ -72,7 +72,7 @@ TEST(TokenizerSettingsTest, AnotherTokenizerIsUnsupportedAndNamed) {
     EXPECT_TRUE(parsed({{"tokenizer_class", "\"" + name + "\""}})) << name;
   }
   for (const std::string name : {"BertJapaneseTokenizer", "RobertaTokenizer",
-                                 "Fast", "PreTrainedTokenizerFast", ""}) {
+                                 "Fast", "PreTrainedTokenizer", ""}) {
     EXPECT_THAT(parsed({{"tokenizer_class", "\"" + name + "\""}}),
                 IsUnsupported("tokenizer_class", {"\"" + name + "\""},
                               {"BertTokenizer", "DistilBertTokenizer"}));
@@ -132,13 +132,14 @@ TEST(TokenizerSettingsTest, LoweringFirstKeepsAccentsAndHidesSpecialTokens) {
 }
 
 TEST(TokenizerSettingsTest, ADefaultPromptIsUnsupportedAndNamed) {
-  EXPECT_TRUE(check_prompts(
-      R"({"prompts": {"query": "q: "}, "default_prompt_name": null})",
-      {"", "file"}));
-  EXPECT_TRUE(check_prompts("{}", {"", "file"}));
-  EXPECT_THAT(
-      check_prompts(R"({"default_prompt_name": "query"})", {"", "file"}),
-      IsUnsupported("default_prompt_name", {"\"query\""}, {"null"}));
+  const auto parsed_file = [](const char* text) {
+    return parse_sentence_transformers(text, {"", "file"});
+  };
+  EXPECT_TRUE(parsed_file(
+      R"({"prompts": {"query": "q: "}, "default_prompt_name": null})"));
+  EXPECT_TRUE(parsed_file("{}"));
+  EXPECT_THAT(parsed_file(R"({"default_prompt_name": "query"})"),
+              IsUnsupported("default_prompt_name", {"\"query\""}, {"null"}));
 }
 
 }  // namespace

@@ -53,6 +53,13 @@ TEST(VocabularyTest, LinesMayEndLikeThoseOfWindowsAndTheLastMayNotEndAtAll) {
 
 // ---- The longest match. ----
 
+TEST(VocabularyTest, AByteOrderMarkIsSkipped) {
+  const auto vocabulary =
+      parse_vocabulary("\xEF\xBB\xBF[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "test");
+  ASSERT_TRUE(vocabulary) << vocabulary.error().message();
+  EXPECT_EQ(vocabulary->token(0), "[PAD]");
+}
+
 TEST(VocabularyTest, TheLongestTokenMatchesAlsoWhereAShorterOneIsMissing) {
   const Vocabulary vocabulary =
       vocabulary_of({"a", "abcd", "##a", "##abc", "##b", "b"});

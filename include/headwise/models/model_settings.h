@@ -3,15 +3,20 @@
 //
 //   config.json                the family and the sizes; must be there
 //   tokenizer_config.json      how the tokenizer normalises a sentence
-//   tokenizer.json             the same, if there is no vocab.txt; a key in
-//                              tokenizer_config.json takes precedence
+//   tokenizer.json             the same, if there is no vocab.txt, where a key
+//                              in tokenizer_config.json takes precedence, or if
+//                              tokenizer_class is PreTrainedTokenizerFast or
+//                              TokenizersBackend, whose only settings these are
+//   added_tokens.json, special_tokens_map.json   only to check that no tokens
+//                                                are added
 //   modules.json               what follows the encoder: Transformer, Pooling
 //                              and perhaps Normalize
 //   1_Pooling/config.json      the pooling, in the folder modules.json names
 //   sentence_bert_config.json  the longest sentence (sentence_distilbert_...
 //                              in some older models)
-//   config_sentence_transformers.json   only to check that there is no default
-//                                       prompt
+//   2_Normalize/config.json    only to check that it is the embedding that is
+//                              normalised
+//   config_sentence_transformers.json   truncate_dim
 //
 // A missing file leaves the defaults below; an unknown key is ignored. A folder
 // that modules.json names must be directly in the model's folder, without a
@@ -24,7 +29,8 @@
 // of range or do not fit together; unsupported for well-formed settings of a
 // model that headwise does not compute: another family, activation or position
 // embedding, a decoder, other modules (Dense), poolings (weightedmean,
-// lasttoken) or tokenizers, a default prompt:
+// lasttoken) or tokenizers, added tokens, arguments of the tokenizer in
+// sentence_bert_config.json (processing_kwargs), a default prompt:
 //   read_model_settings: model/config.json: model_type is "roberta", expected
 //   bert or distilbert
 //
@@ -36,6 +42,7 @@
 
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -110,6 +117,8 @@ struct ModelSettings {
   std::vector<Pooling> pooling = {Pooling::mean};
   // The embedding is divided by its length. Without modules.json it is not.
   bool normalize = false;
+  // The embedding is cut to its first numbers, after it was normalised.
+  std::optional<std::size_t> truncate_dim{};
 };
 
 Result<ModelSettings> read_model_settings(const std::string& folder);

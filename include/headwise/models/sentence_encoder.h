@@ -16,6 +16,7 @@
 //   SentenceEmbeddings done = model.encode(sentences).value();
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -77,7 +78,9 @@ class SentenceEncoder {
   // To train it, or to prune its heads.
   BertEncoder& encoder() { return encoder_; }
   std::size_t embedding_size() const {
-    return settings_.pooling.size() * settings_.config.hidden_size;
+    const std::size_t all =
+        settings_.pooling.size() * settings_.config.hidden_size;
+    return std::min(settings_.truncate_dim.value_or(all), all);
   }
 
   // Errors: bad_data for a sentence that is not UTF-8, with its number, from 0;

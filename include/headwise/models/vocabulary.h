@@ -1,6 +1,7 @@
 // The tokens of a BERT-family model, by id: a file with one token per line
 // (vocab.txt), of which the first has the id 0. A token that begins with ##
-// continues a word. LF and CR LF end a line. A file NAME.json is read as the
+// continues a word. LF and CR LF end a line; a byte-order mark at the beginning
+// is skipped. A file NAME.json is read as the
 // tokenizer.json of a WordPiece tokenizer, whose model.vocab has the ids.
 //
 // Errors: io_error; bad_data, with the line, for a line that is empty, not
