@@ -18,9 +18,3 @@ Status check_stored_range(std::string_view operation, std::string_view argument,
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::check_stored_range;
-
-}  // namespace headwise::inline HEADWISE_ABI

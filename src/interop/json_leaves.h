@@ -38,13 +38,3 @@ std::string leaf_text(const JsonLeaf& leaf);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::JsonLeaf;
-using internal::JsonPath;
-using internal::leaf_text;
-using internal::path_text;
-using internal::visit_json_leaves;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -18,9 +18,3 @@ Status with_mapped_bytes(InputFile file,
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::with_mapped_bytes;
-
-}  // namespace headwise::inline HEADWISE_ABI

@@ -22,8 +22,6 @@ struct NpzEntries {
 
 namespace headwise::inline HEADWISE_ABI {
 
-using internal::NpzEntries;
-
 // Reads the headers of a regular file alone. Errors: those of read_npz(), but
 // checksums are not compared.
 Result<NpzEntries> read_npz_entries(const std::string& path);

@@ -27,10 +27,3 @@ Result<PrunedHeads> parse_pruned_heads(std::string_view text,
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
-
-namespace headwise::inline HEADWISE_ABI {
-
-using internal::parse_pruned_heads;
-using internal::PrunedHeads;
-
-}  // namespace headwise::inline HEADWISE_ABI

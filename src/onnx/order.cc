@@ -33,8 +33,8 @@ bool is_above(std::int64_t a, std::int64_t b) { return a > b; }
 // after another.
 template <class T>
 std::vector<std::int64_t> first_places(const std::vector<T>& numbers,
-                                    const Lines& lines, std::size_t count,
-                                    OrderRule rule) {
+                                       const Lines& lines, std::size_t count,
+                                       OrderRule rule) {
   auto places = NodeMemory::numbers<std::int64_t>(lines.length);
   auto chosen = NodeMemory::numbers<std::int64_t>(lines.count * count);
   for (std::size_t i = 0; i < lines.count; ++i) {

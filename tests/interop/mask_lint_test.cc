@@ -91,7 +91,9 @@ TEST(MaskLintTest, RowsWithoutAKey) {
 
 TEST(MaskLintTest, WhatFullyMaskedRowsGiveDependsOnTheCall) {
   const auto given = [](std::string_view dialect, std::uint8_t element) {
-    return lint(dialect, bools({1, 6}, std::vector<std::uint8_t>(6, element)))[0].what;
+    return lint(dialect,
+                bools({1, 6}, std::vector<std::uint8_t>(6, element)))[0]
+        .what;
   };
   EXPECT_THAT(given("torch-sdpa", 0), testing::EndsWith("give 0"));
   EXPECT_THAT(given("torch-mha", 1),

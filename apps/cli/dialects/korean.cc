@@ -13,7 +13,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "(B, Lkv): 둘 다에 주는 키 패딩 마스크"},
     {"Dialects: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
      "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "
-     "fill-1e10.\nPass the sizes that the mask's shape does not determine.\nExit code: 0 "
+     "fill-1e10.\nPass the sizes that the mask's shape does not "
+     "determine.\nExit code: 0 "
      "without warnings, 1 with warnings.",
      "방언: torch-mha, torch-sdpa, keras, jax, flax, onnx-1.23, "
      "onnx-1.21,\nort-contrib, flash-attention, transformers, d2l, fill-1e12, "

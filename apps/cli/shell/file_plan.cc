@@ -144,11 +144,10 @@ std::string FilePlan::written_text() const {
 // ---- Files that are given twice. ----
 
 Outcome FilePlan::check() const {
-  for (const auto check :
-       {&FilePlan::check_names, &FilePlan::check_printed,
-        &FilePlan::check_outputs, &FilePlan::check_inputs,
-        &FilePlan::check_folders, &FilePlan::check_writable,
-        &FilePlan::check_pictures}) {
+  for (const auto check : {&FilePlan::check_names, &FilePlan::check_printed,
+                           &FilePlan::check_outputs, &FilePlan::check_inputs,
+                           &FilePlan::check_folders, &FilePlan::check_writable,
+                           &FilePlan::check_pictures}) {
     HEADWISE_TRY((this->*check)());
   }
   return {};
