@@ -99,7 +99,7 @@ ModelHeads read_model_heads(const std::string& file) try {
   }
   auto pruned = parse_pruned_heads(text, {"", "config.json"}, *heads.num_heads);
   if (!pruned) {
-    return no_heads(pruned.error());
+    return damaged(pruned.error());
   }
   heads.pruned = *std::move(pruned);
   heads.num_kv_heads = count_in_config(*config, "num_key_value_heads");

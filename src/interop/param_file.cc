@@ -83,8 +83,9 @@ Result<ParamFile> ParamFile::open(std::string_view operation,
     return opened ? hold(*opened, keys_of(opened->shard_names()))
                   : opened.error();
   }
-  if (access == FileAccess::mapped && !path.ends_with(kNpy) &&
-      is_regular_file(path)) {
+  const auto regular = is_regular_file(operation, path);
+  HEADWISE_TRY(regular);
+  if (access == FileAccess::mapped && !path.ends_with(kNpy) && *regular) {
     auto entries = read_npz_entries(path);
     HEADWISE_TRY(entries);
     const auto names = keys_of(entries->arrays);
