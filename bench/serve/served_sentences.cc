@@ -1,12 +1,15 @@
 #include "served_sentences.h"
 
+#include "headwise/json/json.h"
 #include "headwise/train/labelled_text.h"
 #include "served_arithmetic.h"
-#include "shell/json.h"
 #include "shell/read_text.h"
 
 namespace headwise::cli {
 namespace {
+
+constexpr std::size_t kMostSpecBytes = std::size_t{1} << 20;
+constexpr int kDeepestSpec = 8;
 
 std::filesystem::path spec_of(const std::filesystem::path& folder) {
   return folder / "workload.json";
@@ -23,21 +26,19 @@ Result<ServedSentences> ServedSentences::read(
     const std::filesystem::path& folder, const Executor& executor) {
   const auto spec = read_text("workload", spec_of(folder).string());
   HEADWISE_TRY(spec);
-  const Json json =
-      Json::parse(*spec, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  const auto json = Json::parse(*spec, kMostSpecBytes, kDeepestSpec);
   std::string kind;
   std::string folder_of_model;
   std::string sentences;
   const std::pair<const char*, std::string*> texts[] = {
       {"kind", &kind}, {"model", &folder_of_model}, {"sentences", &sentences}};
   for (const auto& [key, text] : texts) {
-    const auto found = json.find(key);
-    if (found == json.end() || !found->is_string()) {
+    const Json* const found = json ? json->find(key) : nullptr;
+    if (found == nullptr || !found->get(*text)) {
       return Error{
           ErrorCode::bad_data,
           {.given = std::string("workload.json has no text for ") + key}};
     }
-    found->get_to(*text);
   }
   if (kind != "encode") {
     return Error{ErrorCode::unsupported,
@@ -46,11 +47,12 @@ Result<ServedSentences> ServedSentences::read(
   }
   auto text = read_text("sentences", sentences);
   HEADWISE_TRY(text);
-  const auto named = json.find("arithmetic");
-  const auto arithmetic = served_arithmetic(
-      "workload.json", named == json.end()  ? std::string()
-                       : named->is_string() ? named->get<std::string>()
-                                            : named->dump());
+  std::string name;
+  if (const Json* const named = json->find("arithmetic");
+      named != nullptr && !named->get(name)) {
+    name = named->dump();
+  }
+  const auto arithmetic = served_arithmetic("workload.json", name);
   HEADWISE_TRY(arithmetic);
   auto model =
       SentenceEncoder::read(folder_of_model, {.arithmetic = *arithmetic});

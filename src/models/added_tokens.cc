@@ -52,7 +52,7 @@ Status check_leaf(const JsonPath& path, const JsonLeaf& value,
 
 }  // namespace
 
-Status check_tokens(std::string_view text, const FileSubject& subject) {
+Status check_listed_tokens(std::string_view text, const FileSubject& subject) {
   return visit_json_leaves(text, subject,
                            [&](const JsonPath& path, const JsonLeaf& value) {
                              return check_leaf(path, value, subject);

@@ -64,7 +64,7 @@ Result<std::optional<std::size_t>> parse_sentence_transformers(
 
 // Tokens that tokenizer.json, tokenizer_config.json or special_tokens_map.json
 // adds to the vocabulary, or uses in place of a special token, are unsupported.
-Status check_tokens(std::string_view text, const FileSubject& subject);
+Status check_listed_tokens(std::string_view text, const FileSubject& subject);
 // The same of the keys of added_tokens.json.
 Status check_added_tokens(std::string_view text, const FileSubject& subject);
 

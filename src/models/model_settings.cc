@@ -85,7 +85,7 @@ Status check_file(const std::string& path, const Check& check) {
 Status check_no_added_tokens(const std::string& folder) {
   for (const char* name : {"/tokenizer.json", "/tokenizer_config.json",
                            "/special_tokens_map.json"}) {
-    HEADWISE_TRY(check_file(folder + name, check_tokens));
+    HEADWISE_TRY(check_file(folder + name, check_listed_tokens));
   }
   return check_file(folder + "/added_tokens.json", check_added_tokens);
 }

@@ -217,7 +217,7 @@ Result<TokenizerJson> parse_tokenizer_json(std::string_view text,
   TokenizerEvents events;
   HEADWISE_TRY(read_json(text, events, subject));
   HEADWISE_TRY(check_kind(events, subject));
-  HEADWISE_TRY(check_tokens(text, subject));
+  HEADWISE_TRY(check_listed_tokens(text, subject));
   const auto options = options_of(events, subject);
   HEADWISE_TRY(options);
   auto vocabulary = vocabulary_of(events, subject);

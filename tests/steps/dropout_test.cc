@@ -45,7 +45,7 @@ bool kept_by_formula(const Dropout& dropout, std::uint32_t sequence_id,
     return static_cast<std::uint32_t>(x >> 32);
   };
   const PhiloxCounter key =
-      philox4x32({low(dropout.step), high(dropout.step), dropout.layer, 0},
+      philox4x32({low(*dropout.step), high(*dropout.step), dropout.layer, 0},
                  {low(dropout.seed.value), high(dropout.seed.value)});
   const PhiloxCounter words =
       philox4x32({sequence_id, h, position, j / 4}, {key[0], key[1]});
@@ -119,9 +119,9 @@ TEST(DropoutTest, EveryPartOfTheKeyChangesWhatIsKept) {
   Dropout seed_high = base;
   seed_high.seed.value ^= std::uint64_t{1} << 40;
   Dropout step_low = base;
-  step_low.step ^= 1;
+  *step_low.step ^= 1;
   Dropout step_high = base;
-  step_high.step ^= std::uint64_t{1} << 40;
+  *step_high.step ^= std::uint64_t{1} << 40;
   Dropout layer = base;
   layer.layer ^= 1;
   for (const Dropout& other :
