@@ -155,6 +155,9 @@ void add_layout_options(const Arguments& layout, ConvertFlags& flags) {
   layout.add_count("--num-heads", flags.options.num_heads,
                    "number of query heads, if OUT needs it and neither IN nor "
                    "its config.json has it");
+  // Scripts call it by this name, and no option of convert lists heads.
+  layout.add_count("--heads", flags.options.num_heads, "same as --num-heads")
+      .advanced();
 }
 
 void add_choice_options(const Arguments& choice, ConvertFlags& flags) {

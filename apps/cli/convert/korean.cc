@@ -87,6 +87,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "OUT에서 이름 앞에 붙일 접두사. 레이아웃에 있는 것만 됩니다. 예: bert. "
      "또는 \"\" (기본값: IN과 같음)"},
     {"query i attends to keys 0 to i", "쿼리 i는 키 0부터 i까지 봅니다"},
+    {"same as --num-heads", "--num-heads와 같습니다"},
 });
 static_assert(is_sorted(kTexts), "sort the rows by their English");
 
