@@ -262,6 +262,9 @@ Result<NamedArrays> arrays_of(NpzReader reader) {
 // Opens a regular file for its reader.
 Result<NpzReader> open_archive(InputFile file, const FileSubject& subject) {
   const std::size_t size = *file.size();
+  if (size == 0) {
+    return subject.bad_data("is empty");
+  }
   const int descriptor = file.release();
   int code = 0;
   Archive archive(zip_fdopen(descriptor, ZIP_CHECKCONS, &code));

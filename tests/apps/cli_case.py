@@ -74,7 +74,7 @@ class CliTest(unittest.TestCase):
         done = self.run_it(*arguments, **options)
         self.assertEqual(done.returncode, OK, done)
         self.assertFalse(done.stderr, done)
-        return (done.stdout or b"").decode()
+        return (done.stdout or b"").decode(errors="surrogateescape")
 
     def find(self, message, *arguments, **options):
         """Finds what was looked for: the result, an exit code and a message."""

@@ -273,7 +273,7 @@ class ConvertTest(ParamsCase):
         for to in LAYOUTS:
             with self.subTest(to):
                 self.convert("m.safetensors", "l.safetensors", "--to", to, "--layer",
-                             "1", "--heads", "3")
+                             "1", "--num-heads", "3")
                 run = ("run", "--params", "l.safetensors", "--num-heads", "3", "--query",
                        "x.npy", "--key", "x.npy", "--value", "x.npy", "--out", "o.npy")
                 self.succeed(*run)

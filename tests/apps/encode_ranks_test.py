@@ -241,22 +241,22 @@ class RanksTest(CorpusCase):
 
     def test_a_folder_that_a_process_sees_late(self):
         self.encode_alone(5)
-        for name in "ab":
-            (self.folder / name).mkdir()
-        call = self.call("o.npy", text=self.folder / "lines.txt",
+        (self.folder / "a" / "shared").mkdir(parents=True)
+        (self.folder / "b").mkdir()
+        call = self.call("shared/o.npy", text=self.folder / "lines.txt",
                          model=self.folder / "tiny")
         one, two = (["-n", 1, "-wdir", self.folder / name, cli_case.HEADWISE, *call]
                     for name in "ab")
         job = Job(self.folder, [*one, ":", *two])
-        parts = self.folder / "a" / "o.npy.partial"
+        parts = self.folder / "a" / "shared" / "o.npy.partial"
         while not parts.exists():
             self.assertIsNone(job.process.poll(), "it ended too early")
             time.sleep(0.001)
         time.sleep(0.3)  # process 1 has looked by then
-        (self.folder / "b" / "o.npy.partial").symlink_to(parts)
+        (self.folder / "b" / "shared").symlink_to(self.folder / "a" / "shared")
         job.finish(cli_case.SECONDS)
         self.assertEqual((job.status, job.stderr, job.left), (0, "", []))
-        self.assertEqual((self.folder / "a" / "o.npy").read_bytes(),
+        self.assertEqual((self.folder / "a" / "shared" / "o.npy").read_bytes(),
                          (self.folder / "alone.npy").read_bytes())
 
     def test_processes_that_see_other_files(self):

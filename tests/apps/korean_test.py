@@ -7,6 +7,7 @@ import tiny_model
 from cli_case import BAD_INPUT, USAGE, CliTest
 
 HINT = "도움말: headwise --help 또는 headwise 명령 --help"
+HINT_OF = "도움말: headwise {} --help"
 LABELLED = "".join(f"{label}\t{text}\n" for label, texts in
                    {"good": ["heads", "matter", "heads matter", "so heads"],
                     "bad": ["!", "& <", "! !", "< & !"]}.items()
@@ -33,7 +34,8 @@ class KoreanTest(CliTest):
         self.assertEqual(done.returncode, code, done)
         lines = done.stderr.decode().splitlines()
         self.assertEqual(lines[0], "headwise: " + message)
-        self.assertEqual(lines[1:], [HINT] if code == USAGE else [])
+        hint = HINT_OF.format(arguments[0]) if arguments[0] in self.commands() else HINT
+        self.assertEqual(lines[1:], [hint] if code == USAGE else [])
 
 
 class HelpTest(KoreanTest):
@@ -112,7 +114,7 @@ class ReportTest(KoreanTest):
                            "--dropout", "0.1", "--mask-kind", "padding")
         self.assert_korean(text, "토큰 시퀀스 10개(어휘 크기 100)에 셀프 어텐션을 "
                            "적용합니다: 헤드 2개, embed_dim 8.",
-                           "개 드롭\n", "lengths[b] = 시퀀스 b의 토큰 수")
+                           "개 드롭(", "lengths[b] = 시퀀스 b의 토큰 수")
 
     def test_encode_and_stats(self):
         self.assert_korean(
@@ -160,7 +162,7 @@ class ReportTest(KoreanTest):
                            "smaller")
         self.assert_korean(text, "헤드 4개 중 3개 유지, 기준 gradient",
                            "\n정확도      이전 ", "\n크기        이전 ",
-                           "\n모델 전체   이전 ", "번갈아 잰 ")
+                           "\n모델 전체   이전 ", "번갈아 측정한 ")
         text = self.korean(*prune, "--remove", "1", "--out", "other")
         self.assert_korean(text, "측정하지 않음: --data가 없습니다")
         text = self.korean(*prune, "--data", "data.tsv", "--curve", "curve.svg",

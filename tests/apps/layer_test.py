@@ -83,9 +83,11 @@ class ParamsTest(CliTest):
                      "--num-heads", "12", "--out", "o.npy", "--params",
                      minilm / "layer5.safetensors")
         self.fail_with(BAD_INPUT, "layer5.safetensors has no layer 0, expected "
-                       "one of 5", *arguments)
+                       "one of 5", *arguments, "--layer", "0")
         self.succeed(*arguments, "--layer", "5")
         output = (self.folder / "o.npy").read_bytes()
+        self.succeed(*arguments)  # the only layer of the file
+        self.assertEqual((self.folder / "o.npy").read_bytes(), output)
         self.succeed(*arguments, "--layer", "5", "--layout-of", "bert")
         self.assertEqual((self.folder / "o.npy").read_bytes(), output)
         self.fail_with(BAD_INPUT, "does not fit the layout distilbert: there "
@@ -149,7 +151,7 @@ class ParamsTest(CliTest):
                       shown)
         self.assertIn("sum_j attn_weights[b,h,i,j] * v_added[b,h,j,d]", shown)
         self.assertIn("Lkv+2=5", shown)
-        self.assertIn("더하는 키", self.succeed(*explain, "--lang", "ko"))
+        self.assertIn("추가 키", self.succeed(*explain, "--lang", "ko"))
         self.succeed(*explain, "--picture", "heads.svg")
         self.assertIn("bias_k", (self.folder / "heads.svg").read_text("utf-8"))
         self.fail_with(USAGE, "--zero-attn and --decode cannot be used together",

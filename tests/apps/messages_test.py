@@ -180,7 +180,7 @@ class MessagesTest(CliTest):
         self.put("x.npy", 1 << 60, 1, 0, 1, values=[])
         done = self.succeed("run", "--query", "x.npy", "--key", "x.npy",
                             "--value", "x.npy", "--out", "o.npy")
-        self.assertEqual(done, "")
+        self.assertIn(f"query: B={1 << 60} H=1 L=0 D=1, layout bhld\n", done)
         self.assertEqual(cli_case.read_npy(self.folder / "o.npy")[0],
                          (1 << 60, 1, 0, 1))
         self.put("layers.npy", 1 << 40, 1, 1, 0, 4, values=[])

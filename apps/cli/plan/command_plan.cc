@@ -100,6 +100,8 @@ Error in_option_words(const Error& error) {
   ErrorDetails details = error.details();
   if (details.argument.starts_with("band")) {
     details.argument = "window";
+  } else if (details.argument == "heads") {
+    details.argument = "num_heads";
   }
   return error_of_argument({ErrorCode::invalid_argument, std::move(details)});
 }
