@@ -48,10 +48,15 @@ Error FileSubject::blame_here(const Error& error) const {
   if (error.code() == ErrorCode::out_of_memory) {
     return error;
   }
-  const ErrorDetails& details = error.details();
-  return this->error(
-      blames_arguments(error.code()) ? ErrorCode::bad_data : error.code(),
-      details.given, details.expected);
+  ErrorDetails details = error.details();
+  details.operation = operation;
+  details.file = file;
+  details.entry = entry;
+  details.argument.clear();
+  details.byte.reset();
+  details.system_error = 0;
+  return {blames_arguments(error.code()) ? ErrorCode::bad_data : error.code(),
+          std::move(details)};
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -308,8 +308,7 @@ class Numbers(PageCase):
                 if not may[i, j]:
                     self.assertEqual(text, "masked")
                 else:
-                    self.assertLessEqual(abs(float(text.replace("\u2212", "-")) - w[i, j]),
-                                         error + 1e-3)
+                    self.assertLessEqual(abs(number(text) - w[i, j]), error + 1e-3)
 
     def test_table_of_a_long_input_says_its_part(self):
         page = self.open("long", "#view=head&layer=0&head=0&table=1&row=100&column=50")

@@ -37,6 +37,12 @@ if CHROMIUM is None:
 SVG = "{http://www.w3.org/2000/svg}"
 VIEWER = make_page.VIEWER
 ROUNDED = 1e-6  # numbers in files have six digits
+
+
+def number(text):
+    """A number of the page; 0 for one that it shows as less than 0.001."""
+    return 0.0 if text.startswith(("<", ">")) else float(text.replace("\u2212", "-"))
+
 CODING = (255 + 0.25) / 255 ** 2 + 1e-9  # what a byte is off by, at most
 
 

@@ -35,7 +35,7 @@ class Pair(PageCase):
         self.assertLess(np.abs(np.array(made[2]).reshape(5, 7) - w[:5, 5:]).max(), 0.0041)
 
     def test_the_numbers_stay_those_of_both_sentences_and_say_so(self):
-        said = "still of all tokens of both sentences"
+        said = "still cover all tokens of both sentences"
         page = self.open("pair", "#part=AB")
         self.assertIn(said, page.inner_text("#grid-note"))
         self.go(page, "#view=head&layer=0&head=1&part=AB")

@@ -5,14 +5,14 @@ import xml.etree.ElementTree
 import numpy as np
 
 import page_cases
-from page_case import PageCase, ROUNDED, cases, serious
+from page_case import PageCase, ROUNDED, cases, number, serious
 
 THROUGH = "#view=through"
 
 
 class Through(PageCase):
     def shown(self, page):
-        return [float(text.replace("\u2212", "-")) for text in page.locator(".token-number").all_inner_texts()]
+        return [number(text) for text in page.locator(".token-number").all_inner_texts()]
 
     def test_numbers_of_each_output_token(self):
         page = self.open("through", THROUGH)
@@ -49,13 +49,14 @@ class Through(PageCase):
             self.assertIn(text, words)
         self.assertNotIn("query", words)
 
-    def test_the_header_says_nothing_of_rows(self):
+    def test_the_legend_says_nothing_of_rows(self):
         for width in (1280, 390):
             with self.subTest(width=width):
                 page = self.open("through", THROUGH, width=width, height=844)
-                self.assertEqual(page.locator("header .sentence").count(), 0)
+                rows = page.locator(".legend", has_text="Row = query")
+                self.assertEqual(rows.count(), 0)
                 self.go(page, "#view=grid")
-                self.assertIn("query", page.inner_text("header .sentence"))
+                self.assertEqual(rows.count(), 1)
 
     def test_pin_and_table(self):
         page = self.open("through", THROUGH)
