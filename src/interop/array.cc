@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <ranges>
 #include <string>
 #include <type_traits>
 
@@ -150,15 +149,15 @@ Status convert(const Array& array, std::string_view operation,
                std::string_view name, std::span<bool> out) {
   return with_type(array.dtype, [&]<class T>(T) -> Status {
     if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::byte>) {
-      const auto elements = std::views::iota(std::size_t{0}, out.size()) |
-                            std::views::transform([&](std::size_t i) {
-                              return element<T>(array.data.data(), i);
-                            });
+      const auto at = [&](std::size_t i) {
+        return element<T>(array.data.data(), i);
+      };
       if constexpr (std::is_integral_v<T>) {
-        HEADWISE_TRY(check_mask_numbers(operation, name, elements));
+        HEADWISE_TRY(check_mask_numbers(operation, name, out.size(), at));
       }
-      std::ranges::transform(elements, out.begin(),
-                             [](T value) { return value != T{}; });
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        out[i] = at(i) != T{};
+      }
       return ok();
     } else {
       return type_error(array, operation, name, "bool or integers");

@@ -224,7 +224,9 @@ Result<Tensor<bool, 1>> allowed_of(const Array& mask, MaskReading reading,
   }
   auto numbers = to_float<1>(flat(mask), kDialectMask, argument);
   HEADWISE_TRY(numbers);
-  HEADWISE_TRY(check_mask_numbers(kDialectMask, argument, numbers->elements()));
+  HEADWISE_TRY(check_mask_numbers(
+      kDialectMask, argument, numbers->size(),
+      [&](std::size_t i) { return numbers->elements()[i]; }));
   auto allowed = Tensor<bool, 1>::create({numbers->size()});
   HEADWISE_TRY(allowed);
   std::ranges::transform(numbers->elements(), allowed->data(),

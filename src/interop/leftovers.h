@@ -27,13 +27,14 @@ struct EndUnfinished {
   void operator()(std::atomic<char*>* path) const;
 };
 using Unfinished = std::unique_ptr<std::atomic<char*>, EndUnfinished>;
-Unfinished begin_unfinished(const std::string& path);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI
 #pragma GCC visibility pop
 
 // For the files of this component alone.
 namespace headwise::internal::inline HEADWISE_ABI {
+
+Unfinished begin_unfinished(const std::string& path);
 
 // ".headwise-NUMBER-CHECK", at random; empty, with errno, where the system has
 // no random numbers. CHECK follows from the rest, so that nobody else's file or

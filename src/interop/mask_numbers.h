@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,14 +11,14 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// `numbers` is a range. Errors: out_of_range, which says what they look like.
-template <class Numbers>
+// `at(i)` is number i. Errors: out_of_range, which says what they look like.
+template <class At>
 Status check_mask_numbers(std::string_view operation, std::string_view name,
-                          const Numbers& numbers) {
+                          std::size_t count, const At& at) {
   double lowest = 0;
   double other = 0;
-  for (const auto number : numbers) {
-    const auto value = static_cast<double>(number);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<double>(at(i));
     if (value != 0 && value != 1) {
       other = other == 0 ? value : other;
       lowest = std::min(lowest, value);

@@ -50,14 +50,15 @@ class ResumeTest(CliTest):
         process.send_signal(signal.SIGKILL)
         process.wait()
 
-    def check(self, result, saved, call, again=None):
+    def check(self, result, saved, call, again=None, ending=""):
         """`call(out)` are the arguments. Its result is `result` in or at `out`."""
-        whole = self.work(*call("whole"))
-        self.kill_after(0.6 * whole, saved, *call("cut"))
-        rest = self.work(*(again or call)("cut"))
+        one, two = "whole" + ending, "cut" + ending
+        whole = self.work(*call(one))
+        self.kill_after(0.6 * whole, saved, *call(two))
+        rest = self.work(*(again or call)(two))
         self.assertLess(rest, 0.8 * whole)
         bytes_of = [(self.folder / out / result if result else self.folder / out)
-                    .read_bytes() for out in ("whole", "cut")]
+                    .read_bytes() for out in (one, two)]
         self.assertEqual(*bytes_of)
 
     def texts(self, times):
@@ -75,8 +76,8 @@ class ResumeTest(CliTest):
 
     def test_prune_curve(self):
         call = self.scored(5000)
-        self.check("", "cut.partial", lambda out: (
-            *call, "--random", "5", "--curve", out))
+        self.check("", "cut.svg.partial", lambda out: (
+            *call, "--random", "5", "--curve", out), ending=".svg")
 
     def test_prune_max_drop(self):
         call = self.scored(15000)

@@ -102,7 +102,7 @@ class Ablated(PageCase):
         self.assertEqual(shown(), [0, 2, "2:0.1"])  # of another text
 
     def test_means_are_of_one_side(self):
-        page = self.open("ablated", "#view=texts&layer=0&head=1")
+        page = self.open("ablated", "#view=texts&layer=0&head=1&sort=entropy")
         means = [np.mean([document.entry(0, 1)["pooled"]["entropy"] for document in
                           cases["ablated"].documents[side::2]]) for side in range(2)]
         said = page.inner_text("#texts-note")

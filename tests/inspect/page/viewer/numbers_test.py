@@ -5,7 +5,7 @@ import xml.etree.ElementTree
 import numpy as np
 
 import make_page
-from page_case import CODING, PageCase, ROUNDED, SVG, cases
+from page_case import CODING, PageCase, ROUNDED, SVG, cases, number
 
 
 class Numbers(PageCase):
