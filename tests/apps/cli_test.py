@@ -166,7 +166,7 @@ class HelpTest(CliTest):
                 ("unknown option --heads; did you mean --num-heads?", "plan",
                  "--heads", "32"),
                 ("unknown option --heads; did you mean --num-heads?",
-                 "convert", "a", "b.npz", "--to", "keras", "--heads=12"),
+                 "plan", "--heads=12"),
                 ("--picture is h.gif, expected a name that ends in .svg or "
                  ".png", "explain", *SMALL, "--picture", "h.gif"),
                 ("--svg is h.png, expected a name that ends in .svg", "view",

@@ -242,7 +242,7 @@ class RanksTest(CorpusCase):
     def test_a_folder_that_a_process_sees_late(self):
         self.encode_alone(5)
         (self.folder / "a" / "shared").mkdir(parents=True)
-        (self.folder / "b").mkdir()
+        (self.folder / "b" / "shared").mkdir(parents=True)
         call = self.call("shared/o.npy", text=self.folder / "lines.txt",
                          model=self.folder / "tiny")
         one, two = (["-n", 1, "-wdir", self.folder / name, cli_case.HEADWISE, *call]
@@ -253,6 +253,7 @@ class RanksTest(CorpusCase):
             self.assertIsNone(job.process.poll(), "it ended too early")
             time.sleep(0.001)
         time.sleep(0.3)  # process 1 has looked by then
+        (self.folder / "b" / "shared").rmdir()
         (self.folder / "b" / "shared").symlink_to(self.folder / "a" / "shared")
         job.finish(cli_case.SECONDS)
         self.assertEqual((job.status, job.stderr, job.left), (0, "", []))

@@ -339,7 +339,7 @@ class OwnNamesTest(FilesTest):
         for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             process = subprocess.Popen(
                 [cli_case.HEADWISE, "convert", "layer", "out.safetensors", "--to",
-                 "torch", "--heads", "2"], cwd=self.folder, stdout=subprocess.DEVNULL)
+                 "torch-mha", "--num-heads", "2"], cwd=self.folder, stdout=subprocess.DEVNULL)
             while process.poll() is None and not self.left_over():
                 time.sleep(0.001)
             process.send_signal(stop)

@@ -6,7 +6,7 @@ import cli_case
 import tiny_model
 from cli_case import BAD_INPUT, USAGE, CliTest
 
-HINT = "도움말: headwise --help 또는 headwise 명령 --help"
+HINT = "도움말: headwise --help"
 HINT_OF = "도움말: headwise {} --help"
 LABELLED = "".join(f"{label}\t{text}\n" for label, texts in
                    {"good": ["heads", "matter", "heads matter", "so heads"],

@@ -27,7 +27,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "나눈 값을 측정합니다.\n인과적 언어 모델에서는 다음 토큰의 손실과 "
      "정확도를 측정하고, 반복된 토큰(앞에\n나온 것과 같은 토큰을 이어 쓰는 "
      "토큰)만의 손실과 정확도도 측정합니다.\n--sort에는 loss, accuracy, "
-     "loss_on_repeats, accuracy_on_repeats, distance 중 하나를 줍니다.\n출력 "
+     "loss_on_repeats, accuracy_on_repeats, distance 중\n하나를 줍니다. 출력 "
      "투영 전에 헤드의 출력을 다음으로 바꿉니다:\n  zero     0. 헤드 게이트가 "
      "0일 때와 같음\n  mean     FILE의 모든 토큰에 대한 평균\n  uniform  "
      "밸류의 평균: 볼 수 있는 모든 토큰에 고르게 주목\n쌍의 상호작용은 쌍의 "
