@@ -1,6 +1,7 @@
 """headwise.MultiHeadAttention: the layer in NumPy, torch's layer, and files."""
 
 import gc
+import json
 import mmap
 import pathlib
 import threading
@@ -193,6 +194,40 @@ def test_files(name, tmp_path):
         headwise.MultiHeadAttention.load(tmp_path / "missing.npz")
     with pytest.raises(ValueError, match="num_heads is 3"):
         headwise.MultiHeadAttention.load(tmp_path / name, num_heads=3)
+
+
+def torch_params(prefix, features=8, embed_dim=8):
+    random = np.random.default_rng(len(prefix))
+    return {prefix + "in_proj_weight": random.standard_normal((3 * features, embed_dim)),
+            prefix + "out_proj.weight": random.standard_normal((embed_dim, features))}
+
+
+def test_load_finds_a_prefix(tmp_path):
+    load = headwise.MultiHeadAttention.load
+    params = torch_params("encoder.layers.1.self_attn.")
+    np.savez(tmp_path / "one.npz", **params, **{"head.weight": np.zeros(2)})
+    made = load(tmp_path / "one.npz", num_heads=2)
+    np.testing.assert_array_equal(made.params["w_o.weight"], np.float32(
+        params["encoder.layers.1.self_attn.out_proj.weight"]))
+    np.savez(tmp_path / "two.npz", **params, **torch_params("decoder."))
+    with pytest.raises(ValueError, match="several prefixes: decoder., encoder.layers"):
+        load(tmp_path / "two.npz", num_heads=2)
+    load(tmp_path / "two.npz", num_heads=2, prefix="encoder")
+
+
+@pytest.mark.parametrize("key, record", [
+    ("pruned_heads", {"0": [1]}),
+    ("headwise_pruned_heads", {"layers": 1, "heads": {"0": [1]}})])
+def test_load_knows_pruned_heads(tmp_path, key, record):
+    np.savez(tmp_path / "layer.npz", **torch_params("", features=6))
+    (tmp_path / "config.json").write_text(json.dumps(
+        {"num_attention_heads": 4, "hidden_size": 8, key: record}))
+    made = headwise.MultiHeadAttention.load(tmp_path / "layer.npz")
+    assert (made.config["num_heads"], made.config["head_dim"]) == (3, 2)
+    (tmp_path / "config.json").write_text(json.dumps(
+        {"num_attention_heads": 4, "hidden_size": 8, "pruned_heads": {"0": [1, 2]}}))
+    with pytest.raises(ValueError, match="layer 0 has 2 heads of 2 features"):
+        headwise.MultiHeadAttention.load(tmp_path / "layer.npz")
 
 
 def test_rotary_positions():

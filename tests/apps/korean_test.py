@@ -81,8 +81,7 @@ class ErrorTest(KoreanTest):
                     "찾으셨나요?", "explian")
         self.refuse(USAGE, "--json과 --csv는 함께 쓸 수 없습니다", "stats",
                     "--json", "--csv")
-        self.refuse(USAGE, "--lang 값이 de입니다. en, ko 중 하나여야 합니다. "
-                    "혹시 en을 찾으셨나요?", "explain", "--lang", "de")
+        self.refuse(USAGE, "--lang 값이 de입니다. en, ko 중 하나여야 합니다", "explain", "--lang", "de")
         self.refuse(BAD_INPUT, "FILE: missing.txt: 그런 파일이나 폴더가 "
                     "없습니다", "encode", "--model", "m",
                     "missing.txt", "--out", "e.npy")

@@ -48,7 +48,7 @@ constexpr auto kTexts = std::to_array<Translation>({
      "텍스트의 토큰 수가\n같고 64개 이하면 한 위치씩도 바꿉니다(activation "
      "patching). 분류기가 있는 모델은\n--label의 로그 오즈로, 인과적 언어 "
      "모델은 다음 토큰의 로그 오즈로, 나머지는\n임베딩이 변형 텍스트의 임베딩 "
-     "쪽으로 얼마나 움직이는지로 측정합니다. --approximate는 모든\n효과를 "
+     "쪽으로 얼마나 움직이는지로 측정합니다.\n--approximate는 모든 효과를 "
      "그래디언트 하나로 근사합니다(attribution patching). 빠르지만 "
      "모델이\n선형인 곳에서만 정확합니다. --compare는 둘 다 보여 줍니다."},
     {"a model folder: BERT-family or causal, pruned or not",
