@@ -16,8 +16,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "if their sizes differ. Output: output.",
      "원소의 자료형과 값은 바꾸지 않고 배치만 바꾸므로, 변환했다가 "
      "되돌리면\n비트 단위로 동일합니다. 어텐션 레이어가 아닌 텐서와, "
-     ".safetensors에서\n.safetensors로 갈 때의 메타데이터는 그대로 옮깁니다. "
-     "--layer를 주면 다른 레이어는 옮기지\n않습니다. OUT은 원자적으로 "
+     ".safetensors에서\n.safetensors로 갈 때의 메타데이터는 그대로 옮깁니다.\n"
+     "--layer를 주면 다른 레이어는 옮기지 않습니다. OUT은 원자적으로 "
      "교체되며,\n일부만 쓰인 파일은 남지 않습니다.\n\n--to onnx는 레이어 "
      "하나를 opset 23 모델로 씁니다. 입력은 query (B, L,\nE)이고, "
      "--cross-attention을 주거나 크기가 다르면 key와 value도 있습니다. "
