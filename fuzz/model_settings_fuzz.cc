@@ -135,7 +135,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
       take_tokenizer(text);
       break;
     default:
-      static_cast<void>(is_settings(headwise::check_prompts(text, {"fuzz"})));
+      static_cast<void>(
+          is_settings(headwise::parse_sentence_transformers(text, {"fuzz"})));
   }
   return 0;
 }

@@ -11,6 +11,16 @@
 #pragma GCC visibility push(default)
 namespace headwise::internal::inline HEADWISE_ABI {
 
+// What a system call gives, asked again where a signal interrupted it.
+template <class Call>
+int retried(const Call& call) {
+  int got = call();
+  while (got < 0 && errno == EINTR) {
+    got = call();
+  }
+  return got;
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}  // -1: none

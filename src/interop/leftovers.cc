@@ -74,7 +74,7 @@ int remove_entry(int folder, const char* name) {
     return errno;
   }
   int failed = 0;
-  visit_folder(TEMP_FAILURE_RETRY(::openat(folder, name, kOpenFolder)),
+  visit_folder(retried([&] { return ::openat(folder, name, kOpenFolder); }),
                [&](int inner, const char* entry) {
                  const int error = remove_entry(inner, entry);
                  failed = failed != 0 ? failed : error;

@@ -196,8 +196,10 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
     }
     made.path_ = std::move(path);
     made.unfinished_ = begin_unfinished(made.path_);
-    made.lock_ = Descriptor(TEMP_FAILURE_RETRY(::open(
-        made.path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
+    made.lock_ = Descriptor(retried([&] {
+      return ::open(made.path_.c_str(),
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }));
     if (made.lock_.number() < 0) {
       return made.failed(errno).error();
     }

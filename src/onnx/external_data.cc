@@ -8,35 +8,14 @@
 #include <charconv>
 #include <cstdint>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "interop/descriptor.h"
 #include "onnx/shown_text.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
-
-// An open file or folder.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) {
-      close(number_);
-    }
-  }
-  int number() const { return number_; }
-  void become(int number) {
-    if (number_ >= 0) {
-      close(number_);
-    }
-    number_ = number;
-  }
-
- private:
-  int number_;
-};
 
 struct DataPlace {
   std::string_view location;
@@ -119,15 +98,18 @@ Error cannot_open(std::string_view location, const FileSubject& subject,
 Status open_in(const std::string& folder, const std::vector<std::string>& names,
                std::string_view location, const FileSubject& subject,
                Descriptor& file) {
-  file.become(TEMP_FAILURE_RETRY(open(folder.empty() ? "." : folder.c_str(),
-                                      O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  file = Descriptor(retried([&] {
+    return ::open(folder.empty() ? "." : folder.c_str(),
+                  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }));
   for (std::size_t i = 0; i < names.size() && file.number() >= 0; ++i) {
     const int kind = i + 1 < names.size() ? O_DIRECTORY : O_NONBLOCK;
-    const int next =
-        TEMP_FAILURE_RETRY(openat(file.number(), names[i].c_str(),
-                                  O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind));
+    Descriptor next(retried([&] {
+      return ::openat(file.number(), names[i].c_str(),
+                      O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind);
+    }));
     const int number = errno;
-    file.become(next);
+    file = std::move(next);
     errno = number;
   }
   return file.number() >= 0 ? ok()

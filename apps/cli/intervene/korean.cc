@@ -49,8 +49,8 @@ constexpr auto kTexts = std::to_array<Translation>({
      "patching). 분류기가 있는 모델은\n--label의 로그 오즈로, 인과적 언어 "
      "모델은 다음 토큰의 로그 오즈로, 나머지는\n임베딩이 변형 텍스트의 임베딩 "
      "쪽으로 얼마나 움직이는지로 측정합니다.\n--approximate는 모든 효과를 "
-     "그래디언트 하나로 근사합니다(attribution patching). 빠르지만 "
-     "모델이\n선형인 곳에서만 정확합니다. --compare는 둘 다 보여 줍니다."},
+     "그래디언트 하나로 근사합니다(attribution patching).\n빠르지만 "
+     "모델이 선형인 곳에서만 정확합니다. --compare는 둘 다 보여 줍니다."},
     {"a model folder: BERT-family or causal, pruned or not",
      "모델 폴더: BERT 계열 또는 인과적 언어 모델. 이미 가지치기한 모델도 "
      "됩니다"},
