@@ -28,6 +28,7 @@ using testing_support::Outputs;
 using testing_support::random_inputs;
 using testing_support::same_bits;
 using testing_support::tensor_of;
+using testing_support::uniform;
 using testing_support::view_of;
 using testing_support::widened;
 

@@ -90,7 +90,7 @@ TEST(MaskLintTest, RowsWithoutAKey) {
 }
 
 TEST(MaskLintTest, WhatFullyMaskedRowsGiveDependsOnTheCall) {
-  const auto given = [](std::string_view dialect, std::uint8_t element) {
+  const auto given = [](const char* dialect, std::uint8_t element) {
     return lint(dialect,
                 bools({1, 6}, std::vector<std::uint8_t>(6, element)))[0]
         .what;
