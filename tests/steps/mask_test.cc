@@ -249,7 +249,7 @@ TEST(ApplyMaskTest, InAndOutMayBeTheSameTensor) {
 // ---- parts and materialize ----
 
 struct Shown {
-  std::string_view name;
+  std::string name;
   std::array<bool, 4> varies;
   Tensor<bool, 4> allowed;
 };
@@ -327,7 +327,7 @@ TEST(ShowMaskTest, WindowsStartsAndDocumentsAreShownByTheirNames) {
   EXPECT_TRUE(all[1].allowed(1, 0, 0, 5));
   EXPECT_EQ(all[2].name, "documents_mask");
   EXPECT_EQ(all[2].allowed.extents(), (Extents<4>{1, 1, 4, 6}));
-  EXPECT_EQ(all[3].name, "documents_mask");
+  EXPECT_EQ(all[3].name, "documents_mask_2");
   EXPECT_EQ(all[3].allowed.extents(), (Extents<4>{2, 1, 4, 6}));
   const auto by_sequence = shown(window(1, 0), starts);
   EXPECT_THAT(by_sequence[0].varies, ElementsAre(true, false, true, true));
