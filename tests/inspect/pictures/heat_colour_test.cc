@@ -40,12 +40,11 @@ TEST(HeatColourTest, ThePageHasTheSameRamp) {
   for (int n = 0; n <= 6; ++n) {
     stops += (n == 0 ? "'" : ", '") + colour_text(heat_colour(n / 6.0)) + "'";
   }
-  // Its default palette, drawn by the square root, up to 1 for as many keys.
+  // Its default palette, drawn by the square root, up to the largest number.
   EXPECT_THAT(script, HasSubstr("viridis: [" + stops + "]"));
   EXPECT_THAT(script, HasSubstr("palette: 'viridis',"));
   EXPECT_THAT(script, HasSubstr("clamped(Math.sqrt(value / limit))"));
-  EXPECT_THAT(script, HasSubstr("some(one => one.num_keys > " +
-                                std::to_string(kMostKeysOfFullScale) + "),"));
+  EXPECT_THAT(script, HasSubstr("fit: true,"));
   EXPECT_DOUBLE_EQ(weight_share(0.09, 1), 0.3);
   EXPECT_DOUBLE_EQ(weight_share(0.09, 0.36), 0.5);
   EXPECT_EQ(weight_share(0.09, 0), 0);
