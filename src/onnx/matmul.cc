@@ -53,6 +53,10 @@ void multiply_tile(const Matrix<In>& a, const T* columns, std::size_t k,
 template <class T, class In>
 void multiply(Matrix<In> a, Matrix<In> b, T* c, std::size_t m, std::size_t k,
               std::size_t n, std::vector<T>& columns) {
+  if (k == 0) {  // operands without elements
+    std::fill_n(c, m * n, T{});
+    return;
+  }
   std::array<std::array<T, kColumns>, kRowsAtOnce> tile;
   for (std::size_t j = 0; j < n; j += kColumns) {
     const std::size_t wide = std::min(kColumns, n - j);
