@@ -136,7 +136,7 @@ TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
       {{"explain", "--scale", "nan"},
        "--scale is nan, expected a number from -2e38 to 2e38"},
       {{"explain", "--lang", "de"},
-       "--lang is de, expected one of en, ko; did you mean en?"},
+       "--lang is de, expected one of en, ko"},
       {{"explain", "--tokens", ""}, "--tokens is empty, expected a value"},
       {{"run", "--key", "k.npy"}, "--query is required"},
   };

@@ -29,7 +29,7 @@ TEST(ExplainTextTest, SaysTheMaximumLengthAndEveryStep) {
   const ExplainedJob job = job_of({});
   const std::string text = explain_text(job, Language::en);
   EXPECT_THAT(text, HasSubstr("\nMaximum sequence length: 20\n"));
-  EXPECT_THAT(text, HasSubstr("\n10. scores: compare every query"));
+  EXPECT_THAT(text, HasSubstr("\n13. scores: compare every query"));
   EXPECT_THAT(text, HasSubstr("shape (B=10, H=8, Lq=20, Lkv=20)  min "));
   EXPECT_THAT(text, HasSubstr("scale = 0.125\n"));
   EXPECT_THAT(text, HasSubstr("    [16,  5, 11,  2,  4,  5,  1, 20, 16, 14]"));
@@ -118,11 +118,11 @@ TEST(ExplainTextTest, EveryStepIsSaidInBothLanguages) {
   const ExplainedJob job = job_with_dropout_and_softcap();
   const std::string english = explain_text(job, Language::en);
   EXPECT_THAT(english, HasSubstr("p = 0.25, "));
-  EXPECT_THAT(english, HasSubstr(" dropped\n"));
+  EXPECT_THAT(english, HasSubstr(" weights dropped ("));
   EXPECT_THAT(english, HasSubstr("softcap = 3\n"));
   const std::string korean = explain_text(job, Language::ko);
-  EXPECT_THAT(korean, HasSubstr("p = 0.25, 8000개 중 "));
-  EXPECT_THAT(korean, HasSubstr("개 드롭\n"));
+  EXPECT_THAT(korean, HasSubstr("p = 0.25, 가중치 "));
+  EXPECT_THAT(korean, HasSubstr("개 드롭("));
   EXPECT_THAT(korean, HasSubstr("softcap = 3\n"));
   EXPECT_THAT(korean, HasSubstr("마스킹됨("));
   for (const TracedStep& step : job.steps) {

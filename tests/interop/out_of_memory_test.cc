@@ -2,6 +2,7 @@
 // nothing leaks (as the sanitizer sees it), and nothing is left half.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
