@@ -7,7 +7,7 @@ import subprocess
 GIGA = 1e9
 PIECES = [2, 4, 8, 16]
 # The call whose time is predicted.
-CALL = {"heads": 32, "kv_heads": 8, "head_dim": 128}
+CALL = {"num_heads": 32, "kv_heads": 8, "head_dim": 128}
 
 
 def planned(headwise, gflops, gb_s, latency_us, ranks, length, *options):
@@ -37,7 +37,7 @@ def rate_of(headwise, measured, words):
 
 def compared(headwise, measured, most_error):
     """What rank_bench measured, and what the model says with its rates."""
-    words = options_of({name: measured[name] for name in ("heads", "head_dim")},
+    words = options_of({"num_heads": measured["heads"], "head_dim": measured["head_dim"]},
                        measured["pass"])
     gflops = rate_of(headwise, measured, words)
     _, times = planned(

@@ -45,7 +45,7 @@ Status check_known(const OnnxGraph& graph, const OnnxNode& node) {
         "is an operator that headwise does not run" +
             (node.domain.empty() ? std::string()
                                  : ", of domain " + shown(node.domain)),
-        "an operator of docs/onnx.md");
+        "an operator that headwise supports");
   }
   for (const OnnxAttribute& attribute : node.attributes) {
     const FileSubject about = subject.of_entry(shown(attribute.name));

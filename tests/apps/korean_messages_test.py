@@ -60,10 +60,10 @@ NAMES = set("""
     classify clone cls confidence cpu cuda distance distilbert dot download duplicate
     dtype emulated encoder-decoder entropy et exact explain false first fisher flash-attention flax flow
     full-size git gradient headwise headwise-causal hidden huggingface-cli id importance induction inf
-    ink integrated integrated-by-layer jax
+    heads ink integrated integrated-by-layer jax
     kdim keras key kv largest librsvg linear lint-mask llama3 ln log-sum-exp loss
     masked max mean mpirun ms nan next none norm norms ntk null offsets onnx opset ort-contrib output prediction
-    positional previous query random reverse rollout rows self self-attention separator shape
+    patch positional previous prune query random safetensors reverse rollout rows self self-attention separator shape
     single-head sinks softmax start stream torch torch-mha torch-mha-split torch-sdpa
     stats train transformers true unbatched uniform valid-lengths value vdim view
     viridis xdg-open yarn zero zip

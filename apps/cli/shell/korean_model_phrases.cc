@@ -158,10 +158,6 @@ constexpr auto kModelPhrases = std::to_array<Translation>({
     {"the files of a model: config.json, model.safetensors, vocab.txt",
      "모델의 파일 config.json, model.safetensors, vocab.txt"},
     {"the gradient of {}", "{0}의 그래디언트"},
-    {"the heads of other models are shown by headwise.observe in Python, or by "
-     "headwise view --attn-weights FILE with weights that were saved",
-     "다른 모델의 헤드는 Python의 headwise.observe나 저장한 가중치를 받는 "
-     "headwise view --attn-weights FILE로 볼 수 있습니다"},
     {"the loss is {}", "손실이 {0}입니다"},
     {"the loss is {}, and the first value that is not finite is the {}",
      "손실이 {0}입니다. 처음으로 유한하지 않은 값은 {1}입니다"},
