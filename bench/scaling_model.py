@@ -7,7 +7,7 @@ import subprocess
 GIGA = 1e9
 PIECES = [2, 4, 8, 16]
 # The call whose time is predicted.
-CALL = {"num_heads": 32, "kv_heads": 8, "head_dim": 128}
+CALL = {"heads": 32, "kv_heads": 8, "head_dim": 128}
 
 
 def planned(headwise, gflops, gb_s, latency_us, ranks, length, *options):
@@ -23,8 +23,8 @@ def planned(headwise, gflops, gb_s, latency_us, ranks, length, *options):
 
 
 def options_of(call, which):
-    sizes = [word for name, size in call.items()
-             for word in (f"--{name.replace('_', '-')}", size)]
+    options = {"heads": "--num-heads", "kv_heads": "--kv-heads", "head_dim": "--head-dim"}
+    sizes = [word for name, size in call.items() for word in (options[name], size)]
     return [*sizes, "--backward"] if which == "backward" else sizes
 
 
@@ -37,7 +37,7 @@ def rate_of(headwise, measured, words):
 
 def compared(headwise, measured, most_error):
     """What rank_bench measured, and what the model says with its rates."""
-    words = options_of({"num_heads": measured["heads"], "head_dim": measured["head_dim"]},
+    words = options_of({name: measured[name] for name in ("heads", "head_dim")},
                        measured["pass"])
     gflops = rate_of(headwise, measured, words)
     _, times = planned(
