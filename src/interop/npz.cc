@@ -261,7 +261,7 @@ Result<NamedArrays> arrays_of(NpzReader reader) {
 
 // Opens a regular file for its reader.
 Result<NpzReader> open_archive(InputFile file, const FileSubject& subject) {
-  const std::size_t size = *file.size();
+  const std::size_t size = file.size().value_or(0);
   if (size == 0) {
     return subject.bad_data("is empty");
   }
