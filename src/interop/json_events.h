@@ -78,9 +78,8 @@ class JsonEvents {
   Fault fault_;
 };
 
-// Of a JSON text of which a reader takes a part and passes over the rest. None
-// of it may hold one key twice in an object, nor be nested deeper than files
-// are.
+// For a reader that takes a part of the text and passes over the rest. None of
+// it may hold one key twice in an object, nor be nested deeper than files are.
 class NestedJsonEvents : public JsonEvents {
  protected:
   // How many objects and arrays are open.

@@ -28,9 +28,9 @@ Status write_file_among_others(
 using PieceInTurn =
     std::function<Result<std::span<const std::byte>>(std::size_t n)>;
 
-// The same of `count` pieces, each asked for when it is written: more bytes
-// than a process holds at a time. Errors: also those of `piece`, which must not
-// throw.
+// write_file_atomically() of `count` pieces, each asked for when it is written:
+// more bytes than a process holds at a time. Errors: also those of `piece`,
+// which must not throw.
 Status write_file_in_turn(const std::string& path, std::size_t count,
                           const PieceInTurn& piece);
 
