@@ -45,7 +45,6 @@ headwise_component(files
     src/interop/error_text.cc
     src/interop/find_layout.cc
     src/interop/find_params.cc
-    src/interop/find_prefixes.cc
     src/interop/folder.cc
     src/interop/gather.cc
     src/interop/input_file.cc
@@ -59,11 +58,9 @@ headwise_component(files
     src/interop/layouts.cc
     src/interop/leftovers.cc
     src/interop/load_attention.cc
-    src/interop/mapped_bytes.cc
     src/interop/mapped_file.cc
     src/interop/mask_lint.cc
     src/interop/model_heads.cc
-    src/interop/nested_json_events.cc
     src/interop/new_folder.cc
     src/interop/npy.cc
     src/interop/npy_file.cc

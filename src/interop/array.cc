@@ -40,12 +40,10 @@ T element(const std::byte* data, std::size_t index) {
 
 Error type_error(const Array& array, std::string_view operation,
                  std::string_view name, std::string_view expected) {
-  return {ErrorCode::invalid_argument,
-          ErrorDetails{.operation = std::string(operation),
-                       .argument = std::string(name),
-                       .given = "holds " + std::string(name_of(array.dtype)) +
-                                " elements",
-                       .expected = std::string(expected)}};
+  return argument_error(
+      operation, name,
+      "holds " + std::string(name_of(array.dtype)) + " elements",
+      std::string(expected));
 }
 
 // "(3, 4)": where the element `flat` of C order is.
@@ -66,16 +64,12 @@ double shown_value(T number) {
 
 Error not_finite(std::span<const std::size_t> shape, std::string_view operation,
                  std::string_view name, std::size_t index, double value) {
-  return {
-      ErrorCode::bad_data,
-      ErrorDetails{
-          .operation = std::string(operation),
-          .argument = std::string(name),
-          // Never "-nan".
-          .given = "is " + (std::isnan(value) ? "nan" : number_text(value)) +
-                   " at " + index_text(shape, index),
-          .expected = std::isfinite(value) ? "finite numbers of float32"
-                                           : "finite numbers"}};
+  // Never "-nan".
+  const std::string shown = std::isnan(value) ? "nan" : number_text(value);
+  return argument_error(
+      operation, name, "is " + shown + " at " + index_text(shape, index),
+      std::isfinite(value) ? "finite numbers of float32" : "finite numbers",
+      ErrorCode::bad_data);
 }
 
 // `view` is in C order.
@@ -104,25 +98,19 @@ namespace detail {
 Status check_rank(const Array& array, std::string_view operation,
                   std::string_view name, std::size_t rank) {
   if (array.shape.size() != rank) {
-    return Error{ErrorCode::shape_mismatch,
-                 ErrorDetails{.operation = std::string(operation),
-                              .argument = std::string(name),
-                              .given = "has shape " + shape_text(array.shape),
-                              .expected = std::to_string(rank) +
-                                          (rank == 1 ? " axis" : " axes")}};
+    return argument_error(
+        operation, name, "has shape " + shape_text(array.shape),
+        std::to_string(rank) + (rank == 1 ? " axis" : " axes"),
+        ErrorCode::shape_mismatch);
   }
   // An Array made by hand may not hold what its shape says.
   std::vector<std::size_t> factors = array.shape;
   factors.push_back(size_of(array.dtype));
   if (checked_product(factors) != array.data.size()) {
-    return Error{
-        ErrorCode::invalid_argument,
-        ErrorDetails{
-            .operation = std::string(operation),
-            .argument = std::string(name),
-            .given =
-                "has " + std::to_string(array.data.size()) + " bytes of data",
-            .expected = "those of its shape " + shape_text(array.shape)}};
+    return argument_error(
+        operation, name,
+        "has " + std::to_string(array.data.size()) + " bytes of data",
+        "those of its shape " + shape_text(array.shape));
   }
   return ok();
 }

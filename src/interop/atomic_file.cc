@@ -10,14 +10,12 @@
 #include <optional>
 
 #include "base/out_of_memory.h"
-#include "interop/atomic_file_among_others.h"
-#include "interop/atomic_file_in_turn.h"
 #include "interop/descriptor.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
 #include "interop/keep_owner.h"
 #include "interop/leftovers.h"
-#include "interop/sync_folder.h"
+#include "interop/other_atomic_files.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -88,11 +86,8 @@ class HeldBackSignals {
 };
 
 int open_retrying(const std::string& path, int flags, mode_t mode = 0) {
-  int descriptor = -1;
-  do {
-    descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, mode);
-  } while (descriptor < 0 && errno == EINTR);
-  return descriptor;
+  return retried(
+      [&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, mode); });
 }
 
 // 0 or an errno, as the next ones.

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/model_heads.h"
+#include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
@@ -22,12 +23,10 @@ namespace {
 constexpr std::string_view kConvertParams = "convert";
 
 // About an option, by its name in ConvertOptions.
-Error wrong_option(ErrorCode code, std::string option, std::string given,
+Error wrong_option(ErrorCode code, std::string_view option, std::string given,
                    std::string expected) {
-  return {code, ErrorDetails{.operation = std::string(kConvertParams),
-                             .argument = std::move(option),
-                             .given = std::move(given),
-                             .expected = std::move(expected)}};
+  return argument_error(kConvertParams, option, std::move(given),
+                        std::move(expected), code);
 }
 
 bool has_numbers(const Layout& layout, std::string_view prefix) {
@@ -49,24 +48,10 @@ std::set<std::string> tensors_of(const LayoutMatch& match) {
   return names;
 }
 
-// "0 1 2"
-std::string numbers_text(std::span<const std::size_t> numbers) {
-  std::string text;
-  for (const std::size_t number : numbers) {
-    text += (text.empty() ? "" : " ") + std::to_string(number);
-  }
-  return text;
-}
-
 // "a prefix of the layout bert: \"\" or \"bert.\""
 std::string prefixes_text(const Layout& layout) {
-  std::string text;
-  for (const std::string_view prefix : layout.prefixes) {
-    text += text.empty() ? "\"" : " or \"";
-    text += prefix;
-    text += '"';
-  }
-  return "a prefix of the layout " + std::string(layout.name) + ": " + text;
+  return "a prefix of the layout " + std::string(layout.name) + ": \"" +
+         list_text(layout.prefixes, "\" or \"") + "\"";
 }
 
 // What every step of a conversion needs to know.
@@ -80,12 +65,8 @@ struct Conversion {
 Result<const Layout*> find_to(const ConvertOptions& options) {
   const auto found = std::ranges::find(layouts(), options.to, &Layout::name);
   if (found == layouts().end()) {
-    std::string names;
-    for (const Layout& layout : layouts()) {
-      names += (names.empty() ? "" : ", ") + std::string(layout.name);
-    }
     return wrong_option(ErrorCode::invalid_argument, "to", "is " + options.to,
-                        "one of " + names);
+                        "one of " + list_text(layouts(), ", ", &Layout::name));
   }
   return &*found;
 }
@@ -122,10 +103,10 @@ Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
   const ConvertOptions& options = conversion.options;
   if (options.layer) {
     if (std::ranges::find(match.layers, *options.layer) == match.layers.end()) {
-      return wrong_option(
-          ErrorCode::out_of_range, "layer",
-          "is " + std::to_string(*options.layer),
-          "one of " + numbers_text(match.layers) + " as in " + conversion.path);
+      return wrong_option(ErrorCode::out_of_range, "layer",
+                          "is " + std::to_string(*options.layer),
+                          "one of " + list_text(match.layers, " ") + " as in " +
+                              conversion.path);
     }
     return std::vector<std::size_t>{*options.layer};
   }
@@ -134,7 +115,7 @@ Result<std::vector<std::size_t>> choose_layers(const Conversion& conversion,
                     .argument = "layer"};
     is.given = "is required, because the layout " +
                std::string(conversion.to.name) + " holds one layer";
-    is.hint = conversion.path + " has layers " + numbers_text(match.layers);
+    is.hint = conversion.path + " has layers " + list_text(match.layers, " ");
     return Error(ErrorCode::invalid_argument, std::move(is));
   }
   return match.layers;
@@ -150,8 +131,8 @@ constexpr std::string_view kOwnHeads = "its num_heads";
 
 Error bad_heads(const HeadCount& heads, std::string given,
                 std::string expected) {
-  return wrong_option(ErrorCode::shape_mismatch, std::string(heads.from),
-                      std::move(given), std::move(expected));
+  return wrong_option(ErrorCode::shape_mismatch, heads.from, std::move(given),
+                      std::move(expected));
 }
 
 // How many heads a layer has whose shapes do not say it: those of the file, of
@@ -182,7 +163,7 @@ Result<std::optional<HeadCount>> find_heads(const Conversion& conversion,
     return std::optional(HeadCount{"the head count of config.json", **heads});
   }
   return wrong_option(
-      ErrorCode::invalid_argument, std::string(kOption), "is not given",
+      ErrorCode::invalid_argument, kOption, "is not given",
       "the number of heads: the layout " + std::string(conversion.to.name) +
           " needs it, and the shapes of " + conversion.path + " do not say it");
 }

@@ -78,23 +78,7 @@ Forms forms_of_mask(const Dialect& dialect, const Array& mask) {
   if (form == dialect.masks.end()) {
     return {};
   }
-  const bool is_float =
-      mask.dtype == DType::float16 || mask.dtype == DType::bfloat16 ||
-      mask.dtype == DType::float32 || mask.dtype == DType::float64;
-  return {&*form, mask.dtype == DType::boolean ? form->bools
-                  : is_float                   ? form->floats
-                                               : form->integers};
-}
-
-std::string axes_text(const MaskForm& form) {
-  constexpr std::array<std::string_view, 5> kNames = {"B", "H", "Lq", "Lkv",
-                                                      "1"};
-  std::string text = form.heads_in_batch ? "(B * H" : "(";
-  for (std::size_t a = form.heads_in_batch ? 1 : 0; a < form.rank; ++a) {
-    text += a == 0 ? "" : ", ";
-    text += kNames[static_cast<std::size_t>(form.axes[a])];
-  }
-  return text + ")";
+  return {&*form, reading_of(*form, mask.dtype)};
 }
 
 // Of a nonzero element, or of a number.
@@ -118,29 +102,31 @@ std::string dialect_name(const Dialect& dialect) {
   return std::string(dialect.name);
 }
 
+// "X in A and Y in B"
+std::string in_both(const Dialect& a, const std::string& x, const Dialect& b,
+                    const std::string& y) {
+  return x + " in " + dialect_name(a) + " and " + y + " in " + dialect_name(b);
+}
+
 std::string why_masks_differ(const Dialect& a, const Dialect& b,
                              const DialectInput& input) {
-  if (input.mask == nullptr) {
-    return "in a key padding mask, True means " + reading_text(a.key_padding) +
-           " in " + dialect_name(a) + " and " + reading_text(b.key_padding) +
-           " in " + dialect_name(b);
+  if (input.mask != nullptr) {
+    const Forms in_a = forms_of_mask(a, *input.mask);
+    const Forms in_b = forms_of_mask(b, *input.mask);
+    if (in_a.reading != in_b.reading) {
+      return "an element of the mask means " +
+             in_both(a, reading_text(in_a.reading), b,
+                     reading_text(in_b.reading));
+    }
+    if (in_a.form->axes != in_b.form->axes ||
+        in_a.form->heads_in_batch != in_b.form->heads_in_batch) {
+      return "a mask of rank " + std::to_string(in_a.form->rank) + " is " +
+             in_both(a, axes_text(*in_a.form), b, axes_text(*in_b.form));
+    }
   }
-  const Forms in_a = forms_of_mask(a, *input.mask);
-  const Forms in_b = forms_of_mask(b, *input.mask);
-  if (in_a.reading != in_b.reading) {
-    return "an element of the mask means " + reading_text(in_a.reading) +
-           " in " + dialect_name(a) + " and " + reading_text(in_b.reading) +
-           " in " + dialect_name(b);
-  }
-  if (in_a.form->axes != in_b.form->axes ||
-      in_a.form->heads_in_batch != in_b.form->heads_in_batch) {
-    return "a mask of rank " + std::to_string(in_a.form->rank) + " is " +
-           axes_text(*in_a.form) + " in " + dialect_name(a) + " and " +
-           axes_text(*in_b.form) + " in " + dialect_name(b);
-  }
-  return "in a key padding mask, True means " + reading_text(a.key_padding) +
-         " in " + dialect_name(a) + " and " + reading_text(b.key_padding) +
-         " in " + dialect_name(b);
+  return "in a key padding mask, True means " +
+         in_both(a, reading_text(a.key_padding), b,
+                 reading_text(b.key_padding));
 }
 
 std::string corner(const Dialect& dialect) {
@@ -171,14 +157,13 @@ std::string fill_text(const Dialect& dialect) {
 
 std::string why_rows_differ(const Dialect& a, const Dialect& b,
                             const DialectCall& call) {
-  return "a row without a key gives " + empty_row_text(a, call) + " in " +
-         dialect_name(a) + " and " + empty_row_text(b, call) + " in " +
-         dialect_name(b);
+  return "a row without a key gives " +
+         in_both(a, empty_row_text(a, call), b, empty_row_text(b, call));
 }
 
 std::string why_scores_differ(const Dialect& a, const Dialect& b) {
-  return "masked keys get weight: masked scores are " + fill_text(a) + " in " +
-         dialect_name(a) + " and " + fill_text(b) + " in " + dialect_name(b);
+  return "masked keys get weight: masked scores are " +
+         in_both(a, fill_text(a), b, fill_text(b));
 }
 
 // ---- The steps, one after the other. ----
@@ -218,10 +203,9 @@ Found diff_causal(const Dialect& a, const Dialect& b,
   const auto seen = [](const DialectSteps& steps) {
     return [&steps](std::size_t n) { return steps.causal[n] != 0 ? 1.0 : 0.0; };
   };
-  return with_why(compare(shape, "causal_mask", seen(in_a), seen(in_b)),
-                  "a causal mask aligns " + corner(a) + " in " +
-                      dialect_name(a) + " and " + corner(b) + " in " +
-                      dialect_name(b));
+  return with_why(
+      compare(shape, "causal_mask", seen(in_a), seen(in_b)),
+      "a causal mask aligns " + in_both(a, corner(a), b, corner(b)));
 }
 
 Found diff_weights(const Dialect& a, const Dialect& b,

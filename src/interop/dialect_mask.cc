@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "headwise/base/dtype.h"
+#include "interop/dialect_steps.h"
 #include "interop/mask_numbers.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -24,24 +25,6 @@ constexpr double kAbsorbs = -1e30;
 
 // Times log2 e it is still finite.
 constexpr float kLargestBias = 2e38F;
-
-bool is_integer(DType type) {
-  return type != DType::boolean && type != DType::float16 &&
-         type != DType::bfloat16 && type != DType::float32 &&
-         type != DType::float64;
-}
-
-MaskReading reading_of(const MaskForm& form, DType type) {
-  return type == DType::boolean ? form.bools
-         : is_integer(type)     ? form.integers
-                                : form.floats;
-}
-
-std::string_view axis_name(Axis axis) {
-  constexpr std::array<std::string_view, 5> kNames = {"B", "H", "Lq", "Lkv",
-                                                      "1"};
-  return kNames[static_cast<std::size_t>(axis)];
-}
 
 // What read_mask() was called with.
 struct Reader {
@@ -64,15 +47,6 @@ struct Reader {
     }
     return shape;
   }
-  static std::string axes_of(const MaskForm& form) {
-    std::string text = "(";
-    for (std::size_t a = 0; a < form.rank; ++a) {
-      text += a == 0 ? "" : ", ";
-      text += axis_name(form.axes[a]);
-      text += a == 0 && form.heads_in_batch ? " * H" : "";
-    }
-    return text + ")";
-  }
   bool takes(const MaskForm& form) const {
     return !form.unbatched || !sizes.batched;
   }
@@ -87,7 +61,7 @@ struct Reader {
     std::string forms;
     for (const MaskForm& form : dialect.masks) {
       if (takes(form)) {
-        forms += (forms.empty() ? "" : "; ") + axes_of(form) + " = " +
+        forms += (forms.empty() ? "" : "; ") + axes_text(form) + " = " +
                  shape_text(shape_of(form));
       }
     }
@@ -131,7 +105,7 @@ Result<const MaskForm*> form_of_mask(const Reader& reader, const Array& mask) {
                             mask.shape[a] < expected[a]);
     if (!fits_here) {
       return shape_error(kDialectMask, reader.argument, mask.shape,
-                         Reader::axes_of(*form), expected);
+                         axes_text(*form), expected);
     }
   }
   if (reading_of(*form, mask.dtype) == MaskReading::refused) {
@@ -143,11 +117,8 @@ Result<const MaskForm*> form_of_mask(const Reader& reader, const Array& mask) {
 // The array as one row of elements.
 Array flat(const Array& mask) {
   Array elements = mask;
-  std::size_t count = 1;
-  for (const std::size_t extent : mask.shape) {
-    count *= extent;
-  }
-  elements.shape = {count};
+  elements.shape = {std::accumulate(mask.shape.begin(), mask.shape.end(),
+                                    std::size_t{1}, std::multiplies<>())};
   return elements;
 }
 
@@ -214,7 +185,7 @@ Result<Tensor<bool, 1>> within(std::span<const std::int64_t> lengths,
 // Whether each element lets a query attend.
 Result<Tensor<bool, 1>> allowed_of(const Array& mask, MaskReading reading,
                                    std::string_view argument) {
-  if (is_integer(mask.dtype) || mask.dtype == DType::boolean) {
+  if (holds_integers(mask.dtype) || mask.dtype == DType::boolean) {
     auto allowed = to_bool<1>(flat(mask), kDialectMask, argument);
     if (allowed && reading == MaskReading::masks) {
       std::ranges::transform(allowed->elements(), allowed->data(),
@@ -292,8 +263,10 @@ Result<DialectMask> read_lengths(const Reader& reader, MaskForm form,
                      axes_of(form, reader.sizes, std::move(shape)));
 }
 
-Result<DialectMask> read_form(const Reader& reader, const MaskForm& form,
-                              const Array& mask) {
+Result<DialectMask> read_with(const Reader& reader, const Array& mask) {
+  const auto found = form_of_mask(reader, mask);
+  HEADWISE_TRY(found);
+  const MaskForm& form = **found;
   const MaskReading reading = reading_of(form, mask.dtype);
   if (reading == MaskReading::lengths) {
     return read_lengths(reader, form, mask);
@@ -317,10 +290,7 @@ Result<DialectMask> read_form(const Reader& reader, const MaskForm& form,
 
 Result<DialectMask> read_mask(const Dialect& dialect, const Array& mask,
                               const MaskSizes& sizes) try {
-  const Reader reader{dialect, "mask", sizes};
-  const auto form = form_of_mask(reader, mask);
-  HEADWISE_TRY(form);
-  return read_form(reader, **form, mask);
+  return read_with({dialect, "mask", sizes}, mask);
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::out_of_memory};
 }
@@ -332,21 +302,16 @@ Result<DialectMask> read_key_padding(const Dialect& dialect, const Array& mask,
                        .bools = dialect.key_padding,
                        .integers = dialect.key_padding,
                        .floats = dialect.float_key_padding};
-  const MaskForm one{.rank = 1,
-                     .axes = {Axis::Lkv},
-                     .bools = dialect.key_padding,
-                     .integers = dialect.key_padding,
-                     .floats = dialect.float_key_padding,
-                     .unbatched = true};
+  MaskForm one = batch;
+  one.rank = 1;
+  one.axes = {Axis::Lkv};
+  one.unbatched = true;
   const std::array<MaskForm, 2> forms = {batch, one};
   Dialect padding = dialect;
   padding.masks = forms;
   padding.broadcasts = false;
   padding.pads_short_masks = false;
-  const Reader reader{padding, "mask.key_padding", sizes};
-  const auto form = form_of_mask(reader, mask);
-  HEADWISE_TRY(form);
-  return read_form(reader, **form, mask);
+  return read_with({padding, "mask.key_padding", sizes}, mask);
 } catch (const std::bad_alloc&) {
   return Error{ErrorCode::out_of_memory};
 }

@@ -1,6 +1,7 @@
 #include "interop/dialect_steps.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -184,6 +185,29 @@ void compute_weights(const Dialect& dialect, const DialectInput& input,
 }
 
 }  // namespace
+
+std::string axes_text(const MaskForm& form) {
+  constexpr std::array<std::string_view, 5> kNames = {"B", "H", "Lq", "Lkv",
+                                                      "1"};
+  std::string text = form.heads_in_batch ? "(B * H" : "(";
+  for (std::size_t a = form.heads_in_batch ? 1 : 0; a < form.rank; ++a) {
+    text += a == 0 ? "" : ", ";
+    text += kNames[static_cast<std::size_t>(form.axes[a])];
+  }
+  return text + ")";
+}
+
+MaskReading reading_of(const MaskForm& form, DType type) {
+  return type == DType::boolean ? form.bools
+         : holds_integers(type) ? form.integers
+                                : form.floats;
+}
+
+bool holds_integers(DType type) {
+  return type != DType::boolean && type != DType::float16 &&
+         type != DType::bfloat16 && type != DType::float32 &&
+         type != DType::float64;
+}
 
 bool DialectSteps::adds_minus_inf(std::size_t n, std::size_t keys) const {
   const float* const row = added.data() + n;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +31,13 @@ struct DialectSteps {
 Result<DialectSteps> dialect_steps(const Dialect& dialect,
                                    const DialectInput& input,
                                    const AttentionShape& shape);
+
+// "(B, H, Lq, Lkv)"
+std::string axes_text(const MaskForm& form);
+// What elements of this type mean.
+MaskReading reading_of(const MaskForm& form, DType type);
+// Whether numbers of it have no fraction; a bool is no number.
+bool holds_integers(DType type);
 
 // What a fully masked row gives, in words.
 std::string empty_row_text(const Dialect& dialect, const DialectCall& call);

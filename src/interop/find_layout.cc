@@ -8,7 +8,6 @@
 #include "headwise/interop/layouts.h"
 #include "interop/element_bytes.h"
 #include "interop/error_text.h"
-#include "interop/find_prefixes.h"
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 
@@ -130,14 +129,6 @@ class Trial {
   std::string why_not_;
 };
 
-std::string names_of_layouts() {
-  std::string names;
-  for (const Layout& layout : layouts()) {
-    names += (names.empty() ? "" : " ") + std::string(layout.name);
-  }
-  return names;
-}
-
 // The first of these prefixes.
 template <class Prefixes>
 std::string prefix_list(const Prefixes& prefixes) {
@@ -241,7 +232,8 @@ Error no_layout(const FileSubject& subject, const ShapesByName& shapes,
                             std::string(nearest.layout().name) + ": " +
                             nearest.why_not());
   }
-  return subject.bad_data("fits no layout", "one of " + names_of_layouts());
+  return subject.bad_data("fits no layout",
+                          "one of " + list_text(layouts(), " ", &Layout::name));
 }
 
 }  // namespace
@@ -253,11 +245,9 @@ Result<LayoutMatch> find_layout(const ShapesByName& shapes,
   return catching_out_of_memory([&]() -> Result<LayoutMatch> {
     std::vector<Trial> trials = trials_of(shapes, wanted, prefix);
     if (trials.empty()) {
-      return Error{ErrorCode::invalid_argument,
-                   ErrorDetails{.operation = subject.operation,
-                                .argument = "layout",
-                                .given = "is " + printable(wanted),
-                                .expected = "one of " + names_of_layouts()}};
+      return argument_error(
+          subject.operation, "layout", "is " + printable(wanted),
+          "one of " + list_text(layouts(), " ", &Layout::name));
     }
     if (!prefix && std::ranges::none_of(trials, does_fit)) {
       add_other_prefixes(shapes, wanted, trials);

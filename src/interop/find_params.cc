@@ -6,7 +6,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <utility>
 
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "interop/descriptor.h"
 #include "interop/error_text.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
@@ -31,32 +32,26 @@ Result<struct stat> status_of(std::string_view operation,
   return status;
 }
 
-template <class Ask>
-Result<mode_t> mode_of(std::string_view operation, const std::string& path,
-                       const Ask& ask) {
-  const auto status = status_of(operation, path, ask);
-  return status ? Result<mode_t>(status->st_mode) : status.error();
-}
-
 bool is_absent(const Error& error) {
   return means_absent(error.details().system_error);
 }
 
-Result<EntryKind> kind_of(const Result<mode_t>& mode) {
-  if (!mode) {
-    return is_absent(mode.error()) ? Result<EntryKind>(EntryKind::nothing)
-                                   : mode.error();
+Result<EntryKind> kind_of(const Result<struct stat>& status) {
+  if (!status) {
+    return is_absent(status.error()) ? Result<EntryKind>(EntryKind::nothing)
+                                     : status.error();
   }
-  return S_ISREG(*mode)   ? EntryKind::file
-         : S_ISDIR(*mode) ? EntryKind::folder
-                          : EntryKind::other;
+  return S_ISREG(status->st_mode)   ? EntryKind::file
+         : S_ISDIR(status->st_mode) ? EntryKind::folder
+                                    : EntryKind::other;
 }
 
-Status check_mode(std::string_view operation, const std::string& path,
-                  const Result<mode_t>& mode) {
-  HEADWISE_TRY(mode);
-  return S_ISDIR(*mode) ? ok()
-                        : io_error({std::string(operation), path}, ENOTDIR);
+Status check_is_folder(std::string_view operation, const std::string& path,
+                       const Result<struct stat>& status) {
+  HEADWISE_TRY(status);
+  return S_ISDIR(status->st_mode)
+             ? ok()
+             : io_error({std::string(operation), path}, ENOTDIR);
 }
 
 }  // namespace
@@ -70,17 +65,17 @@ bool is_plain_name(std::string_view name) {
 }
 
 Status check_folder(std::string_view operation, const std::string& path) {
-  return check_mode(operation, path, mode_of(operation, path, ::stat));
+  return check_is_folder(operation, path, status_of(operation, path, ::stat));
 }
 
 Status check_folder_named_by_file(std::string_view operation,
                                   const std::string& path) {
-  const Result<mode_t> mode = mode_of(operation, path, ::lstat);
-  if (mode && S_ISLNK(*mode)) {
+  const auto status = status_of(operation, path, ::lstat);
+  if (status && S_ISLNK(status->st_mode)) {
     return FileSubject{std::string(operation), path}.bad_data(
         "is a symbolic link", "a folder");
   }
-  return check_mode(operation, path, mode);
+  return check_is_folder(operation, path, status);
 }
 
 bool means_absent(int error_number) {
@@ -89,12 +84,12 @@ bool means_absent(int error_number) {
 
 Result<EntryKind> kind_of_entry(std::string_view operation,
                                 const std::string& path) {
-  return kind_of(mode_of(operation, path, ::lstat));
+  return kind_of(status_of(operation, path, ::lstat));
 }
 
 Result<EntryKind> kind_behind_links(std::string_view operation,
                                     const std::string& path) {
-  return kind_of(mode_of(operation, path, ::stat));
+  return kind_of(status_of(operation, path, ::stat));
 }
 
 Result<std::set<std::string>> names_in_folder(std::string_view operation,
@@ -165,6 +160,16 @@ bool is_mount_point(const std::string& path) {
   struct statx status {};
   return ::statx(AT_FDCWD, path.c_str(), 0, STATX_BASIC_STATS, &status) == 0 &&
          (status.stx_attributes & kMountRoot) != 0;
+}
+
+int sync_folder_of(const std::string& path) {
+  const std::string folder = folder_of(path);
+  const Descriptor opened(::open(folder.empty() ? "." : folder.c_str(),
+                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.number() < 0 || ::fsync(opened.number()) == 0) {
+    return 0;
+  }
+  return errno == EIO || errno == ENOSPC || errno == EDQUOT ? errno : 0;
 }
 
 bool link_file(const std::string& path, const std::string& other) {

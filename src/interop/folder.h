@@ -58,5 +58,9 @@ namespace headwise::internal::inline HEADWISE_ABI {
 
 // Whether something is mounted there: such a folder cannot be renamed.
 bool is_mount_point(const std::string& path);
+// Saves the folder of `path`: a name that a file has been given is safe once
+// its folder is. 0 or an errno of the disk. A folder that may not be opened, or
+// a file system that saves no folders, is no error.
+int sync_folder_of(const std::string& path);
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

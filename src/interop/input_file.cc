@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "interop/descriptor.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
 
@@ -67,10 +68,9 @@ Result<InputFile> InputFile::open_with(int flags, std::string_view operation,
                                        const std::string& path) {
   FileSubject subject{std::string(operation), path};
   HEADWISE_TRY(check_path(operation, path));
-  int descriptor = -1;
-  do {
-    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
-  } while (descriptor < 0 && errno == EINTR);
+  const int descriptor = retried([&] {
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
+  });
   if (descriptor < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
     return subject.bad_data("is a symbolic link", "a file");
   }

@@ -10,9 +10,9 @@
 #include "headwise/interop/paths.h"
 #include "headwise/interop/sha256.h"
 #include "headwise/json/json.h"
-#include "interop/atomic_file_among_others.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
+#include "interop/other_atomic_files.h"
 #include "interop/read_bytes.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -29,10 +29,7 @@ std::string read_journal(const std::string& path) {
     return "";
   }
   const auto bytes = read_bytes(*file, kMostJournalBytes, /*certain=*/false);
-  if (!bytes) {
-    return "";
-  }
-  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+  return bytes ? std::string(text_of(*bytes)) : "";
 }
 
 std::string state_with_checksum(const std::string& line) {

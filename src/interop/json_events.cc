@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "interop/error_text.h"
+
 namespace headwise::internal::inline HEADWISE_ABI {
 
 namespace {
@@ -48,6 +50,30 @@ class Adapter : public nlohmann::json_sax<nlohmann::json> {
 };
 
 }  // namespace
+
+bool NestedJsonEvents::open() {
+  constexpr std::size_t kDeepest = 16;
+  if (depth() == kDeepest) {
+    return refuse(
+        {"", "is nested more than " + std::to_string(kDeepest) + " deep"});
+  }
+  keys_.emplace_back();
+  return true;
+}
+
+bool NestedJsonEvents::close() {
+  keys_.pop_back();
+  return true;
+}
+
+bool NestedJsonEvents::add_key(std::string key) {
+  const auto [at, is_new] = keys_.back().insert(std::move(key));
+  return is_new || twice(*at);
+}
+
+bool NestedJsonEvents::twice(std::string_view key) {
+  return refuse({"", "has " + printable(key) + " twice"});
+}
 
 Status read_json(std::string_view text, JsonEvents& events,
                  const FileSubject& subject, std::uint64_t begin) {

@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"
@@ -74,6 +76,25 @@ class JsonEvents {
 
  private:
   Fault fault_;
+};
+
+// For a reader that takes a part of the text and passes over the rest. None of
+// it may hold one key twice in an object, nor be nested deeper than files are.
+class NestedJsonEvents : public JsonEvents {
+ protected:
+  // How many objects and arrays are open.
+  std::size_t depth() const { return keys_.size(); }
+  // False, with a fault, where that is one too many.
+  bool open();
+  bool close();
+
+  // Of the object that was opened last; false, with a fault, when it has it.
+  bool add_key(std::string key);
+  bool twice(std::string_view key);
+
+ private:
+  // Of each object that is open; none of an array's.
+  std::vector<std::set<std::string>> keys_;
 };
 
 // Reports the contents of `text`, which begins at this byte of the file, to

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/check.h"
 #include "interop/error_text.h"
-#include "interop/nested_json_events.h"
+#include "interop/json_events.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 

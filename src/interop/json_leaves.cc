@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "interop/error_text.h"
-#include "interop/nested_json_events.h"
+#include "interop/json_events.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 namespace {

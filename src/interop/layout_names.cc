@@ -5,6 +5,8 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
+constexpr std::string_view kDecimalDigits = "0123456789";
+
 bool drop_front(std::string_view& text, std::string_view part) {
   const bool is_there = text.starts_with(part);
   text.remove_prefix(is_there ? part.size() : 0);
@@ -15,6 +17,44 @@ bool drop_back(std::string_view& text, std::string_view part) {
   const bool is_there = text.ends_with(part);
   text.remove_suffix(is_there ? part.size() : 0);
   return is_there;
+}
+
+bool is_mark(char character) {
+  return character == '.' || character == '/' || character == '_';
+}
+
+// What stands before the pattern in `name`; nothing where it is another name.
+std::optional<std::string_view> before_pattern(std::string_view name,
+                                               std::string_view pattern) {
+  const std::size_t at = pattern.find(kLayerNumber);
+  if (at != std::string_view::npos) {
+    if (!drop_back(name, pattern.substr(at + kLayerNumber.size()))) {
+      return {};
+    }
+    name = name.substr(0, name.find_last_not_of(kDecimalDigits) + 1);
+    pattern = pattern.substr(0, at);
+  }
+  const bool fits =
+      drop_back(name, pattern) &&
+      (name.empty() || name.ends_with('.') || name.ends_with('/'));
+  return fits ? std::optional(name) : std::nullopt;
+}
+
+// The prefix with {N} for its last number, if it has one.
+std::string numbered(std::string_view prefix) {
+  std::string form(prefix);
+  for (std::size_t last = prefix.find_last_of(kDecimalDigits);
+       last != std::string_view::npos;) {
+    const std::size_t before = prefix.find_last_not_of(kDecimalDigits, last);
+    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    if (is_mark(prefix[last + 1]) &&
+        (begin == 0 || is_mark(prefix[begin - 1]))) {
+      return form.replace(begin, last + 1 - begin, kLayerNumber);
+    }
+    last = begin == 0 ? std::string_view::npos
+                      : prefix.find_last_of(kDecimalDigits, begin - 1);
+  }
+  return form;
 }
 
 }  // namespace
@@ -63,6 +103,21 @@ std::optional<std::size_t> number_in(std::string_view name,
                  std::to_string(number) == digits
              ? std::optional(number)
              : std::nullopt;
+}
+
+std::set<std::string> prefixes_in(const ShapesByName& shapes,
+                                  const Layout& layout) {
+  constexpr std::size_t kMostPrefixes = 64;
+  const std::string_view pattern = layout.rows[0].name;
+  std::set<std::string> prefixes;
+  for (const auto& [name, shape] : shapes) {
+    const auto prefix = before_pattern(name, pattern);
+    if (prefix && prefixes.size() < kMostPrefixes) {
+      prefixes.insert(is_numbered(pattern) ? std::string(*prefix)
+                                           : numbered(*prefix));
+    }
+  }
+  return prefixes;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,10 +4,11 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
-#include "headwise/version.h"
+#include "headwise/interop/layouts.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -25,5 +26,11 @@ std::string name_in(std::string_view prefix, std::string_view pattern,
 std::optional<std::size_t> number_in(std::string_view name,
                                      std::string_view prefix,
                                      std::string_view pattern);
+
+// What stands before the layout's names in a file: the first 64 of them. Where
+// names of the layout have no number, {N} is the last number in the prefix:
+// "encoder.layers.{N}.self_attn.".
+std::set<std::string> prefixes_in(const ShapesByName& shapes,
+                                  const Layout& layout);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "interop/element_bytes.h"
+#include "interop/error_text.h"
 #include "interop/layout_forms.h"
 #include "interop/layout_names.h"
 
@@ -29,13 +30,10 @@ std::string bytes_expected(const Array& array) {
   return "those of its shape " + shape_text(array.shape);
 }
 
-Error invalid(std::string argument, std::string given,
+Error invalid(std::string_view argument, std::string given,
               std::string expected = {}) {
-  return {ErrorCode::invalid_argument,
-          ErrorDetails{.operation = "lay_out",
-                       .argument = std::move(argument),
-                       .given = std::move(given),
-                       .expected = std::move(expected)}};
+  return argument_error("lay_out", argument, std::move(given),
+                        std::move(expected));
 }
 
 // "layer.params.w_q.weight"
@@ -47,13 +45,9 @@ Status check_number(const LayoutMatch& match, std::size_t number) {
   if (std::ranges::find(match.layers, number) != match.layers.end()) {
     return ok();
   }
-  std::string numbers;
-  for (const std::size_t there : match.layers) {
-    numbers += (numbers.empty() ? "" : " ") + std::to_string(there);
-  }
   return match.subject.error(ErrorCode::out_of_range,
                              "has no layer " + std::to_string(number),
-                             "one of " + numbers);
+                             "one of " + list_text(match.layers, " "));
 }
 
 // Takes the heads that the tensor `name` says, which are those of the tensors

@@ -13,8 +13,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
-#include <utility>
 
 #include "headwise/interop/paths.h"
 #include "headwise/interop/sha256.h"
@@ -37,11 +35,7 @@ std::string with_check(const std::string& name) {
 constexpr int kOpenFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 bool lock(int descriptor, int how) {
-  int failed = 0;
-  do {
-    failed = ::flock(descriptor, how);
-  } while (failed != 0 && errno == EINTR);
-  return failed == 0;
+  return retried([&] { return ::flock(descriptor, how); }) == 0;
 }
 
 // visit(folder, name) for each entry of a folder, which is then closed. Without

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/model_heads.h"
@@ -92,11 +93,9 @@ Status check_heads(const std::string& path, const LayerParams& read,
        {std::tuple{"num_heads", options.num_heads, read.num_heads},
         {"num_kv_heads", options.num_kv_heads, read.num_kv_heads}}) {
     if (given && said && given != said) {
-      return Error{ErrorCode::shape_mismatch,
-                   {.operation = std::string(kReader),
-                    .argument = name,
-                    .given = "is " + std::to_string(*given),
-                    .expected = std::to_string(*said) + " as in " + path}};
+      return value_error(kReader, name, std::to_string(*given),
+                         std::to_string(*said) + " as in " + path,
+                         ErrorCode::shape_mismatch);
     }
   }
   return ok();

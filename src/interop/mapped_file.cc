@@ -88,3 +88,15 @@ MappedFile::~MappedFile() {
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
+
+namespace headwise::internal::inline HEADWISE_ABI {
+
+Status with_mapped_bytes(InputFile file,
+                         FunctionRef<void(std::span<const std::byte>)> use) {
+  const auto mapped = MappedFile::map(std::move(file));
+  HEADWISE_TRY(mapped);
+  use(mapped->bytes());
+  return ok();
+}
+
+}  // namespace headwise::internal::inline HEADWISE_ABI

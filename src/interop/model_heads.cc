@@ -85,8 +85,7 @@ ModelHeads read_model_heads(const std::string& file) try {
   if (!bytes) {
     return damaged(bytes.error());
   }
-  const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
-                              bytes->size());
+  const std::string_view text = text_of(*bytes);
   const auto config = JsonFields::parse(text, {"", "config.json"}, kKeys);
   if (!config) {
     return damaged(Error(ErrorCode::bad_data,

@@ -12,7 +12,6 @@
 #include "interop/folder.h"
 #include "interop/keep_owner.h"
 #include "interop/leftovers.h"
-#include "interop/sync_folder.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 namespace {

@@ -16,7 +16,7 @@ Result<Array> read_npy(const std::string& path) {
     Result<InputFile> file = InputFile::open("read_npy", path);
     HEADWISE_TRY(file);
     const SourceSize size{file->size(), file->size().has_value()};
-    return read_npy_stream(*file, size, file->subject());
+    return NpyReader(*file, size, file->subject()).read();
   });
 }
 
@@ -24,8 +24,9 @@ Result<Array> parse_npy(std::span<const std::byte> bytes,
                         std::string_view name) {
   return catching_out_of_memory([&]() -> Result<Array> {
     MemorySource source(bytes);
-    return read_npy_stream(source, {bytes.size(), true},
-                           {"parse_npy", std::string(name)});
+    return NpyReader(source, {bytes.size(), true},
+                     {"parse_npy", std::string(name)})
+        .read();
   });
 }
 

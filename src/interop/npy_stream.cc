@@ -1,7 +1,6 @@
 #include "interop/npy_stream.h"
 
 #include <array>
-#include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -54,6 +53,11 @@ Result<Array> NpyReader::read_array(NpyHeader header) {
     to_c_order(array);
   }
   return array;
+}
+
+Result<Array> NpyReader::read() {
+  auto header = read_header();
+  return header ? read_array(*std::move(header)) : header.error();
 }
 
 // Exactly `bytes`, or an error at the end of the file.
@@ -129,14 +133,6 @@ Error NpyReader::wrong_size(const NpyHeader& header,
             : "has too many bytes of data",
       std::to_string(header.data_bytes) + " for " + shape_text(header.shape) +
           " " + std::string(name_of(header.dtype)) + " in its header");
-}
-
-Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
-                              const FileSubject& subject) {
-  NpyReader reader(source, size, subject);
-  auto header = reader.read_header();
-  HEADWISE_TRY(header);
-  return reader.read_array(*std::move(header));
 }
 
 void to_native_elements(const NpyHeader& header,

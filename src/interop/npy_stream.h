@@ -34,6 +34,8 @@ class NpyReader {
   std::size_t taken() const { return taken_; }
   // Takes the source to its end.
   Result<Array> read_array(NpyHeader header);
+  // Both.
+  Result<Array> read();
 
  private:
   Status read_all(std::span<std::byte> bytes, const char* given);
@@ -48,10 +50,6 @@ class NpyReader {
   const FileSubject& subject_;
   std::size_t taken_ = 0;  // by the header
 };
-
-// Takes `source` to its end. Errors are about `subject`.
-Result<Array> read_npy_stream(ByteSource& source, SourceSize size,
-                              const FileSubject& subject);
 
 // Elements as the file has them, in place: in this machine's byte order, and
 // bools as 0 and 1.

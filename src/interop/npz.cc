@@ -7,7 +7,6 @@
 #include <array>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -125,8 +124,10 @@ std::string_view fault_of_name(std::string_view name) {
 class NpzReader {
  public:
   // `bytes`: of the archive.
-  NpzReader(Archive archive, std::size_t bytes, const FileSubject& subject)
-      : archive_(std::move(archive)), bytes_(bytes), subject_(subject) {}
+  NpzReader(Archive archive, std::size_t bytes, FileSubject subject)
+      : archive_(std::move(archive)),
+        bytes_(bytes),
+        subject_(std::move(subject)) {}
 
   // Calls `take` for each array, with its name and its reader.
   using Take = FunctionRef<Status(const std::string&, NpyReader&)>;
@@ -145,6 +146,14 @@ class NpzReader {
     return static_cast<zip_uint64_t>(zip_get_num_entries(archive_.get(), 0));
   }
 
+  Result<zip_stat_t> status_of(zip_uint64_t index, const FileSubject& subject) {
+    zip_stat_t status{};
+    if (zip_stat_index(archive_.get(), index, 0, &status) != 0) {
+      return zip_failure(subject, zip_get_error(archive_.get()));
+    }
+    return status;
+  }
+
   // Of all entries at once, and before the first is unpacked. What an entry
   // says is its limit afterwards: its array may be no larger.
   Status check_expansion() {
@@ -152,17 +161,15 @@ class NpzReader {
     std::size_t left = std::min(bytes_, kMost / kMostExpansion);
     left *= kMostExpansion;
     for (zip_uint64_t index = 0; index < entries(); ++index) {
-      zip_stat_t status{};
-      if (zip_stat_index(archive_.get(), index, 0, &status) != 0) {
-        return zip_failure(subject_, zip_get_error(archive_.get()));
-      }
-      if (status.size > left) {
+      const auto status = status_of(index, subject_);
+      HEADWISE_TRY(status);
+      if (status->size > left) {
         return subject_.bad_data("has entries that unpack to more than " +
                                  std::to_string(kMostExpansion) +
                                  " times its " + std::to_string(bytes_) +
                                  " bytes");
       }
-      left -= status.size;
+      left -= status->size;
     }
     return ok();
   }
@@ -211,56 +218,49 @@ class NpzReader {
 
   Result<SourceSize> checked_size(zip_uint64_t index,
                                   const FileSubject& subject) {
-    zip_stat_t status{};
-    if (zip_stat_index(archive_.get(), index, 0, &status) != 0) {
-      return zip_failure(subject, zip_get_error(archive_.get()));
-    }
+    const auto status = status_of(index, subject);
+    HEADWISE_TRY(status);
     constexpr zip_uint64_t kNeeded =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
-    if ((status.valid & kNeeded) != kNeeded) {
+    if ((status->valid & kNeeded) != kNeeded) {
       return subject.bad_data("has no size or no method of compression");
     }
-    if (status.encryption_method != ZIP_EM_NONE) {
+    if (status->encryption_method != ZIP_EM_NONE) {
       return subject.error(ErrorCode::unsupported, "is encrypted",
                            "an entry that is not");
     }
-    if (status.comp_method != ZIP_CM_STORE &&
-        status.comp_method != ZIP_CM_DEFLATE) {
+    if (status->comp_method != ZIP_CM_STORE &&
+        status->comp_method != ZIP_CM_DEFLATE) {
       return subject.error(
           ErrorCode::unsupported,
-          "is compressed by method " + std::to_string(status.comp_method),
+          "is compressed by method " + std::to_string(status->comp_method),
           "stored (0) or deflated (8)");
     }
-    return SourceSize{status.size, false};
+    return SourceSize{status->size, false};
   }
 
   Archive archive_;
   std::size_t bytes_;
-  const FileSubject& subject_;
+  FileSubject subject_;
   std::set<std::string> names_;
   std::vector<std::string> others_;
 };
 
-Result<Array> array_of(NpyReader& reader) {
-  auto header = reader.read_header();
-  return header ? reader.read_array(*std::move(header)) : header.error();
-}
-
 Result<NamedArrays> arrays_of(NpzReader reader) {
   NamedArrays arrays;
-  HEADWISE_TRY(reader.read([&](const std::string& name, NpyReader& entry) {
-    auto array = array_of(entry);
-    if (!array) {
-      return Status(array.error());
-    }
+  const auto take = [&](const std::string& name, NpyReader& entry) -> Status {
+    auto array = entry.read();
+    HEADWISE_TRY(array);
     arrays.emplace(name, *std::move(array));
     return ok();
-  }));
+  };
+  HEADWISE_TRY(reader.read(take));
   return arrays;
 }
 
-// Opens a regular file for its reader.
-Result<NpzReader> open_archive(InputFile file, const FileSubject& subject) {
+// `file` is a regular file.
+Result<NpzReader> open_archive(InputFile file) {
+  const FileSubject subject = file.subject();
   const std::size_t size = file.size().value_or(0);
   if (size == 0) {
     return subject.bad_data("is empty");
@@ -274,6 +274,11 @@ Result<NpzReader> open_archive(InputFile file, const FileSubject& subject) {
     return zip_failure(subject, error.get());
   }
   return NpzReader(std::move(archive), size, subject);
+}
+
+Result<NpzReader> open_npz(const std::string& path) {
+  auto file = InputFile::open("read_npz", path);
+  return file ? open_archive(*std::move(file)) : file.error();
 }
 
 Result<NamedArrays> read_archive(std::span<const std::byte> bytes,
@@ -393,51 +398,44 @@ Result<NamedArrays> read_npz(const std::string& path) {
   return catching_out_of_memory([&]() -> Result<NamedArrays> {
     Result<InputFile> file = InputFile::open("read_npz", path);
     HEADWISE_TRY(file);
-    const FileSubject subject = file->subject();
     if (!file->size()) {
       const auto bytes = read_stream(*file);
-      return bytes ? read_archive(*bytes, subject) : bytes.error();
+      return bytes ? read_archive(*bytes, file->subject()) : bytes.error();
     }
-    auto reader = open_archive(*std::move(file), subject);
-    HEADWISE_TRY(reader);
-    return arrays_of(*std::move(reader));
+    auto reader = open_archive(*std::move(file));
+    return reader ? arrays_of(*std::move(reader)) : reader.error();
   });
 }
 
 Result<NpzEntries> read_npz_entries(const std::string& path) {
-  Result<InputFile> file = InputFile::open("read_npz", path);
-  HEADWISE_TRY(file);
-  const FileSubject subject = file->subject();
-  auto reader = open_archive(*std::move(file), subject);
+  auto reader = open_npz(path);
   HEADWISE_TRY(reader);
   NpzEntries entries;
-  HEADWISE_TRY(reader->read([&](const std::string& name, NpyReader& entry) {
+  const auto take = [&](const std::string& name, NpyReader& entry) -> Status {
     const auto header = entry.read_header();
-    if (header) {
-      entries.arrays.emplace(
-          name, ParamEntry{header->dtype, header->shape, header->data_bytes});
-    }
-    return header ? ok() : Status(header.error());
-  }));
+    HEADWISE_TRY(header);
+    entries.arrays.emplace(
+        name, ParamEntry{header->dtype, header->shape, header->data_bytes});
+    return ok();
+  };
+  HEADWISE_TRY(reader->read(take));
   entries.others = reader->others();
   return entries;
 }
 
 Result<Array> read_npz_array(const std::string& path, const std::string& name) {
-  Result<InputFile> file = InputFile::open("read_npz", path);
-  HEADWISE_TRY(file);
-  const FileSubject subject = file->subject();
-  auto reader = open_archive(*std::move(file), subject);
+  auto reader = open_npz(path);
   HEADWISE_TRY(reader);
   Array found;
-  HEADWISE_TRY(reader->read([&](const std::string& each, NpyReader& entry) {
-    if (each != name) {
-      return ok();
+  const auto take = [&](const std::string& each, NpyReader& entry) -> Status {
+    if (each == name) {
+      auto array = entry.read();
+      HEADWISE_TRY(array);
+      found = *std::move(array);
     }
-    auto array = array_of(entry);
-    found = array ? *std::move(array) : Array{};
-    return array ? ok() : Status(array.error());
-  }));
+    return ok();
+  };
+  HEADWISE_TRY(reader->read(take));
   return found;
 }
 

@@ -2,8 +2,6 @@
 // file, a .npz, a .safetensors or several with an index.
 #pragma once
 
-#include <cstddef>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>

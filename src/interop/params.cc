@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
@@ -158,13 +159,10 @@ Result<LayerParams> with_said_heads(const ParamFile& file, std::size_t number,
 
 Error several_layers(const std::string& path,
                      const std::vector<std::size_t>& layers) {
-  return {ErrorCode::invalid_argument,
-          {.operation = std::string(kParams),
-           .argument = "layer",
-           .given = "is not given",
-           .expected = "one of the " + std::to_string(layers.size()) +
-                       " layers of " + path + ", the first being " +
-                       std::to_string(layers.front())}};
+  return argument_error(kParams, "layer", "is not given",
+                        "one of the " + std::to_string(layers.size()) +
+                            " layers of " + path + ", the first being " +
+                            std::to_string(layers.front()));
 }
 
 // The file, or that of the model in a folder without .npy files.

@@ -1,7 +1,7 @@
 #include "interop/read_bytes.h"
 
 #include <algorithm>
-#include <span>
+#include <string>
 
 namespace headwise::internal::inline HEADWISE_ABI {
 
@@ -24,6 +24,15 @@ Result<AlignedBytes> read_bytes(ByteSource& source, std::size_t count,
     }
   }
   return data;
+}
+
+Result<AlignedBytes> read_at_most(InputFile& file, std::size_t most) {
+  auto bytes = read_bytes(file, most + 1, /*certain=*/false);
+  if (bytes && bytes->size() > most) {
+    return file.subject().bad_data("has more than " + std::to_string(most) +
+                                   " bytes");
+  }
+  return bytes;
 }
 
 }  // namespace headwise::internal::inline HEADWISE_ABI

@@ -7,16 +7,13 @@
 #include "headwise/interop/sha256.h"
 #include "headwise/json/json.h"
 #include "interop/input_file.h"
+#include "interop/read_bytes.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::size_t kMostHeader = std::size_t{1} << 26;
 constexpr int kDeepestHeader = 8;
-
-std::string_view row_part_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 std::string header_with_checksum(const std::string& line) {
   return line + "\n" + sha256_of(line) + "\n";
@@ -101,7 +98,7 @@ std::string row_part_header(const std::string& work,
 std::optional<RowPartHeader> parse_row_part(std::span<const std::byte> bytes,
                                             const std::string& work,
                                             const Extents<2>& extents) {
-  const std::string_view text = row_part_text(bytes);
+  const std::string_view text = text_of(bytes);
   const std::string line(
       text.substr(0, text.substr(0, kMostHeader).find('\n')));
   const std::string head = header_with_checksum(line);

@@ -13,11 +13,10 @@
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/journal.h"
 #include "headwise/interop/sha256.h"
-#include "interop/atomic_file_among_others.h"
-#include "interop/atomic_file_in_turn.h"
 #include "interop/folder.h"
 #include "interop/leftovers.h"
 #include "interop/npy_header.h"
+#include "interop/other_atomic_files.h"
 #include "interop/row_part_file.h"
 #include "interop/row_sources.h"
 

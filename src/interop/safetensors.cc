@@ -64,10 +64,6 @@ Error wrong_size(const FileSubject& subject, const CheckedHeader& checked,
       std::to_string(checked.data_bytes) + " for its tensors");
 }
 
-std::string_view header_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 bool on_boundary(const std::byte* data, std::size_t item_bytes) {
   return reinterpret_cast<std::uintptr_t>(data) % item_bytes == 0;
 }
@@ -117,7 +113,7 @@ Result<SafetensorsFile> SafetensorsReader::parse(
       bytes.first(std::min(bytes.size(), kLengthBytes)), bytes.size(), subject);
   HEADWISE_TRY(length);
   auto checked = parse_safetensors_header(
-      header_text(bytes.subspan(kLengthBytes, *length)), subject, kLengthBytes);
+      text_of(bytes.subspan(kLengthBytes, *length)), subject, kLengthBytes);
   HEADWISE_TRY(checked);
   SafetensorsFile file;
   file.data_ = bytes.subspan(kLengthBytes + *length);
@@ -147,7 +143,7 @@ Result<SafetensorsFile> SafetensorsReader::read_stream(InputFile input) {
     return too_short(subject, kLengthBytes + text->size(), "its header");
   }
   auto checked =
-      parse_safetensors_header(header_text(*text), subject, kLengthBytes);
+      parse_safetensors_header(text_of(*text), subject, kLengthBytes);
   HEADWISE_TRY(checked);
   const std::size_t before = kLengthBytes + *length;
   if (certain && *input.size() - before != checked->data_bytes) {

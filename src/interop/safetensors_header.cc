@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -199,13 +198,10 @@ class HeaderEvents : public JsonEvents {
     }
     type_was_refused_ = std::ranges::find(kRefusedTypes, text) !=
                         std::ranges::end(kRefusedTypes);
-    std::string names;
-    for (const auto& [name, dtype] : kSafetensorsTypes) {
-      names += (names.empty() ? "" : " ") + std::string(name);
-    }
+    const auto name = [](const auto& type) { return type.first; };
     return refuse({printable(name_),
                    "holds elements of type " + printable(text),
-                   "one of " + names});
+                   "one of " + list_text(kSafetensorsTypes, " ", name)});
   }
 
   bool wrong_offsets() {

@@ -5,7 +5,7 @@
 
 #include "interop/error_text.h"
 #include "interop/folder.h"
-#include "interop/nested_json_events.h"
+#include "interop/json_events.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

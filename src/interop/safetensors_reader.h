@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/file_subject.h"

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -114,10 +113,7 @@ class LayoutMaker {
     add_key(*name_text);
     header_ += "{\"dtype\":\"";
     header_ += safetensors_name_of(view.dtype());
-    header_ += "\",\"shape\":[";
-    for (std::size_t axis = 0; axis < view.rank(); ++axis) {
-      header_ += (axis == 0 ? "" : ",") + std::to_string(view.extents()[axis]);
-    }
+    header_ += "\",\"shape\":[" + list_text(view.extents(), ",");
     header_ += "],\"data_offsets\":[" + std::to_string(begin) + "," +
                std::to_string(begin + bytes) + "]}";
     return ok();

@@ -26,16 +26,9 @@ std::string folder_of_file(const std::string& canonical) {
 }
 
 Result<ShardedSafetensors::ShardNames> read_index(InputFile file) {
-  const auto bytes =
-      read_bytes(file, kMaxSafetensorsHeader + 1, /*certain=*/false);
+  const auto bytes = read_at_most(file, kMaxSafetensorsHeader);
   HEADWISE_TRY(bytes);
-  if (bytes->size() > kMaxSafetensorsHeader) {
-    return file.subject().bad_data(
-        "has more than " + std::to_string(kMaxSafetensorsHeader) + " bytes");
-  }
-  return parse_safetensors_index(
-      {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
-      file.subject());
+  return parse_safetensors_index(text_of(*bytes), file.subject());
 }
 
 // The folders that a link to a shard may lead to: the index's own, that of the

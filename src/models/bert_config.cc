@@ -1,63 +1,53 @@
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "interop/json_fields.h"
+#include "interop/error_text.h"
 #include "interop/pruned_heads.h"
 #include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-struct BertSizeKey {
-  std::string_view key;
-  std::size_t BertConfig::*into;
-  SizeRange range;
-};
+using BertSizeKey = SizeKey<BertConfig>;
 
 // What a family's config.json calls things. A new family is a row of kFamilies.
 struct FamilyKeys {
   std::string_view model_type;
   BertFamily family;
   std::span<const BertSizeKey> sizes;  // each must be there
-  std::string_view hidden_size;
-  std::string_view num_heads;
   std::string_view activation;
 };
 
-constexpr std::size_t kLargestBertSize = (std::size_t{1} << 31) - 1;
-constexpr SizeRange kIds = {1, kLargestBertSize};
-constexpr SizeRange kPositions = {2, kLargestBertSize};
-constexpr SizeRange kHidden = {1, std::size_t{1} << 20};
+constexpr SizeRange kPositions = {2, kIdRange.most};
 constexpr SizeRange kIntermediate = {1, std::size_t{1} << 24};
-constexpr SizeRange kLayers = {1, std::size_t{1} << 12};
 
 constexpr std::array kBertSizes = {
-    BertSizeKey{"vocab_size", &BertConfig::vocab_size, kIds},
-    BertSizeKey{"hidden_size", &BertConfig::hidden_size, kHidden},
-    BertSizeKey{"num_hidden_layers", &BertConfig::num_layers, kLayers},
-    BertSizeKey{"num_attention_heads", &BertConfig::num_heads, kHidden},
+    BertSizeKey{"vocab_size", &BertConfig::vocab_size, kIdRange},
+    BertSizeKey{"hidden_size", &BertConfig::hidden_size, kHiddenRange},
+    BertSizeKey{"num_hidden_layers", &BertConfig::num_layers, kLayerRange},
+    BertSizeKey{"num_attention_heads", &BertConfig::num_heads, kHiddenRange},
     BertSizeKey{"intermediate_size", &BertConfig::intermediate_size,
                 kIntermediate},
     BertSizeKey{"max_position_embeddings", &BertConfig::max_positions,
                 kPositions},
-    BertSizeKey{"type_vocab_size", &BertConfig::type_vocab_size, kIds}};
+    BertSizeKey{"type_vocab_size", &BertConfig::type_vocab_size, kIdRange}};
 
 constexpr std::array kDistilBertSizes = {
-    BertSizeKey{"vocab_size", &BertConfig::vocab_size, kIds},
-    BertSizeKey{"dim", &BertConfig::hidden_size, kHidden},
-    BertSizeKey{"n_layers", &BertConfig::num_layers, kLayers},
-    BertSizeKey{"n_heads", &BertConfig::num_heads, kHidden},
+    BertSizeKey{"vocab_size", &BertConfig::vocab_size, kIdRange},
+    BertSizeKey{"dim", &BertConfig::hidden_size, kHiddenRange},
+    BertSizeKey{"n_layers", &BertConfig::num_layers, kLayerRange},
+    BertSizeKey{"n_heads", &BertConfig::num_heads, kHiddenRange},
     BertSizeKey{"hidden_dim", &BertConfig::intermediate_size, kIntermediate},
     BertSizeKey{"max_position_embeddings", &BertConfig::max_positions,
                 kPositions}};
 
 constexpr std::array kFamilies = {
-    FamilyKeys{"bert", BertFamily::bert, kBertSizes, "hidden_size",
-               "num_attention_heads", "hidden_act"},
-    FamilyKeys{"distilbert", BertFamily::distilbert, kDistilBertSizes, "dim",
-               "n_heads", "activation"}};
+    FamilyKeys{"bert", BertFamily::bert, kBertSizes, "hidden_act"},
+    FamilyKeys{"distilbert", BertFamily::distilbert, kDistilBertSizes,
+               "activation"}};
 
 constexpr auto kBertKeys = std::to_array<std::string_view>(
     {"model_type", "vocab_size", "max_position_embeddings", "is_decoder",
@@ -69,17 +59,15 @@ constexpr auto kBertKeys = std::to_array<std::string_view>(
      "dim", "n_layers", "n_heads", "hidden_dim", "activation"});
 
 Result<const FamilyKeys*> family_of(const JsonFields& fields) {
-  std::string expected;
   std::string model_type;
   HEADWISE_TRY(fields.get("model_type", model_type));
-  for (const FamilyKeys& keys : kFamilies) {
-    if (model_type == keys.model_type) {
-      return &keys;
-    }
-    expected = expected.empty()
-                   ? keys.model_type
-                   : expected + " or " + std::string(keys.model_type);
+  const auto* const found =
+      std::ranges::find(kFamilies, model_type, &FamilyKeys::model_type);
+  if (found != kFamilies.end()) {
+    return found;
   }
+  const std::string expected =
+      list_text(kFamilies, " or ", &FamilyKeys::model_type);
   return fields.has("model_type")
              ? fields.unexpected("model_type", expected, ErrorCode::unsupported)
              : fields.fault("has no model_type", expected,
@@ -105,19 +93,6 @@ Status check_computation(const JsonFields& fields, const FamilyKeys& keys) {
     HEADWISE_TRY(check_computed(fields, key, expected, expected));
   }
   return check_computed(fields, "is_decoder", false, "false");
-}
-
-Status get_sizes(const JsonFields& fields, const FamilyKeys& keys,
-                 BertConfig& config) {
-  for (const BertSizeKey& size : keys.sizes) {
-    HEADWISE_TRY(fields.require(size.key, size.range, config.*size.into));
-  }
-  if (config.hidden_size % config.num_heads != 0) {
-    return fields.unexpected(keys.num_heads,
-                             "a divisor of " + std::string(keys.hidden_size) +
-                                 " = " + std::to_string(config.hidden_size));
-  }
-  return ok();
 }
 
 // Which heads each layer kept, if any were removed.
@@ -159,15 +134,11 @@ Result<BertConfig> parse_bert_config(std::string_view text,
   HEADWISE_TRY(check_computation(*fields, **keys));
   BertConfig config;
   config.family = (*keys)->family;
-  HEADWISE_TRY(get_sizes(*fields, **keys, config));
+  HEADWISE_TRY(get_sizes(*fields, (*keys)->sizes, config));
   HEADWISE_TRY(get_kept_heads(text, subject, config));
   // DistilBERT's is not a setting: it is 1e-12.
-  if (config.family == BertFamily::distilbert) {
-    return config;
-  }
-  HEADWISE_TRY(fields->get("layer_norm_eps", config.layer_norm_eps));
-  if (!(config.layer_norm_eps > 0 && config.layer_norm_eps < 1)) {
-    return fields->unexpected("layer_norm_eps", "a number between 0 and 1");
+  if (config.family == BertFamily::bert) {
+    HEADWISE_TRY(get_layer_norm_eps(*fields, config));
   }
   return config;
 }

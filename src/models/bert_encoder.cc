@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/gelu.h"
-#include "headwise/steps/head_gates.h"
 #include "models/bert_rows.h"
 #include "run/float_environment.h"
 
@@ -140,8 +139,18 @@ Status check_token_types(const BertParams& params, const RaggedTokens& ids,
   return ok();
 }
 
-// "head_gates[1]" of a layer is "head_gates[LAYER][1]" of the encoder.
-Error in_bert_layer(const Error& error, std::size_t layer) {
+Status check_entry(const BertParams& params, const RaggedTokens& ids,
+                   const LayerEntry& from, std::size_t before) {
+  HEADWISE_TRY(
+      check_layer_number(kBertEncoder, "from.layer", from.layer, before));
+  const auto rows = static_cast<std::size_t>(offsets_of(ids).back());
+  return check_shape(kBertEncoder, "from.hidden", from.hidden.extents(),
+                     "(rows, hidden_size)",
+                     Extents<2>{rows, params.config.hidden_size});
+}
+
+// "head_gates[1]" of a layer is "head_gates[LAYER][1]" of the model.
+Error in_layer(const Error& error, std::size_t layer) {
   constexpr std::string_view kName = "head_gates";
   ErrorDetails details = error.details();
   if (!details.argument.starts_with(kName)) {
@@ -149,42 +158,6 @@ Error in_bert_layer(const Error& error, std::size_t layer) {
   }
   details.argument.insert(kName.size(), "[" + std::to_string(layer) + "]");
   return {error.code(), std::move(details)};
-}
-
-Status check_entry(const BertParams& params, const RaggedTokens& ids,
-                   const LayerEntry& from, std::size_t before) {
-  if (from.layer > before) {
-    return value_error(kBertEncoder, "from.layer", std::to_string(from.layer),
-                       "at most " + std::to_string(before),
-                       ErrorCode::out_of_range);
-  }
-  const auto rows = static_cast<std::size_t>(offsets_of(ids).back());
-  return check_shape(kBertEncoder, "from.hidden", from.hidden.extents(),
-                     "(rows, hidden_size)",
-                     Extents<2>{rows, params.config.hidden_size});
-}
-
-// One tensor of gates for each layer, or none at all.
-Status check_bert_gates(const BertParams& params,
-                        std::span<const Tensor<float, 1>> head_gates) {
-  if (head_gates.empty()) {
-    return ok();
-  }
-  const std::size_t layers = params.layers.size();
-  if (head_gates.size() != layers) {
-    return argument_error(
-        kBertEncoder, "head_gates",
-        "has " + std::to_string(head_gates.size()) + " layers",
-        std::to_string(layers), ErrorCode::shape_mismatch);
-  }
-  for (std::size_t n = 0; n < layers; ++n) {
-    if (Status s = check_head_gates(kBertEncoder, head_gates[n].view(),
-                                    heads_of(params.config, n));
-        !s) {
-      return in_bert_layer(s.error(), n);
-    }
-  }
-  return ok();
 }
 
 }  // namespace
@@ -197,6 +170,21 @@ std::vector<std::int64_t> offsets_of(const RaggedTokens& ids) {
                       static_cast<std::int64_t>(sequence.size()));
   }
   return offsets;
+}
+
+void add_to(Tensor<float, 3>& to, TensorView<const float, 3> x) {
+  const FloatEnvironment environment;
+  std::transform(to.data(), to.data() + to.size(), x.data(), to.data(),
+                 std::plus<>());
+}
+
+Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
+                                    const LayerNormParams& norm,
+                                    const Executor& executor) {
+  auto y = Tensor<float, 3>::create_unset(x.extents());
+  HEADWISE_TRY(y);
+  HEADWISE_TRY(layer_norm(rows_of(x), norm, rows_of(*y), executor));
+  return y;
 }
 
 void embed(const RaggedTokens& ids,
@@ -244,14 +232,14 @@ HeadHooks hooks_of_layer(const ModelHooks& hooks, std::size_t layer) {
   return of_layer;
 }
 
-LayerOptions layer_options_of(const BertOptions& options, std::size_t layer,
-                              const HeadHooks& hooks) {
-  LayerOptions of_layer;
-  if (!options.head_gates.empty()) {
-    of_layer.head_gates = options.head_gates[layer].view();
+LayerOptions layer_options(HeadGateSpan gates, std::size_t layer,
+                           const ModelHooks& hooks, const HeadHooks& of_layer) {
+  LayerOptions options;
+  if (!gates.empty()) {
+    options.head_gates = gates[layer].view();
   }
-  of_layer.hooks = options.hooks.any() ? &hooks : nullptr;
-  return of_layer;
+  options.hooks = hooks.any() ? &of_layer : nullptr;
+  return options;
 }
 
 Error error_for_inference(std::string_view operation) {
@@ -261,29 +249,71 @@ Error error_for_inference(std::string_view operation) {
                        .expected = "BertUse::training"}};
 }
 
+Status check_layer_number(std::string_view operation, std::string_view argument,
+                          std::size_t layer, std::size_t most) {
+  return layer <= most ? ok()
+                       : value_error(operation, argument, std::to_string(layer),
+                                     "at most " + std::to_string(most),
+                                     ErrorCode::out_of_range);
+}
+
+Status check_model_gates(std::string_view operation, HeadGateSpan gates,
+                         std::size_t layers,
+                         FunctionRef<std::size_t(std::size_t)> heads_in) {
+  if (!gates.empty() && gates.size() != layers) {
+    return argument_error(operation, "head_gates",
+                          "has " + std::to_string(gates.size()) + " layers",
+                          std::to_string(layers), ErrorCode::shape_mismatch);
+  }
+  for (std::size_t n = 0; n < gates.size(); ++n) {
+    if (Status s = check_head_gates(operation, gates[n].view(), heads_in(n));
+        !s) {
+      return in_layer(s.error(), n);
+    }
+  }
+  return ok();
+}
+
+Status check_sequences(std::string_view operation, const RaggedTokens& ids,
+                       std::size_t max_positions, std::size_t vocab_size) {
+  for (std::size_t b = 0; b < ids.size(); ++b) {
+    if (ids[b].size() > max_positions) {
+      return argument_error(operation, "tokens[" + std::to_string(b) + "]",
+                            "has " + std::to_string(ids[b].size()) + " tokens",
+                            "at most " + std::to_string(max_positions),
+                            ErrorCode::out_of_range);
+    }
+  }
+  return check_tokens(ids, vocab_size);
+}
+
+Status check_none_given(
+    std::string_view operation,
+    std::initializer_list<std::pair<std::string_view, bool>> options) {
+  for (const auto& [name, given] : options) {
+    if (given) {
+      return value_error(operation, name, "given",
+                         "none in a forward pass of training");
+    }
+  }
+  return ok();
+}
+
 Status check_call(const BertParams& params, const RaggedTokens& ids,
                   const BertOptions& options) {
   const BertConfig& config = params.config;
   const std::size_t layers = params.layers.size();
   const std::size_t before = options.before_layer.value_or(layers);
-  if (before > layers) {
-    return value_error(kBertEncoder, "before_layer", std::to_string(before),
-                       "at most " + std::to_string(layers),
-                       ErrorCode::out_of_range);
-  }
+  HEADWISE_TRY(
+      check_layer_number(kBertEncoder, "before_layer", before, layers));
   if (options.from) {
     HEADWISE_TRY(check_entry(params, ids, *options.from, before));
   }
-  HEADWISE_TRY(check_bert_gates(params, options.head_gates));
-  for (std::size_t b = 0; b < ids.size(); ++b) {
-    if (ids[b].size() > config.max_positions) {
-      return argument_error(kBertEncoder, "tokens[" + std::to_string(b) + "]",
-                            "has " + std::to_string(ids[b].size()) + " tokens",
-                            "at most " + std::to_string(config.max_positions),
-                            ErrorCode::out_of_range);
-    }
-  }
-  HEADWISE_TRY(check_tokens(ids, config.vocab_size));
+  HEADWISE_TRY(check_model_gates(
+      kBertEncoder, options.head_gates, layers,
+      [&](std::size_t layer) { return heads_of(config, layer); }));
+  HEADWISE_TRY(check_sequences(kBertEncoder, ids, config.max_positions,
+                               config.vocab_size));
   return check_token_types(params, ids, options.token_types);
 }
 
@@ -329,7 +359,8 @@ Status BertEncoder::forward_in(
       }
       const HeadHooks hooks = hooks_of_layer(options.hooks, n);
       HEADWISE_TRY(run_layer(layers[n],
-                             {of_layers, layer_options_of(options, n, hooks)},
+                             {of_layers, layer_options(options.head_gates, n,
+                                                       options.hooks, hooks)},
                              memory, attn_weights));
     }
     return ok();

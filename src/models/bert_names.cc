@@ -41,4 +41,14 @@ std::string attention_param_name(BertFamily family, std::string_view param,
   return numbered(attention_param_pattern(family, param), layer);
 }
 
+std::string attention_linear_name(BertFamily family, std::string_view param,
+                                  std::size_t layer) {
+  return without_weight(
+      attention_param_name(family, std::string(param) + ".weight", layer));
+}
+
+std::string without_weight(std::string_view name) {
+  return std::string(name.substr(0, name.rfind(".weight")));
+}
+
 }  // namespace headwise::inline HEADWISE_ABI

@@ -42,5 +42,10 @@ std::string_view attention_param_pattern(BertFamily family,
 // The same of one layer.
 std::string attention_param_name(BertFamily family, std::string_view param,
                                  std::size_t layer);
+// The same of a projection, such as "w_q", without ".weight".
+std::string attention_linear_name(BertFamily family, std::string_view param,
+                                  std::size_t layer);
+// "a.b" of "a.b.weight".
+std::string without_weight(std::string_view name);
 
 }  // namespace headwise::inline HEADWISE_ABI

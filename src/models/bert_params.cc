@@ -70,16 +70,11 @@ class BertReader {
     auto output = linear(named(names_->output), hidden_size(),
                          {"intermediate_size", config_.intermediate_size});
     auto output_norm = norm(named(names_->output_norm));
-    for (const Error* error :
-         {attention ? nullptr : &attention.error(),
-          attention_norm ? nullptr : &attention_norm.error(),
-          intermediate ? nullptr : &intermediate.error(),
-          output ? nullptr : &output.error(),
-          output_norm ? nullptr : &output_norm.error()}) {
-      if (error != nullptr) {
-        return *error;
-      }
-    }
+    HEADWISE_TRY(attention);
+    HEADWISE_TRY(attention_norm);
+    HEADWISE_TRY(intermediate);
+    HEADWISE_TRY(output);
+    HEADWISE_TRY(output_norm);
     return BertLayer{*std::move(attention), *std::move(attention_norm),
                      *std::move(intermediate), *std::move(output),
                      *std::move(output_norm)};

@@ -1,9 +1,7 @@
 // The encoder's forward pass that keeps what gradients need, and its backward
 // pass.
-#include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -14,7 +12,6 @@
 #include "models/bert_names.h"
 #include "models/bert_params.h"
 #include "models/bert_rows.h"
-#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -35,24 +32,6 @@ struct BertLayerSaved {
   Tensor<float, 3> activated;     // its gelu
   Tensor<float, 3> put_out;       // between + w_out activated + b_out
 };
-
-// to += x
-void add_to(Tensor<float, 3>& to, TensorView<const float, 3> x) {
-  const FloatEnvironment environment;
-  std::transform(to.data(), to.data() + to.size(), x.data(), to.data(),
-                 std::plus<>());
-}
-
-Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
-                                    const LayerNormParams& norm,
-                                    const Executor& executor) {
-  auto y = Tensor<float, 3>::create_unset(x.extents());
-  if (!y) {
-    return y;
-  }
-  Status s = layer_norm(rows_of(x), norm, rows_of(*y), executor);
-  return s ? std::move(y) : s.error();
-}
 
 // saved.attended and saved.between of saved.x.
 Status run_attention(const BertLayer& layer, const AttentionOptions& options,
@@ -115,10 +94,6 @@ struct Pass {
   }
 };
 
-std::string without_weight(std::string_view name) {
-  return std::string(name.substr(0, name.rfind(".weight")));
-}
-
 // d becomes the gradient by what the norm took.
 Status back_through_norm(const Pass& pass, const Tensor<float, 3>& x,
                          const LayerNormParams& norm, const std::string& name,
@@ -174,13 +149,6 @@ Status back_through_feed_forward(const Pass& pass, std::size_t number,
   return ok();
 }
 
-// w_q -> its name in files, without ".weight".
-std::string attention_linear_name(const Pass& pass, std::string_view param,
-                                  std::size_t layer) {
-  return without_weight(
-      attention_param_name(pass.family, std::string(param) + ".weight", layer));
-}
-
 // Passes on the terms of a layer's attention, by their names in files.
 class NumberedTerms final : public ParamTerms {
  public:
@@ -190,7 +158,7 @@ class NumberedTerms final : public ParamTerms {
   Status add_projection(std::string_view name, TensorView<const float, 3> x,
                         TensorView<const float, 3> d_y) override {
     return pass_.terms->add_projection(
-        attention_linear_name(pass_, name, layer_), x, d_y);
+        attention_linear_name(pass_.family, name, layer_), x, d_y);
   }
   Status add_norm(std::string_view name, TensorView<const float, 2> x,
                   TensorView<const float, 2> d_y) override {
@@ -230,7 +198,8 @@ Status back_through_attention(const Pass& pass, std::size_t number,
   }
   if (pass.sums_params()) {
     const auto put = [&](std::string_view param, LinearGradients gradient) {
-      pass.put(attention_linear_name(pass, param, number), std::move(gradient));
+      pass.put(attention_linear_name(pass.family, param, number),
+               std::move(gradient));
     };
     put("w_q", std::move(gradients->w_q));
     put("w_k", std::move(gradients->w_k));
@@ -281,20 +250,14 @@ Status back_through_tables(const Pass& pass, const BertTables& tables,
 
 // Options that a forward pass of training does not take.
 Status check_bert_options(const BertOptions& options, std::size_t layers) {
-  const std::pair<std::string_view, bool> refused[] = {
-      {"attn_weights", options.attn_weights},
-      {"token_types", !options.token_types.empty()},
-      {"before_each", static_cast<bool>(options.before_each)},
-      {"before_layer", options.before_layer.value_or(layers) != layers},
-      {"from", options.from.has_value()},
-      {"hooks.edit", static_cast<bool>(options.hooks.edit)}};
-  for (const auto& [name, given] : refused) {
-    if (given) {
-      return value_error(kBertTraining, name, "given",
-                         "none in a forward pass of training");
-    }
-  }
-  return ok();
+  return check_none_given(
+      kBertTraining,
+      {{"attn_weights", options.attn_weights},
+       {"token_types", !options.token_types.empty()},
+       {"before_each", static_cast<bool>(options.before_each)},
+       {"before_layer", options.before_layer.value_or(layers) != layers},
+       {"from", options.from.has_value()},
+       {"hooks.edit", static_cast<bool>(options.hooks.edit)}});
 }
 
 }  // namespace
@@ -352,9 +315,10 @@ Result<BertSaved> BertEncoder::forward_for_backward(
       BertLayerSaved& layer = state.layers.emplace_back();
       layer.x = *std::move(hidden);
       layer.hooks = hooks_of_layer(state.hooks, n);
-      HEADWISE_TRY(run_attention(params.layers[n], of_layers,
-                                 layer_options_of(options, n, layer.hooks),
-                                 layer));
+      HEADWISE_TRY(run_attention(
+          params.layers[n], of_layers,
+          layer_options(options.head_gates, n, options.hooks, layer.hooks),
+          layer));
       HEADWISE_TRY(run_feed_forward(params.layers[n], *state.executor, layer));
       hidden = normalized(layer.put_out, params.layers[n].output_norm,
                           *state.executor);

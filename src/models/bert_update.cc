@@ -7,13 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/bert_encoder.h"
 #include "models/bert_names.h"
 #include "models/bert_params.h"
 #include "models/bert_rows.h"
-#include "models/replaced_attention.h"
+#include "models/model_params.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -21,10 +20,6 @@ namespace {
 constexpr std::string_view kBertUpdate = "bert_encoder";
 constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kBias = ".bias";
-
-std::string joined(std::string_view name, std::string_view part) {
-  return std::string(name) + std::string(part);
-}
 
 // places[type] = position + types[type]
 void write_places(TensorView<const float, 2> position,
@@ -135,20 +130,6 @@ Status update_params(Update& update, BertParams& params) {
   return ok();
 }
 
-using BertViews = std::map<std::string, AnyView>;
-
-void view_bert_norm(const LayerNormParams& norm, const std::string& name,
-                    BertViews& views) {
-  views.emplace(joined(name, kWeight), norm.weight);
-  views.emplace(joined(name, kBias), norm.bias);
-}
-
-void view_bert_linear(const Linear& linear, const std::string& name,
-                      BertViews& views) {
-  views.emplace(joined(name, kWeight), linear.weight());
-  views.emplace(joined(name, kBias), linear.bias());
-}
-
 }  // namespace
 
 Result<std::vector<Tensor<float, 2>>> create_places(
@@ -186,8 +167,8 @@ Status BertEncoder::update(
   return update_params(*update, *state_);
 }
 
-BertViews BertEncoder::params() const {
-  BertViews views;
+ParamViews BertEncoder::params() const {
+  ParamViews views;
   if (!state_->is_trainable()) {
     return views;
   }
@@ -199,23 +180,21 @@ BertViews BertEncoder::params() const {
   if (tables.type) {
     views.emplace(kTypeTable, tables.type->weight());
   }
-  view_bert_norm(embeddings.norm, std::string(kEmbeddingNorm), views);
+  add_views(embeddings.norm, std::string(kEmbeddingNorm), views);
   views.merge(attention_params());
   const BertNames& names = bert_names(config.family);
   for (std::size_t n = 0; n < layers.size(); ++n) {
     const BertLayer& layer = layers[n];
-    view_bert_norm(layer.attention_norm, numbered(names.attention_norm, n),
-                   views);
-    view_bert_linear(layer.intermediate, numbered(names.intermediate, n),
-                     views);
-    view_bert_linear(layer.output, numbered(names.output, n), views);
-    view_bert_norm(layer.output_norm, numbered(names.output_norm, n), views);
+    add_views(layer.attention_norm, numbered(names.attention_norm, n), views);
+    add_views(layer.intermediate, numbered(names.intermediate, n), views);
+    add_views(layer.output, numbered(names.output, n), views);
+    add_views(layer.output_norm, numbered(names.output_norm, n), views);
   }
   return views;
 }
 
-BertViews BertEncoder::attention_params() const {
-  BertViews views;
+ParamViews BertEncoder::attention_params() const {
+  ParamViews views;
   const std::vector<BertLayer>& layers = state_->layers;
   const BertFamily family = state_->config.family;
   for (std::size_t n = 0; state_->is_trainable() && n < layers.size(); ++n) {
@@ -224,11 +203,7 @@ BertViews BertEncoder::attention_params() const {
          {std::pair("w_q", &attention.w_q), std::pair("w_k", &attention.w_k),
           std::pair("w_v", &*attention.w_v),
           std::pair("w_o", &*attention.w_o)}) {
-      const auto name = [&, of = param](std::string_view part) {
-        return attention_param_name(family, joined(of, part), n);
-      };
-      views.emplace(name(kWeight), linear->weight());
-      views.emplace(name(kBias), linear->bias());
+      add_views(*linear, attention_linear_name(family, param, n), views);
     }
   }
   return views;

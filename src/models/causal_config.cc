@@ -5,41 +5,29 @@
 #include "base/check.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
-#include "interop/json_fields.h"
 #include "interop/read_bytes.h"
 #include "models/causal_params.h"
+#include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kCausalConfig = "read_causal_model";
 constexpr std::string_view kModelType = "model_type";
-constexpr std::string_view kEps = "layer_norm_eps";
 
-struct CausalSizeKey {
-  std::string_view key;
-  std::size_t CausalConfig::*into;
-  SizeRange range;
-};
+using CausalSizeKey = SizeKey<CausalConfig>;
 
-constexpr std::size_t kLargestCausalSize = (std::size_t{1} << 31) - 1;
 constexpr std::array kSizes = {
-    CausalSizeKey{
-        "vocab_size", &CausalConfig::vocab_size, {1, kLargestCausalSize}},
-    CausalSizeKey{
-        "hidden_size", &CausalConfig::hidden_size, {1, std::size_t{1} << 20}},
-    CausalSizeKey{"num_hidden_layers",
-                  &CausalConfig::num_layers,
-                  {1, std::size_t{1} << 12}},
-    CausalSizeKey{"num_attention_heads",
-                  &CausalConfig::num_heads,
-                  {1, std::size_t{1} << 20}},
-    CausalSizeKey{"max_position_embeddings",
-                  &CausalConfig::max_positions,
-                  {1, kLargestCausalSize}}};
+    CausalSizeKey{"vocab_size", &CausalConfig::vocab_size, kIdRange},
+    CausalSizeKey{"hidden_size", &CausalConfig::hidden_size, kHiddenRange},
+    CausalSizeKey{"num_hidden_layers", &CausalConfig::num_layers, kLayerRange},
+    CausalSizeKey{"num_attention_heads", &CausalConfig::num_heads,
+                  kHiddenRange},
+    CausalSizeKey{"max_position_embeddings", &CausalConfig::max_positions,
+                  kIdRange}};
 
 constexpr auto kCausalKeys = std::to_array<std::string_view>(
-    {kModelType, kEps, kSizes[0].key, kSizes[1].key, kSizes[2].key,
+    {kModelType, kLayerNormEps, kSizes[0].key, kSizes[1].key, kSizes[2].key,
      kSizes[3].key, kSizes[4].key});
 
 Result<JsonFields> fields_of(const std::string& folder) {
@@ -47,15 +35,9 @@ Result<JsonFields> fields_of(const std::string& folder) {
   HEADWISE_TRY(check_regular_file(kCausalConfig, path));
   auto file = InputFile::open(kCausalConfig, path);
   HEADWISE_TRY(file);
-  const auto bytes = read_bytes(*file, kLargestSettings + 1, /*certain=*/false);
+  const auto bytes = read_at_most(*file, kLargestSettings);
   HEADWISE_TRY(bytes);
-  if (bytes->size() > kLargestSettings) {
-    return file->subject().bad_data(
-        "has more than " + std::to_string(kLargestSettings) + " bytes");
-  }
-  return JsonFields::parse(
-      {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
-      file->subject(), kCausalKeys);
+  return JsonFields::parse(text_of(*bytes), file->subject(), kCausalKeys);
 }
 
 }  // namespace
@@ -77,18 +59,8 @@ Result<CausalConfig> read_causal_config(const std::string& folder) {
                               ErrorCode::unsupported);
   }
   CausalConfig config;
-  for (const auto& [key, into, range] : kSizes) {
-    HEADWISE_TRY(fields->require(key, range, config.*into));
-  }
-  if (config.hidden_size % config.num_heads != 0) {
-    return fields->unexpected(
-        "num_attention_heads",
-        "a divisor of hidden_size = " + std::to_string(config.hidden_size));
-  }
-  HEADWISE_TRY(fields->get(kEps, config.layer_norm_eps));
-  if (!(config.layer_norm_eps > 0 && config.layer_norm_eps < 1)) {
-    return fields->unexpected(kEps, "a number between 0 and 1");
-  }
+  HEADWISE_TRY(get_sizes(*fields, kSizes, config));
+  HEADWISE_TRY(get_layer_norm_eps(*fields, config));
   return config;
 }
 
@@ -100,7 +72,7 @@ std::string causal_config_text(const CausalConfig& config) {
         ",\n  \"" + std::string(key) + "\": " + std::to_string(config.*from);
   }
   constexpr int kDigits = 17;
-  return text + ",\n  \"" + std::string(kEps) +
+  return text + ",\n  \"" + std::string(kLayerNormEps) +
          "\": " + number_text(config.layer_norm_eps, kDigits) + "\n}\n";
 }
 

@@ -1,7 +1,6 @@
 #include "headwise/models/causal_model.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <optional>
 
@@ -9,43 +8,13 @@
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/utf8.h"
-#include "headwise/steps/head_gates.h"
 #include "models/causal_params.h"
 #include "models/causal_state.h"
-#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kCausalModel = "causal_model";
-
-// "head_gates[1]" of a layer is "head_gates[LAYER][1]" of the model.
-Error in_causal_layer(const Error& error, std::size_t layer) {
-  ErrorDetails details = error.details();
-  constexpr std::string_view kName = "head_gates";
-  if (details.argument.starts_with(kName)) {
-    details.argument.insert(kName.size(), "[" + std::to_string(layer) + "]");
-  }
-  return {error.code(), std::move(details)};
-}
-
-Status check_causal_gates(const CausalParams& params, HeadGateSpan gates) {
-  const std::size_t layers = params.layers.size();
-  if (!gates.empty() && gates.size() != layers) {
-    return argument_error(kCausalModel, "head_gates",
-                          "has " + std::to_string(gates.size()) + " layers",
-                          std::to_string(layers), ErrorCode::shape_mismatch);
-  }
-  for (std::size_t n = 0; n < gates.size(); ++n) {
-    const Status s =
-        check_head_gates(kCausalModel, gates[n].view(),
-                         params.layers[n].attention.config().num_heads);
-    if (!s) {
-      return in_causal_layer(s.error(), n);
-    }
-  }
-  return ok();
-}
 
 const Executor& executor_of(const Executor* given) {
   return given != nullptr ? *given : Executor::default_executor();
@@ -91,9 +60,9 @@ Result<Tensor<float, 3>> run_layers(const CausalParams& params,
       HEADWISE_TRY(before_attention(n, input->view()));
     }
     const HeadHooks hooks = hooks_of_layer(pass.hooks, n);
-    const auto attended = attention.forward(
-        input->view(), input->view(), input->view(), options,
-        layer_options(pass.head_gates, n, pass.hooks.any() ? &hooks : nullptr));
+    const auto attended =
+        attention.forward(input->view(), input->view(), input->view(), options,
+                          layer_options(pass.head_gates, n, pass.hooks, hooks));
     HEADWISE_TRY(attended);
     add_to(*x, attended->output);
   }
@@ -103,21 +72,6 @@ Result<Tensor<float, 3>> run_layers(const CausalParams& params,
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 }  // namespace
-
-void add_to(Tensor<float, 3>& to, TensorView<const float, 3> x) {
-  const FloatEnvironment environment;
-  std::transform(to.data(), to.data() + to.size(), x.data(), to.data(),
-                 std::plus<>());
-}
-
-Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
-                                    const LayerNormParams& norm,
-                                    const Executor& executor) {
-  auto y = Tensor<float, 3>::create_unset(x.extents());
-  HEADWISE_TRY(y);
-  HEADWISE_TRY(layer_norm(rows_of(x), norm, rows_of(*y), executor));
-  return y;
-}
 
 Result<CausalRows> causal_rows(const RaggedTokens& ids) {
   const auto rows = static_cast<std::size_t>(offsets_of(ids).back());
@@ -145,16 +99,6 @@ Result<Tensor<float, 3>> embedded(const CausalParams& params,
   return x;
 }
 
-LayerOptions layer_options(HeadGateSpan gates, std::size_t layer,
-                           const HeadHooks* hooks) {
-  LayerOptions options;
-  if (!gates.empty()) {
-    options.head_gates = gates[layer].view();
-  }
-  options.hooks = hooks;
-  return options;
-}
-
 std::vector<std::size_t> kept_in(const CausalConfig& config,
                                  std::size_t layer) {
   if (!config.kept_heads.empty()) {
@@ -167,23 +111,15 @@ std::vector<std::size_t> kept_in(const CausalConfig& config,
 
 Status check_call(const CausalParams& params, const RaggedTokens& ids,
                   HeadGateSpan gates, std::size_t before_layer) {
-  if (before_layer > params.layers.size()) {
-    return value_error(kCausalModel, "before_layer",
-                       std::to_string(before_layer),
-                       "at most " + std::to_string(params.layers.size()),
-                       ErrorCode::out_of_range);
-  }
-  HEADWISE_TRY(check_causal_gates(params, gates));
-  for (std::size_t b = 0; b < ids.size(); ++b) {
-    if (ids[b].size() > params.config.max_positions) {
-      return argument_error(
-          kCausalModel, "tokens[" + std::to_string(b) + "]",
-          "has " + std::to_string(ids[b].size()) + " tokens",
-          "at most " + std::to_string(params.config.max_positions),
-          ErrorCode::out_of_range);
-    }
-  }
-  return check_tokens(ids, params.config.vocab_size);
+  const std::size_t layers = params.layers.size();
+  HEADWISE_TRY(
+      check_layer_number(kCausalModel, "before_layer", before_layer, layers));
+  HEADWISE_TRY(
+      check_model_gates(kCausalModel, gates, layers, [&](std::size_t layer) {
+        return params.layers[layer].attention.config().num_heads;
+      }));
+  return check_sequences(kCausalModel, ids, params.config.max_positions,
+                         params.config.vocab_size);
 }
 
 CausalModel::State::State(CausalParams params)
@@ -280,10 +216,9 @@ Result<Tensor<float, 2>> CausalModel::hidden(const RaggedTokens& ids,
     try {
   const std::size_t last = state_->layers.size();
   HEADWISE_TRY(check_call(*state_, ids, options.head_gates, last));
-  if (options.from && options.from->layer > last) {
-    return value_error(
-        kCausalModel, "from.layer", std::to_string(options.from->layer),
-        "at most " + std::to_string(last), ErrorCode::out_of_range);
+  if (options.from) {
+    HEADWISE_TRY(check_layer_number(kCausalModel, "from.layer",
+                                    options.from->layer, last));
   }
   auto x = run_layers(*state_, ids, options, {}, last);
   HEADWISE_TRY(x);

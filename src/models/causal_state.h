@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "headwise/models/causal_model.h"
@@ -30,15 +29,6 @@ Result<CausalRows> causal_rows(const RaggedTokens& ids);
 // x = token[id] + position[t], (1, rows, hidden_size)
 Result<Tensor<float, 3>> embedded(const CausalParams& params,
                                   const CausalRows& rows);
-Result<Tensor<float, 3>> normalized(const Tensor<float, 3>& x,
-                                    const LayerNormParams& norm,
-                                    const Executor& executor);
-// to += x
-void add_to(Tensor<float, 3>& to, TensorView<const float, 3> x);
-
-// `hooks` may be null.
-LayerOptions layer_options(HeadGateSpan gates, std::size_t layer,
-                           const HeadHooks* hooks);
 
 // Errors: those of CausalModel::run().
 Status check_call(const CausalParams& params, const RaggedTokens& ids,

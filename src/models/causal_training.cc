@@ -48,17 +48,10 @@ namespace {
 
 // Options that a forward pass of training does not take.
 Status check_causal_options(const CausalOptions& options) {
-  const std::pair<std::string_view, bool> refused[] = {
-      {"from", options.from.has_value()},
-      {"before_each", static_cast<bool>(options.before_each)},
-      {"hooks.edit", static_cast<bool>(options.hooks.edit)}};
-  for (const auto& [name, given] : refused) {
-    if (given) {
-      return value_error(kCausalTraining, name, "given",
-                         "none in a forward pass of training");
-    }
-  }
-  return ok();
+  return check_none_given(
+      kCausalTraining, {{"from", options.from.has_value()},
+                        {"before_each", static_cast<bool>(options.before_each)},
+                        {"hooks.edit", static_cast<bool>(options.hooks.edit)}});
 }
 
 // A backward pass on its way through the layers.
@@ -202,8 +195,7 @@ Result<CausalSaved> CausalModel::forward_for_backward(
     const auto seen = std::as_const(layer.input).view();
     auto attended = attention.forward_for_backward(
         seen, seen, seen, of_layers,
-        layer_options(options.head_gates, n,
-                      state.hooks.any() ? &layer.hooks : nullptr));
+        layer_options(options.head_gates, n, state.hooks, layer.hooks));
     HEADWISE_TRY(attended);
     layer.x = *std::move(x);
     x = layer.x.clone();
@@ -239,11 +231,7 @@ Result<CausalGradients> CausalModel::backward(
   gradients.head_gates.resize(state.gated ? params.layers.size() : 0);
   Backward pass(params, state.offsets_view(), *state.executor,
                 wanted == BertWanted::params_and_gates, gradients);
-  const auto [rows, V] = d_logits.extents();
-  auto d = pass.through_unembedding(
-      state.hidden, {d_logits.data(),
-                     {1, rows, V},
-                     {0, d_logits.stride(0), d_logits.stride(1)}});
+  auto d = pass.through_unembedding(state.hidden, as_batch_of_one(d_logits));
   HEADWISE_TRY(d);
   HEADWISE_TRY(pass.through_norm(state.x, params.norm, "norm", *d));
   for (std::size_t n = params.layers.size(); n-- > 0;) {

@@ -1,9 +1,6 @@
 // A causal model's parameters: shown and replaced by name, and written.
-#include <algorithm>
-#include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/safetensors.h"
@@ -12,8 +9,8 @@
 #include "models/causal_state.h"
 #include "models/kept_heads.h"
 #include "models/model_folder.h"
+#include "models/model_params.h"
 #include "models/placed_model.h"
-#include "models/replaced_attention.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -52,20 +49,6 @@ Status update_table(Embedding& table, std::string_view name,
   return s;
 }
 
-using CausalViews = std::map<std::string, AnyView>;
-
-void view_causal_norm(const LayerNormParams& norm, const std::string& name,
-                      CausalViews& views) {
-  views.emplace(name + ".weight", norm.weight);
-  views.emplace(name + ".bias", norm.bias);
-}
-
-void view_causal_linear(const Linear& linear, const std::string& name,
-                        CausalViews& views) {
-  views.emplace(name + ".weight", linear.weight());
-  views.emplace(name + ".bias", linear.bias());
-}
-
 }  // namespace
 
 Status CausalModel::update(
@@ -88,20 +71,20 @@ Status CausalModel::update(
   return s;
 }
 
-CausalViews CausalModel::params() const {
-  CausalViews views;
+ParamViews CausalModel::params() const {
+  ParamViews views;
   views.emplace("token.weight", state_->token.weight());
   views.emplace("position.weight", state_->position.weight());
   for (std::size_t n = 0; n < state_->layers.size(); ++n) {
     const CausalLayer& layer = state_->layers[n];
-    view_causal_norm(layer.norm, causal_name(n, "norm"), views);
+    add_views(layer.norm, causal_name(n, "norm"), views);
     const MultiHeadAttentionParams& attention = *layer.attention.params();
-    view_causal_linear(attention.w_q, causal_name(n, "w_q"), views);
-    view_causal_linear(attention.w_k, causal_name(n, "w_k"), views);
-    view_causal_linear(*attention.w_v, causal_name(n, "w_v"), views);
-    view_causal_linear(*attention.w_o, causal_name(n, "w_o"), views);
+    add_views(attention.w_q, causal_name(n, "w_q"), views);
+    add_views(attention.w_k, causal_name(n, "w_k"), views);
+    add_views(*attention.w_v, causal_name(n, "w_v"), views);
+    add_views(*attention.w_o, causal_name(n, "w_o"), views);
   }
-  view_causal_norm(state_->norm, "norm", views);
+  add_views(state_->norm, "norm", views);
   views.emplace("unembedding.weight", state_->unembedding.weight());
   return views;
 }

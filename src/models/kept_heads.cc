@@ -77,19 +77,7 @@ std::vector<std::size_t> counts_of(const KeptHeadLists& kept) {
 
 // "[2,0]". (A tree of JSON ends the program where memory does.)
 std::string kept_text(const std::vector<std::size_t>& numbers) {
-  std::string text = "[";
-  for (const std::size_t number : numbers) {
-    text += (text.size() == 1 ? "" : ",") + std::to_string(number);
-  }
-  return text + "]";
-}
-
-std::string kept_text(const KeptHeadLists& lists) {
-  std::string text = "[";
-  for (const auto& list : lists) {
-    text += (text.size() == 1 ? "" : ",") + kept_text(list);
-  }
-  return text + "]";
+  return "[" + list_text(numbers, ",") + "]";
 }
 
 }  // namespace
@@ -132,7 +120,7 @@ void write_kept_heads(const KeptHeadLists& kept,
   metadata.erase(kKeptHeads);
   if (!kept.empty()) {
     metadata[kNumHeads] = kept_text(counts_of(kept));
-    metadata[kKeptHeads] = kept_text(kept);
+    metadata[kKeptHeads] = "[" + list_text(kept, ",", kept_text) + "]";
   }
 }
 

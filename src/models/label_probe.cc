@@ -29,12 +29,6 @@ constexpr std::string_view kLabelProbe = "label_probe";
 constexpr std::string_view kFile = "/classifier.safetensors";
 const std::string kLabels = "labels";
 
-// (N, C) -> (1, N, C)
-TensorView<const float, 3> as_one_batch(TensorView<const float, 2> x) {
-  return {
-      x.data(), {1, x.extent(0), x.extent(1)}, {0, x.stride(0), x.stride(1)}};
-}
-
 Status check_labels(const std::vector<std::string>& labels) {
   if (labels.size() < 2) {
     return argument_error(kLabelProbe, "labels",
@@ -103,11 +97,10 @@ Result<std::vector<std::string>> labels_of(const SafetensorsMetadata& metadata,
 
 // The same list as text. (A tree of JSON ends the program where memory does.)
 std::string probe_text(const std::vector<std::string>& labels) {
-  std::string text = "[";
-  for (const std::string& label : labels) {
-    text += (text.size() == 1 ? "" : ",") + *json_string(label);
-  }
-  return text + "]";
+  const auto quoted = [](const std::string& label) {
+    return *json_string(label);
+  };
+  return "[" + list_text(labels, ",", quoted) + "]";
 }
 
 // logits -> probabilities, in place. `powers` has room for one row.
@@ -227,7 +220,8 @@ Result<LabelProbe> LabelProbe::train(TensorView<const float, 2> embeddings,
       const auto loss = cross_entropy(*logits, targets);
       HEADWISE_TRY(loss);
       const auto gradients = probe->linear_.backward_params(
-          as_one_batch(embeddings), as_one_batch(loss->d_logits), {}, executor);
+          as_batch_of_one(embeddings), as_batch_of_one(loss->d_logits), {},
+          executor);
       HEADWISE_TRY(gradients);
       optimizer->begin_step();
       Status s = ok();
@@ -272,7 +266,7 @@ Status LabelProbe::write(const std::string& folder) const {
 Result<Tensor<float, 2>> LabelProbe::logits(
     TensorView<const float, 2> embeddings, const Executor& executor) const try {
   auto logits =
-      linear_.forward(as_one_batch(embeddings), "embeddings", executor);
+      linear_.forward(as_batch_of_one(embeddings), "embeddings", executor);
   return logits ? Result<Tensor<float, 2>>(std::move(*logits).without_batch())
                 : logits.error();
 } catch (...) {

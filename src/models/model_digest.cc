@@ -1,7 +1,6 @@
 #include "headwise/models/model_digest.h"
 
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"

@@ -5,13 +5,14 @@
 #include <cerrno>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "base/out_of_memory.h"
+#include "headwise/base/function_ref.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
 #include "interop/leftovers.h"
+#include "interop/read_bytes.h"
 #include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -24,17 +25,11 @@ constexpr auto kModelFiles = std::to_array<std::string_view>(
      "sentence_distilbert_config.json", "config_sentence_transformers.json"});
 
 // Which files of a folder are the model's.
-class OwnFiles {
- public:
-  OwnFiles() = default;
-  OwnFiles(const OwnFiles&) = delete;
-  OwnFiles& operator=(const OwnFiles&) = delete;
-  virtual ~OwnFiles() = default;
-
+struct OwnFiles {
   // A file in the folder (`within` is empty) or in one in it ("1_Pooling/").
-  virtual Result<bool> has(const std::string& within,
-                           const std::string& name) const = 0;
-  virtual Result<bool> has_folder(const std::string& name) const = 0;
+  FunctionRef<Result<bool>(const std::string& within, const std::string& name)>
+      has;
+  FunctionRef<Result<bool>(const std::string& name)> has_folder;
 };
 
 bool is_of_model(std::string_view name) {
@@ -55,61 +50,11 @@ Result<std::set<std::string>> module_folders(std::string_view operation,
   }
   const auto bytes = (*file)->read_all();
   HEADWISE_TRY(bytes);
-  const auto modules = parse_sentence_modules(
-      {reinterpret_cast<const char*>(bytes->data()), bytes->size()},
-      {"", path});
+  const auto modules = parse_sentence_modules(text_of(*bytes), {"", path});
   return modules ? std::set<std::string>{modules->transformer_folder,
                                          modules->pooling_folder}
                  : std::set<std::string>();
 }
-
-class FilesOfModel : public OwnFiles {
- public:
-  FilesOfModel(std::string_view operation, const std::string& source,
-               std::set<std::string> modules)
-      : operation_(operation), source_(source), modules_(std::move(modules)) {}
-
-  Result<bool> has(const std::string& within,
-                   const std::string& name) const override {
-    const bool is_of_module = within.empty() || modules_.contains(within.substr(
-                                                    0, within.size() - 1));
-    if (is_of_module && is_of_model(name)) {
-      return true;
-    }
-    return is_settings_file(name)
-               ? is_regular_file(operation_, path_in(source_, within + name))
-               : Result<bool>(false);
-  }
-  Result<bool> has_folder(const std::string& name) const override {
-    if (modules_.contains(name)) {
-      return true;
-    }
-    const auto kind = kind_of_entry(operation_, path_in(source_, name));
-    HEADWISE_TRY(kind);
-    return *kind == EntryKind::folder;
-  }
-
- private:
-  std::string_view operation_;
-  const std::string& source_;
-  std::set<std::string> modules_;
-};
-
-class FilesByName : public OwnFiles {
- public:
-  explicit FilesByName(std::span<const std::string> names) : names_(names) {}
-
-  Result<bool> has(const std::string& /*within*/,
-                   const std::string& name) const override {
-    return std::ranges::find(names_, name) != names_.end();
-  }
-  Result<bool> has_folder(const std::string& /*name*/) const override {
-    return false;
-  }
-
- private:
-  std::span<const std::string> names_;
-};
 
 // One that cannot be read may hold anything.
 bool is_empty_folder(const std::string& path) {
@@ -193,16 +138,41 @@ bool is_settings_file(std::string_view name) {
 Result<FolderEntries> entries_of_model(std::string_view operation,
                                        const std::string& folder,
                                        const std::string& source) {
-  auto modules = module_folders(operation, folder);
+  const auto modules = module_folders(operation, folder);
   HEADWISE_TRY(modules);
-  return entries_of(operation, folder,
-                    FilesOfModel(operation, source, *std::move(modules)));
+  const auto has = [&](const std::string& within,
+                       const std::string& name) -> Result<bool> {
+    const bool is_of_module = within.empty() || modules->contains(within.substr(
+                                                    0, within.size() - 1));
+    if (is_of_module && is_of_model(name)) {
+      return true;
+    }
+    return is_settings_file(name)
+               ? is_regular_file(operation, path_in(source, within + name))
+               : Result<bool>(false);
+  };
+  const auto has_folder = [&](const std::string& name) -> Result<bool> {
+    if (modules->contains(name)) {
+      return true;
+    }
+    const auto kind = kind_of_entry(operation, path_in(source, name));
+    HEADWISE_TRY(kind);
+    return *kind == EntryKind::folder;
+  };
+  return entries_of(operation, folder, {has, has_folder});
 }
 
 Result<FolderEntries> entries_of_files(std::string_view operation,
                                        const std::string& folder,
                                        std::span<const std::string> names) {
-  return entries_of(operation, folder, FilesByName(names));
+  const auto has = [&](const std::string& /*within*/,
+                       const std::string& name) -> Result<bool> {
+    return std::ranges::find(names, name) != names.end();
+  };
+  const auto has_folder = [](const std::string& /*name*/) -> Result<bool> {
+    return false;
+  };
+  return entries_of(operation, folder, {has, has_folder});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

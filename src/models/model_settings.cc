@@ -16,25 +16,6 @@ namespace {
 
 constexpr std::string_view kModelSettings = "read_model_settings";
 
-struct SettingsFile {
-  FileSubject subject;
-  AlignedBytes bytes;
-
-  std::string_view text() const {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
-};
-
-Result<SettingsFile> read_all(InputFile file) {
-  auto bytes = read_bytes(file, kLargestSettings + 1, /*certain=*/false);
-  HEADWISE_TRY(bytes);
-  if (bytes->size() > kLargestSettings) {
-    return file.subject().bad_data("has more than " +
-                                   std::to_string(kLargestSettings) + " bytes");
-  }
-  return SettingsFile{file.subject(), *std::move(bytes)};
-}
-
 // What `parse` makes of the file goes into `into`; where there is none, `into`
 // stays.
 template <class Into, class Parse>
@@ -44,9 +25,9 @@ Status read_into(Into& into, const std::string& path, const Parse& parse) {
   if (!file->has_value()) {
     return ok();
   }
-  const auto settings = read_all(**std::move(file));
-  HEADWISE_TRY(settings);
-  auto parsed = parse(settings->text(), settings->subject);
+  const auto bytes = read_at_most(**file, kLargestSettings);
+  HEADWISE_TRY(bytes);
+  auto parsed = parse(text_of(*bytes), (*file)->subject());
   HEADWISE_TRY(parsed);
   into = *std::move(parsed);
   return ok();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <optional>
 
 #include "base/out_of_memory.h"
 #include "interop/folder.h"

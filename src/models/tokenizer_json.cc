@@ -12,8 +12,8 @@
 
 #include "headwise/models/vocabulary.h"
 #include "interop/error_text.h"
+#include "interop/json_events.h"
 #include "interop/json_leaves.h"
-#include "interop/nested_json_events.h"
 #include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -66,10 +66,7 @@ class TokenizerEvents : public NestedJsonEvents {
     return pass_over("a number with a point");
   }
   bool string(std::string& value) override {
-    if (is_token()) {
-      return unexpected("a text");
-    }
-    return keep(std::move(value));
+    return is_token() ? unexpected("a text") : keep(std::move(value));
   }
   bool start_object(std::size_t /*elements*/) override {
     // A list of pairs is the vocabulary of another kind of model.

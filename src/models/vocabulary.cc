@@ -196,8 +196,7 @@ Result<Vocabulary> read_vocabulary(const std::string& path) {
     if (bytes->size() > kLargestVocabulary) {
       return too_large(file->subject(), {});
     }
-    const std::string_view text(reinterpret_cast<const char*>(bytes->data()),
-                                bytes->size());
+    const std::string_view text = text_of(*bytes);
     if (!is_tokenizer_json(path)) {
       return Vocabulary::make(text, file->subject());
     }

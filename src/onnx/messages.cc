@@ -18,7 +18,7 @@
 #include "headwise/interop/paths.h"
 #include "interop/error_text.h"
 #include "interop/input_file.h"
-#include "interop/mapped_bytes.h"
+#include "interop/mapped_file.h"
 #include "onnx/operators.h"
 #include "onnx/shown_text.h"
 #include "onnx/tensor_data.h"

@@ -1,5 +1,6 @@
 #include "train/classifier_checkpoint.h"
 
+#include "base/check.h"
 #include "headwise/interop/file_subject.h"
 #include "train/resumed_checkpoint.h"
 
@@ -79,15 +80,11 @@ Status check_checkpoint(const Checkpoint& checkpoint, const std::string& path,
   }
   HEADWISE_TRY(check_resumed(checkpoint, path, resumed));
   if (checkpoint.step > run.total_steps) {
-    return Error{
-        ErrorCode::invalid_argument,
-        ErrorDetails{.operation = std::string(kClassifierCheckpoint),
-                     .argument = kEpochs,
-                     .given = "is " + std::to_string(run.settings.epochs) +
-                              ": " + std::to_string(run.total_steps) + " steps",
-                     .expected = "at least the " +
-                                 std::to_string(checkpoint.step) + " of " +
-                                 path}};
+    return value_error(
+        kClassifierCheckpoint, kEpochs,
+        std::to_string(run.settings.epochs) + ": " +
+            std::to_string(run.total_steps) + " steps",
+        "at least the " + std::to_string(checkpoint.step) + " of " + path);
   }
   return ok();
 }

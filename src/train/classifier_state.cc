@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "distribute/or_tell.h"
 #include "headwise/module/loss.h"
-#include "train/classifier_names.h"
 #include "train/epoch_order.h"
 #include "train/failed_step.h"
 #include "train/finite_values.h"
@@ -18,11 +17,6 @@ namespace {
 
 constexpr std::string_view kClassifierState = "train";
 constexpr double kClassifierLargestGradient = 1;  // norm of all gradients
-
-// (N, C) -> (1, N, C)
-TensorView<const float, 3> as_one_batch(const Tensor<float, 2>& x) {
-  return {x.data(), {1, x.extent(0), x.extent(1)}};
-}
 
 template <std::size_t Rank>
 Tensor<float, 1> flat(Tensor<float, Rank> x) {
@@ -83,8 +77,8 @@ Result<double> ClassifierRun::State::train_on(const Batch& batch,
                                               const Executor& executor) {
   const auto embeddings = forward(batch, executor);
   HEADWISE_TRY(embeddings);
-  auto logits = probe_.linear().forward(as_one_batch(*embeddings), "embeddings",
-                                        executor);
+  auto logits = probe_.linear().forward(as_batch_of_one(*embeddings),
+                                        "embeddings", executor);
   HEADWISE_TRY(logits);
   const Tensor<float, 2> rows = std::move(*logits).without_batch();
   const auto loss = cross_entropy(
@@ -96,7 +90,7 @@ Result<double> ClassifierRun::State::train_on(const Batch& batch,
                  {.given = "the loss is " + number_text(loss->loss)}};
   }
   auto gradients =
-      backward(*embeddings, as_one_batch(loss->d_logits), executor);
+      backward(*embeddings, as_batch_of_one(loss->d_logits), executor);
   HEADWISE_TRY(gradients);
   HEADWISE_TRY(clip(*gradients));
   HEADWISE_TRY(move(*gradients));
@@ -119,8 +113,8 @@ Result<Tensor<float, 2>> ClassifierRun::State::forward(
 Result<ClassifierRun::State::Gradients> ClassifierRun::State::backward(
     const Tensor<float, 2>& embeddings, TensorView<const float, 3> d_logits,
     const Executor& executor) {
-  auto by_classifier = probe_.linear().backward_params(as_one_batch(embeddings),
-                                                       d_logits, {}, executor);
+  auto by_classifier = probe_.linear().backward_params(
+      as_batch_of_one(embeddings), d_logits, {}, executor);
   HEADWISE_TRY(by_classifier);
   auto d_embeddings =
       probe_.linear().backward_input(d_logits, "d_logits", executor);

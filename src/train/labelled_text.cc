@@ -1,10 +1,7 @@
 #include "headwise/train/labelled_text.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
-#include <span>
-#include <utility>
 
 #include "base/out_of_memory.h"
 #include "headwise/interop/file_subject.h"
@@ -92,8 +89,7 @@ Result<LabelledText> read_labelled_text(const std::string& path) try {
                                   std::to_string(kMostBytes) +
                                   " bytes, the most that is read");
   }
-  return parse_labelled_text(
-      {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, path);
+  return parse_labelled_text(text_of(*bytes), path);
 } catch (...) {
   return caught_out_of_memory();
 }

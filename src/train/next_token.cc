@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
+#include "headwise/models/label_probe.h"
 #include "headwise/module/loss.h"
 #include "module/row_loss.h"
 #include "run/float_environment.h"
@@ -28,14 +29,6 @@ Status check_tokens(const std::vector<TokenId>& text, std::size_t vocab_size) {
     }
   }
   return ok();
-}
-
-std::size_t largest_logit(TensorView<const float, 2> logits, std::size_t row) {
-  std::size_t largest = 0;
-  for (std::size_t c = 1; c < logits.extent(1); ++c) {
-    largest = logits(row, c) > logits(row, largest) ? c : largest;
-  }
-  return largest;
 }
 
 // Texts [begin, end).
@@ -82,7 +75,7 @@ Result<NextTokenScore> next_token_score(const std::vector<TokenId>& text,
     const double of_token =
         row_loss(logits, i - 1, next, row_sums(logits, i - 1));
     loss += of_token;
-    const std::size_t right = largest_logit(logits, i - 1) == next ? 1 : 0;
+    const std::size_t right = predicted_label(logits, i - 1) == next ? 1 : 0;
     score.right_tokens += right;
     if (!seen.emplace(text[i - 1], text[i]).second) {
       ++score.repeats;

@@ -9,7 +9,6 @@
 
 #include "distribute/clip_together.h"
 #include "distribute/exchange_all.h"
-#include "headwise/base/any_view.h"
 #include "models/bert_names.h"
 #include "train/finite_values.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "headwise/interop/sha256.h"
-#include "train/classifier_names.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

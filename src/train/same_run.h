@@ -11,6 +11,10 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+// The names of the classifier's parameters, next to those of the encoder.
+inline constexpr const char* kClassifierWeight = "classifier.weight";
+inline constexpr const char* kClassifierBias = "classifier.bias";
+
 // Of the names and elements of float parameters.
 std::string sha256_of_params(const std::map<std::string, AnyView>& params);
 

@@ -16,10 +16,10 @@
 
 #include "headwise/interop/journal.h"
 #include "headwise/interop/signal_handlers.h"
-#include "interop/atomic_file_in_turn.h"
 #include "interop/files.h"
 #include "interop/leftovers.h"
 #include "interop/new_folder.h"
+#include "interop/other_atomic_files.h"
 #include "support/errors.h"
 
 namespace {

@@ -1,8 +1,9 @@
-// Layers whose heads were removed take the place of a model's own, in models of
-// every family.
+// The parameters of models of every family: seen by name, and layers whose
+// heads were removed in the place of a model's own.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <span>
 #include <string>
@@ -11,10 +12,27 @@
 #include <vector>
 
 #include "base/check.h"
+#include "headwise/base/any_view.h"
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
+#include "headwise/steps/layer_norm.h"
+#include "headwise/steps/projection.h"
 
 namespace headwise::inline HEADWISE_ABI {
+
+using ParamViews = std::map<std::string, AnyView>;
+
+// NAME.weight and NAME.bias.
+inline void add_views(const LayerNormParams& norm, const std::string& name,
+                      ParamViews& views) {
+  views.emplace(name + ".weight", norm.weight);
+  views.emplace(name + ".bias", norm.bias);
+}
+inline void add_views(const Linear& linear, const std::string& name,
+                      ParamViews& views) {
+  views.emplace(name + ".weight", linear.weight());
+  views.emplace(name + ".bias", linear.bias());
+}
 
 // Config has num_layers, num_heads, hidden_size and kept_heads.
 template <class Config>
