@@ -1,11 +1,9 @@
 // headwise inspect
 // What is in a file of parameters: its tensors, its attention layers and whose
 // layout they have. Of an ONNX model: where it computes attention.
-#include <fmt/format.h>
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "headwise/interop/param_inspection.h"

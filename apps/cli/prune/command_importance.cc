@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "headwise/inspect/head_scores_svg.h"

@@ -1,11 +1,9 @@
 // headwise prune
 // A model without the heads that matter least: smaller, faster, and what it
 // costs.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

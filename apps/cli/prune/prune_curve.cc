@@ -1,9 +1,6 @@
 #include "prune_curve.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <utility>
 
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "shell/json.h"

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/journal.h"

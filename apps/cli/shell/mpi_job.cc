@@ -3,7 +3,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "headwise/distribute/mpi.h"
 #include "watchdog.h"

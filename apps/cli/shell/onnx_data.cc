@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 #include <set>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>

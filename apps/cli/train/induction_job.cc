@@ -4,8 +4,6 @@
 
 #include <array>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "headwise/interop/atomic_file.h"

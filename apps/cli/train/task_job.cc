@@ -1,6 +1,5 @@
 #include "task_job.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <numeric>

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "headwise/base/result.h"
 #include "shell/outcome.h"

@@ -10,7 +10,6 @@
 #include "headwise/heads/special_tokens.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/train/labelled_text.h"
-#include "operation/option_errors.h"
 #include "operation/read_tensor.h"
 #include "shell/outcome.h"
 #include "shell/read_text.h"

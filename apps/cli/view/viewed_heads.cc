@@ -12,7 +12,6 @@
 #include "operation/option_errors.h"
 #include "operation/unknown_tokens.h"
 #include "shell/output.h"
-#include "shell/quantity_text.h"
 #include "shell/say.h"
 
 namespace headwise::cli {

@@ -1,10 +1,8 @@
 // The heads of an ONNX model; each attention node is a layer.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
