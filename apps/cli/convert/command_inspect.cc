@@ -8,7 +8,6 @@
 
 #include "headwise/interop/param_inspection.h"
 #include "headwise/onnx/model.h"
-#include "inspect_onnx.h"
 #include "inspect_text.h"
 #include "operation/layer_choice.h"
 #include "shell/add_command.h"
