@@ -118,7 +118,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
                                      const OperationFlags& flags,
                                      const AttributionFlags& attribution) {
   HeadStats stats;
-  if (by_norms(attribution.name)) {
+  if (attribution.name == "norms") {
     stats.attribution = attribution_by_norms();
   }
   stats.cross = heads.text().cross;

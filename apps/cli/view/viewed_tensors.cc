@@ -206,8 +206,7 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
   }
   HEADWISE_TRY(
       seen->read_labels(flags, *shape, !flags.relating_option().empty()));
-  std::unique_ptr<ViewedHeads> heads = std::move(seen);
-  return heads;
+  return std::unique_ptr<ViewedHeads>(std::move(seen));
 }
 
 }  // namespace
