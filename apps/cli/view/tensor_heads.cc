@@ -73,9 +73,8 @@ Status TensorHeads::read_statistics(const ViewedFlags& flags, bool batched) {
 }
 
 Result<AttentionSpec> TensorHeads::spec() const {
-  Extents<4> no_value = key_extents();
-  no_value[3] = 0;
-  auto shape = attention_shape(query_extents(), key_extents(), no_value);
+  auto shape = attention_shape(query_extents(), key_extents(),
+                               without_features(key_extents()));
   HEADWISE_TRY(shape);
   OperationOptions asked = operation_options();
   asked.statistics.rows = true;  // there are no values
