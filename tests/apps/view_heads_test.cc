@@ -28,7 +28,7 @@ using testing_support::HasError;
 
 using Json = nlohmann::json;
 
-DrawnHeads drawn_of(std::optional<HeadName> whole = {}) {
+DrawnHeads drawn_of(std::optional<HeadId> whole = {}) {
   return compute_heads(PrunedHeads(), 0, whole).value();
 }
 
@@ -53,14 +53,14 @@ TEST(ViewHeadsTest, HeadsStandByTheirNumbersThePrunedAmongThem) {
 
 TEST(ViewHeadsTest, AHeadIsAskedForByTheNumberThatItHadBefore) {
   const PrunedHeads heads;
-  const DrawnHeads drawn = drawn_of(HeadName{2, 3});
+  const DrawnHeads drawn = drawn_of(HeadId{2, 3});
   ASSERT_TRUE(drawn.whole);
   // It is the second of the layer's tensors.
   std::vector<float> largest;
   for (std::size_t j = 0; j < 3; ++j) {
     largest.push_back(drawn.whole->attn_weights(0, 0, j));
   }
-  EXPECT_EQ(drawn.heads[7].name, (HeadName{2, 3}));
+  EXPECT_EQ(drawn.heads[7].name, (HeadId{2, 3}));
   EXPECT_EQ(drawn.heads[7].kv_head, 3u);
   for (std::size_t j = 0; j < 3; ++j) {
     EXPECT_EQ(drawn.heads[7].map(0, j), largest[j]);
@@ -70,11 +70,11 @@ TEST(ViewHeadsTest, AHeadIsAskedForByTheNumberThatItHadBefore) {
                      .argument = "--head",
                      .given = std::move(given)});
   };
-  EXPECT_THAT(compute_heads(heads, 0, HeadName{2, 2}),
+  EXPECT_THAT(compute_heads(heads, 0, HeadId{2, 2}),
               is_refused({"2.2", "pruned", "1, 3"}));
-  EXPECT_THAT(compute_heads(heads, 0, HeadName{0, 1}),
+  EXPECT_THAT(compute_heads(heads, 0, HeadId{0, 1}),
               is_refused({"0.1", "pruned", "no head"}));
-  EXPECT_THAT(compute_heads(heads, 0, HeadName{2, 4}), is_refused({"2.4"}));
+  EXPECT_THAT(compute_heads(heads, 0, HeadId{2, 4}), is_refused({"2.4"}));
 }
 
 TEST(ViewHeadsTest, TheJsonListsThemApart) {
@@ -83,7 +83,7 @@ TEST(ViewHeadsTest, TheJsonListsThemApart) {
               ElementsAre("2.1", "2.3", "5.0", "5.1", "5.2", "5.3"));
   EXPECT_THAT(names_in(all["pruned"]),
               ElementsAre("0.0", "0.1", "0.2", "0.3", "2.0", "2.2"));
-  const HeadName whole{5, 2};
+  const HeadId whole{5, 2};
   const Json one =
       Json::parse(view_json(PrunedHeads().text(), drawn_of(whole), whole));
   EXPECT_THAT(names_in(one["heads"]), ElementsAre("5.2"));

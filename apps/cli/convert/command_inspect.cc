@@ -1,16 +1,13 @@
 // headwise inspect
 // What is in a file of parameters: its tensors, its attention layers and whose
 // layout they have. Of an ONNX model: where it computes attention.
-#include <fmt/format.h>
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "headwise/interop/param_inspection.h"
 #include "headwise/onnx/model.h"
-#include "inspect_onnx.h"
 #include "inspect_text.h"
 #include "operation/layer_choice.h"
 #include "shell/add_command.h"

@@ -1,4 +1,3 @@
-#include "headwise/version.h"
 #include "inspect_text.h"
 #include "shell/json.h"
 
@@ -41,9 +40,7 @@ Json layer_json(const InspectedLayer& layer) {
 }  // namespace
 
 std::string inspect_json(const ParamInspection& inspection) {
-  Json json = {{"schema", "headwise.inspect"},
-               {"schema_version", 1},
-               {"headwise_version", version()}};
+  Json json = with_schema("headwise.inspect");
   json["files"] = Json::array();
   for (const InspectedFile& file : inspection.files) {
     json["files"].push_back({{"path", file.path},

@@ -1,24 +1,20 @@
-#include "inspect_onnx.h"
-
+// Where an ONNX model computes attention.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "headwise/version.h"
+#include "inspect_text.h"
+#include "shell/aligned_columns.h"
 #include "shell/json.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 
 namespace headwise::cli {
 namespace {
-
-constexpr std::size_t kColumns = 7;
-using Row = std::array<std::string, kColumns>;
 
 std::string text_or_unknown(std::optional<double> number) {
   return number ? fmt::format("{:.6g}", *number) : "?";
@@ -36,7 +32,7 @@ std::string mask_text(const OnnxAttentionNode& node) {
   return node.mask ? say({"input", "입력"}) : say({"none", "없음"});
 }
 
-Row row_of(const OnnxAttentionNode& node) {
+std::vector<std::string> row_of(const OnnxAttentionNode& node) {
   const std::string size = node.head_size == node.value_size
                                ? count_or_unknown(node.head_size)
                                : count_or_unknown(node.head_size) + ", " +
@@ -48,23 +44,6 @@ Row row_of(const OnnxAttentionNode& node) {
           size,
           text_or_unknown(node.scale),
           mask_text(node)};
-}
-
-std::string table_text(const std::vector<Row>& rows) {
-  std::array<std::size_t, kColumns> widths{};
-  for (const Row& row : rows) {
-    for (std::size_t n = 0; n < kColumns; ++n) {
-      widths[n] = std::max(widths[n], columns_of(row[n]));
-    }
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t n = 0; n + 1 < kColumns; ++n) {
-      text += row[n] + std::string(widths[n] + 2 - columns_of(row[n]), ' ');
-    }
-    text += row.back() + "\n";
-  }
-  return text;
 }
 
 template <class T>
@@ -88,15 +67,15 @@ std::string inspect_onnx_text(const std::string& path,
   if (nodes.empty()) {
     return head + tail;
   }
-  std::vector<Row> rows = {{say({"  node", "  노드"}), say({"pattern", "패턴"}),
-                            say({"heads", "헤드"}),
-                            say({"key heads", "키 헤드"}),
-                            say({"head size", "헤드 크기"}),
-                            say({"scale", "스케일"}), say({"mask", "마스크"})}};
+  std::vector<std::vector<std::string>> rows = {
+      {say({"  node", "  노드"}), say({"pattern", "패턴"}),
+       say({"heads", "헤드"}), say({"key heads", "키 헤드"}),
+       say({"head size", "헤드 크기"}), say({"scale", "스케일"}),
+       say({"mask", "마스크"})}};
   for (const OnnxAttentionNode& node : nodes) {
     rows.push_back(row_of(node));
   }
-  return head + table_text(rows) + tail;
+  return head + aligned_columns(rows, kUnfolded) + tail;
 }
 
 std::string inspect_onnx_json(const std::string& path,
@@ -114,13 +93,11 @@ std::string inspect_onnx_json(const std::string& path,
                     {"causal", node.causal},
                     {"mask", node.mask}});
   }
-  return json_text({{"schema", "headwise.inspect_onnx"},
-                    {"schema_version", 1},
-                    {"headwise_version", version()},
-                    {"file", path},
-                    {"attention", std::move(list)},
-                    {"operators_not_run", not_run}},
-                   2);
+  return json_text(
+      with_schema("headwise.inspect_onnx", {{"file", path},
+                                            {"attention", std::move(list)},
+                                            {"operators_not_run", not_run}}),
+      2);
 }
 
 }  // namespace headwise::cli

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "operation/layer_choice.h"
 #include "shell/error_text.h"
@@ -150,74 +149,53 @@ std::string totals_text(const ParamInspection& inspection) {
                     bytes_text(static_cast<double>(inspection.tensor_bytes)));
 }
 
-std::string shape_text_of(const std::vector<std::size_t>& shape) {
-  return fmt::format("({})", fmt::join(shape, ", "));
+// Name, type, shape and bytes.
+using Cells = std::array<std::string, 4>;
+
+Cells cells_of(const TensorGroup& group, const TensorRow& row) {
+  return {(group.numbers.empty() ? "  " : "    ") + one_line(row.name),
+          std::string(name_of(row.dtype)),
+          fmt::format("({})", fmt::join(row.shape, ", ")),
+          std::to_string(row.bytes)};
 }
 
-// Rows of name, type, shape and bytes under a heading, aligned as far as names
-// and shapes are not very long.
-class Table {
- public:
-  explicit Table(const std::vector<TensorGroup>& groups) {
-    const auto [name, type, shape, bytes] = words();
-    fit({columns_of(name), columns_of(type), columns_of(shape),
-         columns_of(bytes)});
-    for (const TensorGroup& group : groups) {
-      for (const TensorRow& row : group.rows) {
-        const std::size_t indent = group.numbers.empty() ? 2 : 4;
-        fit({indent + one_line(row.name).size(), name_of(row.dtype).size(),
-             shape_text_of(row.shape).size(),
-             std::to_string(row.bytes).size()});
+// Aligned as far as names and shapes are not very long.
+std::array<std::size_t, 4> widths_of(const Cells& titles,
+                                     const std::vector<TensorGroup>& groups) {
+  constexpr std::size_t kWidestName = 42;
+  constexpr std::size_t kWidestShape = 20;
+  std::array<std::size_t, 4> widths{};
+  std::ranges::transform(titles, widths.begin(), columns_of);
+  for (const TensorGroup& group : groups) {
+    for (const TensorRow& row : group.rows) {
+      const Cells cells = cells_of(group, row);
+      for (std::size_t c = 0; c < cells.size(); ++c) {
+        widths[c] = std::max(widths[c], cells[c].size());
       }
     }
-    constexpr std::size_t kWidestName = 42;
-    constexpr std::size_t kWidestShape = 20;
-    widths_[0] = std::min(widths_[0], kWidestName);
-    widths_[2] = std::min(widths_[2], kWidestShape);
   }
-
-  std::string heading() const {
-    const auto [name, type, shape, bytes] = words();
-    return line(name, type, shape, bytes);
-  }
-  std::string row(std::string_view indent, const TensorRow& row) const {
-    return line(std::string(indent) + one_line(row.name), name_of(row.dtype),
-                shape_text_of(row.shape), std::to_string(row.bytes));
-  }
-
- private:
-  using Widths = std::array<std::size_t, 4>;
-
-  static std::array<std::string, 4> words() {
-    return {say({"  name", "  이름"}), say({"type", "자료형"}),
-            say({"shape", "모양"}), say({"bytes", "바이트"})};
-  }
-
-  void fit(const Widths& widths) {
-    for (std::size_t column = 0; column < widths.size(); ++column) {
-      widths_[column] = std::max(widths_[column], widths[column]);
-    }
-  }
-
-  std::string line(std::string_view name, std::string_view type,
-                   std::string_view shape, std::string_view bytes) const {
-    return fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}\n", name, widths_[0],
-                       type, widths_[1], shape, widths_[2], bytes, widths_[3]);
-  }
-
-  Widths widths_{};
-};
+  widths[0] = std::min(widths[0], kWidestName);
+  widths[2] = std::min(widths[2], kWidestShape);
+  return widths;
+}
 
 std::string tensors_text(const std::vector<TensorGroup>& groups) {
-  const Table table(groups);
-  std::string text = table.heading();
+  const Cells titles = {say({"  name", "  이름"}), say({"type", "자료형"}),
+                        say({"shape", "모양"}), say({"bytes", "바이트"})};
+  const auto widths = widths_of(titles, groups);
+  const auto line = [&](const Cells& cells) {
+    return fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}\n", cells[0], widths[0],
+                       cells[1], widths[1], cells[2], widths[2], cells[3],
+                       widths[3]);
+  };
+  std::string text = line(titles);
   for (const TensorGroup& group : groups) {
     if (!group.numbers.empty()) {
       text += say({"  {}N, N = {}, each with:\n", "  {}N, N = {}, 각각:\n"},
                   one_line(group.before), ranges_text(group.numbers));
     }
     for (const TensorRow& row : group.rows) {
-      text += table.row(group.numbers.empty() ? "  " : "    ", row);
+      text += line(cells_of(group, row));
     }
   }
   return text;

@@ -1,7 +1,5 @@
 #include "onnx_export.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <system_error>
 #include <utility>

@@ -1,13 +1,14 @@
 #include "tensor_groups.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "shell/checks.h"
 
 namespace headwise::cli {
 namespace {
@@ -22,12 +23,8 @@ struct NumberedName {
 
 // The number that `text` is, written as numbers are: 07 is a word.
 std::optional<std::size_t> number_of(std::string_view text) {
-  std::size_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, failed] = std::from_chars(text.data(), end, number);
-  return failed == std::errc() && stop == end && std::to_string(number) == text
-             ? std::optional(number)
-             : std::nullopt;
+  const auto number = number_in(text);
+  return number && std::to_string(*number) == text ? number : std::nullopt;
 }
 
 std::optional<NumberedName> split(const std::string& name) {

@@ -89,14 +89,12 @@ Result<LabelledLines> classify(const ClassifyFlags& flags,
                                const LabelProbe& probe,
                                std::vector<std::string_view> texts,
                                const Executor& executor) {
-  SentenceOptions options;
-  options.executor = &executor;
-  if (flags.max_tokens != 0) {
-    options.max_tokens = flags.max_tokens;
-  }
   auto done = [&] {
     ProgressBar bar{"classify", "texts"};
-    options.progress = bar.progress();
+    SentenceOptions options{.progress = bar.progress(), .executor = &executor};
+    if (flags.max_tokens != 0) {
+      options.max_tokens = flags.max_tokens;
+    }
     return encoder.encode(texts, options);
   }();
   HEADWISE_TRY(done);

@@ -1,9 +1,7 @@
 // headwise encode
 // Sentences -> embeddings, by a model folder.
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -150,7 +150,7 @@ class EncodeJob {
     auto pieces = group_.rank() == 0
                       ? work_visibly(&group_, [this] { return parts_.read(); })
                       : Result<std::vector<RowPiece>>(std::vector<RowPiece>());
-    HEADWISE_TRY(agreed(group_, pieces ? ok() : Status(pieces.error())));
+    HEADWISE_TRY(agreed(group_, pieces));
     done_ = ranges_of(*pieces);
     return alone() ? Outcome() : share_done();
   }

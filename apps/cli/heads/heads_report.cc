@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 
-#include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/json.h"
 #include "shell/quantity_text.h"
@@ -18,31 +18,20 @@
 namespace headwise::cli {
 namespace {
 
-std::string words_of(HeadPattern pattern) {
-  switch (pattern) {
-    case HeadPattern::previous:
-      return say(
-          {"attention on the previous token", "바로 앞 토큰에 대한 어텐션"});
-    case HeadPattern::next:
-      return say({"attention on the next token", "바로 뒤 토큰에 대한 어텐션"});
-    case HeadPattern::self:
-      return say({"attention on the token itself", "자기 자신에 대한 어텐션"});
-    case HeadPattern::first:
-      return say({"attention on the first token", "첫 토큰에 대한 어텐션"});
-    case HeadPattern::separator:
-      return say({"attention on separators", "구분 토큰에 대한 어텐션"});
-    case HeadPattern::duplicate:
-      return say({"attention on other occurrences of the token",
-                  "같은 토큰이 나온 다른 위치에 대한 어텐션"});
-    case HeadPattern::positional:
-      return say({"attention that depends on the distance alone",
-                  "거리에만 달려 있는 어텐션"});
-    case HeadPattern::induction:
-      return say({"attention on the token after an earlier occurrence",
-                  "앞에 나온 같은 토큰의 다음 토큰에 대한 어텐션"});
-  }
-  return {};
-}
+// In the order of HeadPattern.
+constexpr std::array<Sentence<>, kHeadPatterns> kPatternWords = {{
+    {"attention on the previous token", "바로 앞 토큰에 대한 어텐션"},
+    {"attention on the next token", "바로 뒤 토큰에 대한 어텐션"},
+    {"attention on the token itself", "자기 자신에 대한 어텐션"},
+    {"attention on the first token", "첫 토큰에 대한 어텐션"},
+    {"attention on separators", "구분 토큰에 대한 어텐션"},
+    {"attention on other occurrences of the token",
+     "같은 토큰이 나온 다른 위치에 대한 어텐션"},
+    {"attention that depends on the distance alone",
+     "거리에만 달려 있는 어텐션"},
+    {"attention on the token after an earlier occurrence",
+     "앞에 나온 같은 토큰의 다음 토큰에 대한 어텐션"},
+}};
 
 // Of the heads, those to show; in a table only the best unless --top asks for
 // more.
@@ -92,9 +81,10 @@ std::string notes_of(const HeadsReport& report) {
 
 std::string heads_table(const HeadsReport& report) {
   constexpr std::size_t kMost = 10;
-  std::string text = say({"{}: {}, over {}\n\n", "{0}: {1}, {2}\n\n"},
-                         shown(report.flags.model), words_of(report.pattern),
-                         described(report.flags, report.texts));
+  std::string text = say(
+      {"{}: {}, over {}\n\n", "{0}: {1}, {2}\n\n"}, shown(report.flags.model),
+      say(kPatternWords[static_cast<std::size_t>(report.pattern)]),
+      described(report.flags, report.texts));
   const std::string layer = say({"layer", "레이어"});
   const std::string head = say({"head", "헤드"});
   text += fmt::format(
@@ -121,10 +111,10 @@ std::string heads_csv(const HeadsReport& report) {
 
 std::string heads_json(const HeadsReport& report) {
   const HeadsFlags& flags = report.flags;
-  Json json = {
-      {"schema", "headwise.found_heads"}, {"schema_version", 1},
-      {"headwise_version", version()},    {"model", flags.model},
-      {"causal", report.causal},          {"pattern", name_of(report.pattern)}};
+  Json json = with_schema("headwise.found_heads",
+                          {{"model", flags.model},
+                           {"causal", report.causal},
+                           {"pattern", name_of(report.pattern)}});
   if (flags.texts.empty()) {
     json["random_tokens"] = {{"seed", flags.seed.value_or(0)}};
   } else {

@@ -1,10 +1,6 @@
 #include "searched_texts.h"
 
-#include <fmt/format.h>
-
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "headwise/heads/repeated_tokens.h"
 #include "headwise/train/labelled_text.h"

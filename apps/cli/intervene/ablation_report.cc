@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <string_view>
 
-#include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/aligned_columns.h"
 #include "shell/head_list.h"
@@ -67,17 +67,12 @@ std::vector<std::string> ablation_cells(const AblationReport& report,
   return cells;
 }
 
-std::string replacement_text(Replacement replacement) {
-  switch (replacement) {
-    case Replacement::zero:
-      return say({"zero", "0"});
-    case Replacement::mean:
-      return say({"mean over the data", "데이터 전체의 평균"});
-    case Replacement::uniform:
-      return say({"uniform attention", "균등 어텐션"});
-  }
-  return {};
-}
+// In the order of Replacement.
+constexpr std::array<Sentence<>, 3> kReplacements = {{
+    {"zero", "0"},
+    {"mean over the data", "데이터 전체의 평균"},
+    {"uniform attention", "균등 어텐션"},
+}};
 
 std::string head_of(const AblationReport& report) {
   std::string text =
@@ -97,7 +92,7 @@ std::string head_of(const AblationReport& report) {
   }
   text += '\n' + cut_texts_text(report.cut, report.max_tokens);
   text += say({"replaced by: {}\n", "헤드를 대신하는 값: {}\n"},
-              replacement_text(report.replacement));
+              say(kReplacements[static_cast<std::size_t>(report.replacement)]));
   text += predicts(report)
               ? say({"Effects are ablated minus whole",
                      "효과는 헤드를 제거했을 때의 값에서 모든 헤드가 있을 때의 "
@@ -202,18 +197,16 @@ std::string ablation_csv(const AblationReport& report, std::size_t top) {
 }
 
 std::string ablation_json(const AblationReport& report, std::size_t top) {
-  Json json = {{"schema", "headwise.ablation"},
-               {"schema_version", 1},
-               {"headwise_version", version()},
-               {"model", report.model},
-               {"data", report.data},
-               {"replace", name_of(report.replacement)},
-               {"examples", report.whole.loss.count},
-               {"max_tokens", report.max_tokens},
-               {"cut_texts", report.cut},
-               {"unknown_tokens", report.unknown},
-               {"confidence", 0.95},
-               {"sorted_by", name_of(report.sorted_by)}};
+  Json json = with_schema("headwise.ablation",
+                          {{"model", report.model},
+                           {"data", report.data},
+                           {"replace", name_of(report.replacement)},
+                           {"examples", report.whole.loss.count},
+                           {"max_tokens", report.max_tokens},
+                           {"cut_texts", report.cut},
+                           {"unknown_tokens", report.unknown},
+                           {"confidence", 0.95},
+                           {"sorted_by", name_of(report.sorted_by)}});
   if (predicts(report)) {
     json["whole"] = effect_json(report, report.whole);
   }

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -315,10 +314,7 @@ Outcome run_ablate(const AblateFlags& flags, const Streams& streams) {
 }
 
 void add_ablate_options(const Arguments& command, AblateFlags& flags) {
-  std::vector<std::string> names;
-  for (const std::string_view name : replacements()) {
-    names.emplace_back(name);
-  }
+  const std::vector<std::string_view> names = replacements();
   add_model_option(command, flags);
   command
       .add_text("--data", flags.data, "FILE|-",
@@ -330,7 +326,7 @@ void add_ablate_options(const Arguments& command, AblateFlags& flags) {
   command.add_flag("--each", flags.each, "ablate each head by itself");
   command.add_flag("--pairs", flags.pairs,
                    "ablate each pair of heads, and show how they interact");
-  command.add_choice("--replace", flags.replace, names,
+  command.add_choice("--replace", flags.replace, {names.begin(), names.end()},
                      "what replaces a head (default: zero); see below");
   // The list of all names would not fit in a line.
   command

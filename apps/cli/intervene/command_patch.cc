@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,17 +131,13 @@ Result<MeasureOfTexts> measure_of(const PatchFlags& flags,
   if (flags.label.empty()) {
     return labels.empty() ? toward_corrupted() : log_odds();
   }
-  if (labels.empty()) {
-    return option_error("--label",
-                        fmt::format("is {}", label_text(flags.label)),
-                        "none: the model has no classifier, so effects are on "
-                        "its embedding");
-  }
   const auto found = std::ranges::find(labels, flags.label);
   if (found == labels.end()) {
-    return option_error("--label",
-                        fmt::format("is {}", label_text(flags.label)),
-                        fmt::format("one of {}", labels_text(labels)));
+    return option_error(
+        "--label", fmt::format("is {}", label_text(flags.label)),
+        labels.empty() ? "none: the model has no classifier, so effects are on "
+                         "its embedding"
+                       : fmt::format("one of {}", labels_text(labels)));
   }
   return log_odds(static_cast<std::size_t>(found - labels.begin()));
 }

@@ -12,8 +12,31 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {
-    "distance", "loss", "accuracy", "loss_on_repeats", "accuracy_on_repeats"};
+struct MeasureWords {
+  std::string_view name;
+  Sentence<> title;
+  Sentence<> interaction;
+};
+
+// In the order of EffectMeasure.
+constexpr std::array<MeasureWords, 5> kMeasures = {{
+    {"distance", {"distance", "거리"}, {"interaction", "상호작용"}},
+    {"loss", {"loss", "손실"}, {"interaction of losses", "손실의 상호작용"}},
+    {"accuracy",
+     {"accuracy in points", "정확도(퍼센트포인트)"},
+     {"interaction in points", "상호작용(퍼센트포인트)"}},
+    {"loss_on_repeats",
+     {"loss on repeats", "반복된 토큰의 손실"},
+     {"interaction of losses on repeats", "반복된 토큰의 손실 상호작용"}},
+    {"accuracy_on_repeats",
+     {"accuracy on repeats in points", "반복된 토큰의 정확도(퍼센트포인트)"},
+     {"interaction on repeats in points",
+      "반복된 토큰의 상호작용(퍼센트포인트)"}},
+}};
+
+const MeasureWords& words_of(EffectMeasure measure) {
+  return kMeasures[static_cast<std::size_t>(measure)];
+}
 
 bool is_on_repeats(EffectMeasure measure) {
   return measure == EffectMeasure::loss_on_repeats ||
@@ -28,11 +51,15 @@ bool is_accuracy(EffectMeasure measure) {
 }  // namespace
 
 std::string_view name_of(EffectMeasure measure) {
-  return kNames[static_cast<std::size_t>(measure)];
+  return words_of(measure).name;
 }
 
 std::vector<std::string> effect_measure_names() {
-  return {kNames.begin(), kNames.end()};
+  std::vector<std::string> names;
+  for (const MeasureWords& words : kMeasures) {
+    names.emplace_back(words.name);
+  }
+  return names;
 }
 
 std::vector<EffectMeasure> measures_of(bool predicts, bool on_repeats) {
@@ -73,38 +100,11 @@ double harm_of(EffectMeasure measure, const AblationEffect& effect) {
 }
 
 std::string title_of(EffectMeasure measure) {
-  switch (measure) {
-    case EffectMeasure::distance:
-      return say({"distance", "거리"});
-    case EffectMeasure::loss:
-      return say({"loss", "손실"});
-    case EffectMeasure::accuracy:
-      return say({"accuracy in points", "정확도(퍼센트포인트)"});
-    case EffectMeasure::loss_on_repeats:
-      return say({"loss on repeats", "반복된 토큰의 손실"});
-    case EffectMeasure::accuracy_on_repeats:
-      return say({"accuracy on repeats in points",
-                  "반복된 토큰의 정확도(퍼센트포인트)"});
-  }
-  return {};
+  return say(words_of(measure).title);
 }
 
 std::string interaction_title(EffectMeasure measure) {
-  switch (measure) {
-    case EffectMeasure::distance:
-      return say({"interaction", "상호작용"});
-    case EffectMeasure::loss:
-      return say({"interaction of losses", "손실의 상호작용"});
-    case EffectMeasure::accuracy:
-      return say({"interaction in points", "상호작용(퍼센트포인트)"});
-    case EffectMeasure::loss_on_repeats:
-      return say(
-          {"interaction of losses on repeats", "반복된 토큰의 손실 상호작용"});
-    case EffectMeasure::accuracy_on_repeats:
-      return say({"interaction on repeats in points",
-                  "반복된 토큰의 상호작용(퍼센트포인트)"});
-  }
-  return {};
+  return say(words_of(measure).interaction);
 }
 
 std::string effect_text(EffectMeasure measure, const AblationEffect& effect) {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <span>
 
-#include "headwise/version.h"
 #include "shell/aligned_columns.h"
 #include "shell/json.h"
 #include "shell/label_text.h"
@@ -257,13 +256,12 @@ std::string patch_csv(const PatchReport& report, std::size_t top) {
 
 std::string patch_json(const PatchReport& report, std::size_t top) {
   const PatchEffects& effects = report.effects();
-  Json json = {{"schema", "headwise.patching"},
-               {"schema_version", 1},
-               {"headwise_version", version()},
-               {"model", report.model},
-               {"clean", text_json(report.clean)},
-               {"corrupted", text_json(report.corrupted)},
-               {"measure", report.label ? "log_odds" : "toward_corrupted"}};
+  Json json = with_schema(
+      "headwise.patching",
+      {{"model", report.model},
+       {"clean", text_json(report.clean)},
+       {"corrupted", text_json(report.corrupted)},
+       {"measure", report.label ? "log_odds" : "toward_corrupted"}});
   if (report.label) {
     json["label"] = *report.label;
   }

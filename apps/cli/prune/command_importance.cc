@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "headwise/inspect/head_scores_svg.h"
@@ -92,7 +91,7 @@ Result<SentenceImportance> start(const ImportanceFlags& flags,
        .probe_progress = bar.progress(),
        .executor = &executor,
        .group = group.ranks() == 1 ? nullptr : &group});
-  HEADWISE_TRY(of_all_ranks(run ? ok() : Status(run.error())));
+  HEADWISE_TRY(of_all_ranks(run));
   return run;
 }
 
@@ -210,7 +209,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
   const auto executor = executor_with(flags.threads);
   HEADWISE_TRY(executor);
   const auto text = work_visibly(&group, [&] { return read_data(flags); });
-  HEADWISE_TRY(agreed(group, text ? ok() : Status(text.error())));
+  HEADWISE_TRY(agreed(group, text));
   auto run = start(flags, *text, *executor, group);
   if (!run && run.error().details().file == text->file) {
     return error_of_option("--data", run.error());
@@ -230,10 +229,7 @@ Outcome run_importance(const ImportanceFlags& flags, const Streams& streams) {
 }
 
 void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
-  std::vector<std::string> methods;
-  for (const std::string_view name : importance_methods()) {
-    methods.emplace_back(name);
-  }
+  const std::vector<std::string_view> methods = importance_methods();
   command
       .add_text("--model", flags.model, "DIR",
                 "a BERT-family model folder, pruned or not")
@@ -242,7 +238,7 @@ void add_importance_options(const Arguments& command, ImportanceFlags& flags) {
       .add_text("--data", flags.data, "FILE|-",
                 "one example per line: label<TAB>text, or text alone")
       .required();
-  command.add_choice("--method", flags.method, methods,
+  command.add_choice("--method", flags.method, {methods.begin(), methods.end()},
                      "how to score (default: gradient); see below");
   command
       .add_option("--iterative", flags.iterative,

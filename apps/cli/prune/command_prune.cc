@@ -1,11 +1,9 @@
 // headwise prune
 // A model without the heads that matter least: smaller, faster, and what it
 // costs.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -90,10 +88,8 @@ Result<std::size_t> heads_to_remove(const PruneJob& job) {
 
 Status correct(const PruneJob& job, BertEncoder& pruned) {
   ProgressBar bar{"correct", "layers"};
-  SentenceOptions options = job.text_options();
-  options.progress = bar.progress();
   return correct_on_texts(pruned, job.model().encoder, job.text()->texts,
-                          options);
+                          job.text_options(bar.progress()));
 }
 
 Result<SentenceClassifier> pruned_model(const PruneJob& job,
@@ -119,9 +115,7 @@ Result<double> mean_cosine_of(const PruneJob& job,
                               const SentenceEncoder& pruned) {
   const auto encode = [&](const SentenceEncoder& encoder, const char* label) {
     ProgressBar bar{label, "texts"};
-    SentenceOptions options = job.text_options();
-    options.progress = bar.progress();
-    return encoder.encode(job.text()->texts, options);
+    return encoder.encode(job.text()->texts, job.text_options(bar.progress()));
   };
   const auto before = encode(job.model().encoder, "before");
   HEADWISE_TRY(before);
@@ -145,9 +139,8 @@ Status measure_accuracy(const PruneJob& job, const SentenceClassifier& pruned,
   const LabelProbe& probe = *job.model().probe;
   const auto answers = [&](const SentenceEncoder& encoder, const char* label) {
     ProgressBar bar{label, "texts"};
-    SentenceOptions options = job.text_options();
-    options.progress = bar.progress();
-    return answers_of(encoder, probe, *job.text(), options);
+    return answers_of(encoder, probe, *job.text(),
+                      job.text_options(bar.progress()));
   };
   auto before = answers(job.model().encoder, "before");
   HEADWISE_TRY(before);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

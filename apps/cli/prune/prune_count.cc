@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
 
-#include "shell/outcome.h"
+#include "operation/option_errors.h"
 
 namespace headwise::cli {
 namespace {
@@ -34,11 +33,6 @@ std::optional<Amount> amount_of(std::string_view text) {
   return amount;
 }
 
-Error unexpected(std::string_view option, std::string_view given,
-                 const std::string& expected) {
-  return option_error(option, fmt::format("is {}", given), expected);
-}
-
 }  // namespace
 
 Result<std::size_t> count_to_remove(const PruneFlags& flags,
@@ -46,7 +40,7 @@ Result<std::size_t> count_to_remove(const PruneFlags& flags,
   if (flags.keep) {
     return *flags.keep <= total
                ? Result<std::size_t>(total - *flags.keep)
-               : unexpected(
+               : bad_option(
                      "--keep", std::to_string(*flags.keep),
                      fmt::format("at most {}, the number of heads", total));
   }
@@ -54,7 +48,7 @@ Result<std::size_t> count_to_remove(const PruneFlags& flags,
   const std::string expected = fmt::format(
       "a number of heads from 0 to {}, or a share such as 40%", total);
   if (!amount) {
-    return unexpected("--remove", flags.remove, expected);
+    return bad_option("--remove", flags.remove, expected);
   }
   const double heads =
       amount->percent
@@ -62,7 +56,7 @@ Result<std::size_t> count_to_remove(const PruneFlags& flags,
           : amount->number;
   if (heads > static_cast<double>(total) ||
       (amount->percent && amount->number > 100)) {
-    return unexpected("--remove", flags.remove, expected);
+    return bad_option("--remove", flags.remove, expected);
   }
   return static_cast<std::size_t>(heads);
 }
@@ -70,7 +64,7 @@ Result<std::size_t> count_to_remove(const PruneFlags& flags,
 Result<double> largest_drop(const PruneFlags& flags) {
   const auto amount = amount_of(flags.max_drop);
   if (!amount || !amount->percent || amount->number > 100) {
-    return unexpected("--max-drop", flags.max_drop,
+    return bad_option("--max-drop", flags.max_drop,
                       "points of accuracy from 0% to 100%, such as 1%");
   }
   return amount->number / 100;

@@ -1,11 +1,10 @@
 #include "prune_curve.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "headwise/inspect/accuracy_curve_svg.h"
+#include "shell/aligned_columns.h"
 #include "shell/json.h"
 #include "shell/label_text.h"
 #include "shell/progress_bar.h"
@@ -33,23 +32,16 @@ Row row_of(const CurvePoint& first, const CurvePoint& point) {
   return row;
 }
 
-// Columns as wide as their longest cell and two spaces apart; the first is
-// aligned to the right. Every row has as many cells as the first.
-std::string table_text(const std::vector<Row>& rows) {
-  std::string text;
+// The first column is aligned to the right.
+std::string table_text(std::vector<Row> rows) {
+  std::size_t width = 0;
   for (const Row& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      std::size_t width = 0;
-      for (const Row& other : rows) {
-        width = std::max(width, columns_of(other[c]));
-      }
-      const std::string gap(width - columns_of(row[c]), ' ');
-      const bool last = c + 1 == row.size();
-      text += c == 0 ? gap + row[c] : "  " + row[c] + (last ? "" : gap);
-    }
-    text += "\n";
+    width = std::max(width, columns_of(row[0]));
   }
-  return text;
+  for (Row& row : rows) {
+    row[0].insert(0, width - columns_of(row[0]), ' ');
+  }
+  return aligned_columns(rows, kUnfolded);
 }
 
 }  // namespace
@@ -82,8 +74,9 @@ std::string curve_text(const PruneJob& job,
   for (const CurvePoint& point : curve) {
     rows.push_back(row_of(curve.front(), point));
   }
-  return table_text(rows) + say({"{}: accuracy curve\n", "{}: 정확도 곡선\n"},
-                                shown(job.flags().curve));
+  return table_text(std::move(rows)) +
+         say({"{}: accuracy curve\n", "{}: 정확도 곡선\n"},
+             shown(job.flags().curve));
 }
 
 std::string curve_json(const PruneJob& job,

@@ -129,12 +129,12 @@ Result<PruneJob> PruneJob::create(const PruneFlags& flags,
   return job;
 }
 
-SentenceOptions PruneJob::text_options() const {
-  SentenceOptions options;
+SentenceOptions PruneJob::text_options(Progress progress) const {
+  SentenceOptions options{.progress = std::move(progress),
+                          .executor = executor_};
   if (flags_.max_tokens != 0) {
     options.max_tokens = flags_.max_tokens;
   }
-  options.executor = executor_;
   return options;
 }
 

@@ -3,13 +3,13 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "headwise/base/result.h"
 #include "headwise/interop/journal.h"
 #include "headwise/prune/importance_file.h"
 #include "headwise/prune/pruned_accuracy.h"
 #include "headwise/run/executor.h"
+#include "headwise/run/progress.h"
 #include "headwise/train/labelled_text.h"
 #include "headwise/train/sentence_classifier.h"
 #include "prune_flags.h"
@@ -30,7 +30,7 @@ class PruneJob {
   const ImportanceFile& scores() const { return scores_; }
   const std::optional<LabelledText>& text() const { return text_; }
   const Executor& executor() const { return *executor_; }
-  SentenceOptions text_options() const;
+  SentenceOptions text_options(Progress progress = {}) const;
   ConstantPart constant() const;
   // Why no accuracy can be measured; nothing: it can.
   std::optional<Error> why_no_accuracy() const;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "headwise/base/result.h"
-#include "headwise/models/model_settings.h"
 #include "headwise/train/accuracy.h"
 #include "pruned_times.h"
 

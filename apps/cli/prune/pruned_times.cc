@@ -39,58 +39,51 @@ RaggedTokens tokens_of(const BertConfig& config, std::size_t length) {
   return ids;
 }
 
-class MeasuredTimes {
- public:
-  static Result<MeasuredTimes> create(const BertEncoder& encoder,
-                                      const RaggedTokens& ids,
-                                      const Executor& executor) {
-    MeasuredTimes measured(encoder, ids, executor);
-    std::size_t rows = 0;
-    for (const auto& sequence : ids) {
-      rows += sequence.size();
-      measured.offsets_.push_back(static_cast<std::int64_t>(rows));
-    }
-    const std::size_t E = encoder.config().hidden_size;
-    auto x = Tensor<float, 3>::create({1, rows, E});
-    auto y = Tensor<float, 3>::create({1, rows, E});
-    HEADWISE_TRY(x);
-    HEADWISE_TRY(y);
-    RandomStream(Seed{1}, 1).fill_normal(x->elements());
-    measured.x_ = *std::move(x);
-    measured.y_ = *std::move(y);
-    return measured;
-  }
+struct MeasuredTimes {
+  const BertEncoder& encoder;
+  const RaggedTokens& ids;
+  const Executor& executor;
+  std::vector<std::int64_t> offsets = {0};
+  Tensor<float, 3> x{};
+  Tensor<float, 3> y{};
+  BertMemory memory{};
 
   Status attention() {
     AttentionOptions options;
-    options.offsets = offsets_;
-    options.executor = executor_;
-    const TensorView<const float, 3> x = x_;
-    for (const BertLayer& layer : encoder_->layers()) {
-      HEADWISE_TRY(layer.attention.forward_into(x, x, x, y_, options));
+    options.offsets = offsets;
+    options.executor = &executor;
+    const TensorView<const float, 3> in = x;
+    for (const BertLayer& layer : encoder.layers()) {
+      HEADWISE_TRY(layer.attention.forward_into(in, in, in, y, options));
     }
     return ok();
   }
 
   Status model() {
     std::vector<Tensor<float, 4>> no_weights;
-    return encoder_->forward_in(*ids_, {.executor = executor_}, memory_,
-                                no_weights);
+    return encoder.forward_in(ids, {.executor = &executor}, memory, no_weights);
   }
-
- private:
-  MeasuredTimes(const BertEncoder& encoder, const RaggedTokens& ids,
-                const Executor& executor)
-      : encoder_(&encoder), ids_(&ids), executor_(&executor) {}
-
-  const BertEncoder* encoder_;
-  const RaggedTokens* ids_;
-  const Executor* executor_;
-  std::vector<std::int64_t> offsets_ = {0};
-  Tensor<float, 3> x_;
-  Tensor<float, 3> y_;
-  BertMemory memory_;
 };
+
+Result<MeasuredTimes> times_of(const BertEncoder& encoder,
+                               const RaggedTokens& ids,
+                               const Executor& executor) {
+  MeasuredTimes measured{encoder, ids, executor};
+  std::size_t rows = 0;
+  for (const auto& sequence : ids) {
+    rows += sequence.size();
+    measured.offsets.push_back(static_cast<std::int64_t>(rows));
+  }
+  const std::size_t E = encoder.config().hidden_size;
+  auto x = Tensor<float, 3>::create({1, rows, E});
+  auto y = Tensor<float, 3>::create({1, rows, E});
+  HEADWISE_TRY(x);
+  HEADWISE_TRY(y);
+  RandomStream(Seed{1}, 1).fill_normal(x->elements());
+  measured.x = *std::move(x);
+  measured.y = *std::move(y);
+  return measured;
+}
 
 }  // namespace
 
@@ -99,8 +92,8 @@ Result<PrunedTimes> measure_times(const BertEncoder& before,
                                   const Executor& executor,
                                   const Progress& progress) {
   const RaggedTokens ids = tokens_of(before.config(), tokens);
-  auto whole = MeasuredTimes::create(before, ids, executor);
-  auto pruned = MeasuredTimes::create(after, ids, executor);
+  auto whole = times_of(before, ids, executor);
+  auto pruned = times_of(after, ids, executor);
   HEADWISE_TRY(whole);
   HEADWISE_TRY(pruned);
   const auto show = [&](std::size_t done) {

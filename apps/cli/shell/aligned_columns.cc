@@ -1,15 +1,13 @@
 #include "aligned_columns.h"
 
 #include <algorithm>
-#include <cstddef>
 
-#include "fold_table.h"
 #include "terminal_text.h"
 
 namespace headwise::cli {
 
-std::string aligned_columns(
-    const std::vector<std::vector<std::string>>& lines) {
+std::string aligned_columns(const std::vector<std::vector<std::string>>& lines,
+                            std::size_t width) {
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {
     widths.resize(line.size());
@@ -24,7 +22,7 @@ std::string aligned_columns(
       line[c] = (c == 0 ? "" : "  ") + line[c] + room;
     }
   }
-  return folded_table(padded);
+  return folded_table(padded, width);
 }
 
 }  // namespace headwise::cli

@@ -101,6 +101,14 @@ Check not_empty() {
   };
 }
 
+std::optional<std::size_t> number_in(std::string_view text) {
+  std::size_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && stop == end ? std::optional(number)
+                                             : std::nullopt;
+}
+
 std::string closest(std::string_view given,
                     const std::vector<std::string>& candidates) {
   std::string best;

@@ -2,7 +2,9 @@
 // expected.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,9 @@ Check number_between(double low, double high, std::string_view expected);
 Check probability();  // from 0 to 1
 Check one_of(std::vector<std::string> names);
 Check not_empty();
+
+// The number that the text is, with nothing before or after its digits.
+std::optional<std::size_t> number_in(std::string_view text);
 
 // The candidate closest to `given`, or "" when none is close.
 std::string closest(std::string_view given,

@@ -118,15 +118,9 @@ void FilePlan::printed(std::string_view option) {
                       place_of_descriptor(STDOUT_FILENO)});
 }
 
-bool FilePlan::uses_standard_output() const {
-  return std::ranges::any_of(outputs_, [](const Entry& output) {
-    return is_standard_output(output.place);
-  });
-}
-
 Outcome FilePlan::print_summary(const Streams& streams,
                                 std::string_view text) const {
-  if (!uses_standard_output()) {
+  if (std::ranges::none_of(outputs_, is_standard_output, &Entry::place)) {
     return print(streams.out, text);
   }
   streams.err << text << std::flush;
@@ -302,15 +296,13 @@ Outcome FilePlan::check_writable() const {
   }
   for (const auto* const folders : {&folders_, &replaced_}) {
     for (const Entry& folder : *folders) {
-      if (const int error = why_not_made(folder.place, folder.parents);
-          error != 0) {
+      int error = why_not_made(folder.place, folder.parents);
+      if (error == 0 && folders == &replaced_) {
+        error = why_not_replaced(folder.place);
+      }
+      if (error != 0) {
         return cannot_write(folder.option, folder.given, error);
       }
-    }
-  }
-  for (const Entry& folder : replaced_) {
-    if (const int error = why_not_replaced(folder.place); error != 0) {
-      return cannot_write(folder.option, folder.given, error);
     }
   }
   return {};

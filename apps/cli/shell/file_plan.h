@@ -66,7 +66,6 @@ class FilePlan {
     std::string ending{};  // of a picture: the only one
   };
 
-  bool uses_standard_output() const;
   Outcome check_names() const;
   Outcome check_printed() const;
   Outcome check_outputs() const;

@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <limits>
 #include <string_view>
 
 #include "terminal_text.h"
@@ -21,7 +20,7 @@ std::size_t output_width() {
   const std::string_view text = variable == nullptr ? "" : variable;
   std::size_t width = 0;
   std::from_chars(text.data(), text.data() + text.size(), width);
-  return width != 0 ? width : std::numeric_limits<std::size_t>::max();
+  return width != 0 ? width : kUnfolded;
 }
 
 std::string folded_table(const std::vector<std::vector<std::string>>& lines,

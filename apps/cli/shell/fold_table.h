@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace headwise::cli {
 
+// Wide enough for any table.
+inline constexpr auto kUnfolded = std::numeric_limits<std::size_t>::max();
+
 // The columns of the terminal that standard output is, else $COLUMNS; without
-// either, as in a pipe, the largest number.
+// either, as in a pipe, kUnfolded.
 std::size_t output_width();
 
 // Lines of cells that shown() gave; the cells of a column are padded to one

@@ -3,40 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 
+#include "checks.h"
 #include "outcome.h"
 
 namespace headwise::cli {
-namespace {
 
-std::optional<std::size_t> number_of(std::string_view digits) {
-  std::size_t value = 0;
-  const char* const last = digits.data() + digits.size();
-  const auto [end, error] = std::from_chars(digits.data(), last, value);
-  return error == std::errc{} && end == last ? std::optional(value)
-                                             : std::nullopt;
-}
-
-std::optional<HeadId> head_of(std::string_view text) {
+std::optional<HeadId> head_in(std::string_view text) {
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) {
     return {};
   }
-  const auto layer = number_of(text.substr(0, dot));
-  const auto head = number_of(text.substr(dot + 1));
+  const auto layer = number_in(text.substr(0, dot));
+  const auto head = number_in(text.substr(dot + 1));
   return layer && head ? std::optional(HeadId{*layer, *head}) : std::nullopt;
 }
-
-}  // namespace
 
 Result<std::vector<HeadId>> parse_head_list(std::string_view option,
                                             std::string_view text) {
   std::vector<HeadId> heads;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto head = head_of(text.substr(begin, end - begin));
+    const auto head = head_in(text.substr(begin, end - begin));
     if (!head) {
       return option_error(option, fmt::format("is {}", text),
                           "LAYER.HEAD, such as 3.1, or several: 3.1,4.5");
@@ -70,10 +58,12 @@ Status check_heads(std::string_view option, const std::vector<HeadId>& heads,
   return ok();
 }
 
-std::string heads_text(const std::vector<HeadId>& heads) {
+std::string heads_text(const std::vector<HeadId>& heads,
+                       std::string_view between) {
   std::string text;
   for (const HeadId& id : heads) {
-    text += fmt::format("{}{}.{}", text.empty() ? "" : "+", id.layer, id.head);
+    text +=
+        fmt::format("{}{}.{}", text.empty() ? "" : between, id.layer, id.head);
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "headwise/module/head_id.h"
 
 namespace headwise::cli {
+
+// "3.1"
+std::optional<HeadId> head_in(std::string_view text);
 
 // In the order of the text. Errors: invalid_argument for a text that is not a
 // list of LAYER.HEAD, or has a head twice.
@@ -26,6 +30,7 @@ Status check_heads(std::string_view option, const std::vector<HeadId>& heads,
                    const HeadsLeft& left);
 
 // "3.1+4.5"
-std::string heads_text(const std::vector<HeadId>& heads);
+std::string heads_text(const std::vector<HeadId>& heads,
+                       std::string_view between = "+");
 
 }  // namespace headwise::cli

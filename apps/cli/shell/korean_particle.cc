@@ -11,34 +11,21 @@ enum class Ending { vowel, rieul, consonant };
 Ending of_syllable(char32_t code) {
   constexpr char32_t kFirst = 0xAC00;
   constexpr char32_t kFinals = 28;  // final consonants; 0 is none, 8 is ㄹ
-  switch ((code - kFirst) % kFinals) {
-    case 0:
-      return Ending::vowel;
-    case 8:
-      return Ending::rieul;
-    default:
-      return Ending::consonant;
-  }
-}
-
-// Read as 영 (or 십, 백, 천, 만), 일, 이, 삼, 사, 오, 육, 칠, 팔, 구.
-Ending of_digit(char digit) {
-  switch (digit) {
-    case '1':
-    case '7':
-    case '8':
-      return Ending::rieul;
-    case '0':
-    case '3':
-    case '6':
-      return Ending::consonant;
-    default:
-      return Ending::vowel;
-  }
+  const char32_t consonant = (code - kFirst) % kFinals;
+  return consonant == 0   ? Ending::vowel
+         : consonant == 8 ? Ending::rieul
+                          : Ending::consonant;
 }
 
 bool is_one_of(char c, std::string_view letters) {
   return letters.find(c) != std::string_view::npos;
+}
+
+// Read as 영 (or 십, 백, 천, 만), 일, 이, 삼, 사, 오, 육, 칠, 팔, 구.
+Ending of_digit(char digit) {
+  return is_one_of(digit, "178")   ? Ending::rieul
+         : is_one_of(digit, "036") ? Ending::consonant
+                                   : Ending::vowel;
 }
 
 // model 모델, title 타이틀, json 제이슨, scoring 스코어링, step 스텝, block

@@ -1,7 +1,5 @@
 #include "label_text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "shell/say.h"

@@ -3,10 +3,11 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <utility>
+#include <future>
+#include <string>
+#include <thread>
 
 #include "headwise/distribute/mpi.h"
-#include "watchdog.h"
 
 namespace headwise::cli {
 namespace {
@@ -18,32 +19,31 @@ Error late(const char* function, std::chrono::milliseconds deadline) {
                     std::to_string(deadline.count()) + " ms"}};
 }
 
-// Of MPI_Finalize(): how long begin_mpi() was told to wait.
-std::chrono::milliseconds& longest_wait() {
-  static std::chrono::milliseconds deadline = Communicator::kDefaultDeadline;
-  return deadline;
-}
+// As begin_mpi() was told, for MPI_Finalize().
+std::chrono::milliseconds longest_mpi_wait = Communicator::kDefaultDeadline;
+GiveUp give_up_mpi = nullptr;
 
-GiveUp& give_up() {
-  static GiveUp function = nullptr;
-  return function;
-}
-
-// Calls a function of MPI that waits for all processes.
+// Calls a function of MPI that waits for all processes. It cannot be given up,
+// so another thread watches it.
 template <class Call>
 void call_in_time(const char* function, const Call& call) {
-  const Watchdog watchdog(longest_wait(), [function] {
-    give_up()(late(function, longest_wait()));
+  std::promise<void> ended;
+  std::thread watch([function, done = ended.get_future()] {
+    if (done.wait_for(longest_mpi_wait) == std::future_status::timeout) {
+      give_up_mpi(late(function, longest_mpi_wait));
+    }
   });
   call();
+  ended.set_value();
+  watch.join();
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> begin_mpi(
-    std::chrono::milliseconds deadline, GiveUp give_up_with) {
-  longest_wait() = std::min(deadline, Communicator::kLongestDeadline);
-  give_up() = give_up_with;
+    std::chrono::milliseconds deadline, GiveUp give_up) {
+  longest_mpi_wait = std::min(deadline, Communicator::kLongestDeadline);
+  give_up_mpi = give_up;
   int provided = 0;
   call_in_time("MPI_Init", [&] {
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);

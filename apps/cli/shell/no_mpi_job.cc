@@ -1,6 +1,5 @@
 // A command that was built without MPI.
 #include "mpi_job.h"
-#include "outcome.h"
 
 namespace headwise::cli {
 

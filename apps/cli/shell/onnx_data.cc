@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 #include <set>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -128,11 +127,6 @@ std::optional<std::size_t> memory_limit_of(std::size_t mebibytes) {
                         : std::optional(std::min(mebibytes, kMost) << 20);
 }
 
-bool OnnxData::has_outputs() const {
-  return std::ranges::any_of(
-      outputs, [](const auto& output) { return output.has_value(); });
-}
-
 Result<OnnxData> OnnxData::read(const std::string& path,
                                 const OnnxModel& model) {
   auto place = open_place(path);
@@ -145,8 +139,7 @@ Result<OnnxData> OnnxData::read(const std::string& path,
     if (!*found) {
       return option_error(
           "--data", fmt::format("has no input {}, which is {}", i, port.name),
-          fmt::format("{}.pb or .npy, or a .npz file with it",
-                      fmt::format("input_{}", i)));
+          fmt::format("input_{}.pb or .npy, or a .npz file with it", i));
     }
     data.inputs.push_back(**std::move(found));
   }

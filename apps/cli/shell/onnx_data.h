@@ -28,8 +28,6 @@ struct OnnxData {
   std::vector<Array> inputs;
   std::vector<std::optional<Array>> outputs;
 
-  bool has_outputs() const;
-
   // float32 inputs and outputs in .npy and .npz files are rounded to the 16-bit
   // type that the model declares, because these formats have no bfloat16.
   static Result<OnnxData> read(const std::string& path, const OnnxModel& model);

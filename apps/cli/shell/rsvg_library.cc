@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <string>
+#include <type_traits>
 
 namespace headwise::cli {
 namespace {
@@ -28,17 +29,6 @@ Error missing(const std::string& reason) {
            reason}};
 }
 
-// Looks a function up in the library or in those that it needs.
-template <class Function>
-void find(void* library, const char* name, Function& function,
-          std::string& problem) {
-  void* address = dlsym(library, name);
-  if (address == nullptr && problem.empty()) {
-    problem = reason();
-  }
-  function = reinterpret_cast<Function>(address);
-}
-
 Result<RsvgLibrary> load() {
   void* file = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) {
@@ -46,8 +36,14 @@ Result<RsvgLibrary> load() {
   }
   RsvgLibrary rsvg{};
   std::string problem;
+  // In the library or in those that it needs.
   const auto get = [&](const char* name, auto& function) {
-    find(file, name, function, problem);
+    void* address = dlsym(file, name);
+    if (address == nullptr && problem.empty()) {
+      problem = reason();
+    }
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
   };
   get("g_memory_input_stream_new_from_data", rsvg.memory_stream);
   get("g_object_unref", rsvg.unref);

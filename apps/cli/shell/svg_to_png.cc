@@ -27,15 +27,16 @@ Error bad_svg(const RsvgLibrary& rsvg, GError* error) {
   const Owned<GError> owned(error, rsvg.error_free);
   return {ErrorCode::bad_data,
           {.operation = "svg_to_png",
-           .given = fmt::format(
-               "{}", error != nullptr ? error->message : "this is no SVG")}};
+           .given = error != nullptr ? error->message : "this is no SVG"}};
 }
 
-Error cairo_error(const RsvgLibrary& rsvg, cairo_status_t status) {
-  return {status == CAIRO_STATUS_NO_MEMORY ? ErrorCode::out_of_memory
-                                           : ErrorCode::unsupported,
-          {.operation = "svg_to_png",
-           .given = fmt::format("{}", rsvg.status_text(status))}};
+Status status_of(const RsvgLibrary& rsvg, cairo_status_t status) {
+  if (status == CAIRO_STATUS_SUCCESS) {
+    return ok();
+  }
+  return Error{status == CAIRO_STATUS_NO_MEMORY ? ErrorCode::out_of_memory
+                                                : ErrorCode::unsupported,
+               {.operation = "svg_to_png", .given = rsvg.status_text(status)}};
 }
 
 Result<Owned<RsvgHandle>> parse(const RsvgLibrary& rsvg, std::string_view svg) {
@@ -73,20 +74,16 @@ Result<Size> size_of(const RsvgLibrary& rsvg, RsvgHandle* picture,
   }
   size.width = std::max(std::round(size.width * zoom), 1.0);
   size.height = std::max(std::round(size.height * zoom), 1.0);
-  if (std::max(size.width, size.height) > kLongestSide) {
-    return Error{ErrorCode::out_of_range,
-                 {.operation = "svg_to_png",
-                  .given = fmt::format("the picture has {:.0f} x {:.0f} pixels",
-                                       size.width, size.height),
-                  .expected = fmt::format("at most {} a side", kLongestSide)}};
-  }
-  if (size.width * size.height > kMostPixels) {
+  const bool too_long = std::max(size.width, size.height) > kLongestSide;
+  if (too_long || size.width * size.height > kMostPixels) {
     return Error{
         ErrorCode::out_of_range,
         {.operation = "svg_to_png",
          .given = fmt::format("the picture has {:.0f} x {:.0f} pixels",
                               size.width, size.height),
-         .expected = fmt::format("at most {:.0f} in all", kMostPixels)}};
+         .expected = too_long
+                         ? fmt::format("at most {} a side", kLongestSide)
+                         : fmt::format("at most {:.0f} in all", kMostPixels)}};
   }
   return size;
 }
@@ -101,11 +98,7 @@ Status draw(const RsvgLibrary& rsvg, RsvgHandle* picture, const Size& size,
   if (rsvg.render(picture, pen.get(), &whole, &error) == FALSE) {
     return bad_svg(rsvg, error);
   }
-  if (const cairo_status_t status = rsvg.status(pen.get());
-      status != CAIRO_STATUS_SUCCESS) {
-    return cairo_error(rsvg, status);
-  }
-  return ok();
+  return status_of(rsvg, rsvg.status(pen.get()));
 }
 
 // What cairo calls with each piece of the file: no exception may pass it.
@@ -131,17 +124,10 @@ Result<std::vector<std::byte>> draw_png(std::string_view svg, double zoom) {
       rsvg.surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(size->width),
                           static_cast<int>(size->height)),
       rsvg.surface_destroy);
-  if (const cairo_status_t status = rsvg.surface_status(surface.get());
-      status != CAIRO_STATUS_SUCCESS) {
-    return cairo_error(rsvg, status);
-  }
+  HEADWISE_TRY(status_of(rsvg, rsvg.surface_status(surface.get())));
   HEADWISE_TRY(draw(rsvg, picture->get(), *size, surface.get()));
   std::vector<std::byte> file;
-  if (const cairo_status_t status =
-          rsvg.write_png(surface.get(), append, &file);
-      status != CAIRO_STATUS_SUCCESS) {
-    return cairo_error(rsvg, status);
-  }
+  HEADWISE_TRY(status_of(rsvg, rsvg.write_png(surface.get(), append, &file)));
   return file;
 }
 

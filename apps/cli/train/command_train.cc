@@ -12,15 +12,13 @@
 #include "headwise/train/classifier_run.h"
 #include "headwise/train/induction_run.h"
 #include "headwise/train/task_run.h"
-#include "induction_job.h"
 #include "operation/arithmetic_option.h"
-#include "sentence_job.h"
 #include "shell/add_command.h"
 #include "shell/deadline.h"
 #include "shell/rank_job.h"
 #include "shell/threads.h"
-#include "task_job.h"
 #include "task_words.h"
+#include "train_jobs.h"
 
 namespace headwise::cli {
 namespace {

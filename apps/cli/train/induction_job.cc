@@ -1,11 +1,8 @@
-#include "induction_job.h"
-
+// `headwise train --task induction`.
 #include <fmt/format.h>
 
 #include <array>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "headwise/interop/atomic_file.h"
@@ -19,6 +16,7 @@
 #include "shell/output.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
+#include "train_jobs.h"
 #include "train_task.h"
 #include "training_time.h"
 

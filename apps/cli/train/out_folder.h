@@ -36,18 +36,6 @@ bool resumes_in_place(const TrainFlags& flags);
 
 // Makes the folder if it is missing; whether it was. Errors: io_error.
 Result<bool> make_out_folder(const std::string& folder);
-// Makes the folder if it is missing and calls write(); a failure leaves no
-// folder that was made for it and is empty.
-template <class Write>
-Status write_in_out_folder(const std::string& folder, const Write& write) {
-  const auto made = make_out_folder(folder);
-  HEADWISE_TRY(made);
-  Status s = write();
-  if (!s && *made) {
-    remove_empty_folder(folder);
-  }
-  return s;
-}
 // Removes a file of an earlier run if there is one. Errors: io_error.
 Status remove_result(const std::string& path);
 

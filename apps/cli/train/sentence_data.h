@@ -8,7 +8,7 @@
 #include "headwise/base/result.h"
 #include "headwise/train/accuracy.h"
 #include "headwise/train/labelled_text.h"
-#include "sentence_flags.h"
+#include "train_flags.h"
 
 namespace headwise::cli {
 

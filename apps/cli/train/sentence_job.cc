@@ -1,5 +1,4 @@
-#include "sentence_job.h"
-
+// `headwise train --model`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,6 +27,7 @@
 #include "shell/say.h"
 #include "shell/threads.h"
 #include "shell/visible_work.h"
+#include "train_jobs.h"
 
 namespace headwise::cli {
 namespace {
@@ -74,13 +74,13 @@ ClassifierSettings sentence_settings(const SentenceFlags& flags,
 // Of a library call that all ranks make together.
 template <class T>
 Result<T> of_all(Result<T> result) {
-  const Status s = of_all_ranks(result ? ok() : Status(result.error()));
+  const Status s = of_all_ranks(result);
   return s ? std::move(result) : s.error();
 }
 // Of what each rank does by itself.
 template <class T>
 Result<T> agreed_on(Communicator& group, Result<T> own) {
-  const Status s = agreed(group, own ? ok() : Status(own.error()));
+  const Status s = agreed(group, own);
   return s ? std::move(own) : s.error();
 }
 

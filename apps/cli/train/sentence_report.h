@@ -11,7 +11,7 @@
 #include "headwise/train/accuracy.h"
 #include "headwise/train/classifier_run.h"
 #include "sentence_data.h"
-#include "sentence_flags.h"
+#include "train_flags.h"
 
 namespace headwise::cli {
 

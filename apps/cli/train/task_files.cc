@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "headwise/interop/atomic_file.h"

@@ -9,7 +9,7 @@
 #include "headwise/train/task_run.h"
 #include "shell/file_plan.h"
 #include "shell/outcome.h"
-#include "task_flags.h"
+#include "train_flags.h"
 
 namespace headwise::cli {
 

@@ -1,6 +1,4 @@
-#include "task_job.h"
-
-#include <fmt/format.h>
+// `headwise train --task recall` and `reverse`.
 #include <fmt/ranges.h>
 
 #include <numeric>
@@ -17,6 +15,7 @@
 #include "task_curve.h"
 #include "task_files.h"
 #include "task_words.h"
+#include "train_jobs.h"
 #include "train_task.h"
 #include "training_time.h"
 

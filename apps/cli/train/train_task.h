@@ -20,7 +20,7 @@
 #include "shell/say.h"
 #include "shell/threads.h"
 #include "task_files.h"
-#include "task_flags.h"
+#include "train_flags.h"
 
 namespace headwise::cli {
 
@@ -63,16 +63,20 @@ Result<Run> start_run(const TaskKind<Run, Settings>& kind,
   return run;
 }
 
-// Writes a checkpoint; the first one makes the folder.
+// Writes a checkpoint; the first one makes the folder, which a failure removes.
 template <class Run, class Settings>
 Status save(const TaskKind<Run, Settings>& kind, const TaskFlags& flags,
             const Run& run, bool is_first) {
-  return write_in_out_folder(flags.out, [&]() -> Status {
-    HEADWISE_TRY(is_first && !kind.replaces_folder
-                     ? begin_results(flags, kind.results)
-                     : ok());
-    return run.write_checkpoint_to(checkpoint_path(flags.out));
-  });
+  const auto made = make_out_folder(flags.out);
+  HEADWISE_TRY(made);
+  Status s = is_first && !kind.replaces_folder
+                 ? begin_results(flags, kind.results)
+                 : ok();
+  s = s ? run.write_checkpoint_to(checkpoint_path(flags.out)) : s;
+  if (!s && *made) {
+    remove_empty_folder(flags.out);
+  }
+  return s;
 }
 
 // Takes steps until there are enough, and writes a checkpoint every 100 and at

@@ -59,11 +59,7 @@ Status check_seen(const TextModel& model, const std::vector<HeadId>& heads,
 
 std::string unseen_text(const std::vector<HeadId>& heads,
                         std::span<const std::size_t> layers) {
-  std::string names;
-  for (const HeadId& head : unseen(heads, layers)) {
-    names += fmt::format("{}{}.{}", names.empty() ? "" : ", ", head.layer,
-                         head.head);
-  }
+  const std::string names = heads_text(unseen(heads, layers), ", ");
   return names.empty()
              ? ""
              : say({"{} cannot change a map on this page; headwise ablate "

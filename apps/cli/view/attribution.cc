@@ -1,8 +1,5 @@
 #include "attribution.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "gradient_target.h"
 #include "headwise/heads/attention_flow.h"
 #include "headwise/heads/integrated_gates.h"

@@ -10,7 +10,6 @@
 
 namespace headwise::cli {
 
-bool by_norms(const std::string& name) { return name == "norms"; }
 bool of_gradients(const std::string& name) {
   return name == "gradient" || name == "integrated" ||
          name == "integrated-by-layer";

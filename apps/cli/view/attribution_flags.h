@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "headwise/base/result.h"
 #include "shell/outcome.h"
@@ -27,8 +26,7 @@ struct AttributionFlags {
   bool given() const { return !name.empty(); }
 };
 
-// Whether a measure is by norms; is of gradients; goes through all layers.
-bool by_norms(const std::string& name);
+// Whether a measure is of gradients; goes through all layers.
 bool of_gradients(const std::string& name);
 bool through_layers(const std::string& name);
 

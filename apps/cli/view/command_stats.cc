@@ -72,9 +72,8 @@ struct StatsFlags {
 
 std::vector<std::string> sort_names() {
   std::vector<std::string> names = statistic_names();
-  for (const std::string_view name : attribution_columns()) {
-    names.emplace_back(name);
-  }
+  const auto columns = attribution_columns();
+  names.insert(names.end(), columns.begin(), columns.end());
   return names;
 }
 

@@ -27,7 +27,6 @@
 #include "shell/terminal_text.h"
 #include "statistic_names.h"
 #include "two_models.h"
-#include "view_flags.h"
 #include "view_heads.h"
 #include "view_json.h"
 #include "view_picture.h"
@@ -53,16 +52,39 @@ constexpr CommandHelp kViewHelp = {
   headwise view --attn-weights attentions.npz --query-tokens tokens.txt \
       --out page.html)"};
 
+// As typed; an empty string is an option that was not given.
+struct ViewFlags {
+  ViewedFlags seen;
+  PageAttributionFlags attribution;
+  std::string title;
+  std::string out;
+  std::string svg;
+  std::string png;
+  std::string head;  // "LAYER.HEAD"
+  std::string sort;
+  bool json = false;
+  bool open = false;
+  bool no_elements = false;
+  std::string typed;  // the whole command line
+
+  // Whether the page is made: --open alone makes a temporary file.
+  bool page() const { return !out.empty() || open; }
+  bool pictures() const { return !svg.empty() || !png.empty(); }
+};
+
 Outcome check_flags(const ViewFlags& flags) {
   if (!flags.page() && !flags.pictures() && !flags.json) {
     return usage(
         "expected --out PAGE.html, --open, --svg FILE, --png FILE or --json");
   }
-  if (!flags.seen.texts.empty() && !flags.page()) {
-    return usage("--texts needs --out PAGE.html or --open");
-  }
-  if (!flags.seen.ablate.empty() && !flags.page()) {
-    return usage("--ablate needs --out PAGE.html or --open");
+  for (const auto& [given, option] :
+       {std::pair(!flags.seen.texts.empty(), "--texts"),
+        {!flags.seen.ablate.empty(), "--ablate"},
+        {!flags.seen.against.empty(), "--against"},
+        {flags.no_elements, "--no-elements"}}) {
+    if (given && !flags.page()) {
+      return usage(fmt::format("{} needs --out PAGE.html or --open", option));
+    }
   }
   if (!flags.seen.ablate.empty() && (flags.pictures() || flags.json)) {
     return usage(
@@ -71,16 +93,10 @@ Outcome check_flags(const ViewFlags& flags) {
   if (!flags.seen.texts.empty() && (flags.pictures() || flags.json)) {
     return usage("--texts makes a page; --svg, --png and --json show one text");
   }
-  if (!flags.seen.against.empty() && !flags.page()) {
-    return usage("--against needs --out PAGE.html or --open");
-  }
   if (!flags.seen.against.empty() && (flags.pictures() || flags.json)) {
     return usage(
         "--against makes a page; --svg, --png and --json show one "
         "model");
-  }
-  if (flags.no_elements && !flags.page()) {
-    return usage("--no-elements needs --out PAGE.html or --open");
   }
   if (!flags.title.empty() && !flags.page() && !flags.pictures()) {
     return usage("--title needs --out PAGE.html, --open, --svg or --png");
@@ -332,20 +348,15 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
   return {};
 }
 
-// One drawing for both files.
-Outcome write_pictures(const ViewFlags& flags, const Draw& draw) {
-  HEADWISE_TRY(write_picture(flags.svg, draw));
-  return write_picture(flags.png, draw, true);
-}
-
 // Pictures and JSON.
 Outcome write_heads(const ViewFlags& flags, const ViewedHeads& heads,
                     const Streams& streams) {
-  std::optional<HeadName> whole;
+  std::optional<HeadId> whole;
   if (!flags.head.empty()) {
-    const auto name = parse_head(flags.head);
-    HEADWISE_TRY(name);
-    whole = *name;
+    whole = head_in(flags.head);
+    if (!whole) {
+      return bad_option("--head", flags.head, "LAYER.HEAD, such as 0.3");
+    }
   }
   const auto drawn =
       compute_heads(heads, flags.seen.sequence.value_or(0), whole);
@@ -357,9 +368,11 @@ Outcome write_heads(const ViewFlags& flags, const ViewedHeads& heads,
   if (flags.pictures()) {
     const PictureWords words = {title_of(flags, heads.text()), flags.sort,
                                 language()};
-    HEADWISE_TRY(write_pictures(flags, [&](double zoom) {
+    const auto draw = [&](double zoom) {
       return view_picture(heads.text(), *drawn, whole, words, zoom);
-    }));
+    };
+    HEADWISE_TRY(write_picture(flags.svg, draw));
+    HEADWISE_TRY(write_picture(flags.png, draw, true));
   }
   return flags.json ? print(streams.out, view_json(heads.text(), *drawn, whole))
                     : Outcome();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "headwise/attention/statistics.h"
@@ -41,16 +40,14 @@ Result<PooledStatistics> pooled_of(TensorView<const float, 4> query,
                                    TensorView<const float, 4> key,
                                    TensorView<const bool, 2> separators,
                                    const Executor& executor) {
-  Extents<4> no_value = key.extents();
-  Extents<4> no_output = query.extents();
-  no_value[3] = 0;
-  no_output[3] = 0;
   AttentionOptions options;
   options.executor = &executor;
   auto done = attention_statistics(
-      query, key, TensorView<const float, 4>(nullptr, no_value),
-      {.output = TensorView<float, 4>(nullptr, no_output)}, options,
-      {.statistics = {.rows = true, .separators = separators}});
+      query, key,
+      TensorView<const float, 4>(nullptr, without_features(key.extents())),
+      {.output =
+           TensorView<float, 4>(nullptr, without_features(query.extents()))},
+      options, {.statistics = {.rows = true, .separators = separators}});
   HEADWISE_TRY(done);
   return std::move(done->pooled);
 }

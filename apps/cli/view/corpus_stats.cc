@@ -264,7 +264,7 @@ Outcome compute_corpus_stats(Communicator& group, const ViewedFlags& seen,
   }
   const auto in =
       work_visibly(&group, [&] { return read_inputs(seen, flags); });
-  HEADWISE_TRY(agreed(group, in ? ok() : Status(in.error())));
+  HEADWISE_TRY(agreed(group, in));
   CorpusJob job(group, seen, flags, *in);
   HEADWISE_TRY(job.run());
   const CorpusSums& sums = job.sums();

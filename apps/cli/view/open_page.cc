@@ -50,10 +50,8 @@ int run(const char* program, const std::string& argument) {
     return -1;
   }
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) {
-      return -1;
-    }
+  if (TEMP_FAILURE_RETRY(::waitpid(child, &status, 0)) < 0) {
+    return -1;
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "operation/comma_parts.h"
 #include "operation/option_errors.h"
 #include "page_attribution.h"
 #include "shell/args.h"
@@ -39,13 +40,11 @@ Status check_names(const PageAttributionFlags& flags) {
 }  // namespace
 
 std::vector<std::string> PageAttributionFlags::names() const {
-  std::vector<std::string> names;
-  for (std::size_t begin = 0; given() && begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    names.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
+  if (!given()) {
+    return {};
   }
-  return names;
+  const auto names = comma_parts(list);
+  return {names.begin(), names.end()};
 }
 
 bool PageAttributionFlags::has(std::string_view name) const {

@@ -63,13 +63,11 @@ Result<PooledStatistics> statistics_of(
                                               operation_options, done->pooled));
     return std::move(done->pooled);
   }
-  Extents<4> no_value = layer.key.extents();
-  Extents<4> no_output = layer.query.extents();
-  no_value[3] = 0;
-  no_output[3] = 0;
+  const Extents<4> no_value = without_features(layer.key.extents());
   const TensorView<const float, 4> value(nullptr, no_value);
   const AttentionOutputs outputs = {
-      .output = TensorView<float, 4>(nullptr, no_output)};
+      .output = TensorView<float, 4>(nullptr,
+                                     without_features(layer.query.extents()))};
   const auto shape =
       attention_shape(layer.query.extents(), layer.key.extents(), no_value);
   HEADWISE_TRY(shape);
@@ -118,7 +116,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
                                      const OperationFlags& flags,
                                      const AttributionFlags& attribution) {
   HeadStats stats;
-  if (by_norms(attribution.name)) {
+  if (attribution.name == "norms") {
     stats.attribution = attribution_by_norms();
   }
   stats.cross = heads.text().cross;

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "headwise/inspect/position_statistics.h"
-#include "headwise/version.h"
 #include "shell/fold_table.h"
 #include "shell/json.h"
 #include "shell/label_text.h"
@@ -67,12 +66,6 @@ void add_attribution(const Attribution& attribution, Json& json) {
     json["output_token"] = attribution.output_token;
     json[attribution.name] = numbers_json(attribution.tokens);
   }
-}
-
-Json begin_json() {
-  return {{"schema", "headwise.stats"},
-          {"schema_version", 1},
-          {"headwise_version", version()}};
 }
 
 void add_stats_heads(const HeadStats& stats, Json& json) {
@@ -318,7 +311,7 @@ std::string stats_csv(const HeadStats& stats) {
 }
 
 std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
-  Json json = begin_json();
+  Json json = with_schema("headwise.stats");
   if (seen.model) {
     json["model"] = *seen.model;
   }
@@ -345,14 +338,13 @@ std::string stats_json(const ViewedText& seen, const HeadStats& stats) {
 
 std::string stats_json(const CorpusStats& corpus) {
   const CorpusText& text = corpus.text;
-  Json json = begin_json();
-  json["model"] = text.model;
-  json["corpus"] = text.corpus;
-  json["sentences"] = text.sentences;
-  json["tokens"] = text.tokens;
-  json["max_tokens"] = text.max_tokens;
-  json["empty_sentences"] = text.empty;
-  json["cut_sentences"] = text.cut;
+  Json json = with_schema("headwise.stats", {{"model", text.model},
+                                             {"corpus", text.corpus},
+                                             {"sentences", text.sentences},
+                                             {"tokens", text.tokens},
+                                             {"max_tokens", text.max_tokens},
+                                             {"empty_sentences", text.empty},
+                                             {"cut_sentences", text.cut}});
   add_stats_heads(corpus.heads, json);
   return json_text(json, 2);
 }

@@ -10,7 +10,6 @@
 #include "headwise/heads/special_tokens.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/train/labelled_text.h"
-#include "operation/option_errors.h"
 #include "operation/read_tensor.h"
 #include "shell/outcome.h"
 #include "shell/read_text.h"
@@ -74,9 +73,8 @@ Status TensorHeads::read_statistics(const ViewedFlags& flags, bool batched) {
 }
 
 Result<AttentionSpec> TensorHeads::spec() const {
-  Extents<4> no_value = key_extents();
-  no_value[3] = 0;
-  auto shape = attention_shape(query_extents(), key_extents(), no_value);
+  auto shape = attention_shape(query_extents(), key_extents(),
+                               without_features(key_extents()));
   HEADWISE_TRY(shape);
   OperationOptions asked = operation_options();
   asked.statistics.rows = true;  // there are no values

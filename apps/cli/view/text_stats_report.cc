@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/fold_table.h"
 #include "shell/json.h"
@@ -79,19 +78,18 @@ std::string text_stats_csv(const TextStats& stats) {
 }
 
 std::string text_stats_json(const TextStats& stats) {
-  Json json = {{"schema", "headwise.stats_over_texts"},
-               {"schema_version", 1},
-               {"headwise_version", version()},
-               {"model", stats.model},
-               {"texts_file", stats.texts},
-               {"texts", stats.count},
-               {"tokens", stats.tokens.tokens},
-               {"unknown_tokens", stats.tokens.unknown},
-               {"empty_lines", stats.empty_lines},
-               {"max_tokens", stats.max_tokens},
-               {"cut_texts", stats.cut},
-               {"units", {{"entropy", "nats"}, {"distance", "tokens"}}},
-               {"heads", Json::array()}};
+  Json json =
+      with_schema("headwise.stats_over_texts",
+                  {{"model", stats.model},
+                   {"texts_file", stats.texts},
+                   {"texts", stats.count},
+                   {"tokens", stats.tokens.tokens},
+                   {"unknown_tokens", stats.tokens.unknown},
+                   {"empty_lines", stats.empty_lines},
+                   {"max_tokens", stats.max_tokens},
+                   {"cut_texts", stats.cut},
+                   {"units", {{"entropy", "nats"}, {"distance", "tokens"}}},
+                   {"heads", Json::array()}});
   for (const AveragedHead& line : stats.heads) {
     Json head = {{"layer", line.layer},
                  {"head", line.head},

@@ -1,13 +1,12 @@
 // The comparison of two models as a table, CSV and JSON.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 #include <string_view>
 
-#include "headwise/version.h"
 #include "operation/text_file.h"
 #include "shell/fold_table.h"
+#include "shell/head_list.h"
 #include "shell/json.h"
 #include "shell/quantity_text.h"
 #include "shell/result_number.h"
@@ -21,14 +20,6 @@ namespace {
 
 std::string name_of(const HeadId& head) {
   return fmt::format("{}.{}", head.layer, head.head);
-}
-
-std::vector<std::string> names_of(const std::vector<HeadId>& heads) {
-  std::vector<std::string> names;
-  for (const HeadId& head : heads) {
-    names.push_back(name_of(head));
-  }
-  return names;
 }
 
 // ---- The table. ----
@@ -163,7 +154,7 @@ std::string only_text(const TwoModels& models) {
         std::pair(models.against, models.only_against)}) {
     if (!heads.empty()) {
       text += say({"heads only in {}: {}\n", "{}에만 있는 헤드: {}\n"},
-                  shown(model), fmt::join(names_of(heads), ", "));
+                  shown(model), heads_text(heads, ", "));
     }
   }
   return text;
@@ -218,20 +209,19 @@ std::string against_csv(const TwoModels& models) {
 }
 
 std::string against_json(const TwoModels& models) {
-  Json json = {{"schema", "headwise.stats_against"},
-               {"schema_version", 1},
-               {"headwise_version", version()},
-               {"model", models.model},
-               {"against", models.against},
-               {"pairs", models.matched ? "match" : "place"},
-               {"texts", models.texts},
-               {"empty_lines", models.empty},
-               {"max_tokens", models.max_tokens},
-               {"cut_texts", models.cut},
-               {"texts_with_same_tokens", models.same_tokens},
-               {"first_line_with_different_tokens", models.first_different},
-               {"units", {{"entropy", "nats"}, {"distance", "tokens"}}}};
-  json["heads"] = Json::array();
+  Json json =
+      with_schema("headwise.stats_against",
+                  {{"model", models.model},
+                   {"against", models.against},
+                   {"pairs", models.matched ? "match" : "place"},
+                   {"texts", models.texts},
+                   {"empty_lines", models.empty},
+                   {"max_tokens", models.max_tokens},
+                   {"cut_texts", models.cut},
+                   {"texts_with_same_tokens", models.same_tokens},
+                   {"first_line_with_different_tokens", models.first_different},
+                   {"units", {{"entropy", "nats"}, {"distance", "tokens"}}},
+                   {"heads", Json::array()}});
   for (const ComparedHead& head : models.heads) {
     json["heads"].push_back(json_of(head));
   }

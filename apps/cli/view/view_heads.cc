@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -41,7 +40,7 @@ Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {
   return layer.whole(h);
 }
 
-Error was_pruned(const HeadName& name, const KeptHeads& heads) {
+Error was_pruned(const HeadId& name, const KeptHeads& heads) {
   return option_error(
       "--head",
       fmt::format("is {}.{}, which was pruned; {}", name.layer, name.head,
@@ -54,7 +53,7 @@ Error was_pruned(const HeadName& name, const KeptHeads& heads) {
 // Adds the heads that the layer still has, and keeps `whole` if it is one.
 Status draw_layer(const ViewedLayer& seen, const AttentionOptions& options,
                   const OperationOptions& operation_options,
-                  std::size_t sequence, const std::optional<HeadName>& whole,
+                  std::size_t sequence, const std::optional<HeadId>& whole,
                   DrawnHeads& drawn) {
   const auto layer =
       LayerHeads::create(given_of(seen), options, operation_options, sequence);
@@ -64,7 +63,7 @@ Status draw_layer(const ViewedLayer& seen, const AttentionOptions& options,
   for (std::size_t h = 0; h < layer->size(); ++h) {
     auto head = layer->head(h);
     HEADWISE_TRY(head);
-    const HeadName name{seen.number, head->number};
+    const HeadId name{seen.number, head->number};
     drawn.heads.push_back({.name = name,
                            .kv_head = head->kv_head,
                            .pooled = head->pooled,
@@ -91,7 +90,7 @@ void leave_out_positions(std::vector<DrawnHead>& heads) {
 
 // The heads that could be asked for in its place: those of its layer, if that
 // is shown.
-std::string expected_heads(const HeadName& name,
+std::string expected_heads(const HeadId& name,
                            const std::vector<std::size_t>& layers,
                            const std::vector<DrawnHead>& heads) {
   const bool shown = std::ranges::find(layers, name.layer) != layers.end();
@@ -101,8 +100,8 @@ std::string expected_heads(const HeadName& name,
   const auto offered = [&](const DrawnHead& head) {
     return !shown || head.name.layer == name.layer;
   };
-  const HeadName& first = std::ranges::find_if(heads, offered)->name;
-  const HeadName& last =
+  const HeadId& first = std::ranges::find_if(heads, offered)->name;
+  const HeadId& last =
       std::find_if(heads.rbegin(), heads.rend(), offered)->name;
   return fmt::format("a head from {}.{} to {}.{}", first.layer, first.head,
                      last.layer, last.head);
@@ -122,26 +121,8 @@ Error error_of_layer(const ViewedLayer& layer, std::string_view option,
   return error_of_option(option, {error.code(), std::move(details)});
 }
 
-Result<HeadName> parse_head(const std::string& text) {
-  const auto number = [](std::string_view digits) {
-    std::size_t value = 0;
-    const char* const last = digits.data() + digits.size();
-    const auto [end, error] = std::from_chars(digits.data(), last, value);
-    return error == std::errc{} && end == last ? std::optional(value)
-                                               : std::nullopt;
-  };
-  const std::string_view whole = text;
-  const std::size_t dot = std::min(whole.find('.'), whole.size());
-  const auto layer = number(whole.substr(0, dot));
-  const auto head = number(whole.substr(std::min(dot + 1, whole.size())));
-  if (!layer || !head) {
-    return bad_option("--head", text, "LAYER.HEAD, such as 0.3");
-  }
-  return HeadName{*layer, *head};
-}
-
 Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
-                                 const std::optional<HeadName>& whole) {
+                                 const std::optional<HeadId>& whole) {
   DrawnHeads drawn;
   const AttentionOptions options = heads.options();
   const OperationOptions operation_options = heads.operation_options();
@@ -158,9 +139,7 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
                                           sequence, whole, drawn);
   };
   HEADWISE_TRY(heads.visit(/*steps=*/false, see));
-  std::ranges::sort(drawn.heads, {}, [](const DrawnHead& head) {
-    return std::pair(head.name.layer, head.name.head);
-  });
+  std::ranges::sort(drawn.heads, {}, &DrawnHead::name);
   if (whole && !drawn.whole) {
     return bad_option("--head", fmt::format("{}.{}", whole->layer, whole->head),
                       expected_heads(*whole, heads.layers(), drawn.heads));

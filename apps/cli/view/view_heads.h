@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,22 +10,14 @@
 #include "headwise/base/tensor.h"
 #include "headwise/inspect/layer_heads.h"
 #include "headwise/inspect/view_page.h"
+#include "headwise/module/head_id.h"
 #include "page_attribution.h"
 #include "viewed_heads.h"
 
 namespace headwise::cli {
 
-struct HeadName {
-  std::size_t layer = 0;
-  std::size_t head = 0;
-  bool operator==(const HeadName&) const = default;
-};
-
-// "0.3" -> layer 0, head 3. Errors: invalid_argument.
-Result<HeadName> parse_head(const std::string& text);
-
 struct DrawnHead {
-  HeadName name;
+  HeadId name;
   bool pruned = false;  // then it has a name and nothing else
   std::size_t kv_head = 0;
   PooledRows pooled{};
@@ -42,7 +33,7 @@ struct DrawnHeads {
 // invalid_argument for a head that is not there, or no longer; unsupported for
 // one of more than kMostMapLength queries or keys.
 Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
-                                 const std::optional<HeadName>& whole);
+                                 const std::optional<HeadId>& whole);
 
 // Of queries and keys of a model, such as infinite ones, that a page refuses:
 // by the option of the model and the layer. Other errors are as they were.

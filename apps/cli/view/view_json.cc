@@ -1,7 +1,5 @@
 #include "view_json.h"
 
-#include "headwise/version.h"
-
 namespace headwise::cli {
 namespace {
 
@@ -33,10 +31,8 @@ Json head_json(const DrawnHead& head) {
 }  // namespace
 
 std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
-                      const std::optional<HeadName>& whole) {
-  Json json = {{"schema", "headwise.heads"},
-               {"schema_version", 1},
-               {"headwise_version", version()}};
+                      const std::optional<HeadId>& whole) {
+  Json json = with_schema("headwise.heads");
   if (text.model) {
     json["model"] = *text.model;
   }

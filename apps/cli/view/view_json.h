@@ -13,7 +13,7 @@ namespace headwise::cli {
 
 // `whole`: the head that drawn.whole is.
 std::string view_json(const ViewedText& text, const DrawnHeads& drawn,
-                      const std::optional<HeadName>& whole);
+                      const std::optional<HeadId>& whole);
 
 Json nodes_json(const std::vector<ViewedNode>& nodes);
 // {"rows", "uneven", "farthest": {"sum", "layer", ..} or null}

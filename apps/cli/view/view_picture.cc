@@ -68,7 +68,7 @@ std::string cut_subtitle(const ViewedText& text) {
 
 Result<std::string> view_picture(const ViewedText& text,
                                  const DrawnHeads& drawn,
-                                 const std::optional<HeadName>& whole,
+                                 const std::optional<HeadId>& whole,
                                  const PictureWords& words, double zoom) {
   const bool fit = text.key_labels.size() > kMostKeysOfFullScale;
   if (whole) {

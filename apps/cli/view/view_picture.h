@@ -20,7 +20,7 @@ struct PictureWords {
 // heads_grid_svg().
 Result<std::string> view_picture(const ViewedText& text,
                                  const DrawnHeads& drawn,
-                                 const std::optional<HeadName>& whole,
+                                 const std::optional<HeadId>& whole,
                                  const PictureWords& words, double zoom);
 
 }  // namespace headwise::cli

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
+#include "operation/comma_parts.h"
 #include "operation/option_errors.h"
 #include "operation/unknown_tokens.h"
+#include "shell/checks.h"
 #include "shell/output.h"
-#include "shell/quantity_text.h"
 #include "shell/say.h"
 
 namespace headwise::cli {
@@ -143,14 +143,6 @@ Status check_tensor_options(const ViewedFlags& flags) {
   return ok();
 }
 
-std::optional<std::size_t> number_in(std::string_view text) {
-  std::size_t number = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
-  return error == std::errc{} && end == last ? std::optional(number)
-                                             : std::nullopt;
-}
-
 }  // namespace
 
 Result<std::vector<std::size_t>> parse_layers(const std::string& list,
@@ -161,23 +153,19 @@ Result<std::vector<std::size_t>> parse_layers(const std::string& list,
     return layers;
   }
   std::vector<bool> wanted(count);
-  const Error error = bad_option(
-      "--layers", list,
-      fmt::format("numbers from 0 to {}, such as 0 or 0,2-4", count - 1));
-  for (std::string_view rest = list; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find(','));
+  for (const std::string_view part : comma_parts(list)) {
     const std::size_t dash = part.find('-');
     const auto first = number_in(part.substr(0, dash));
     const auto last = dash == std::string_view::npos
                           ? first
                           : number_in(part.substr(dash + 1));
-    if (!first || !last || *first > *last || *last >= count ||
-        part.size() + 1 == rest.size()) {
-      return error;
+    if (!first || !last || *first > *last || *last >= count) {
+      return bad_option(
+          "--layers", list,
+          fmt::format("numbers from 0 to {}, such as 0 or 0,2-4", count - 1));
     }
     std::fill(wanted.begin() + static_cast<std::ptrdiff_t>(*first),
               wanted.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   }
   std::erase_if(layers, [&](std::size_t layer) { return !wanted[layer]; });
   return layers;

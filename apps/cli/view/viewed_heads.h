@@ -81,6 +81,12 @@ struct ViewedLayer {
 };
 using SeeLayer = std::function<Status(const ViewedLayer&)>;
 
+// Of values and outputs where only statistics are wanted.
+inline Extents<4> without_features(Extents<4> extents) {
+  extents[3] = 0;
+  return extents;
+}
+
 class ViewedHeads {
  public:
   virtual ~ViewedHeads() = default;

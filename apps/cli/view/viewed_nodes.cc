@@ -1,11 +1,7 @@
 // The heads of an ONNX model; each attention node is a layer.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <charconv>
-#include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "headwise/interop/file_subject.h"
@@ -14,6 +10,7 @@
 #include "headwise/onnx/model.h"
 #include "headwise/run/executor.h"
 #include "operation/option_errors.h"
+#include "shell/checks.h"
 #include "shell/onnx_data.h"
 #include "shell/outcome.h"
 #include "shell/terminal_text.h"
@@ -52,13 +49,11 @@ Result<std::vector<std::size_t>> find_node(
                     found[0], found[1]));
   }
   if (found.empty()) {
-    std::size_t number = 0;
-    const char* const last = asked.data() + asked.size();
-    const auto [end, error] = std::from_chars(asked.data(), last, number);
-    if (error != std::errc{} || end != last || number >= nodes.size()) {
+    const auto number = number_in(asked);
+    if (!number || *number >= nodes.size()) {
       return bad_option("--node", asked, "one of " + nodes_text(named(nodes)));
     }
-    found.push_back(number);
+    found.push_back(*number);
   }
   return found;
 }
@@ -191,8 +186,7 @@ Result<std::unique_ptr<ViewedHeads>> read_viewed_nodes(
   HEADWISE_TRY(executor);
   auto seen = std::make_unique<ViewedNodes>(flags, *std::move(executor));
   HEADWISE_TRY(seen->read(flags));
-  std::unique_ptr<ViewedHeads> heads = std::move(seen);
-  return heads;
+  return std::unique_ptr<ViewedHeads>(std::move(seen));
 }
 
 }  // namespace headwise::cli

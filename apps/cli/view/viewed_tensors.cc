@@ -1,13 +1,10 @@
 // The heads of tensors from files: (B, H, L, D), or of several layers.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
-#include "headwise/steps/scores.h"
 #include "operation/number_type.h"
 #include "operation/operation_inputs.h"
 #include "operation/option_errors.h"
@@ -209,8 +206,7 @@ Result<std::unique_ptr<ViewedHeads>> ViewedTensors::read(
   }
   HEADWISE_TRY(
       seen->read_labels(flags, *shape, !flags.relating_option().empty()));
-  std::unique_ptr<ViewedHeads> heads = std::move(seen);
-  return heads;
+  return std::unique_ptr<ViewedHeads>(std::move(seen));
 }
 
 }  // namespace

@@ -168,8 +168,7 @@ Result<std::unique_ptr<ViewedHeads>> ViewedWeights::read(
   HEADWISE_TRY(
       seen->read_labels(flags, *shape, !flags.relating_option().empty()));
   seen->count_uneven_rows();
-  std::unique_ptr<ViewedHeads> heads = std::move(seen);
-  return heads;
+  return std::unique_ptr<ViewedHeads>(std::move(seen));
 }
 
 }  // namespace
