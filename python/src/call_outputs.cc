@@ -67,11 +67,10 @@ CallOutputs::CallOutputs(const AttentionSpec& spec, const ArrayArgument& like,
 
 void CallOutputs::take_state(const nb::object& state) {
   if (!nb::isinstance<nb::tuple>(state) || nb::len(state) != 2) {
-    raise_type({.operation = "attention",
-                .argument = "state",
-                .given = std::string("is a ") +
-                         nb::str(state.type().attr("__name__")).c_str(),
-                .expected = "a tuple (softmax_rows, context) of arrays"});
+    raise_type(
+        {"attention", "state"},
+        std::string("is a ") + nb::str(state.type().attr("__name__")).c_str(),
+        "a tuple (softmax_rows, context) of arrays");
   }
   given_state_rows_.emplace(state[0],
                             ArgumentName{"attention", "state.softmax_rows"});

@@ -60,16 +60,12 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
   take_size(fields, "num_kv_heads", options.num_kv_heads);
   take_size(fields, "default_num_heads", options.default_num_heads);
   take_size(fields, "vdim", options.vdim);
-  fields.take("qk_norm", [&](nb::handle value, ArgumentName name) {
-    options.qk_norm = qk_norm_argument(value, name);
-  });
+  fields.take("qk_norm", options.qk_norm, qk_norm_argument);
   take_boolean(fields, "add_zero_attn", options.add_zero_attn);
   Arithmetic arithmetic = Arithmetic::exact;
   take_word(fields, "arithmetic", arithmetic, kArithmetics);
   std::optional<Rotary> rotary;
-  fields.take("rotary", [&](nb::handle value, ArgumentName name) {
-    rotary = rotary_argument(value, name);
-  });
+  fields.take("rotary", rotary, rotary_argument);
   fields.end();
   const std::string file = path_argument(path, {kOperation, "path"});
   const auto read = [&]() -> Result<MultiHeadAttention> {

@@ -21,14 +21,6 @@ namespace {
 
 constexpr std::string_view kEncode = "SentenceEncoder.encode";
 
-[[noreturn]] void raise_given(nb::handle value, const std::string& argument,
-                              std::string_view expected) {
-  raise_type({.operation = std::string(kEncode),
-              .argument = argument,
-              .given = std::string("is ") + nb::repr(value).c_str(),
-              .expected = std::string(expected)});
-}
-
 // The texts of an iterable as UTF-8, which its strings keep.
 class Texts {
  public:
@@ -37,12 +29,12 @@ class Texts {
         "a list or another iterable of str; for one sentence, [sentence]";
     if (nb::isinstance<nb::str>(sentences) ||
         nb::isinstance<nb::bytes>(sentences)) {
-      raise_given(sentences, "sentences", kExpected);
+      raise_kind(sentences, {kEncode, "sentences"}, kExpected);
     }
     const nb::object iterator = nb::steal(PyObject_GetIter(sentences.ptr()));
     if (!iterator.is_valid()) {
       PyErr_Clear();
-      raise_given(sentences, "sentences", kExpected);
+      raise_kind(sentences, {kEncode, "sentences"}, kExpected);
     }
     strings_ = nb::list(iterator);
     views_.reserve(nb::len(strings_));
@@ -59,7 +51,7 @@ class Texts {
       return "sentences[" + std::to_string(views_.size()) + "]";
     };
     if (!nb::isinstance<nb::str>(string)) {
-      raise_given(string, argument(), "a str");
+      raise_kind(string, {kEncode, argument()}, "a str");
     }
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
@@ -68,10 +60,8 @@ class Texts {
         nb::raise_python_error();
       }
       PyErr_Clear();
-      raise_value({.operation = std::string(kEncode),
-                   .argument = argument(),
-                   .given = "has half of a surrogate pair",
-                   .expected = "characters of Unicode"});
+      raise_value({kEncode, argument()}, "has half of a surrogate pair",
+                  "characters of Unicode");
     }
     return {text, static_cast<std::size_t>(size)};
   }
