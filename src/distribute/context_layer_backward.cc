@@ -269,20 +269,13 @@ Result<MultiHeadAttentionGradients> context_layer_backward(
     Communicator& group, const MultiHeadAttention& layer,
     const ContextLayerCall& call, const ContextLayerInputs& own,
     const ContextLayerRun& run, TensorView<const float, 3> d_output) {
-  MultiHeadAttentionGradients gradients;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<MultiHeadAttentionGradients> {
     group.set_step(kContextLayerBackward, "the start");
     const auto all = checked_layer(kContextLayerBackward, group, layer, call,
                                    own, check_run(call, run, d_output));
     HEADWISE_TRY(all);
-    auto found =
-        LayerRowsBackward(group, layer, call, *all, own, run).run(d_output);
-    HEADWISE_TRY(found);
-    gradients = *std::move(found);
-    return ok();
+    return LayerRowsBackward(group, layer, call, *all, own, run).run(d_output);
   });
-  HEADWISE_TRY(ended);
-  return gradients;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

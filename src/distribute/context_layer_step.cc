@@ -248,20 +248,14 @@ Result<Tensor<float, 3>> context_layer_step(Communicator& group,
                                             std::span<const SequenceId> ids,
                                             const ContextLayerInputs& tokens,
                                             const AttentionOptions& options) {
-  Tensor<float, 3> output;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<Tensor<float, 3>> {
     group.set_step(kContextLayerStep, "the start");
     const auto all = checked_tokens(layer, cache, ids, tokens, options);
     HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
     HEADWISE_TRY(group.check_same(
         "the layer", digest_of_layer(layer.config(), all->rows())));
-    auto done = LayerStep(group, layer, options, *all).run(cache, ids, tokens);
-    HEADWISE_TRY(done);
-    output = *std::move(done);
-    return ok();
+    return LayerStep(group, layer, options, *all).run(cache, ids, tokens);
   });
-  HEADWISE_TRY(ended);
-  return output;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -323,17 +323,11 @@ Result<ShardRun<T>> forward_of(Communicator& group,
                                const AttentionOptions& options,
                                const LayerOptions& layer_options,
                                bool for_backward) {
-  ShardRun<T> done;
-  const Status ended = or_abort(group, [&]() -> Status {
-    auto run = ShardForward<T>(group, shard)
-                   .run(call_of<T>(shard.parts, inputs, options, layer_options,
-                                   for_backward));
-    HEADWISE_TRY(run);
-    done = *std::move(run);
-    return ok();
+  return or_abort(group, [&] {
+    return ShardForward<T>(group, shard)
+        .run(call_of<T>(shard.parts, inputs, options, layer_options,
+                        for_backward));
   });
-  HEADWISE_TRY(ended);
-  return done;
 }
 
 template <class T>
@@ -343,8 +337,7 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
     const MultiHeadAttentionResult<3, T>& result,
     TensorView<const T, 3> d_output,
     TensorView<const float, 4> d_attn_weights) {
-  MultiHeadAttentionGradientsOf<T> gradients;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<MultiHeadAttentionGradientsOf<T>> {
     group.set_step(kShardOperation, "the start");
     Status own = check_layer_group(shard.parts, group);
     own = own ? check_saved(shard, saved) : own;
@@ -364,13 +357,8 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
     auto found =
         differentiate_shard(group, *saved, wide->view(), d_attn_weights);
     HEADWISE_TRY(found);
-    auto narrowed = narrow_gradients<T>(*std::move(found), executor);
-    HEADWISE_TRY(narrowed);
-    gradients = *std::move(narrowed);
-    return ok();
+    return narrow_gradients<T>(*std::move(found), executor);
   });
-  HEADWISE_TRY(ended);
-  return gradients;
 }
 
 }  // namespace
@@ -416,16 +404,10 @@ HEADWISE_SHARD(Float16)
 
 Result<MultiHeadAttentionParamGradients> LayerShard::gather(
     Communicator& group, MultiHeadAttentionParamGradients own) const {
-  MultiHeadAttentionParamGradients whole;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<MultiHeadAttentionParamGradients> {
     HEADWISE_TRY(check_layer_group(state_->parts, group));
-    auto found = gather_gradients(group, state_->parts, std::move(own));
-    HEADWISE_TRY(found);
-    whole = *std::move(found);
-    return ok();
+    return gather_gradients(group, state_->parts, std::move(own));
   });
-  HEADWISE_TRY(ended);
-  return whole;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
