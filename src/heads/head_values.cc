@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "kernels/gemm.h"
+#include "steps/call_part.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -15,15 +17,13 @@ namespace {
 Result<Linear> columns_of(const Linear& linear, std::size_t first,
                           std::size_t count) {
   constexpr std::size_t kLanes = kernels::kStripFeatures;
-  auto weight = Tensor<float, 2>::create_unset({linear.out_features(), count});
-  HEADWISE_TRY(weight);
   if (linear.keeps_params()) {
-    for (std::size_t out = 0; count != 0 && out < linear.out_features();
-         ++out) {
-      std::copy_n(&linear.weight()(out, first), count, &(*weight)(out, 0));
-    }
+    auto weight = copy_of(part_along(1, linear.weight(), {first, count}));
+    HEADWISE_TRY(weight);
     return Linear::from_params(*std::move(weight));
   }
+  auto weight = Tensor<float, 2>::create_unset({linear.out_features(), count});
+  HEADWISE_TRY(weight);
   const std::size_t strip = kernels::strip_size(linear.in_features());
   const float* const packed = linear.packed().data();
   for (std::size_t out = 0; out < linear.out_features(); ++out) {
@@ -123,16 +123,7 @@ Result<Tensor<float, 3>> HeadValues::of(std::size_t head,
   if (!parts_.empty()) {
     return parts_[head].forward(x, "value", executor);
   }
-  auto copy = Tensor<float, 3>::create_unset(x.extents());
-  HEADWISE_TRY(copy);
-  for (std::size_t b = 0; b < B; ++b) {
-    for (std::size_t j = 0; j < count; ++j) {
-      for (std::size_t d = 0; d < x.extent(2); ++d) {
-        (*copy)(b, j, d) = x(b, j, d);
-      }
-    }
-  }
-  return copy;
+  return copy_of(x);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
