@@ -15,6 +15,7 @@
 #include "headwise/base/any_view.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "one_at_a_time.h"
 
 namespace headwise::python {
 namespace {
@@ -252,12 +253,10 @@ GradientsObject call_backward(nb::handle query, nb::handle key,
         forward.inputs(tensors.views<T>(), tensors.batched());
     NewGradients made(tensors, options, wanted);
     const AttentionGradientsOf<T> views = made.views<T>();
-    const auto run = [&] {
-      const nb::gil_scoped_release released;
+    check(unlocked([&] {
       return attention_backward(inputs, views, options.attention,
                                 options.operation);
-    };
-    check(run());
+    }));
     return std::move(made).object();
   });
 }

@@ -14,6 +14,7 @@
 #include "layer_params.h"
 #include "named_fields.h"
 #include "number_arguments.h"
+#include "one_at_a_time.h"
 #include "path_argument.h"
 #include "rotary_argument.h"
 
@@ -68,15 +69,14 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
   fields.take("rotary", rotary, rotary_argument);
   fields.end();
   const std::string file = path_argument(path, {kOperation, "path"});
-  const auto read = [&]() -> Result<MultiHeadAttention> {
-    const nb::gil_scoped_release released;
+  auto read = unlocked([&]() -> Result<MultiHeadAttention> {
     auto layer = load_attention(file, options);
     HEADWISE_TRY(layer);
     HEADWISE_TRY(layer->set_rotary(std::move(rotary)));
     HEADWISE_TRY(layer->set_arithmetic(arithmetic));
     return layer;
-  };
-  return new LayerObject(value_of(read()));
+  });
+  return new LayerObject(value_of(std::move(read)));
 }
 
 // Views of the layer's memory, which keep it alive.
@@ -186,8 +186,8 @@ Calls may be in several threads at once.)")
               "arithmetic: str = 'exact') -> MultiHeadAttention"),
           "A layer with a copy of these parameters, float32, bfloat16 or "
           "float16; sizes come from them. vdim: of a layer without w_v. "
-          "Errors: "
-          "ValueError for shapes that do not fit, TypeError for unknown names.")
+          "Errors: ValueError for shapes that do not fit, TypeError for "
+          "unknown names.")
       .def_static(
           "load", &load, nb::arg("path"), nb::arg("options"),
           nb::sig("def load(path: str | PathLike[str], *, "

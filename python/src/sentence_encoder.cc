@@ -13,6 +13,7 @@
 #include "file_access.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "one_at_a_time.h"
 #include "path_argument.h"
 #include "progress_argument.h"
 
@@ -78,11 +79,7 @@ SentenceEncoder read(nb::handle folder, nb::handle access,
       .file = file_access(access, {"SentenceEncoder.read", "access"}),
       .arithmetic = one_of(arithmetic, {"SentenceEncoder.read", "arithmetic"},
                            kArithmetics)};
-  const auto read = [&] {
-    const nb::gil_scoped_release released;
-    return SentenceEncoder::read(path, how);
-  };
-  return value_of(read());
+  return value_of(unlocked([&] { return SentenceEncoder::read(path, how); }));
 }
 
 // headwise.SentenceEmbeddings
@@ -113,11 +110,8 @@ nb::object encode(const SentenceEncoder& encoder, nb::handle sentences,
     options.executor = &executor_argument(executor, {kEncode, "executor"});
   }
   const bool with_cut = !cut.is_none() && boolean(cut, {kEncode, "cut"});
-  const auto compute = [&] {
-    const nb::gil_scoped_release released;
-    return encoder.encode(texts.views(), options);
-  };
-  SentenceEmbeddings done = value_of(compute());
+  SentenceEmbeddings done = value_of(
+      unlocked([&] { return encoder.encode(texts.views(), options); }));
   nb::object embeddings = NewArray(std::move(done.embeddings)).object();
   if (!with_cut) {
     return embeddings;
