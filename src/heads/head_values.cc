@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "kernels/gemm.h"
@@ -80,9 +81,8 @@ Result<HeadValues> HeadValues::create(std::string_view operation,
   HeadValues values;
   values.num_heads_ = config.num_heads;
   values.num_kv_heads_ = *config.num_kv_heads;
-  auto groups = HeadGroups::create(config.kv_group_sizes);
-  HEADWISE_TRY(groups);
-  values.groups_ = *std::move(groups);
+  HEADWISE_TRY(
+      assign(values.groups_, HeadGroups::create(config.kv_group_sizes)));
   for (std::size_t h = 0; params->w_o && h < config.num_heads; ++h) {
     auto part = columns_of(*params->w_o, h * Dv, Dv);
     HEADWISE_TRY(part);
@@ -101,9 +101,7 @@ Status HeadValues::keep_norms_only() {
     HEADWISE_TRY(factor);
     std::ranges::transform(cholesky_factor(part.weight()), factor->data(),
                            [](double x) { return static_cast<float>(x); });
-    auto narrow = Linear::from_params(*std::move(factor));
-    HEADWISE_TRY(narrow);
-    part = *std::move(narrow);
+    HEADWISE_TRY(assign(part, Linear::from_params(*std::move(factor))));
   }
   return ok();
 }

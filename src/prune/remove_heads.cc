@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/heads_left.h"
@@ -177,13 +178,10 @@ Status add_added_keys(const MultiHeadAttention& layer, const Kept& kept,
     return ok();
   }
   const MultiHeadAttentionParams& params = *layer.params();
-  auto bias_k = kept_rows(params.bias_k->view(), kept.kv, *config.head_dim);
-  auto bias_v = kept_rows(params.bias_v->view(), kept.kv, *config.v_head_dim);
-  HEADWISE_TRY(bias_k);
-  HEADWISE_TRY(bias_v);
-  left.bias_k = *std::move(bias_k);
-  left.bias_v = *std::move(bias_v);
-  return ok();
+  HEADWISE_TRY(assign(left.bias_k, kept_rows(params.bias_k->view(), kept.kv,
+                                             *config.head_dim)));
+  return assign(left.bias_v,
+                kept_rows(params.bias_v->view(), kept.kv, *config.v_head_dim));
 }
 
 // A norm's parameters of the kept heads.
@@ -211,13 +209,10 @@ Status add_norms(const MultiHeadAttention& layer, const Kept& kept,
   }
   const MultiHeadAttentionParams& params = *layer.params();
   const NormOver over = config.qk_norm->over;
-  auto q_norm = norm_of(*params.q_norm, over, kept.query, *config.head_dim);
-  auto k_norm = norm_of(*params.k_norm, over, kept.kv, *config.head_dim);
-  HEADWISE_TRY(q_norm);
-  HEADWISE_TRY(k_norm);
-  left.q_norm = *std::move(q_norm);
-  left.k_norm = *std::move(k_norm);
-  return ok();
+  HEADWISE_TRY(assign(left.q_norm, norm_of(*params.q_norm, over, kept.query,
+                                           *config.head_dim)));
+  return assign(left.k_norm,
+                norm_of(*params.k_norm, over, kept.kv, *config.head_dim));
 }
 
 // A model as far as its heads can be removed.
@@ -300,14 +295,12 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
     MultiHeadAttentionParams left{
         *std::move(w_q), *std::move(w_k), {}, *std::move(w_o)};
     if (params.w_v) {
-      auto w_v = with_rows(*params.w_v, kept.kv, *config.v_head_dim);
-      HEADWISE_TRY(w_v);
-      left.w_v = *std::move(w_v);
+      HEADWISE_TRY(assign(left.w_v,
+                          with_rows(*params.w_v, kept.kv, *config.v_head_dim)));
     }
     if (params.w_score) {
-      auto w_score = kept_rows(params.w_score->view(), kept.query, 1);
-      HEADWISE_TRY(w_score);
-      left.w_score = *std::move(w_score);
+      HEADWISE_TRY(assign(left.w_score,
+                          kept_rows(params.w_score->view(), kept.query, 1)));
     }
     HEADWISE_TRY(add_norms(layer, kept, left));
     HEADWISE_TRY(add_added_keys(layer, kept, left));
