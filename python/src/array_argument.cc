@@ -13,14 +13,6 @@ namespace {
 constexpr std::string_view kArrays =
     "a NumPy array, a PyTorch tensor or another array with __dlpack__";
 
-ErrorDetails about(ArgumentName name, std::string given,
-                   std::string_view expected) {
-  return {.operation = std::string(name.operation),
-          .argument = std::string(name.argument),
-          .given = std::move(given),
-          .expected = std::string(expected)};
-}
-
 std::string name_of_type(nb::handle object) {
   return nb::str(object.type().attr("__name__")).c_str();
 }
@@ -65,22 +57,22 @@ bool is_cpu(int device_type) {
 [[noreturn]] void raise_numpy(nb::handle array, ArgumentName name) {
   const nb::object dtype = array.attr("dtype");
   if (!nb::cast<bool>(dtype.attr("isnative"))) {
-    raise_type(about(name,
-                     "has the bytes of its elements in the other order (" +
-                         text_of(dtype.attr("str")) + ")",
-                     "array.astype(array.dtype.newbyteorder('='))"));
+    raise_type(name,
+               "has the bytes of its elements in the other order (" +
+                   text_of(dtype.attr("str")) + ")",
+               "array.astype(array.dtype.newbyteorder('='))");
   }
   const auto itemsize = nb::cast<std::ptrdiff_t>(dtype.attr("itemsize"));
   for (const nb::handle stride : array.attr("strides")) {
     if (itemsize == 0 || nb::cast<std::ptrdiff_t>(stride) % itemsize != 0) {
-      raise_value(about(name,
-                        "has strides that are not multiples of its elements, " +
-                            text_of(array.attr("strides")) + " bytes",
-                        "a copy of it: array.copy()"));
+      raise_value(name,
+                  "has strides that are not multiples of its elements, " +
+                      text_of(array.attr("strides")) + " bytes",
+                  "a copy of it: array.copy()");
     }
   }
-  raise_type(about(name, "has the element type " + text_of(dtype),
-                   "a plain number type"));
+  raise_type(name, "has the element type " + text_of(dtype),
+             "a plain number type");
 }
 
 }  // namespace
@@ -105,11 +97,10 @@ std::string shape_text(std::span<const std::size_t> extents) {
 ArrayArgument::ArrayArgument(nb::handle array, ArgumentName name, Graph graph)
     : object_(nb::borrow(array)), name_(name), library_(library_of(array)) {
   if (is_masked(array, library_)) {
-    raise_type(about(name_,
-                     "is a " + name_of_type(array) + ", whose mask is not read",
-                     library_ == LibraryKind::numpy
-                         ? "a plain array: array.filled(0)"
-                         : "a plain tensor: tensor.to_tensor(0)"));
+    raise_type(
+        name_, "is a " + name_of_type(array) + ", whose mask is not read",
+        library_ == LibraryKind::numpy ? "a plain array: array.filled(0)"
+                                       : "a plain tensor: tensor.to_tensor(0)");
   }
   if (library_ == LibraryKind::torch) {
     read_torch(*TorchNames::if_imported(), graph);
@@ -117,18 +108,18 @@ ArrayArgument::ArrayArgument(nb::handle array, ArgumentName name, Graph graph)
     read_dlpack();
   }
   if (reinterpret_cast<std::uintptr_t>(data_) % size_of(dtype_) != 0) {
-    raise_value(about(name_,
-                      "is not aligned to its elements of " +
-                          std::to_string(size_of(dtype_)) + " bytes",
-                      "a copy of it: array.copy()"));
+    raise_value(name_,
+                "is not aligned to its elements of " +
+                    std::to_string(size_of(dtype_)) + " bytes",
+                "a copy of it: array.copy()");
   }
 }
 
 void ArrayArgument::set_rank(std::size_t rank) {
   rank_ = rank;
   if (rank > kMostAxes) {
-    raise_value(about(name_, "has " + std::to_string(rank) + " axes",
-                      "at most " + std::to_string(kMostAxes)));
+    raise_value(name_, "has " + std::to_string(rank) + " axes",
+                "at most " + std::to_string(kMostAxes));
   }
 }
 
@@ -136,8 +127,7 @@ void ArrayArgument::set_rank(std::size_t rank) {
 // others, as under FakeTensorMode, and in those whose memory was given back.
 void ArrayArgument::set_data(void* data) {
   if (data == nullptr && has_elements(extents())) {
-    raise_value(
-        about(name_, "has no memory", "an array that has its elements"));
+    raise_value(name_, "has no memory", "an array that has its elements");
   }
   data_ = data != nullptr ? data : no_elements();
 }
@@ -152,11 +142,11 @@ void ArrayArgument::read_torch(const TorchNames& torch, Graph graph) {
   }
   if (graph == Graph::refused && nb::cast<bool>(tensor.attr("requires_grad")) &&
       nb::cast<bool>((*torch.is_grad_enabled)())) {
-    raise_type(about(name_,
-                     "requires a gradient, which headwise." +
-                         std::string(name_.operation) + "() does not record",
-                     "a call of headwise.torch, tensor.detach() or "
-                     "torch.no_grad()"));
+    raise_type(name_,
+               "requires a gradient, which headwise." +
+                   std::string(name_.operation) + "() does not record",
+               "a call of headwise.torch, tensor.detach() or "
+               "torch.no_grad()");
   }
   if (nb::cast<bool>(tensor.attr("is_neg")())) {
     raise_no_plain_memory();
@@ -190,8 +180,8 @@ void ArrayArgument::read_torch_attributes(const TorchNames& torch,
   const nb::object dtype = tensor.attr("dtype");
   const std::optional<DType> known = torch.dtype_of(dtype);
   if (!known) {
-    raise_type(about(name_, "has the element type " + text_of(dtype),
-                     "a plain number type"));
+    raise_type(name_, "has the element type " + text_of(dtype),
+               "a plain number type");
   }
   dtype_ = *known;
   if (!tensor.attr("layout").is(*torch.strided)) {
@@ -208,15 +198,15 @@ void ArrayArgument::read_torch_attributes(const TorchNames& torch,
 }
 
 void ArrayArgument::raise_device(int expected) const {
-  raise_type(about(
+  raise_type(
       name_, "is a tensor on the device " + text_of(object_.attr("device")),
       expected == kCpu ? "one on the CPU: tensor.cpu()"
-                       : "one on the device cuda:" + std::to_string(expected)));
+                       : "one on the device cuda:" + std::to_string(expected));
 }
 
 void ArrayArgument::raise_no_plain_memory() const {
-  raise_type(about(name_, "has no plain memory",
-                   "a dense tensor: tensor.to_dense().resolve_neg()"));
+  raise_type(name_, "has no plain memory",
+             "a dense tensor: tensor.to_dense().resolve_neg()");
 }
 
 void ArrayArgument::read_dlpack() {
@@ -234,19 +224,19 @@ void ArrayArgument::read_dlpack() {
     if (library_ == LibraryKind::numpy) {
       raise_numpy(object_, name_);
     }
-    raise_type(about(name_, "is a " + name_of_type(object_), kArrays));
+    raise_type(name_, "is a " + name_of_type(object_), kArrays);
   }
   if (!is_cpu(memory_.device_type())) {
-    raise_type(about(name_, "is an array on another device",
-                     "one in the CPU's memory"));
+    raise_type(name_, "is an array on another device",
+               "one in the CPU's memory");
   }
   const std::optional<DType> known =
       viewed_as ? viewed_as : dtype_of(memory_.dtype());
   if (!known) {
-    raise_type(about(name_,
-                     "has elements of " + std::to_string(memory_.dtype().bits) +
-                         " bits that headwise does not know",
-                     "a plain number type"));
+    raise_type(name_,
+               "has elements of " + std::to_string(memory_.dtype().bits) +
+                   " bits that headwise does not know",
+               "a plain number type");
   }
   dtype_ = *known;
   set_rank(memory_.ndim());
@@ -283,7 +273,7 @@ void ArrayArgument::expect_writable() const {
     writable = nb::try_cast(object_, memory, false);
   }
   if (!writable) {
-    raise_value(about(name_, "is read-only", "an array to write to"));
+    raise_value(name_, "is read-only", "an array to write to");
   }
 }
 
@@ -305,17 +295,17 @@ void ArrayArgument::expect_in_place() const {
     return;
   }
   if (PyLong_AsVoidPtr(nb::object(object_.attr("data_ptr")()).ptr()) != data_) {
-    raise_value(about(name_, "was resized after it was given",
-                      "a tensor that keeps its memory"));
+    raise_value(name_, "was resized after it was given",
+                "a tensor that keeps its memory");
   }
 }
 
 void ArrayArgument::raise_dtype(std::string_view expected) const {
-  raise_type(about(name_, "is " + std::string(name_of(dtype_)), expected));
+  raise_type(name_, "is " + std::string(name_of(dtype_)), expected);
 }
 
 void ArrayArgument::raise_shape(std::string_view expected) const {
-  raise_value(about(name_, "has shape " + shape_text(extents()), expected));
+  raise_value(name_, "has shape " + shape_text(extents()), expected);
 }
 
 }  // namespace headwise::python

@@ -23,18 +23,13 @@
 #include <string>
 #include <string_view>
 
+#include "error.h"
 #include "headwise/base/dtype.h"
 #include "headwise/base/half.h"
 #include "headwise/base/tensor_view.h"
 #include "library.h"
 
 namespace headwise::python {
-
-// The argument as the errors of the library name it: mask.key_lengths.
-struct ArgumentName {
-  std::string_view operation;
-  std::string_view argument;
-};
 
 // Whether a tensor may require a gradient: only where the caller records the
 // graph itself, as headwise.torch does. There a tensor may also be on a GPU,

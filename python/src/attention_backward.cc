@@ -15,6 +15,7 @@
 #include "headwise/base/any_view.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "one_at_a_time.h"
 
 namespace headwise::python {
 namespace {
@@ -75,10 +76,7 @@ PerGradient<bool> wanted_gradients(nb::handle names) {
   }
   const ArgumentName name{kOperation, "gradients"};
   if (PyUnicode_Check(names.ptr()) || !nb::hasattr(names, "__iter__")) {
-    raise_type({.operation = std::string(kOperation),
-                .argument = "gradients",
-                .given = std::string("is ") + nb::repr(names).c_str(),
-                .expected = "a sequence of names"});
+    raise_kind(names, {kOperation, "gradients"}, "a sequence of names");
   }
   for (const nb::handle given : names) {
     wanted[index_of(one_of(given, name, kGradientWords))] = true;
@@ -145,13 +143,11 @@ class NewGradients {
   template <std::size_t Rank>
   void add_floats(Gradient gradient, TensorView<const float, Rank> option) {
     if (wanted_[index_of(gradient)] && option.data() == nullptr) {
-      raise_value(
-          {.operation = std::string(kOperation),
-           .argument = "gradients",
-           .given = "has '" +
-                    std::string(kGradientWords[index_of(gradient)].word) +
-                    "', which was not given to the call",
-           .expected = "names of what was given"});
+      raise_value({kOperation, "gradients"},
+                  "has '" +
+                      std::string(kGradientWords[index_of(gradient)].word) +
+                      "', which was not given to the call",
+                  "names of what was given");
     }
     add(gradient, DType::float32, option.extents());
   }
@@ -257,12 +253,10 @@ GradientsObject call_backward(nb::handle query, nb::handle key,
         forward.inputs(tensors.views<T>(), tensors.batched());
     NewGradients made(tensors, options, wanted);
     const AttentionGradientsOf<T> views = made.views<T>();
-    const auto run = [&] {
-      const nb::gil_scoped_release released;
+    check(unlocked([&] {
       return attention_backward(inputs, views, options.attention,
                                 options.operation);
-    };
-    check(run());
+    }));
     return std::move(made).object();
   });
 }

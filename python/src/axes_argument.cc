@@ -23,12 +23,10 @@ std::vector<Axis> default_axes(std::span<const std::size_t> extents,
   if (extents.size() == 4) {
     return {B, H, Lq, Lkv};
   }
-  raise_value({.operation = std::string(name.operation),
-               .argument = std::string(name.argument),
-               .given = "has shape " + shape_text(extents),
-               .expected = "(B, H, Lq, Lkv) or (Lq, Lkv), or "
-                           "headwise.dense(array, axes) with the names of its "
-                           "axes"});
+  raise_value(name, "has shape " + shape_text(extents),
+              "(B, H, Lq, Lkv) or (Lq, Lkv), or "
+              "headwise.dense(array, axes) with the names of its "
+              "axes");
 }
 
 }  // namespace
@@ -45,11 +43,10 @@ std::vector<Axis> axes_of(nb::handle names,
     }
   }
   if (axes.size() != extents.size()) {
-    raise_value({.operation = std::string(name.operation),
-                 .argument = "axes",
-                 .given = "has " + std::to_string(axes.size()) + " names",
-                 .expected = "one for each axis of the array, " +
-                             std::to_string(extents.size())});
+    raise_value(
+        {name.operation, "axes"},
+        "has " + std::to_string(axes.size()) + " names",
+        "one for each axis of the array, " + std::to_string(extents.size()));
   }
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     if (extents[axis] == 1) {

@@ -72,10 +72,8 @@ constexpr OptionField kDropout[] = {
        const std::uint64_t layer =
            unsigned_integer(value, o.named("dropout.layer"));
        if (layer > UINT32_MAX) {
-         raise_value({.operation = std::string(o.operation_name()),
-                      .argument = "dropout.layer",
-                      .given = "is " + std::to_string(layer),
-                      .expected = "0 to 2^32 - 1"});
+         raise_value(o.named("dropout.layer"), "is " + std::to_string(layer),
+                     "0 to 2^32 - 1");
        }
        o.attention.dropout.layer = static_cast<std::uint32_t>(layer);
      }},
@@ -160,19 +158,8 @@ void set_query_start(CallOptions& o, nb::handle value) {
 }
 
 void set_kv_groups(CallOptions& o, nb::handle value) {
-  const auto given =
-      integers<1>(value, o.named("kv_groups"), "(Hkv)", o.memory());
-  std::vector<std::size_t> sizes;
-  for (std::size_t g = 0; g < given.extent(0); ++g) {
-    if (given(g) < 1) {
-      raise_value({.operation = std::string(o.operation_name()),
-                   .argument = "kv_groups[" + std::to_string(g) + "]",
-                   .given = "is " + std::to_string(given(g)),
-                   .expected = "1 or more query heads"});
-    }
-    sizes.push_back(static_cast<std::size_t>(given(g)));
-  }
-  o.operation.kv_groups = value_of(HeadGroups::create(sizes));
+  o.operation.kv_groups = value_of(HeadGroups::create(counts(
+      value, o.named("kv_groups"), "(Hkv)", 1, "1 or more query heads")));
 }
 
 constexpr OptionField kOfAttention[] = {
@@ -307,11 +294,10 @@ void set_from(CallOptions& options, nb::handle dict, std::string_view parent,
           expected += (expected.empty() ? "" : ", ") + std::string(known.name);
         }
       }
-      raise_type({.operation = std::string(options.operation_name()),
-                  .argument = std::string(parent),
-                  .given = std::string(parent.empty() ? "there is" : "has") +
-                           " no option '" + std::string(given) + "'",
-                  .expected = expected});
+      raise_type(options.named(parent),
+                 std::string(parent.empty() ? "there is" : "has") +
+                     " no option '" + std::string(given) + "'",
+                 expected);
     }
     // A setter may run code of the value that changes the dict.
     const nb::object kept = nb::borrow(value);
@@ -350,10 +336,7 @@ void CallOptions::read_fields(nb::handle dict, std::string_view parent,
     for (const OptionField& field : fields) {
       expected += (&field == &fields[0] ? "" : ", ") + std::string(field.name);
     }
-    raise_type({.operation = std::string(operation_),
-                .argument = std::string(parent),
-                .given = std::string("is ") + nb::repr(dict).c_str(),
-                .expected = expected});
+    raise_kind(dict, {operation_, parent}, expected);
   }
   set_from(*this, dict, parent, std::span(&fields, 1));
 }

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "headwise/attention/device_attention.h"
+#include "one_at_a_time.h"
 
 namespace headwise::python {
 namespace {
@@ -67,11 +68,10 @@ CallOutputs::CallOutputs(const AttentionSpec& spec, const ArrayArgument& like,
 
 void CallOutputs::take_state(const nb::object& state) {
   if (!nb::isinstance<nb::tuple>(state) || nb::len(state) != 2) {
-    raise_type({.operation = "attention",
-                .argument = "state",
-                .given = std::string("is a ") +
-                         nb::str(state.type().attr("__name__")).c_str(),
-                .expected = "a tuple (softmax_rows, context) of arrays"});
+    raise_type(
+        {"attention", "state"},
+        std::string("is a ") + nb::str(state.type().attr("__name__")).c_str(),
+        "a tuple (softmax_rows, context) of arrays");
   }
   given_state_rows_.emplace(state[0],
                             ArgumentName{"attention", "state.softmax_rows"});
@@ -167,11 +167,7 @@ nb::object run_on_gpu(const CallTensors& tensors, const CallOptions& options) {
       CallOutputs outputs(plan.spec(), tensors.query(),
                           tensors.batch_axes(plan.spec()), options);
       const AttentionOutputsOf<T> views = outputs.views<T>();
-      const auto run = [&] {
-        const nb::gil_scoped_release released;
-        return plan.run(inputs, views);
-      };
-      check(run());
+      check(unlocked([&] { return plan.run(inputs, views); }));
       return std::move(outputs).object();
     }
   });
@@ -188,13 +184,11 @@ nb::object run_call(const AttentionPlan& plan, const CallTensors& tensors,
     CallOutputs outputs(spec, tensors.query(), tensors.batch_axes(spec),
                         options);
     const AttentionOutputsOf<T> views = outputs.views<T>();
-    const auto run = [&]() -> Status {
-      const nb::gil_scoped_release released;
+    check(unlocked([&]() -> Status {
       HEADWISE_TRY(
           plan.run(inputs.query, inputs.key, inputs.value, views, offsets));
       return outputs.pool();
-    };
-    check(run());
+    }));
     return std::move(outputs).object();
   });
 }

@@ -203,10 +203,7 @@ A row has the bits of attention() on what the cache holds.)")
              const nb::kwargs& options) {
             CacheObject* state = nullptr;
             if (!nb::try_cast(cache, state, false) || state == nullptr) {
-              raise_type({.operation = std::string(kCreate),
-                          .argument = "cache",
-                          .given = std::string("is ") + nb::repr(cache).c_str(),
-                          .expected = "a headwise.KvCache"});
+              raise_kind(cache, {kCreate, "cache"}, "a headwise.KvCache");
             }
             return new DecodePlanObject(  // nanobind owns it
                 nb::borrow(cache), *state, num_heads, max_queries, options);

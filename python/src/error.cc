@@ -30,6 +30,15 @@ nb::object text_of(const std::string& message) {
                                         "surrogateescape"));
 }
 
+Error error_of(ArgumentName name, std::string given,
+               std::string_view expected) {
+  return {ErrorCode::invalid_argument,
+          {.operation = std::string(name.operation),
+           .argument = std::string(name.argument),
+           .given = std::move(given),
+           .expected = std::string(expected)}};
+}
+
 }  // namespace
 
 void raise_as(PyObject* exception, const std::string& message) {
@@ -49,13 +58,20 @@ void raise(const Error& error) {
   raise_as(exception_of(error.code()), error.message());
 }
 
-void raise_type(ErrorDetails details) {
+void raise_type(ArgumentName name, std::string given,
+                std::string_view expected) {
   raise_as(PyExc_TypeError,
-           Error(ErrorCode::invalid_argument, std::move(details)).message());
+           error_of(name, std::move(given), expected).message());
 }
 
-void raise_value(ErrorDetails details) {
-  raise(Error(ErrorCode::invalid_argument, std::move(details)));
+void raise_value(ArgumentName name, std::string given,
+                 std::string_view expected) {
+  raise(error_of(name, std::move(given), expected));
+}
+
+void raise_kind(nb::handle value, ArgumentName name,
+                std::string_view expected) {
+  raise_type(name, std::string("is ") + nb::repr(value).c_str(), expected);
 }
 
 }  // namespace headwise::python

@@ -13,6 +13,7 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "headwise/base/result.h"
@@ -24,9 +25,20 @@ namespace nb = nanobind;
 [[noreturn]] void raise(const Error& error);
 // As another exception than that of its code.
 [[noreturn]] void raise_as(PyObject* exception, const std::string& message);
-// Of what `details` say; the message is that of an Error with them.
-[[noreturn]] void raise_type(ErrorDetails details);
-[[noreturn]] void raise_value(ErrorDetails details);
+// The argument as the errors of the library name it: mask.key_lengths. "" where
+// `given` is a whole clause.
+struct ArgumentName {
+  std::string_view operation;
+  std::string_view argument;
+};
+
+[[noreturn]] void raise_type(ArgumentName name, std::string given,
+                             std::string_view expected);
+[[noreturn]] void raise_value(ArgumentName name, std::string given,
+                              std::string_view expected);
+// TypeError for a value of the wrong type.
+[[noreturn]] void raise_kind(nb::handle value, ArgumentName name,
+                             std::string_view expected);
 
 inline void check(const Status& status) {
   if (!status) {

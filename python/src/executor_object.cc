@@ -12,10 +12,7 @@ namespace headwise::python {
 const Executor& executor_argument(nb::handle value, ArgumentName name) {
   const Executor* executor = nullptr;
   if (!nb::try_cast(value, executor, false) || executor == nullptr) {
-    raise_type({.operation = std::string(name.operation),
-                .argument = std::string(name.argument),
-                .given = std::string("is ") + nb::repr(value).c_str(),
-                .expected = "a headwise.Executor"});
+    raise_kind(value, name, "a headwise.Executor");
   }
   return *executor;
 }

@@ -17,6 +17,7 @@
 #include "layer_call.h"
 #include "layer_object.h"
 #include "new_array.h"
+#include "one_at_a_time.h"
 
 namespace headwise::python {
 namespace {
@@ -93,14 +94,12 @@ nb::list explain_steps(nb::handle query, nb::handle key, nb::handle value,
   if (!tensors.batched()) {
     trace->leave_out_batch();
   }
-  const auto compute = [&]() -> Status {
-    const nb::gil_scoped_release released;
+  check(unlocked([&]() -> Status {
     const auto steps =
         stepwise_attention(q.view(), k.view(), v.view(), options.attention,
                            options.operation, trace.get());
     return steps ? ok() : Status(steps.error());
-  };
-  check(compute());
+  }));
   return objects_of(trace, context_of(tensors, options, *trace),
                     tensors.query());
 }

@@ -14,20 +14,10 @@ namespace {
 
 constexpr std::string_view kOperation = "importance";
 
-[[noreturn]] void raise_result(std::string_view function, std::string given,
-                               std::string expected) {
-  raise_value({.operation = std::string(kOperation),
-               .argument = std::string(function),
-               .given = std::move(given),
-               .expected = std::move(expected)});
-}
-
 void expect_callable(nb::handle function, std::string_view name) {
   if (PyCallable_Check(function.ptr()) == 0) {
-    raise_type({.operation = std::string(kOperation),
-                .argument = std::string(name),
-                .given = std::string("is ") + nb::repr(function).c_str(),
-                .expected = "a function of (begin, end, gates)"});
+    raise_kind(function, {kOperation, name},
+               "a function of (begin, end, gates)");
   }
 }
 
@@ -46,12 +36,12 @@ nb::object sequence_of(nb::handle value, std::size_t count,
   const bool sequence =
       nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value);
   if (!sequence || nb::len(value) != count) {
-    raise_result(function,
-                 sequence
-                     ? "returned " + std::to_string(nb::len(value)) + " entries"
-                     : std::string("returned a ") +
-                           nb::str(value.type().attr("__name__")).c_str(),
-                 "a list of " + std::to_string(count) + ", " + of);
+    raise_value({kOperation, function},
+                sequence
+                    ? "returned " + std::to_string(nb::len(value)) + " entries"
+                    : std::string("returned a ") +
+                          nb::str(value.type().attr("__name__")).c_str(),
+                "a list of " + std::to_string(count) + ", " + of);
   }
   return nb::borrow(value);
 }
@@ -97,9 +87,9 @@ decltype(GatedModel::losses) losses_function(nb::handle function) {
     const nb::object given = call(function, begin, end, gates);
     const nb::list numbers(given);
     if (nb::len(numbers) != end - begin) {
-      raise_result("losses",
-                   "returned " + std::to_string(nb::len(numbers)) + " numbers",
-                   std::to_string(end - begin) + ", one per example");
+      raise_value({kOperation, "losses"},
+                  "returned " + std::to_string(nb::len(numbers)) + " numbers",
+                  std::to_string(end - begin) + ", one per example");
     }
     std::vector<double> losses;
     for (const nb::handle each : numbers) {

@@ -32,10 +32,8 @@ std::vector<std::vector<std::size_t>> heads_argument(nb::handle num_heads) {
   std::vector<std::vector<std::size_t>> heads;
   for (std::size_t n = 0; n < counts.extent(0); ++n) {
     if (counts(n) < 0 || counts(n) > std::int64_t{1} << 20) {
-      raise_value({.operation = std::string(kOperation),
-                   .argument = "num_heads[" + std::to_string(n) + "]",
-                   .given = "is " + std::to_string(counts(n)),
-                   .expected = "0 to 2^20"});
+      raise_value({kOperation, "num_heads[" + std::to_string(n) + "]"},
+                  "is " + std::to_string(counts(n)), "0 to 2^20");
     }
     std::vector<std::size_t>& layer = heads.emplace_back();
     for (std::int64_t head = 0; head < counts(n); ++head) {

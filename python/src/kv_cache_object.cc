@@ -25,10 +25,8 @@ std::optional<RollingWindow> window_of(nb::handle window) {
     return std::nullopt;
   }
   if (!nb::isinstance<nb::dict>(window)) {
-    raise_type({.operation = std::string(kCreate),
-                .argument = "window",
-                .given = std::string("is ") + nb::repr(window).c_str(),
-                .expected = "a dict with any of left, keep_first"});
+    raise_kind(window, {kCreate, "window"},
+               "a dict with any of left, keep_first");
   }
   RollingWindow rolling;
   for (const auto& [key, value] : nb::borrow<nb::dict>(window)) {
@@ -38,10 +36,9 @@ std::optional<RollingWindow> window_of(nb::handle window) {
     } else if (name == "keep_first") {
       rolling.keep_first = integer(value, {kCreate, "window.keep_first"});
     } else {
-      raise_type({.operation = std::string(kCreate),
-                  .argument = "window",
-                  .given = "has no option '" + std::string(name) + "'",
-                  .expected = "left, keep_first"});
+      raise_type({kCreate, "window"},
+                 "has no option '" + std::string(name) + "'",
+                 "left, keep_first");
     }
   }
   return rolling;
@@ -192,19 +189,14 @@ void bind_sequence_id(nb::module_& module) {
 
 std::vector<SequenceId> sequence_ids(nb::handle ids, ArgumentName name) {
   std::vector<SequenceId> list;
-  const auto raise = [&](nb::handle given) {
-    raise_type({.operation = std::string(name.operation),
-                .argument = std::string(name.argument),
-                .given = std::string("is ") + nb::repr(given).c_str(),
-                .expected = "a list of headwise.SequenceId"});
-  };
+  constexpr std::string_view kExpected = "a list of headwise.SequenceId";
   if (!nb::isinstance<nb::sequence>(ids)) {
-    raise(ids);
+    raise_kind(ids, name, kExpected);
   }
   for (const nb::handle given : nb::borrow<nb::sequence>(ids)) {
     SequenceId id;
     if (!nb::try_cast(given, id, false)) {
-      raise(given);
+      raise_kind(given, name, kExpected);
     }
     list.push_back(id);
   }

@@ -38,10 +38,7 @@ constexpr OptionField kOfCache[] = {
      [](CallOptions& o, nb::handle value) {
        LayerCallOptions& call = call_of(o);
        if (!nb::try_cast(value, call.cache, false)) {
-         raise_type({.operation = std::string(o.operation_name()),
-                     .argument = "cache",
-                     .given = std::string("is ") + nb::repr(value).c_str(),
-                     .expected = "a headwise.KvCache"});
+         raise_kind(value, o.named("cache"), "a headwise.KvCache");
        }
        call.layer.cache = &call.cache->cache;
      }},

@@ -41,10 +41,8 @@ void take_shared(NamedFields& fields, Config& config) {
     const auto sizes = integers<1>(value, name, "(num_kv_heads)", memory);
     for (std::size_t g = 0; g < sizes.extent(0); ++g) {
       if (sizes(g) < 1) {
-        raise_value({.operation = std::string(name.operation),
-                     .argument = std::string(name.argument),
-                     .given = "has the element " + std::to_string(sizes(g)),
-                     .expected = "1 or more query heads"});
+        raise_value(name, "has the element " + std::to_string(sizes(g)),
+                    "1 or more query heads");
       }
       config.kv_group_sizes.push_back(static_cast<std::size_t>(sizes(g)));
     }
@@ -52,12 +50,8 @@ void take_shared(NamedFields& fields, Config& config) {
   take_number(fields, "dropout", config.dropout);
   take_size(fields, "vdim", config.vdim);
   take_size(fields, "head_dim", config.head_dim);
-  fields.take("qk_norm", [&](nb::handle value, ArgumentName name) {
-    config.qk_norm = qk_norm_argument(value, name);
-  });
-  fields.take("rotary", [&](nb::handle value, ArgumentName name) {
-    config.rotary = rotary_argument(value, name);
-  });
+  fields.take("qk_norm", config.qk_norm, qk_norm_argument);
+  fields.take("rotary", config.rotary, rotary_argument);
   take_boolean(fields, "add_zero_attn", config.add_zero_attn);
 }
 
@@ -79,9 +73,7 @@ std::size_t size_or_open(nb::handle value, ArgumentName name) {
 
 void take_size(NamedFields& fields, std::string_view name,
                std::optional<std::size_t>& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = size_or_open(value, argument);
-  });
+  fields.take(name, place, size_or_open);
 }
 
 QkNorm qk_norm_argument(nb::handle value, ArgumentName name) {

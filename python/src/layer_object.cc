@@ -48,10 +48,8 @@ nb::object LayerObject::forward(nb::handle query, nb::handle key,
 nb::object LayerObject::forward_into(const LayerTensors& tensors,
                                      const LayerCallOptions& options) const {
   if (options.lse) {
-    raise_value({.operation = std::string(kForward),
-                 .argument = "lse",
-                 .given = "is asked for",
-                 .expected = "none with out: only the output is written"});
+    raise_value({kForward, "lse"}, "is asked for",
+                "none with out: only the output is written");
   }
   const ArrayArgument out(options.out, options.named("out"));
   with_element_type(tensors.query(), [&]<class T>(T) {
@@ -93,10 +91,9 @@ void LayerObject::set_rotary(nb::handle rotary) {
 
 const MultiHeadAttentionParams& LayerObject::params() const {
   if (!layer_.params()) {
-    raise_value({.operation = "MultiHeadAttention",
-                 .argument = "params",
-                 .given = "do not exist while an input size is open",
-                 .expected = "a call of fix_sizes() first"});
+    raise_value({"MultiHeadAttention", "params"},
+                "do not exist while an input size is open",
+                "a call of fix_sizes() first");
   }
   return *layer_.params();
 }

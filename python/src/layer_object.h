@@ -39,11 +39,7 @@ class LayerObject {
       const std::shared_lock lock(mutex_);
       return call(layer_);
     };
-    if (alone != nullptr) {
-      return alone->run(run);
-    }
-    const nb::gil_scoped_release released;
-    return run();
+    return alone != nullptr ? alone->run(run) : unlocked(run);
   }
 
  private:

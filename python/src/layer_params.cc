@@ -84,11 +84,10 @@ void for_each_param(
 NamedParams::NamedParams(nb::handle dict, std::string_view operation)
     : operation_(operation) {
   if (!nb::isinstance<nb::dict>(dict)) {
-    raise_type({.operation = std::string(operation),
-                .argument = "params",
-                .given = std::string("is a ") +
-                         nb::str(dict.type().attr("__name__")).c_str(),
-                .expected = "a dict of arrays by name"});
+    raise_type(
+        {operation, "params"},
+        std::string("is a ") + nb::str(dict.type().attr("__name__")).c_str(),
+        "a dict of arrays by name");
   }
   for (const auto& [key, value] : nb::borrow<nb::dict>(dict)) {
     const std::string_view name = word(key, {operation, "params"});
@@ -98,10 +97,8 @@ NamedParams::NamedParams(nb::handle dict, std::string_view operation)
       for (const std::string_view each : kNames) {
         expected += (expected.empty() ? "" : ", ") + std::string(each);
       }
-      raise_type({.operation = std::string(operation),
-                  .argument = "params",
-                  .given = "has '" + std::string(name) + "'",
-                  .expected = expected});
+      raise_type({operation, "params"}, "has '" + std::string(name) + "'",
+                 expected);
     }
     // The name in errors is a literal, which outlives the array.
     arrays_.emplace(name, ArrayArgument(value, {operation, *known}));
@@ -138,10 +135,8 @@ Linear NamedParams::linear(const std::string& name) const {
 MultiHeadAttentionParams NamedParams::params() const {
   for (const std::string_view required : {"w_q.weight", "w_k.weight"}) {
     if (find(required) == nullptr) {
-      raise_value({.operation = std::string(operation_),
-                   .argument = "params",
-                   .given = "has no " + std::string(required),
-                   .expected = "a dict with it"});
+      raise_value({operation_, "params"}, "has no " + std::string(required),
+                  "a dict with it");
     }
   }
   MultiHeadAttentionParams params{linear("w_q"), linear("w_k")};
@@ -196,10 +191,9 @@ void NamedParams::check_against(const MultiHeadAttentionParams& params) const {
       there |= each == name;
     });
     if (!there) {
-      raise_value({.operation = std::string(operation_),
-                   .argument = "params",
-                   .given = "has " + name + ", which the layer does not have",
-                   .expected = "the layer's parameters"});
+      raise_value({operation_, "params"},
+                  "has " + name + ", which the layer does not have",
+                  "the layer's parameters");
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "layer_params.h"
 #include "named_fields.h"
 #include "number_arguments.h"
+#include "one_at_a_time.h"
 #include "path_argument.h"
 #include "rotary_argument.h"
 
@@ -60,27 +61,22 @@ LayerObject* load(nb::handle path, const nb::kwargs& keywords) {
   take_size(fields, "num_kv_heads", options.num_kv_heads);
   take_size(fields, "default_num_heads", options.default_num_heads);
   take_size(fields, "vdim", options.vdim);
-  fields.take("qk_norm", [&](nb::handle value, ArgumentName name) {
-    options.qk_norm = qk_norm_argument(value, name);
-  });
+  fields.take("qk_norm", options.qk_norm, qk_norm_argument);
   take_boolean(fields, "add_zero_attn", options.add_zero_attn);
   Arithmetic arithmetic = Arithmetic::exact;
   take_word(fields, "arithmetic", arithmetic, kArithmetics);
   std::optional<Rotary> rotary;
-  fields.take("rotary", [&](nb::handle value, ArgumentName name) {
-    rotary = rotary_argument(value, name);
-  });
+  fields.take("rotary", rotary, rotary_argument);
   fields.end();
   const std::string file = path_argument(path, {kOperation, "path"});
-  const auto read = [&]() -> Result<MultiHeadAttention> {
-    const nb::gil_scoped_release released;
+  auto read = unlocked([&]() -> Result<MultiHeadAttention> {
     auto layer = load_attention(file, options);
     HEADWISE_TRY(layer);
     HEADWISE_TRY(layer->set_rotary(std::move(rotary)));
     HEADWISE_TRY(layer->set_arithmetic(arithmetic));
     return layer;
-  };
-  return new LayerObject(value_of(read()));
+  });
+  return new LayerObject(value_of(std::move(read)));
 }
 
 // Views of the layer's memory, which keep it alive.
@@ -190,8 +186,8 @@ Calls may be in several threads at once.)")
               "arithmetic: str = 'exact') -> MultiHeadAttention"),
           "A layer with a copy of these parameters, float32, bfloat16 or "
           "float16; sizes come from them. vdim: of a layer without w_v. "
-          "Errors: "
-          "ValueError for shapes that do not fit, TypeError for unknown names.")
+          "Errors: ValueError for shapes that do not fit, TypeError for "
+          "unknown names.")
       .def_static(
           "load", &load, nb::arg("path"), nb::arg("options"),
           nb::sig("def load(path: str | PathLike[str], *, "

@@ -8,10 +8,7 @@ NamedFields::NamedFields(nb::handle dict, std::string_view operation,
                          std::string_view parent)
     : operation_(operation), parent_(parent) {
   if (!nb::isinstance<nb::dict>(dict)) {
-    raise_type({.operation = std::string(operation),
-                .argument = std::string(parent),
-                .given = std::string("is ") + nb::repr(dict).c_str(),
-                .expected = "a dict"});
+    raise_kind(dict, {operation, parent}, "a dict");
   }
   dict_ = nb::dict(nb::borrow<nb::dict>(dict));
 }
@@ -32,11 +29,10 @@ void NamedFields::end() const {
     for (const std::string& name : names_) {
       expected += (expected.empty() ? "" : ", ") + name;
     }
-    raise_type({.operation = std::string(operation_),
-                .argument = parent_,
-                .given = std::string(parent_.empty() ? "there is" : "has") +
-                         " no option '" + std::string(given) + "'",
-                .expected = expected});
+    raise_type({operation_, parent_},
+               std::string(parent_.empty() ? "there is" : "has") +
+                   " no option '" + std::string(given) + "'",
+               expected);
   }
 }
 
@@ -51,34 +47,24 @@ nb::dict NamedFields::rest() const {
 }
 
 void take_size(NamedFields& fields, std::string_view name, std::size_t& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = unsigned_integer(value, argument);
-  });
+  fields.take(name, place, unsigned_integer);
 }
 
 void take_boolean(NamedFields& fields, std::string_view name, bool& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = boolean(value, argument);
-  });
+  fields.take(name, place, boolean);
 }
 
 void take_number(NamedFields& fields, std::string_view name, double& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = number(value, argument);
-  });
+  fields.take(name, place, number);
 }
 
 void take_text(NamedFields& fields, std::string_view name, std::string& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = word(value, argument);
-  });
+  fields.take(name, place, word);
 }
 
 void take_text(NamedFields& fields, std::string_view name,
                std::optional<std::string>& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = std::string(word(value, argument));
-  });
+  fields.take(name, place, word);
 }
 
 }  // namespace headwise::python

@@ -39,6 +39,14 @@ class NamedFields {
       set(value, ArgumentName{operation_, argument});
     }
   }
+  // What read(value, its name) returns goes to `place`, which stays as it is
+  // where none is given.
+  template <class Place, class Read>
+  void take(std::string_view name, Place& place, const Read& read) {
+    take(name, [&](nb::handle value, ArgumentName argument) {
+      place = read(value, argument);
+    });
+  }
   // TypeError for an entry that nobody took.
   void end() const;
   // The entries that nobody took.
@@ -63,8 +71,8 @@ void take_text(NamedFields& fields, std::string_view name,
 template <class Enum, std::size_t Count>
 void take_word(NamedFields& fields, std::string_view name, Enum& place,
                const EnumWord<Enum> (&words)[Count]) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = one_of(value, argument, words);
+  fields.take(name, place, [&](nb::handle value, ArgumentName argument) {
+    return one_of(value, argument, words);
   });
 }
 

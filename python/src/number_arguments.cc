@@ -10,14 +10,6 @@
 namespace headwise::python {
 namespace {
 
-[[noreturn]] void raise_kind(nb::handle value, ArgumentName name,
-                             std::string_view expected) {
-  raise_type({.operation = std::string(name.operation),
-              .argument = std::string(name.argument),
-              .given = std::string("is ") + nb::repr(value).c_str(),
-              .expected = std::string(expected)});
-}
-
 // Calls `call(offset)` for each element in C order.
 template <class Call>
 void for_each_element(std::span<const std::size_t> extents,
@@ -112,11 +104,9 @@ TensorView<const std::int64_t, Rank> row_major_view(
 }
 
 [[noreturn]] void raise_mask_number(std::string number, ArgumentName name) {
-  raise_value({.operation = std::string(name.operation),
-               .argument = std::string(name.argument),
-               .given = "has the element " + std::move(number),
-               .expected = "truth values: True (or 1) = may attend, False (or "
-                           "0) = may not"});
+  raise_value(name, "has the element " + std::move(number),
+              "truth values: True (or 1) = may attend, False (or "
+              "0) = may not");
 }
 
 }  // namespace
@@ -146,10 +136,8 @@ std::int64_t integer(nb::handle value, ArgumentName name) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
   if (overflow != 0) {
-    raise_value({.operation = std::string(name.operation),
-                 .argument = std::string(name.argument),
-                 .given = std::string("is ") + nb::repr(value).c_str(),
-                 .expected = "-2^63 to 2^63 - 1"});
+    raise_value(name, std::string("is ") + nb::repr(value).c_str(),
+                "-2^63 to 2^63 - 1");
   }
   return number;
 }
@@ -163,10 +151,8 @@ std::uint64_t unsigned_integer(nb::handle value, ArgumentName name) {
   const unsigned long long number = PyLong_AsUnsignedLongLong(index.ptr());
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    raise_value({.operation = std::string(name.operation),
-                 .argument = std::string(name.argument),
-                 .given = std::string("is ") + nb::repr(value).c_str(),
-                 .expected = "0 to 2^64 - 1"});
+    raise_value(name, std::string("is ") + nb::repr(value).c_str(),
+                "0 to 2^64 - 1");
   }
   return number;
 }
@@ -185,10 +171,7 @@ std::string_view word(nb::handle value, ArgumentName name) {
 
 void raise_word(std::string_view given, ArgumentName name,
                 std::string_view expected) {
-  raise_value({.operation = std::string(name.operation),
-               .argument = std::string(name.argument),
-               .given = "is '" + std::string(given) + "'",
-               .expected = std::string(expected)});
+  raise_value(name, "is '" + std::string(given) + "'", expected);
 }
 
 template <std::size_t Rank>
@@ -230,6 +213,23 @@ template TensorView<const std::int64_t, 2> integers<2>(nb::handle, ArgumentName,
                                                        std::string_view,
                                                        ArgumentMemory&);
 
+std::vector<std::size_t> counts(nb::handle value, ArgumentName name,
+                                std::string_view axes, std::int64_t least,
+                                std::string_view expected) {
+  ArgumentMemory memory;
+  const auto given = integers<1>(value, name, axes, memory);
+  std::vector<std::size_t> numbers;
+  for (std::size_t n = 0; n < given.extent(0); ++n) {
+    if (given(n) < least) {
+      raise_value({name.operation,
+                   std::string(name.argument) + "[" + std::to_string(n) + "]"},
+                  "is " + std::to_string(given(n)), expected);
+    }
+    numbers.push_back(static_cast<std::size_t>(given(n)));
+  }
+  return numbers;
+}
+
 Booleans booleans(nb::handle value, ArgumentName name, ArgumentMemory& memory,
                   Graph graph) {
   ArrayArgument array(value, name, graph);
@@ -266,10 +266,7 @@ TensorView<const bool, Rank> booleans(nb::handle value, ArgumentName name,
                                       ArgumentMemory& memory) {
   const Booleans read = booleans(value, name, memory);
   if (read.extents.size() != Rank) {
-    raise_value({.operation = std::string(name.operation),
-                 .argument = std::string(name.argument),
-                 .given = "has shape " + shape_text(read.extents),
-                 .expected = std::string(axes)});
+    raise_value(name, "has shape " + shape_text(read.extents), axes);
   }
   Extents<Rank> extents;
   Strides<Rank> strides;

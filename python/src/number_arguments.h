@@ -55,6 +55,12 @@ TensorView<const std::int64_t, Rank> integers(nb::handle value,
                                               std::string_view axes,
                                               ArgumentMemory& memory);
 
+// Whole numbers of at least `least`, 0 or more; `expected` says so in the
+// error.
+std::vector<std::size_t> counts(nb::handle value, ArgumentName name,
+                                std::string_view axes, std::int64_t least,
+                                std::string_view expected);
+
 // Truth values of any rank.
 struct Booleans {
   const bool* data;

@@ -1,5 +1,4 @@
-// For objects that only one thread may use at a time: calls wait for each
-// other, without the interpreter lock.
+// Work without the interpreter lock.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,6 +7,15 @@
 
 namespace headwise::python {
 
+// `call` must not touch Python.
+template <class Call>
+auto unlocked(Call&& call) {
+  const nanobind::gil_scoped_release released;
+  return call();
+}
+
+// For objects that only one thread may use at a time: calls wait for each
+// other.
 class OneAtATime {
  public:
   // `call` must not touch Python.

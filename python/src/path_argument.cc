@@ -11,10 +11,7 @@ std::string path_argument(nb::handle value, ArgumentName name) {
       nb::raise_python_error();
     }
     PyErr_Clear();
-    raise_type({.operation = std::string(name.operation),
-                .argument = std::string(name.argument),
-                .given = std::string("is ") + nb::repr(value).c_str(),
-                .expected = "a str, bytes or os.PathLike"});
+    raise_kind(value, name, "a str, bytes or os.PathLike");
   }
   const nb::object owned = nb::steal(bytes);
   return {PyBytes_AsString(bytes),

@@ -8,10 +8,7 @@ namespace headwise::python {
 
 Progress progress_argument(nb::handle function, ArgumentName name) {
   if (PyCallable_Check(function.ptr()) == 0) {
-    raise_type({.operation = std::string(name.operation),
-                .argument = std::string(name.argument),
-                .given = std::string("is ") + nb::repr(function).c_str(),
-                .expected = "a function of (done, total)"});
+    raise_kind(function, name, "a function of (done, total)");
   }
   return [function](std::size_t done, std::size_t total) {
     const nb::gil_scoped_acquire acquired;

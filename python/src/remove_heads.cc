@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "argument_memory.h"
 #include "bindings.h"
 #include "error.h"
 #include "layer_object.h"
@@ -18,25 +17,10 @@ constexpr std::string_view kOperation = "remove_heads";
 constexpr EnumWord<ConstantPart> kConstantParts[] = {
     {"into_bias", ConstantPart::into_bias}, {"dropped", ConstantPart::dropped}};
 
-std::vector<std::size_t> heads_argument(nb::handle heads) {
-  ArgumentMemory memory;
-  const auto given = integers<1>(heads, {kOperation, "heads"}, "(n)", memory);
-  std::vector<std::size_t> numbers;
-  for (std::size_t n = 0; n < given.extent(0); ++n) {
-    if (given(n) < 0) {
-      raise_value({.operation = std::string(kOperation),
-                   .argument = "heads[" + std::to_string(n) + "]",
-                   .given = "is " + std::to_string(given(n)),
-                   .expected = "the number of a head, from 0"});
-    }
-    numbers.push_back(static_cast<std::size_t>(given(n)));
-  }
-  return numbers;
-}
-
 LayerObject* remove(const LayerObject& layer, nb::handle heads,
                     nb::handle constant) {
-  const std::vector<std::size_t> numbers = heads_argument(heads);
+  const std::vector<std::size_t> numbers = counts(
+      heads, {kOperation, "heads"}, "(n)", 0, "the number of a head, from 0");
   const ConstantPart part =
       one_of(constant, {kOperation, "constant"}, kConstantParts);
   return new LayerObject(  // nanobind owns it

@@ -27,9 +27,7 @@ YarnScaling yarn_of(NamedFields& fields) {
   take_number(fields, "beta_fast", scaling.beta_fast);
   take_number(fields, "beta_slow", scaling.beta_slow);
   take_boolean(fields, "truncate", scaling.truncate);
-  fields.take("attention_factor", [&](nb::handle value, ArgumentName argument) {
-    scaling.attention_factor = number(value, argument);
-  });
+  fields.take("attention_factor", scaling.attention_factor, number);
   return scaling;
 }
 
@@ -49,10 +47,7 @@ RotaryScaling scaling_of(nb::handle value, ArgumentName name) {
     kind = one_of(given, argument, kKinds);
   });
   if (!kind) {
-    raise_value({.operation = std::string(name.operation),
-                 .argument = std::string(name.argument),
-                 .given = "has no kind",
-                 .expected = "linear, ntk, yarn or llama3"});
+    raise_value(name, "has no kind", "linear, ntk, yarn or llama3");
   }
   RotaryScaling scaling;
   double factor = 1;
@@ -85,9 +80,7 @@ Rotary rotary_argument(nb::handle value, ArgumentName name) {
   take_size(fields, "rotary_dim", config.rotary_dim);
   take_number(fields, "base", config.base);
   take_word(fields, "layout", config.layout, kLayouts);
-  fields.take("scaling", [&](nb::handle given, ArgumentName argument) {
-    config.scaling = scaling_of(given, argument);
-  });
+  fields.take("scaling", config.scaling, scaling_of);
   fields.take("cos", [&](nb::handle given, ArgumentName) {
     cos.emplace(given, ArgumentName{name.operation, "rotary.cos"});
   });

@@ -8,6 +8,7 @@
 #include "file_access.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "one_at_a_time.h"
 #include "path_argument.h"
 
 namespace headwise::python {
@@ -16,20 +17,13 @@ namespace {
 SafetensorsFile open(nb::handle path, nb::handle access) {
   const std::string name = path_argument(path, {"read_safetensors", "path"});
   const FileAccess how = file_access(access, {"read_safetensors", "access"});
-  const auto read = [&] {
-    const nb::gil_scoped_release released;
-    return open_safetensors(name, how);
-  };
-  return value_of(read());
+  return value_of(unlocked([&] { return open_safetensors(name, how); }));
 }
 
 nb::object array(const SafetensorsFile& file, nb::handle name) {
   const std::string_view wanted = word(name, {"read_safetensors", "name"});
-  const auto read = [&] {
-    const nb::gil_scoped_release released;
-    return file.tensor(wanted);
-  };
-  Result<SafetensorsTensor> tensor = read();
+  Result<SafetensorsTensor> tensor =
+      unlocked([&] { return file.tensor(wanted); });
   if (!tensor && tensor.error().code() == ErrorCode::out_of_range) {
     raise_as(PyExc_KeyError, tensor.error().message());
   }

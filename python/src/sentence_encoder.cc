@@ -13,6 +13,7 @@
 #include "file_access.h"
 #include "new_array.h"
 #include "number_arguments.h"
+#include "one_at_a_time.h"
 #include "path_argument.h"
 #include "progress_argument.h"
 
@@ -20,14 +21,6 @@ namespace headwise::python {
 namespace {
 
 constexpr std::string_view kEncode = "SentenceEncoder.encode";
-
-[[noreturn]] void raise_given(nb::handle value, const std::string& argument,
-                              std::string_view expected) {
-  raise_type({.operation = std::string(kEncode),
-              .argument = argument,
-              .given = std::string("is ") + nb::repr(value).c_str(),
-              .expected = std::string(expected)});
-}
 
 // The texts of an iterable as UTF-8, which its strings keep.
 class Texts {
@@ -37,12 +30,12 @@ class Texts {
         "a list or another iterable of str; for one sentence, [sentence]";
     if (nb::isinstance<nb::str>(sentences) ||
         nb::isinstance<nb::bytes>(sentences)) {
-      raise_given(sentences, "sentences", kExpected);
+      raise_kind(sentences, {kEncode, "sentences"}, kExpected);
     }
     const nb::object iterator = nb::steal(PyObject_GetIter(sentences.ptr()));
     if (!iterator.is_valid()) {
       PyErr_Clear();
-      raise_given(sentences, "sentences", kExpected);
+      raise_kind(sentences, {kEncode, "sentences"}, kExpected);
     }
     strings_ = nb::list(iterator);
     views_.reserve(nb::len(strings_));
@@ -59,7 +52,7 @@ class Texts {
       return "sentences[" + std::to_string(views_.size()) + "]";
     };
     if (!nb::isinstance<nb::str>(string)) {
-      raise_given(string, argument(), "a str");
+      raise_kind(string, {kEncode, argument()}, "a str");
     }
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
@@ -68,10 +61,8 @@ class Texts {
         nb::raise_python_error();
       }
       PyErr_Clear();
-      raise_value({.operation = std::string(kEncode),
-                   .argument = argument(),
-                   .given = "has half of a surrogate pair",
-                   .expected = "characters of Unicode"});
+      raise_value({kEncode, argument()}, "has half of a surrogate pair",
+                  "characters of Unicode");
     }
     return {text, static_cast<std::size_t>(size)};
   }
@@ -88,11 +79,7 @@ SentenceEncoder read(nb::handle folder, nb::handle access,
       .file = file_access(access, {"SentenceEncoder.read", "access"}),
       .arithmetic = one_of(arithmetic, {"SentenceEncoder.read", "arithmetic"},
                            kArithmetics)};
-  const auto read = [&] {
-    const nb::gil_scoped_release released;
-    return SentenceEncoder::read(path, how);
-  };
-  return value_of(read());
+  return value_of(unlocked([&] { return SentenceEncoder::read(path, how); }));
 }
 
 // headwise.SentenceEmbeddings
@@ -123,11 +110,8 @@ nb::object encode(const SentenceEncoder& encoder, nb::handle sentences,
     options.executor = &executor_argument(executor, {kEncode, "executor"});
   }
   const bool with_cut = !cut.is_none() && boolean(cut, {kEncode, "cut"});
-  const auto compute = [&] {
-    const nb::gil_scoped_release released;
-    return encoder.encode(texts.views(), options);
-  };
-  SentenceEmbeddings done = value_of(compute());
+  SentenceEmbeddings done = value_of(
+      unlocked([&] { return encoder.encode(texts.views(), options); }));
   nb::object embeddings = NewArray(std::move(done.embeddings)).object();
   if (!with_cut) {
     return embeddings;

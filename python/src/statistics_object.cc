@@ -41,9 +41,9 @@ nb::object array_of(Tensor<T, Rank> tensor, const ArrayArgument& like,
 // The numbers of one statistic, from an array whose last axis has them all.
 nb::object of_statistic(const nb::object& all, nb::handle statistic) {
   if (all.is_none()) {
-    raise_value({.operation = "AttentionStatistics",
-                 .given = "the statistics of the rows were not asked for",
-                 .expected = "statistics={\"rows\": True}"});
+    raise_value({"AttentionStatistics", ""},
+                "the statistics of the rows were not asked for",
+                "statistics={\"rows\": True}");
   }
   const Statistic wanted =
       one_of(statistic, {"AttentionStatistics", "statistic"}, kStatisticWords);

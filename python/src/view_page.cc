@@ -29,10 +29,7 @@ constexpr EnumWord<Language> kLanguages[] = {{"en", Language::en},
 
 std::vector<std::string> texts(nb::handle value, ArgumentName name) {
   if (!nb::isinstance<nb::sequence>(value) || nb::isinstance<nb::str>(value)) {
-    raise_type({.operation = std::string(name.operation),
-                .argument = std::string(name.argument),
-                .given = std::string("is ") + nb::repr(value).c_str(),
-                .expected = "a list of strings"});
+    raise_kind(value, name, "a list of strings");
   }
   std::vector<std::string> list;
   for (const nb::handle text : nb::borrow<nb::sequence>(value)) {
@@ -41,36 +38,10 @@ std::vector<std::string> texts(nb::handle value, ArgumentName name) {
   return list;
 }
 
-// Whole numbers from 0.
-std::vector<std::size_t> counts(nb::handle value, ArgumentName name) {
-  ArgumentMemory memory;
-  const auto given = integers<1>(value, name, "(n)", memory);
-  std::vector<std::size_t> numbers;
-  for (std::size_t n = 0; n < given.extent(0); ++n) {
-    if (given(n) < 0) {
-      raise_value({.operation = std::string(name.operation),
-                   .argument = std::string(name.argument) + "[" +
-                               std::to_string(n) + "]",
-                   .given = "is " + std::to_string(given(n)),
-                   .expected = "0 or more"});
-    }
-    numbers.push_back(static_cast<std::size_t>(given(n)));
-  }
-  return numbers;
-}
-
-void take_texts(NamedFields& fields, std::string_view name,
-                std::vector<std::string>& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = texts(value, argument);
-  });
-}
-
-void take_counts(NamedFields& fields, std::string_view name,
-                 std::vector<std::size_t>& place) {
-  fields.take(name, [&](nb::handle value, ArgumentName argument) {
-    place = counts(value, argument);
-  });
+// Whole numbers from 0; none for None.
+std::vector<std::size_t> numbers_of(nb::handle value, ArgumentName name) {
+  return value.is_none() ? std::vector<std::size_t>()
+                         : counts(value, name, "(n)", 0, "0 or more");
 }
 
 ViewPageSettings settings_of(NamedFields& fields) {
@@ -82,10 +53,10 @@ ViewPageSettings settings_of(NamedFields& fields) {
   take_boolean(fields, "cross", settings.cross);
   take_word(fields, "language", settings.language, kLanguages);
   take_boolean(fields, "elements", settings.elements);
-  take_texts(fields, "query_labels", settings.query_labels);
-  take_texts(fields, "key_labels", settings.key_labels);
-  take_counts(fields, "query_special", settings.query_special);
-  take_counts(fields, "key_special", settings.key_special);
+  fields.take("query_labels", settings.query_labels, texts);
+  fields.take("key_labels", settings.key_labels, texts);
+  fields.take("query_special", settings.query_special, numbers_of);
+  fields.take("key_special", settings.key_special, numbers_of);
   take_size(fields, "sequence", settings.sequence);
   take_size(fields, "most_bytes", settings.most_bytes);
   return settings;
@@ -110,8 +81,7 @@ class PageObject {
     const FloatTensor queries(query, {kAdd, "query"}, "(B, Lq, Hq, D)");
     const FloatTensor keys(key, {kAdd, "key"}, "(B, Lkv, Hkv, D)");
     const std::vector<std::size_t> numbers =
-        head_numbers.is_none() ? std::vector<std::size_t>()
-                               : counts(head_numbers, {kAdd, "head_numbers"});
+        numbers_of(head_numbers, {kAdd, "head_numbers"});
     const ViewedLayer layer{
         .number = unsigned_integer(number, {kAdd, "number"}),
         .query = queries.view(),
@@ -126,9 +96,7 @@ class PageObject {
     const FloatTensor given(attn_weights, {kAddWeights, "attn_weights"},
                             "(B, Hq, Lq, Lkv)");
     const std::vector<std::size_t> numbers =
-        head_numbers.is_none()
-            ? std::vector<std::size_t>()
-            : counts(head_numbers, {kAddWeights, "head_numbers"});
+        numbers_of(head_numbers, {kAddWeights, "head_numbers"});
     const ViewedLayer layer{
         .number = unsigned_integer(number, {kAddWeights, "number"}),
         .head_numbers = numbers,
@@ -171,22 +139,20 @@ class PageObject {
   static void expect_no_options(const nb::dict& options) {
     if (nb::len(options) != 0) {
       const nb::object name = nb::list(options.keys())[0];
-      raise_type(
-          {.operation = "ViewPage.of_attn_weights",
-           .given = std::string("there is no option ") + nb::repr(name).c_str(),
-           .expected = "settings of ViewPage.create(): attention weights "
-                       "have no options of attention()"});
+      raise_type({"ViewPage.of_attn_weights", ""},
+                 std::string("there is no option ") + nb::repr(name).c_str(),
+                 "settings of ViewPage.create(): attention weights "
+                 "have no options of attention()");
     }
   }
   void expect_form(Form form, std::string_view operation) const {
     if (form != form_) {
-      raise_value({.operation = std::string(operation),
-                   .given = std::string("the page is one of ") +
-                            (form_ == Form::attn_weights ? "attention weights"
-                                                         : "query and key"),
-                   .expected = form == Form::attn_weights
-                                   ? "ViewPage.of_attn_weights()"
-                                   : "ViewPage.create()"});
+      raise_value({operation, ""},
+                  std::string("the page is one of ") +
+                      (form_ == Form::attn_weights ? "attention weights"
+                                                   : "query and key"),
+                  form == Form::attn_weights ? "ViewPage.of_attn_weights()"
+                                             : "ViewPage.create()");
     }
   }
 

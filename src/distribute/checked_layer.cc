@@ -25,6 +25,17 @@ Status check_layer(std::string_view operation, const MultiHeadAttention& layer,
              : ok();
 }
 
+AttentionShape shape_of(const MultiHeadAttentionConfig& config, std::size_t B,
+                        std::size_t Lq, std::size_t Lkv) {
+  return {.B = B,
+          .Hq = config.num_heads,
+          .Hkv = *config.num_kv_heads,
+          .Lq = Lq,
+          .Lkv = Lkv,
+          .D = *config.head_dim,
+          .Dv = *config.v_head_dim};
+}
+
 std::string digest_of_layer(const MultiHeadAttentionConfig& config,
                             std::uint64_t more) {
   Digest digest;
@@ -60,19 +71,14 @@ Result<ContextCall> operation_of(const MultiHeadAttention& layer,
   const MultiHeadAttentionConfig& config = layer.config();
   const auto kv_groups = HeadGroups::create(config.kv_group_sizes);
   HEADWISE_TRY(kv_groups);
-  ContextCall operation = {.tensors = {.B = call.B,
-                                       .Hq = config.num_heads,
-                                       .Hkv = *config.num_kv_heads,
-                                       .Lq = call.Lq,
-                                       .Lkv = call.Lkv,
-                                       .D = *config.head_dim,
-                                       .Dv = *config.v_head_dim},
-                           .plan = call.plan,
-                           .options = call.options,
-                           .operation_options = internal::operation_options_of(
-                               config, *layer.params(), *kv_groups),
-                           .keys = call.keys,
-                           .chunk_keys = call.chunk_keys};
+  ContextCall operation = {
+      .tensors = shape_of(config, call.B, call.Lq, call.Lkv),
+      .plan = call.plan,
+      .options = call.options,
+      .operation_options =
+          internal::operation_options_of(config, *layer.params(), *kv_groups),
+      .keys = call.keys,
+      .chunk_keys = call.chunk_keys};
   auto& p = operation.options.dropout.p;
   p = p.value_or(config.dropout);
   operation.options.arithmetic = config.arithmetic;

@@ -28,6 +28,10 @@ struct CheckedLayer {
 Status check_layer(std::string_view operation, const MultiHeadAttention& layer,
                    Arithmetic asked);
 
+// Of a call of the layer's heads.
+AttentionShape shape_of(const MultiHeadAttentionConfig& config, std::size_t B,
+                        std::size_t Lq, std::size_t Lkv);
+
 // The sizes of a layer, which all ranks must have alike; `more`: other numbers.
 std::string digest_of_layer(const MultiHeadAttentionConfig& config,
                             std::uint64_t more);

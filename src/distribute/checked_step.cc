@@ -133,25 +133,13 @@ AttentionOptions options_of(const ContextStep<T>& step,
   return options;
 }
 
-Status check_cache_group(const Communicator& group,
-                         const ContextCacheState& state) {
-  return group.ranks() == state.ranks && group.rank() == state.rank
-             ? ok()
-             : Status(value_error(kContextCache, "group",
-                                  "rank " + std::to_string(group.rank()) +
-                                      " of " + std::to_string(group.ranks()),
-                                  "rank " + std::to_string(state.rank) +
-                                      " of " + std::to_string(state.ranks) +
-                                      ", as in create()"));
-}
-
 }  // namespace
 
 template <class T>
 Result<CheckedStep> checked_step(const Communicator& group,
                                  const ContextCacheState& state,
                                  const ContextStep<T>& step) {
-  HEADWISE_TRY(check_cache_group(group, state));
+  HEADWISE_TRY(check_group(kContextCache, group, state.ranks, state.rank));
   HEADWISE_TRY(check_options(step.options, step.operation_options));
   HEADWISE_TRY(check_ids(state.sequences, step.ids));
   HEADWISE_TRY(check_tensors(state, step));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "distribute/chunks.h"
 #include "headwise/base/result.h"
@@ -42,9 +43,8 @@ class ChunkStream {
       }
     }
     for (std::size_t n = 0; n < room.size(); ++n) {
-      auto cargo = make(most, std::move(room[n]));
-      HEADWISE_TRY(cargo);
-      stream.slots_[n].cargo = *std::move(cargo);
+      HEADWISE_TRY(
+          assign(stream.slots_[n].cargo, make(most, std::move(room[n]))));
     }
     if (arrive_first(chunks, group.ranks())) {
       HEADWISE_TRY(stream.make_room(make));
@@ -86,9 +86,8 @@ class ChunkStream {
     arrived_.resize(chunks_.size());
     for (std::size_t n = 0; n < chunks_.size(); ++n) {
       if (!owns(*chunks_[n])) {
-        auto cargo = make(chunks_[n]->rows, Tensor<std::byte, 2>());
-        HEADWISE_TRY(cargo);
-        arrived_[n].cargo = *std::move(cargo);
+        HEADWISE_TRY(assign(arrived_[n].cargo,
+                            make(chunks_[n]->rows, Tensor<std::byte, 2>())));
       }
     }
     return ok();
@@ -212,20 +211,17 @@ class ChunkStream {
   }
 
   Status receive(const SomeChunk& chunk, Slot& slot) {
-    auto arrival = group_->start_receive(
-        slot.cargo.bytes(chunk.rows), source_of(chunk.route, group_->rank()));
-    HEADWISE_TRY(arrival);
-    slot.arrival = *std::move(arrival);
-    return ok();
+    return assign(slot.arrival, group_->start_receive(
+                                    slot.cargo.bytes(chunk.rows),
+                                    source_of(chunk.route, group_->rank())));
   }
 
   Status pass_on(const SomeChunk& chunk, Slot& slot) {
     const auto targets = targets_of(chunk.route, group_->rank());
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      auto departure =
-          group_->start_send(slot.cargo.bytes(chunk.rows), targets[t]);
-      HEADWISE_TRY(departure);
-      slot.departures[t] = *std::move(departure);
+      HEADWISE_TRY(
+          assign(slot.departures[t],
+                 group_->start_send(slot.cargo.bytes(chunk.rows), targets[t])));
     }
     return ok();
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "distribute/communicator_state.h"
@@ -194,9 +195,7 @@ Result<std::string> Communicator::decide(
   std::vector<std::string> texts(ranks_);
   texts[0] = own;
   for (std::size_t other = 1; other < ranks_; ++other) {
-    auto text = receive_text(other);
-    HEADWISE_TRY(text);
-    texts[other] = *std::move(text);
+    HEADWISE_TRY(assign(texts[other], receive_text(other)));
   }
   std::string decided = decision(texts);
   for (std::size_t other = 1; other < ranks_; ++other) {

@@ -9,7 +9,7 @@
 #include "base/out_of_memory.h"
 #include "distribute/context_step.h"
 #include "distribute/or_abort.h"
-#include "headwise/distribute/shard_plan.h"
+#include "distribute/rank_tensors.h"
 #include "kernels/attention_tile.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -34,17 +34,7 @@ Status check_stored(const KvCacheOptions& options) {
 
 Status check_cache_options(const ContextCacheOptions& options,
                            std::size_t ranks, std::size_t rank) {
-  if (ranks == 0 || ranks > kMostRanks) {
-    return value_error(
-        kContextCache, "ranks", std::to_string(ranks),
-        "a number from 1 to " + std::to_string(kMostRanks),
-        ranks == 0 ? ErrorCode::invalid_argument : ErrorCode::out_of_range);
-  }
-  if (rank >= ranks) {
-    return value_error(kContextCache, "rank", std::to_string(rank),
-                       "a rank below " + std::to_string(ranks),
-                       ErrorCode::out_of_range);
-  }
+  HEADWISE_TRY(check_rank_numbers(kContextCache, ranks, rank));
   HEADWISE_TRY(check_stored(options.rank));
   const std::size_t share = options.share_tokens;
   if (share == 0 || share % kernels::kKeyBlock != 0 ||

@@ -95,19 +95,13 @@ Result<ContextLayerRun> context_layer(Communicator& group,
                                       const MultiHeadAttention& layer,
                                       const ContextLayerCall& call,
                                       const ContextLayerInputs& own) {
-  ContextLayerRun done;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<ContextLayerRun> {
     group.set_step(kContextLayer, "the start");
     const auto all =
         checked_layer(kContextLayer, group, layer, call, own, ok());
     HEADWISE_TRY(all);
-    auto run = LayerRows(group, layer, call, *all).run(own);
-    HEADWISE_TRY(run);
-    done = *std::move(run);
-    return ok();
+    return LayerRows(group, layer, call, *all).run(own);
   });
-  HEADWISE_TRY(ended);
-  return done;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "distribute/checked_layer.h"
 #include "distribute/feature_shares.h"
@@ -142,9 +143,7 @@ class LayerRowsBackward {
       });
     };
     if (group_.rank() == 0) {
-      auto sums = back(*all_x, *all_d_y, offsets(of));
-      HEADWISE_TRY(sums);
-      of_params = *std::move(sums);
+      HEADWISE_TRY(assign(of_params, back(*all_x, *all_d_y, offsets(of))));
     }
     HEADWISE_TRY(back(x, d_y, {}));
     return ok();
@@ -156,22 +155,17 @@ class LayerRowsBackward {
                     "the gradients of query, key and value");
     const auto back = [&](const Linear& linear, const Tensor<float, 3>& d_y,
                           Tensor<float, 3>& d_x) -> Status {
-      auto found = work_visibly(group_, [&] {
-        return linear.backward_input(d_y.view(), "d_output", all_.executor());
-      });
-      HEADWISE_TRY(found);
-      d_x = *std::move(found);
-      return ok();
+      return assign(d_x, work_visibly(group_, [&] {
+                      return linear.backward_input(d_y.view(), "d_output",
+                                                   all_.executor());
+                    }));
     };
     HEADWISE_TRY(back(params_.w_q, d_projected.query, gradients.query));
     HEADWISE_TRY(back(params_.w_k, d_projected.key, gradients.key));
     if (params_.w_v) {
       return back(*params_.w_v, d_projected.value, gradients.value);
     }
-    auto value = d_projected.value.clone();
-    HEADWISE_TRY(value);
-    gradients.value = *std::move(value);
-    return ok();
+    return assign(gradients.value, d_projected.value.clone());
   }
 
   Status add_params(const Projected& d_projected,
@@ -269,20 +263,13 @@ Result<MultiHeadAttentionGradients> context_layer_backward(
     Communicator& group, const MultiHeadAttention& layer,
     const ContextLayerCall& call, const ContextLayerInputs& own,
     const ContextLayerRun& run, TensorView<const float, 3> d_output) {
-  MultiHeadAttentionGradients gradients;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<MultiHeadAttentionGradients> {
     group.set_step(kContextLayerBackward, "the start");
     const auto all = checked_layer(kContextLayerBackward, group, layer, call,
                                    own, check_run(call, run, d_output));
     HEADWISE_TRY(all);
-    auto found =
-        LayerRowsBackward(group, layer, call, *all, own, run).run(d_output);
-    HEADWISE_TRY(found);
-    gradients = *std::move(found);
-    return ok();
+    return LayerRowsBackward(group, layer, call, *all, own, run).run(d_output);
   });
-  HEADWISE_TRY(ended);
-  return gradients;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -82,18 +82,6 @@ Result<Tensor<float, 3>> flat_rows(TensorView<const float, 3> from,
   return flat;
 }
 
-// Of a call of these heads with L new tokens of each of B sequences.
-AttentionShape shape_of(const MultiHeadAttentionConfig& config, std::size_t B,
-                        std::size_t L) {
-  return {.B = B,
-          .Hq = config.num_heads,
-          .Hkv = *config.num_kv_heads,
-          .Lq = L,
-          .Lkv = L,
-          .D = *config.head_dim,
-          .Dv = *config.v_head_dim};
-}
-
 class LayerStep {
  public:
   LayerStep(Communicator& group, const MultiHeadAttention& layer,
@@ -118,7 +106,8 @@ class LayerStep {
     group_.set_step(kContextLayerStep, "projections");
     auto own = work_visibly(group_, [&] { return project(tokens); });
     HEADWISE_TRY(own);
-    const AttentionShape shape = shape_of(layer_.config(), 1, tokens_.rows());
+    const AttentionShape shape =
+        shape_of(layer_.config(), 1, tokens_.rows(), tokens_.rows());
     auto all = all_heads(*own, shape);
     HEADWISE_TRY(all);
     auto merged = Tensor<float, 3>::create_unset(
@@ -142,9 +131,10 @@ class LayerStep {
     const ContextLayerInputs rows = {*query, *key, *value};
     const TensorView<const std::int64_t, 2> positions(
         tokens_.positions.data() + own_rows().first, {1, own_rows().count});
-    auto run =
-        project_rows(layer_, shape_of(layer_.config(), 1, own_rows().count),
-                     rows, {positions, positions}, executor_);
+    auto run = project_rows(
+        layer_,
+        shape_of(layer_.config(), 1, own_rows().count, own_rows().count), rows,
+        {positions, positions}, executor_);
     HEADWISE_TRY(run);
     const bool normed = layer_.config().qk_norm.has_value();
     return Projected{
@@ -234,8 +224,8 @@ Result<NewTokens> checked_tokens(const MultiHeadAttention& layer,
     const TensorView<const std::int64_t, 2> positions(all->positions.data(),
                                                       {all->B, all->L});
     HEADWISE_TRY(check_rotated_rows(*config.rotary,
-                                    shape_of(config, all->B, all->L), {},
-                                    {positions, positions}));
+                                    shape_of(config, all->B, all->L, all->L),
+                                    {}, {positions, positions}));
   }
   return all;
 }
@@ -248,20 +238,14 @@ Result<Tensor<float, 3>> context_layer_step(Communicator& group,
                                             std::span<const SequenceId> ids,
                                             const ContextLayerInputs& tokens,
                                             const AttentionOptions& options) {
-  Tensor<float, 3> output;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<Tensor<float, 3>> {
     group.set_step(kContextLayerStep, "the start");
     const auto all = checked_tokens(layer, cache, ids, tokens, options);
     HEADWISE_TRY(group.agree(all ? ok() : Status(all.error())));
     HEADWISE_TRY(group.check_same(
         "the layer", digest_of_layer(layer.config(), all->rows())));
-    auto done = LayerStep(group, layer, options, *all).run(cache, ids, tokens);
-    HEADWISE_TRY(done);
-    output = *std::move(done);
-    return ok();
+    return LayerStep(group, layer, options, *all).run(cache, ids, tokens);
   });
-  HEADWISE_TRY(ended);
-  return output;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attention/check_parts.h"
+#include "base/assign.h"
 #include "decode/decode_part.h"
 #include "distribute/append_tokens.h"
 #include "distribute/call_digest.h"
@@ -108,19 +109,16 @@ class StepRun {
 
   Status begin(std::vector<Job>& jobs, std::size_t n) {
     Job& job = jobs[n];
-    auto part = part_of_step(whole_, job.task.n, heads_[job.task.group],
-                             job.task.link.keys, job.task.part);
-    HEADWISE_TRY(part);
-    job.part = *std::move(part);
+    HEADWISE_TRY(assign(job.part,
+                        part_of_step(whole_, job.task.n, heads_[job.task.group],
+                                     job.task.link.keys, job.task.part)));
     if (job.task.part == KeyPart::all) {
       return ok();
     }
     if (!has_first_keys(job.task.part) && job.task.previous == state_.rank) {
       return ok();  // they are here, or will be
     }
-    auto rows = TravellingRows::create(job.part->spec);
-    HEADWISE_TRY(rows);
-    job.rows = *std::move(rows);
+    HEADWISE_TRY(assign(job.rows, TravellingRows::create(job.part->spec)));
     if (has_first_keys(job.task.part)) {
       return ok();
     }
@@ -144,10 +142,9 @@ class StepRun {
       outputs.state = job.rows->state(spec.shape);
     }
     if (has_last_keys(task.part)) {
-      auto output = Tensor<T, 4>::create_unset(
-          {1, spec.shape.Lq, spec.shape.Hq, spec.shape.Dv});
-      HEADWISE_TRY(output);
-      job.output = *std::move(output);
+      HEADWISE_TRY(assign(
+          job.output, Tensor<T, 4>::create_unset(
+                          {1, spec.shape.Lq, spec.shape.Hq, spec.shape.Dv})));
       outputs.output = job.output;
     }
     HEADWISE_TRY(attend(task, spec, outputs));
@@ -164,9 +161,7 @@ class StepRun {
     const std::size_t bytes = part.workspace_bytes(spec);
     if (!state_.workspace || state_.workspace->bytes() < bytes) {
       state_.workspace.reset();
-      auto made = Workspace::create(bytes);
-      HEADWISE_TRY(made);
-      state_.workspace = *std::move(made);
+      HEADWISE_TRY(assign(state_.workspace, Workspace::create(bytes)));
     }
     const auto query = part_along(
         2, step_.rows(step_.query, task.n, {0, spec.shape.Lq}), heads.query);

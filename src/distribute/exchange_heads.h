@@ -104,12 +104,10 @@ class HeadExchange {
   Status exchange(const std::vector<Tensor<T, 4>>& out,
                   std::vector<Tensor<T, 4>>& in) const {
     std::vector<std::span<const std::byte>> sent;
-    std::vector<std::span<std::byte>> received;
-    for (std::size_t rank = 0; rank < group_.ranks(); ++rank) {
-      sent.push_back(bytes_of(out[rank].data(), out[rank].size()));
-      received.push_back(writable_bytes_of(in[rank].data(), in[rank].size()));
+    for (const Tensor<T, 4>& message : out) {
+      sent.push_back(bytes_of(message.data(), message.size()));
     }
-    return group_.exchange(sent, received);
+    return group_.exchange(sent, writable_bytes_of(in));
   }
 
   template <class U>

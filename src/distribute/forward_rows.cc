@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attention/call_part.h"
+#include "base/assign.h"
 #include "headwise/attention/forward.h"
 #include "headwise/base/half.h"
 
@@ -25,18 +26,15 @@ Status ForwardRows<T>::make_state() {
   const auto [one, rows, Hq, D] = query_.extents();
   state_.softmax_rows = outputs_.softmax_rows;
   if (state_.softmax_rows.data() == nullptr) {
-    auto softmax_rows = Tensor<float, 4>::create_unset({one, Hq, rows, 2});
-    HEADWISE_TRY(softmax_rows);
-    softmax_rows_ = *std::move(softmax_rows);
+    HEADWISE_TRY(assign(softmax_rows_,
+                        Tensor<float, 4>::create_unset({one, Hq, rows, 2})));
     state_.softmax_rows = softmax_rows_;
   }
   if constexpr (std::is_same_v<T, float>) {
     state_.context = outputs_.output;
   } else {
-    auto context =
-        Tensor<float, 4>::create_unset({one, rows, Hq, whole_.shape.Dv});
-    HEADWISE_TRY(context);
-    context_ = *std::move(context);
+    HEADWISE_TRY(assign(context_, Tensor<float, 4>::create_unset(
+                                      {one, rows, Hq, whole_.shape.Dv})));
     state_.context = context_;
   }
   return ok();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assign.h"
 #include "distribute/or_abort.h"
 #include "headwise/base/half.h"
 
@@ -62,10 +63,7 @@ class KeyGathering {
  private:
   static Status make(const AttentionShape& shape, std::size_t count,
                      KeyRows<T>& rows) {
-    auto made = KeyRows<T>::create(shape, count);
-    HEADWISE_TRY(made);
-    rows = *std::move(made);
-    return ok();
+    return assign(rows, KeyRows<T>::create(shape, count));
   }
 
   Status start(std::size_t n, Step<T>& step) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assign.h"
 #include "distribute/copy_rows.h"
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
@@ -31,7 +32,7 @@ class PartGathering {
     HEADWISE_TRY(received);
     const std::vector<std::span<const std::byte>> out(
         group_.ranks(), bytes_of(own.data(), own.size()));
-    HEADWISE_TRY(group_.exchange(out, writable(*received)));
+    HEADWISE_TRY(group_.exchange(out, writable_bytes_of(*received)));
     return joined(own, *received);
   }
 
@@ -41,14 +42,12 @@ class PartGathering {
     std::vector<Tensor<float, Rank>> received;
     const bool first = group_.rank() == 0;
     if (first && own.size() != 0) {
-      auto made = make_parts(own);
-      HEADWISE_TRY(made);
-      received = *std::move(made);
+      HEADWISE_TRY(assign(received, make_parts(own)));
     } else if (first) {
       received.resize(group_.ranks());
     }
-    HEADWISE_TRY(
-        group_.gather(bytes_of(own.data(), own.size()), writable(received), 0));
+    HEADWISE_TRY(group_.gather(bytes_of(own.data(), own.size()),
+                               writable_bytes_of(received), 0));
     return first && own.size() != 0 ? joined(own, received)
                                     : Tensor<float, Rank>();
   }
@@ -71,15 +70,6 @@ class PartGathering {
       parts.push_back(*std::move(made));
     }
     return parts;
-  }
-
-  static std::vector<std::span<std::byte>> writable(
-      std::vector<Tensor<float, Rank>>& parts) {
-    std::vector<std::span<std::byte>> bytes;
-    for (Tensor<float, Rank>& part : parts) {
-      bytes.push_back(writable_bytes_of(part.data(), part.size()));
-    }
-    return bytes;
   }
 
   Result<Tensor<float, Rank>> joined(

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assign.h"
 #include "distribute/copy_rows.h"
 #include "distribute/shards.h"
 #include "headwise/base/result.h"
@@ -31,7 +32,7 @@ class RowGathering {
     HEADWISE_TRY(received);
     const std::vector<std::span<const std::byte>> out(
         group_.ranks(), bytes_of(sent->data(), sent->size()));
-    HEADWISE_TRY(group_.exchange(out, writable(*received)));
+    HEADWISE_TRY(group_.exchange(out, writable_bytes_of(*received)));
     return joined(own.extent(2), *received);
   }
 
@@ -41,12 +42,10 @@ class RowGathering {
     HEADWISE_TRY(sent);
     Parts received;
     if (group_.rank() == 0) {
-      auto made = make_parts(own.extent(2));
-      HEADWISE_TRY(made);
-      received = *std::move(made);
+      HEADWISE_TRY(assign(received, make_parts(own.extent(2))));
     }
     HEADWISE_TRY(group_.gather(bytes_of(sent->data(), sent->size()),
-                               writable(received), 0));
+                               writable_bytes_of(received), 0));
     return group_.rank() == 0 ? joined(own.extent(2), received)
                               : Tensor<float, 3>();
   }
@@ -76,14 +75,6 @@ class RowGathering {
       parts.push_back(*std::move(part));
     }
     return parts;
-  }
-
-  static std::vector<std::span<std::byte>> writable(Parts& parts) {
-    std::vector<std::span<std::byte>> bytes;
-    for (Tensor<float, 4>& part : parts) {
-      bytes.push_back(writable_bytes_of(part.data(), part.size()));
-    }
-    return bytes;
   }
 
   Result<Tensor<float, 3>> joined(std::size_t features,

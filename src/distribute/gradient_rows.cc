@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attention/call_part.h"
+#include "base/assign.h"
 #include "headwise/attention/backward.h"
 #include "headwise/base/half.h"
 
@@ -26,9 +27,7 @@ Result<TensorView<float, 4>> sums_of(TensorView<T, 4> gradient,
       return gradient;
     }
   }
-  auto made = Tensor<float, 4>::create_unset(extents);
-  HEADWISE_TRY(made);
-  memory = *std::move(made);
+  HEADWISE_TRY(assign(memory, Tensor<float, 4>::create_unset(extents)));
   return memory.view();
 }
 

@@ -55,15 +55,8 @@ Result<GradientTensors<T>> make_gradients(const CallByHeads& call,
   const std::size_t B = s.batches();
   const std::size_t buckets = call.spec.t5_bias.table().extent(0);
   GradientTensors<T> made;
-  const auto make = [&](Gradient gradient, auto& tensor,
-                        const auto& extents) -> Status {
-    if (wanted.by_any(gradient)) {
-      auto of_heads =
-          std::remove_cvref_t<decltype(tensor)>::create_unset(extents);
-      HEADWISE_TRY(of_heads);
-      tensor = *std::move(of_heads);
-    }
-    return ok();
+  const auto make = [&](Gradient gradient, auto& tensor, const auto& extents) {
+    return wanted.by_any(gradient) ? make_unset(extents, tensor) : ok();
   };
   HEADWISE_TRY(
       make(kQuery, made.query, Extents<4>{B, s.query_rows(), Hq, s.D}));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/assign.h"
 #include "distribute/exchange_heads.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
@@ -59,12 +60,9 @@ struct HeadTensors : HeadInputs<T> {
   }
 };
 
-template <class T>
-Status make_unset(const Extents<4>& extents, Tensor<T, 4>& tensor) {
-  auto made = Tensor<T, 4>::create_unset(extents);
-  HEADWISE_TRY(made);
-  tensor = *std::move(made);
-  return ok();
+template <class T, std::size_t Rank>
+Status make_unset(const Extents<Rank>& extents, Tensor<T, Rank>& tensor) {
+  return assign(tensor, Tensor<T, Rank>::create_unset(extents));
 }
 
 template <class Exchange, class View, class T>

@@ -41,20 +41,15 @@ void copy_keys(const KeyViews<const T>& from, const KeyViews<T>& to) {
 }
 
 template <class T>
-class KeyRows {
+class KeyRows : public RowMemory {
  public:
   // In the memory of `old` if that is large enough.
   static Result<KeyRows> create(const AttentionShape& shape,
                                 std::size_t most_rows,
                                 Tensor<std::byte, 2> old = {}) {
-    auto memory = Tensor<std::byte, 2>::create_unset_in(
-        std::move(old), {most_rows, bytes_of_row(shape)});
-    HEADWISE_TRY(memory);
     KeyRows rows;
-    rows.heads_ = shape.Hkv;
-    rows.D_ = shape.D;
-    rows.Dv_ = shape.Dv;
-    rows.memory_ = *std::move(memory);
+    HEADWISE_TRY(rows.make(shape, shape.Hkv, {most_rows, bytes_of_row(shape)},
+                           std::move(old)));
     return rows;
   }
   static std::size_t bytes_of_row(const AttentionShape& shape) {
@@ -66,16 +61,6 @@ class KeyRows {
     return {{key, {1, rows, heads_, D_}},
             {key + rows * heads_ * D_, {1, rows, heads_, Dv_}}};
   }
-  std::span<std::byte> bytes(std::size_t rows) {
-    return std::span(memory_.data(), rows * memory_.extent(1));
-  }
-  Tensor<std::byte, 2> release() { return std::move(memory_); }
-
- private:
-  std::size_t heads_ = 0;
-  std::size_t D_ = 0;
-  std::size_t Dv_ = 0;
-  Tensor<std::byte, 2> memory_;
 };
 
 template <class T>

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <string>
 #include <utility>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "distribute/feature_shares.h"
 #include "distribute/head_shards.h"
-#include "headwise/distribute/shard_plan.h"
+#include "distribute/rank_tensors.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -32,17 +32,7 @@ Status check_params(const std::optional<MultiHeadAttentionParams>& params) {
 Status check_layer(const MultiHeadAttention& layer, std::size_t ranks,
                    std::size_t rank) {
   const MultiHeadAttentionConfig& config = layer.config();
-  if (ranks == 0 || ranks > kMostRanks) {
-    return value_error(
-        kLayerParts, "ranks", std::to_string(ranks),
-        "a number from 1 to " + std::to_string(kMostRanks),
-        ranks == 0 ? ErrorCode::invalid_argument : ErrorCode::out_of_range);
-  }
-  if (rank >= ranks) {
-    return value_error(kLayerParts, "rank", std::to_string(rank),
-                       "a rank below " + std::to_string(ranks),
-                       ErrorCode::out_of_range);
-  }
+  HEADWISE_TRY(check_rank_numbers(kLayerParts, ranks, rank));
   HEADWISE_TRY(check_params(layer.params()));
   if (config.num_heads == 0) {
     return value_error(kLayerParts, "num_heads", "0", "a layer with heads");
@@ -95,9 +85,7 @@ Result<Linear> linear_rows(const Linear& linear, const PartRange& rows) {
   HEADWISE_TRY(weight);
   Tensor<float, 1> bias;
   if (linear.has_bias()) {
-    auto copy = copy_of(part_along(0, linear.bias(), rows));
-    HEADWISE_TRY(copy);
-    bias = *std::move(copy);
+    HEADWISE_TRY(assign(bias, copy_of(part_along(0, linear.bias(), rows))));
   }
   auto part = Linear::from_params(*std::move(weight), std::move(bias));
   HEADWISE_TRY(part);
@@ -151,9 +139,8 @@ Result<std::optional<HeadNormParams>> norm_of(
   HEADWISE_TRY(weight);
   HeadNormParams copy{*std::move(weight)};
   if (params->bias.size() != 0) {
-    auto bias = copy_of(part_along(0, params->bias.view(), features));
-    HEADWISE_TRY(bias);
-    copy.bias = *std::move(bias);
+    HEADWISE_TRY(assign(copy.bias,
+                        copy_of(part_along(0, params->bias.view(), features))));
   }
   return std::optional(std::move(copy));
 }
@@ -166,25 +153,18 @@ Status add_small_params(const MultiHeadAttention& layer, const PartRange& heads,
   const std::size_t D = *layer.config().head_dim;
   const bool shared =
       layer.config().qk_norm && layer.config().qk_norm->over == NormOver::head;
-  auto w_score = optional_rows(from.w_score, heads);
-  auto q_norm =
-      norm_of(from.q_norm, shared ? PartRange{0, D} : times(heads, D));
-  auto k_norm =
-      norm_of(from.k_norm, shared ? PartRange{0, D} : times(kv_heads, D));
-  auto bias_k = optional_rows(from.bias_k, times(kv_heads, D));
-  auto bias_v =
-      optional_rows(from.bias_v, times(kv_heads, *layer.config().v_head_dim));
-  HEADWISE_TRY(w_score);
-  HEADWISE_TRY(q_norm);
-  HEADWISE_TRY(k_norm);
-  HEADWISE_TRY(bias_k);
-  HEADWISE_TRY(bias_v);
-  to.w_score = *std::move(w_score);
-  to.q_norm = *std::move(q_norm);
-  to.k_norm = *std::move(k_norm);
-  to.bias_k = *std::move(bias_k);
-  to.bias_v = *std::move(bias_v);
-  return ok();
+  HEADWISE_TRY(assign(to.w_score, optional_rows(from.w_score, heads)));
+  HEADWISE_TRY(
+      assign(to.q_norm,
+             norm_of(from.q_norm, shared ? PartRange{0, D} : times(heads, D))));
+  HEADWISE_TRY(assign(
+      to.k_norm,
+      norm_of(from.k_norm, shared ? PartRange{0, D} : times(kv_heads, D))));
+  HEADWISE_TRY(
+      assign(to.bias_k, optional_rows(from.bias_k, times(kv_heads, D))));
+  return assign(
+      to.bias_v,
+      optional_rows(from.bias_v, times(kv_heads, *layer.config().v_head_dim)));
 }
 
 LayerState state_of(MultiHeadAttentionConfig config, HeadGroups kv_groups,
@@ -294,9 +274,7 @@ Result<LayerParts> parts_of_layer(const MultiHeadAttention& layer,
   HEADWISE_TRY(w_o);
   std::optional<LayerColumns> columns;
   if (training) {
-    auto made = columns_of_rank(layer, ranges, rank);
-    HEADWISE_TRY(made);
-    columns = *std::move(made);
+    HEADWISE_TRY(assign(columns, columns_of_rank(layer, ranges, rank)));
   }
   return LayerParts{.ranks = ranks,
                     .rank = rank,

@@ -4,13 +4,16 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "distribute/call_digest.h"
 #include "distribute/checked_heads.h"
+#include "distribute/checked_layer.h"
 #include "distribute/gather_parts.h"
 #include "distribute/layer_shard_run.h"
 #include "distribute/or_abort.h"
+#include "distribute/rank_tensors.h"
 #include "distribute/visible_work.h"
 #include "module/layer_call.h"
 
@@ -52,17 +55,6 @@ LayerInputs sizes_of(const LayerInputsOf<T>& inputs) {
   return {{nullptr, inputs.query.extents()},
           {nullptr, inputs.key.extents()},
           {nullptr, inputs.value.extents()}};
-}
-
-Status check_layer_group(const LayerParts& parts, const Communicator& group) {
-  return group.ranks() == parts.ranks && group.rank() == parts.rank
-             ? ok()
-             : Status(value_error(kShardOperation, "group",
-                                  "rank " + std::to_string(group.rank()) +
-                                      " of " + std::to_string(group.ranks()),
-                                  "rank " + std::to_string(parts.rank) +
-                                      " of " + std::to_string(parts.ranks) +
-                                      ", as in create()"));
 }
 
 // ---- The forward pass ----
@@ -114,19 +106,13 @@ template <class T>
 Result<AttentionSpec> checked_spec(const LayerParts& parts,
                                    const Communicator& group,
                                    const ShardCall<T>& call) {
-  HEADWISE_TRY(check_layer_group(parts, group));
+  HEADWISE_TRY(check_group(kShardOperation, group, parts.ranks, parts.rank));
   HEADWISE_TRY(check_inputs(parts.whole, sizes_of(call.inputs)));
   HEADWISE_TRY(check_layer_options(parts.whole, call.layer_options));
   HEADWISE_TRY(check_options_by_heads(kShardOperation, call.options, {}));
-  const MultiHeadAttentionConfig& config = parts.whole.config;
   auto spec = AttentionSpec::create(
-      {.B = call.inputs.query.extent(0),
-       .Hq = config.num_heads,
-       .Hkv = *config.num_kv_heads,
-       .Lq = call.inputs.query.extent(1),
-       .Lkv = call.inputs.key.extent(1),
-       .D = *config.head_dim,
-       .Dv = *config.v_head_dim},
+      shape_of(parts.whole.config, call.inputs.query.extent(0),
+               call.inputs.query.extent(1), call.inputs.key.extent(1)),
       call.options, operation_options_of(parts.whole), kLayerOperation);
   HEADWISE_TRY(spec);
   if (call.for_backward) {
@@ -176,11 +162,10 @@ Result<OwnCall<T>> own_call(const LayerParts& parts, const AttentionSpec& spec,
     CallPart part = internal::whole_call(spec.shape);
     part.heads = heads;
     part.kv_heads = kv_heads;
-    auto cut = internal::options_of_part(spec.shape, call.options,
+    HEADWISE_TRY(assign(own.options, internal::options_of_part(
+                                         spec.shape, call.options,
                                          operation_options_of(parts.whole),
-                                         part, kLayerOperation);
-    HEADWISE_TRY(cut);
-    own.options = *std::move(cut);
+                                         part, kLayerOperation)));
   }
   own.layer_options.head_gates =
       part_along(0, call.layer_options.head_gates, heads);
@@ -235,10 +220,13 @@ class ShardForward {
     // Such as one of positions, of which checked_spec() knows nothing.
     HEADWISE_TRY(group_.agree(run ? ok() : Status(run.error())));
     group_.set_step(kShardOperation, "gathering contexts");
-    auto merged = gathered(in_features(parts_.ranges.heads, spec->shape.Dv), 2,
-                           run->result.output);
+    auto merged =
+        PartGathering<3>(group_,
+                         in_features(parts_.ranges.heads, spec->shape.Dv), 2)
+            .to_all(run->result.output);
     HEADWISE_TRY(merged);
-    auto lse = gathered(parts_.ranges.heads, 1, run->result.lse);
+    auto lse = PartGathering<3>(group_, parts_.ranges.heads, 1)
+                   .to_all(run->result.lse);
     HEADWISE_TRY(lse);
     auto output = output_of(*merged, executor, call.for_backward);
     HEADWISE_TRY(output);
@@ -258,13 +246,6 @@ class ShardForward {
   }
 
  private:
-  template <std::size_t Rank>
-  Result<Tensor<float, Rank>> gathered(const std::vector<PartRange>& ranges,
-                                       std::size_t axis,
-                                       const Tensor<float, Rank>& own) const {
-    return PartGathering<Rank>(group_, ranges, axis).to_all(own);
-  }
-
   // Without a w_o the backward pass begins with the output as it is returned
   // (docs/arithmetic.md, "16-bit tensors").
   Status round_output(Tensor<float, 3>& own, const Executor& executor) const {
@@ -272,9 +253,7 @@ class ShardForward {
       if (!parts_.w_o) {
         const auto narrowed = narrow<T>(std::move(own), executor);
         HEADWISE_TRY(narrowed);
-        auto rounded = widen(narrowed->view(), executor);
-        HEADWISE_TRY(rounded);
-        own = *std::move(rounded);
+        HEADWISE_TRY(assign(own, widen(narrowed->view(), executor)));
       }
     }
     return ok();
@@ -294,7 +273,7 @@ class ShardForward {
     });
     HEADWISE_TRY(own);
     group_.set_step(kShardOperation, "gathering outputs");
-    return gathered(parts_.ranges.outputs, 2, *own);
+    return PartGathering<3>(group_, parts_.ranges.outputs, 2).to_all(*own);
   }
 
   Communicator& group_;
@@ -323,17 +302,11 @@ Result<ShardRun<T>> forward_of(Communicator& group,
                                const AttentionOptions& options,
                                const LayerOptions& layer_options,
                                bool for_backward) {
-  ShardRun<T> done;
-  const Status ended = or_abort(group, [&]() -> Status {
-    auto run = ShardForward<T>(group, shard)
-                   .run(call_of<T>(shard.parts, inputs, options, layer_options,
-                                   for_backward));
-    HEADWISE_TRY(run);
-    done = *std::move(run);
-    return ok();
+  return or_abort(group, [&] {
+    return ShardForward<T>(group, shard)
+        .run(call_of<T>(shard.parts, inputs, options, layer_options,
+                        for_backward));
   });
-  HEADWISE_TRY(ended);
-  return done;
 }
 
 template <class T>
@@ -343,10 +316,10 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
     const MultiHeadAttentionResult<3, T>& result,
     TensorView<const T, 3> d_output,
     TensorView<const float, 4> d_attn_weights) {
-  MultiHeadAttentionGradientsOf<T> gradients;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<MultiHeadAttentionGradientsOf<T>> {
     group.set_step(kShardOperation, "the start");
-    Status own = check_layer_group(shard.parts, group);
+    Status own = check_group(kShardOperation, group, shard.parts.ranks,
+                             shard.parts.rank);
     own = own ? check_saved(shard, saved) : own;
     own = own ? check_shape(kShardOperation, "d_output", d_output.extents(),
                             "(B, Lq, E)", result.output.extents())
@@ -364,13 +337,8 @@ Result<MultiHeadAttentionGradientsOf<T>> backward_of(
     auto found =
         differentiate_shard(group, *saved, wide->view(), d_attn_weights);
     HEADWISE_TRY(found);
-    auto narrowed = narrow_gradients<T>(*std::move(found), executor);
-    HEADWISE_TRY(narrowed);
-    gradients = *std::move(narrowed);
-    return ok();
+    return narrow_gradients<T>(*std::move(found), executor);
   });
-  HEADWISE_TRY(ended);
-  return gradients;
 }
 
 }  // namespace
@@ -416,16 +384,11 @@ HEADWISE_SHARD(Float16)
 
 Result<MultiHeadAttentionParamGradients> LayerShard::gather(
     Communicator& group, MultiHeadAttentionParamGradients own) const {
-  MultiHeadAttentionParamGradients whole;
-  const Status ended = or_abort(group, [&]() -> Status {
-    HEADWISE_TRY(check_layer_group(state_->parts, group));
-    auto found = gather_gradients(group, state_->parts, std::move(own));
-    HEADWISE_TRY(found);
-    whole = *std::move(found);
-    return ok();
+  return or_abort(group, [&]() -> Result<MultiHeadAttentionParamGradients> {
+    HEADWISE_TRY(check_group(kShardOperation, group, state_->parts.ranks,
+                             state_->parts.rank));
+    return gather_gradients(group, state_->parts, std::move(own));
   });
-  HEADWISE_TRY(ended);
-  return whole;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/assign.h"
 #include "distribute/feature_shares.h"
 #include "distribute/gather_parts.h"
 #include "distribute/layer_shard_run.h"
@@ -38,13 +39,6 @@ class ShardBackward {
   }
 
  private:
-  template <std::size_t Rank>
-  Result<Tensor<float, Rank>> gathered(const std::vector<PartRange>& ranges,
-                                       std::size_t axis,
-                                       const Tensor<float, Rank>& own) const {
-    return PartGathering<Rank>(group_, ranges, axis).to_all(own);
-  }
-
   // Of the rank's heads.
   Result<HeadsBackward> through_heads(
       TensorView<const float, 3> d_output) const {
@@ -88,15 +82,13 @@ class ShardBackward {
     if (!parts_.w_o) {
       return ok();
     }
-    auto w_o = work_visibly(group_, [&] {
-      return gradients_of_features(saved_.merged.view(), d_output,
-                                   parts_.ranges.outputs[parts_.rank],
-                                   parts_.bias_o, config_.arithmetic,
-                                   saved_.run.options.offsets.query, executor_);
-    });
-    HEADWISE_TRY(w_o);
-    gradients.w_o = *std::move(w_o);
-    return ok();
+    return assign(gradients.w_o, work_visibly(group_, [&] {
+                    return gradients_of_features(
+                        saved_.merged.view(), d_output,
+                        parts_.ranges.outputs[parts_.rank], parts_.bias_o,
+                        config_.arithmetic, saved_.run.options.offsets.query,
+                        executor_);
+                  }));
   }
 
   // The gradients of all that was projected, from those of the rank's heads.
@@ -107,13 +99,14 @@ class ShardBackward {
     const std::vector<PartRange> of_heads = in_features(parts_.ranges.heads, D);
     const std::vector<PartRange> of_kv_heads =
         in_features(parts_.ranges.kv_heads, D);
-    auto query = gathered(of_heads, 2, normed.query);
+    auto query = PartGathering<3>(group_, of_heads, 2).to_all(normed.query);
     HEADWISE_TRY(query);
-    auto key = gathered(of_kv_heads, 2, normed.key);
+    auto key = PartGathering<3>(group_, of_kv_heads, 2).to_all(normed.key);
     HEADWISE_TRY(key);
     auto value =
-        gathered(in_features(parts_.ranges.kv_heads, *config_.v_head_dim), 2,
-                 normed.value);
+        PartGathering<3>(
+            group_, in_features(parts_.ranges.kv_heads, *config_.v_head_dim), 2)
+            .to_all(normed.value);
     HEADWISE_TRY(value);
     if (config_.qk_norm) {
       const Offsets& offsets = saved_.run.options.offsets;
@@ -141,8 +134,8 @@ class ShardBackward {
     const auto none =
         Tensor<float, 3>::create({d_y.extent(0), d_y.extent(1), 0});
     HEADWISE_TRY(none);
-    auto all =
-        gathered(features, 2, features[parts_.rank].count == 0 ? *none : own_x);
+    auto all = PartGathering<3>(group_, features, 2)
+                   .to_all(features[parts_.rank].count == 0 ? *none : own_x);
     HEADWISE_TRY(all);
     const TensorView<float, 4> d = in_heads(d_y.view(), heads);
     return norm_heads_backward(*config_.qk_norm, params,
@@ -163,7 +156,7 @@ class ShardBackward {
     const auto own = work_visibly(
         group_, [&] { return columns.forward(d_y, "d_output", executor_); });
     HEADWISE_TRY(own);
-    auto d_x = gathered(inputs, 2, *own);
+    auto d_x = PartGathering<3>(group_, inputs, 2).to_all(*own);
     HEADWISE_TRY(d_x);
     auto params = work_visibly(group_, [&] {
       return gradients_of_features(x, d_y, rows, with_bias, config_.arithmetic,
@@ -233,10 +226,7 @@ Result<MultiHeadAttentionParamGradients> gather_gradients(
   const auto gather = [&]<std::size_t Rank>(Tensor<float, Rank>& part,
                                             const std::vector<PartRange>& from,
                                             std::size_t axis) -> Status {
-    auto whole = PartGathering<Rank>(group, from, axis).to_first(part);
-    HEADWISE_TRY(whole);
-    part = *std::move(whole);
-    return ok();
+    return assign(part, PartGathering<Rank>(group, from, axis).to_first(part));
   };
   const auto rows = [&](LinearGradients& of,
                         const std::vector<PartRange>& from) -> Status {

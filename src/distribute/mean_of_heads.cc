@@ -126,19 +126,13 @@ Result<Tensor<float, 4>> mean_of_heads(Communicator& group,
                                        const ShardPlan& heads,
                                        const Extents<4>& mean,
                                        TensorView<const float, 4> own) {
-  Tensor<float, 4> done;
-  const Status ended = or_abort(group, [&]() -> Status {
+  return or_abort(group, [&]() -> Result<Tensor<float, 4>> {
     group.set_step(kMeanOfHeads, "adding up heads");
     HEADWISE_TRY(group.agree(check_averaged(group, heads, mean, own)));
     HEADWISE_TRY(group.check_same("mean", shape_text(mean)));
     HEADWISE_TRY(group.check_same("heads", digest_of(heads)));
-    auto found = MeanRelay(group, heads).run(mean, own);
-    HEADWISE_TRY(found);
-    done = *std::move(found);
-    return ok();
+    return MeanRelay(group, heads).run(mean, own);
   });
-  HEADWISE_TRY(ended);
-  return done;
 }
 
 Result<Tensor<float, 4>> gradient_of_each_head(

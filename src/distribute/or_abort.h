@@ -7,15 +7,16 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// What `work` returns, or out_of_memory when it ran out. After an error the
-// other ranks are told, for they may be waiting for this one.
+// What `work` returns, a Status or a Result, or out_of_memory when it ran out.
+// After an error the other ranks are told, for they may be waiting for this
+// one.
 template <class Work>
-Status or_abort(Communicator& group, const Work& work) {
-  Status status = catching_out_of_memory(work);
-  if (!status) {
-    group.abort(status.error());
+auto or_abort(Communicator& group, const Work& work) -> decltype(work()) {
+  auto done = catching_out_of_memory(work);
+  if (!done) {
+    group.abort(done.error());
   }
-  return status;
+  return done;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/assign.h"
 #include "headwise/steps/norm_heads.h"
 #include "module/layer_moves.h"
 
@@ -12,9 +13,7 @@ Status normalize(const QkNorm& norm, const HeadNormParams& params,
                  TensorView<float, 4> x, Tensor<float, 3>& normed,
                  const Executor& executor) {
   const auto [B, L, H, D] = x.extents();
-  auto made = Tensor<float, 3>::create_unset({B, L, H * D});
-  HEADWISE_TRY(made);
-  normed = *std::move(made);
+  HEADWISE_TRY(assign(normed, Tensor<float, 3>::create_unset({B, L, H * D})));
   return norm_heads(norm, params, x, in_heads(normed.view(), H), executor);
 }
 
@@ -34,9 +33,8 @@ Result<ContextLayerRun> project_rows(const MultiHeadAttention& layer,
   ContextLayerRun run{
       .result = {}, .query = *std::move(query), .key = *std::move(key)};
   if (params.w_v) {
-    auto value = params.w_v->forward(rows.value, "value", executor);
-    HEADWISE_TRY(value);
-    run.value = *std::move(value);
+    HEADWISE_TRY(
+        assign(run.value, params.w_v->forward(rows.value, "value", executor)));
   }
   QueriesAndKeys compared = {in_heads(run.query.view(), shape.Hq),
                              in_heads(run.key.view(), shape.Hkv)};

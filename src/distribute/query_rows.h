@@ -56,20 +56,15 @@ void copy_queries(const QueryViews<const T>& from, const QueryViews<T>& to) {
 }
 
 template <class T>
-class QueryRows {
+class QueryRows : public RowMemory {
  public:
   // In the memory of `old` if that is large enough.
   static Result<QueryRows> create(const AttentionShape& shape,
                                   std::size_t heads, std::size_t most_rows,
                                   Tensor<std::byte, 2> old = {}) {
-    auto memory = Tensor<std::byte, 2>::create_unset_in(
-        std::move(old), {most_rows, bytes_of_row(shape, heads)});
-    HEADWISE_TRY(memory);
     QueryRows rows;
-    rows.heads_ = heads;
-    rows.D_ = shape.D;
-    rows.Dv_ = shape.Dv;
-    rows.memory_ = *std::move(memory);
+    HEADWISE_TRY(rows.make(
+        shape, heads, {most_rows, bytes_of_row(shape, heads)}, std::move(old)));
     return rows;
   }
   static std::size_t bytes_of_row(const AttentionShape& shape,
@@ -87,16 +82,6 @@ class QueryRows {
             {output, {1, rows, heads_, Dv_}},
             {output + rows * heads_ * Dv_, {1, rows, heads_, Dv_}}};
   }
-  std::span<std::byte> bytes(std::size_t rows) {
-    return std::span(memory_.data(), rows * memory_.extent(1));
-  }
-  Tensor<std::byte, 2> release() { return std::move(memory_); }
-
- private:
-  std::size_t heads_ = 0;
-  std::size_t D_ = 0;
-  std::size_t Dv_ = 0;
-  Tensor<std::byte, 2> memory_;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,8 +1,38 @@
 #include "distribute/rank_tensors.h"
 
+#include <string>
 #include <utility>
 
+#include "headwise/distribute/shard_plan.h"
+
 namespace headwise::inline HEADWISE_ABI {
+
+Status check_rank_numbers(std::string_view operation, std::size_t ranks,
+                          std::size_t rank) {
+  if (ranks == 0 || ranks > kMostRanks) {
+    return value_error(
+        operation, "ranks", std::to_string(ranks),
+        "a number from 1 to " + std::to_string(kMostRanks),
+        ranks == 0 ? ErrorCode::invalid_argument : ErrorCode::out_of_range);
+  }
+  return rank < ranks
+             ? ok()
+             : Status(value_error(operation, "rank", std::to_string(rank),
+                                  "a rank below " + std::to_string(ranks),
+                                  ErrorCode::out_of_range));
+}
+
+Status check_group(std::string_view operation, const Communicator& group,
+                   std::size_t ranks, std::size_t rank) {
+  const auto text = [](std::size_t n, std::size_t of) {
+    return "rank " + std::to_string(n) + " of " + std::to_string(of);
+  };
+  return group.ranks() == ranks && group.rank() == rank
+             ? ok()
+             : Status(value_error(operation, "group",
+                                  text(group.rank(), group.ranks()),
+                                  text(rank, ranks) + ", as in create()"));
+}
 
 Status check_rank_options(std::string_view operation,
                           const AttentionOptions& options,

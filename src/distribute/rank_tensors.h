@@ -1,4 +1,4 @@
-// The tensors that a rank passes to a call of all ranks.
+// What a rank passes to a call of all ranks.
 #pragma once
 
 #include <array>
@@ -10,8 +10,17 @@
 #include "headwise/attention/spec.h"
 #include "headwise/attention/tensors.h"
 #include "headwise/base/result.h"
+#include "headwise/distribute/communicator.h"
 
 namespace headwise::inline HEADWISE_ABI {
+
+// Errors: invalid_argument, out_of_range for numbers that no group has.
+Status check_rank_numbers(std::string_view operation, std::size_t ranks,
+                          std::size_t rank);
+
+// Whether it is the group that create() was told of. Errors: invalid_argument.
+Status check_group(std::string_view operation, const Communicator& group,
+                   std::size_t ranks, std::size_t rank);
 
 // What no rank can have for its rows alone. Errors: unsupported.
 Status check_rank_options(std::string_view operation,

@@ -198,14 +198,11 @@ Status decode(Communicator& group, const DecodePlan& plan,
       group.check_same("the call", decode_description(sequences.owners, of)));
   std::vector<RankBatch<T>> batches;
   std::vector<Tensor<T, 4>> received;
-  std::vector<std::span<std::byte>> in;
   for (std::size_t rank = 0; rank < group.ranks(); ++rank) {
     batches.emplace_back(sequences.owners, rank, of.offsets);
     auto made = batches.back().make(of.output.extents());
     HEADWISE_TRY(made);
     received.push_back(*std::move(made));
-    in.push_back(
-        writable_bytes_of(received.back().data(), received.back().size()));
   }
   const auto own = work_visibly(group, [&] {
     return own_step(plan, sequences.own, batches[group.rank()], of, workspace);
@@ -214,7 +211,7 @@ Status decode(Communicator& group, const DecodePlan& plan,
   group.set_step(kSequenceDecode, "exchanging outputs");
   const std::vector<std::span<const std::byte>> out(
       group.ranks(), bytes_of(own->data(), own->size()));
-  HEADWISE_TRY(group.exchange(out, in));
+  HEADWISE_TRY(group.exchange(out, writable_bytes_of(received)));
   for (std::size_t rank = 0; rank < group.ranks(); ++rank) {
     batches[rank].spread(std::as_const(received[rank]).view(), of.output);
   }

@@ -15,16 +15,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-// With axes of 1 in front.
-template <class T, std::size_t Rank>
-TensorView<T, 4> as_rank_4(const TensorView<T, Rank>& view) {
-  Extents<4> extents = {1, 1, 1, 1};
-  Strides<4> strides{};
-  std::ranges::copy(view.extents(), extents.end() - Rank);
-  std::ranges::copy(view.strides(), strides.end() - Rank);
-  return {view.data(), extents, strides};
-}
-
 // `part` is what this rank has, and heads[r] are the heads of rank r along
 // `axis`. Each rank r where wanted_by(r) gets all of them in its `whole`.
 // Errors: out_of_memory, rank_failure.

@@ -7,12 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
 #include "heads/replaced_heads.h"
 #include "headwise/models/heads_left.h"
+#include "models/bert_rows.h"
 #include "run/shared_progress.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -124,17 +126,14 @@ Result<AblatedContexts> mean_contexts(const AblationTask& task,
         progress.add(batches[n].end - batches[n].begin);
         return done ? ok() : Status(done.error());
       }));
-  std::size_t tokens = 0;
-  for (const auto& sequence : task.ids) {
-    tokens += sequence.size();
-  }
+  const auto tokens = static_cast<double>(offsets_of(task.ids).back());
   AblatedContexts means = std::move(sums.front());
   for (std::size_t layer = 0; layer < means.size(); ++layer) {
     for (std::size_t at = 0; at < means[layer].size(); ++at) {
       for (std::size_t n = 1; n < sums.size(); ++n) {
         means[layer][at] += sums[n][layer][at];
       }
-      means[layer][at] /= static_cast<double>(tokens);
+      means[layer][at] /= tokens;
     }
   }
   return means;
@@ -154,12 +153,8 @@ class BatchRun {
         begin_(batch.begin),
         ids_(sequences_of(task.ids, batch)),
         executor_(executor),
-        offsets_{0} {
+        offsets_(offsets_of(ids_)) {
     scores_.ablated.resize(sets);
-    for (const auto& sequence : ids_) {
-      offsets_.push_back(offsets_.back() +
-                         static_cast<std::int64_t>(sequence.size()));
-    }
   }
 
   Result<AblationScores> run(const Branch& root) {
@@ -204,9 +199,7 @@ class BatchRun {
       }
       return ok();
     };
-    auto hidden = task_.model.hidden(ids_, options);
-    HEADWISE_TRY(hidden);
-    pass.hidden = *std::move(hidden);
+    HEADWISE_TRY(assign(pass.hidden, task_.model.hidden(ids_, options)));
     return pass;
   }
 
@@ -225,11 +218,8 @@ class BatchRun {
   }
 
   Status score(const Tensor<float, 2>& hidden, ExampleScores& into) const {
-    auto scores =
-        task_.scores({begin_, ids_, hidden.view(), whole_.view(), &executor_});
-    HEADWISE_TRY(scores);
-    into = *std::move(scores);
-    return ok();
+    return assign(into, task_.scores({begin_, ids_, hidden.view(),
+                                      whole_.view(), &executor_}));
   }
 
   std::span<const double> means_of(std::size_t layer) const {
@@ -343,19 +333,17 @@ Result<AblationScores> ablate(const AblationTask& task,
                             task.ids.size() * (means ? 2 : 1));
     AblatedContexts contexts;
     if (means) {
-      auto of_all = mean_contexts(task, batches, executor, progress);
-      HEADWISE_TRY(of_all);
-      contexts = *std::move(of_all);
+      HEADWISE_TRY(
+          assign(contexts, mean_contexts(task, batches, executor, progress)));
     }
     std::vector<AblationScores> scores(batches.size());
     const Status done = run_batches(
         batches.size(), executor,
         [&](std::size_t n, const Executor& of_batch) -> Status {
-          auto of_sets = BatchRun(task, options.replacement, contexts,
-                                  batches[n], sets.size(), of_batch)
-                             .run(*tree);
-          HEADWISE_TRY(of_sets);
-          scores[n] = *std::move(of_sets);
+          HEADWISE_TRY(
+              assign(scores[n], BatchRun(task, options.replacement, contexts,
+                                         batches[n], sets.size(), of_batch)
+                                    .run(*tree)));
           progress.add(batches[n].end - batches[n].begin);
           return ok();
         });

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/assign.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "headwise/heads/projected_heads.h"
@@ -86,11 +87,9 @@ Result<std::vector<GradientAttention>> AttributionTarget::gradient_attention_of(
       [&]() -> Result<std::vector<GradientAttention>> {
         std::vector<GradientAttention> layers(heads().size());
         const auto see = [&](const GradientLayer& layer) -> Status {
-          auto done =
-              gradient_attention(layer.heads, layer.d_context, layer.options);
-          HEADWISE_TRY(done);
-          layers[layer.number] = *std::move(done);
-          return ok();
+          return assign(
+              layers[layer.number],
+              gradient_attention(layer.heads, layer.d_context, layer.options));
         };
         HEADWISE_TRY(visit_gradients(text, see, executor));
         return layers;

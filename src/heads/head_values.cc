@@ -4,8 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "base/assign.h"
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "kernels/gemm.h"
+#include "steps/call_part.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -15,15 +18,13 @@ namespace {
 Result<Linear> columns_of(const Linear& linear, std::size_t first,
                           std::size_t count) {
   constexpr std::size_t kLanes = kernels::kStripFeatures;
-  auto weight = Tensor<float, 2>::create_unset({linear.out_features(), count});
-  HEADWISE_TRY(weight);
   if (linear.keeps_params()) {
-    for (std::size_t out = 0; count != 0 && out < linear.out_features();
-         ++out) {
-      std::copy_n(&linear.weight()(out, first), count, &(*weight)(out, 0));
-    }
+    auto weight = copy_of(part_along(1, linear.weight(), {first, count}));
+    HEADWISE_TRY(weight);
     return Linear::from_params(*std::move(weight));
   }
+  auto weight = Tensor<float, 2>::create_unset({linear.out_features(), count});
+  HEADWISE_TRY(weight);
   const std::size_t strip = kernels::strip_size(linear.in_features());
   const float* const packed = linear.packed().data();
   for (std::size_t out = 0; out < linear.out_features(); ++out) {
@@ -80,9 +81,8 @@ Result<HeadValues> HeadValues::create(std::string_view operation,
   HeadValues values;
   values.num_heads_ = config.num_heads;
   values.num_kv_heads_ = *config.num_kv_heads;
-  auto groups = HeadGroups::create(config.kv_group_sizes);
-  HEADWISE_TRY(groups);
-  values.groups_ = *std::move(groups);
+  HEADWISE_TRY(
+      assign(values.groups_, HeadGroups::create(config.kv_group_sizes)));
   for (std::size_t h = 0; params->w_o && h < config.num_heads; ++h) {
     auto part = columns_of(*params->w_o, h * Dv, Dv);
     HEADWISE_TRY(part);
@@ -101,9 +101,7 @@ Status HeadValues::keep_norms_only() {
     HEADWISE_TRY(factor);
     std::ranges::transform(cholesky_factor(part.weight()), factor->data(),
                            [](double x) { return static_cast<float>(x); });
-    auto narrow = Linear::from_params(*std::move(factor));
-    HEADWISE_TRY(narrow);
-    part = *std::move(narrow);
+    HEADWISE_TRY(assign(part, Linear::from_params(*std::move(factor))));
   }
   return ok();
 }
@@ -123,16 +121,7 @@ Result<Tensor<float, 3>> HeadValues::of(std::size_t head,
   if (!parts_.empty()) {
     return parts_[head].forward(x, "value", executor);
   }
-  auto copy = Tensor<float, 3>::create_unset(x.extents());
-  HEADWISE_TRY(copy);
-  for (std::size_t b = 0; b < B; ++b) {
-    for (std::size_t j = 0; j < count; ++j) {
-      for (std::size_t d = 0; d < x.extent(2); ++d) {
-        (*copy)(b, j, d) = x(b, j, d);
-      }
-    }
-  }
-  return copy;
+  return copy_of(x);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

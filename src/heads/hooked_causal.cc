@@ -13,12 +13,10 @@ namespace {
 constexpr std::string_view kHookedCausal = "hooked_model";
 
 CausalOptions causal_options_of(const HookedPass& pass) {
-  CausalOptions options;
-  options.from = pass.from;
-  options.before_each = pass.before_each;
-  options.hooks = pass.hooks;
-  options.executor = pass.executor;
-  return options;
+  return {.from = pass.from,
+          .before_each = pass.before_each,
+          .hooks = pass.hooks,
+          .executor = pass.executor};
 }
 
 // For each sequence, the row of its last token.

@@ -15,12 +15,10 @@ namespace {
 constexpr std::string_view kHookedModel = "hooked_model";
 
 BertOptions bert_options_of(const HookedPass& pass) {
-  BertOptions options;
-  options.from = pass.from;
-  options.before_each = pass.before_each;
-  options.hooks = pass.hooks;
-  options.executor = pass.executor;
-  return options;
+  return {.from = pass.from,
+          .before_each = pass.before_each,
+          .hooks = pass.hooks,
+          .executor = pass.executor};
 }
 
 class HookedSentences final : public HookedModel {

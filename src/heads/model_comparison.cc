@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "heads/batches.h"
@@ -95,10 +96,9 @@ Result<OfText> compare(const TextModel& a, const TextModel& b,
   if (found.same_tokens && !on_a->ids.empty()) {
     const auto layers_a = on_a->compared();
     const auto layers_b = on_b->compared();
-    auto overlaps = map_overlaps({layers_a, a.shape().causal},
-                                 {layers_b, b.shape().causal}, &executor);
-    HEADWISE_TRY(overlaps);
-    found.overlaps = *std::move(overlaps);
+    HEADWISE_TRY(assign(found.overlaps,
+                        map_overlaps({layers_a, a.shape().causal},
+                                     {layers_b, b.shape().causal}, &executor)));
   }
   return found;
 }
@@ -136,10 +136,9 @@ class ModelComparison::Texts {
       const Status done =
           run_batches(count, executor_,
                       [&](std::size_t n, const Executor& of_text) -> Status {
-                        auto compared = compare(a_, b_, texts_[first + n],
-                                                max_tokens_, gates_b_, of_text);
-                        HEADWISE_TRY(compared);
-                        found[n] = *std::move(compared);
+                        HEADWISE_TRY(assign(
+                            found[n], compare(a_, b_, texts_[first + n],
+                                              max_tokens_, gates_b_, of_text)));
                         progress_.add(1);
                         return ok();
                       });
@@ -190,16 +189,13 @@ Result<ModelComparison> ModelComparison::of(
   made.texts_ = texts.size();
   for (auto [model, to] : {std::pair(&a, &made.a_), std::pair(&b, &made.b_)}) {
     to->heads = NumberedHeads(*model, {}).all();
-    auto statistics =
-        Tensor<float, 3>::create({texts.size(), to->heads.size(), kStatistics});
-    HEADWISE_TRY(statistics);
-    to->statistics = *std::move(statistics);
+    HEADWISE_TRY(assign(to->statistics,
+                        Tensor<float, 3>::create(
+                            {texts.size(), to->heads.size(), kStatistics})));
   }
   const Extents<2> pairs{made.a_.heads.size(), made.b_.heads.size()};
   for (auto* const sums : {&made.similarity_, &made.squares_}) {
-    auto zeros = Tensor<double, 2>::create(pairs);
-    HEADWISE_TRY(zeros);
-    *sums = *std::move(zeros);
+    HEADWISE_TRY(assign(*sums, Tensor<double, 2>::create(pairs)));
   }
   HEADWISE_TRY(Texts(a, b, texts, options, *limit).add_to(made));
   if (made.same_tokens_ != 0) {

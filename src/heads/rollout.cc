@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "headwise/attention/backward.h"
 #include "headwise/attention/forward.h"
@@ -150,16 +151,8 @@ Result<Tensor<float, 3>> rollout(std::span<const ComparedHeads> layers,
                                  const OperationOptions& operation_options) {
   return catching_out_of_memory([&]() -> Result<Tensor<float, 3>> {
     HEADWISE_TRY(check_layers(layers, rows.extents()));
-    auto passed = Tensor<float, 3>::create_unset(rows.extents());
+    auto passed = copy_of(rows);
     HEADWISE_TRY(passed);
-    const auto [B, R, L] = rows.extents();
-    for (std::size_t b = 0; b < B; ++b) {
-      for (std::size_t r = 0; r < R; ++r) {
-        for (std::size_t i = 0; i < L; ++i) {
-          (*passed)(b, r, i) = rows(b, r, i);
-        }
-      }
-    }
     const FloatEnvironment environment;
     for (std::size_t n = layers.size(); n-- > 0;) {
       if (layers[n].query.extent(2) != 0) {

@@ -31,10 +31,8 @@ Result<Tensor<float, 2>> logits_at(const CausalModel& model,
                                    std::size_t position, HeadGateSpan gates,
                                    const Executor& executor) {
   HEADWISE_TRY(check_position(text, position));
-  CausalOptions options;
-  options.head_gates = gates;
-  options.executor = &executor;
-  const auto hidden = model.hidden({text}, options);
+  const auto hidden =
+      model.hidden({text}, {.head_gates = gates, .executor = &executor});
   HEADWISE_TRY(hidden);
   return model.unembed({&(*hidden)(position, 0), {1, hidden->extent(1)}},
                        &executor);
@@ -98,11 +96,8 @@ Result<std::vector<Tensor<float, 2>>> TokenTarget::differentiate(
     const ModelHooks& hooks, const Executor& executor) const {
   return catching_out_of_memory([&]() -> Result<std::vector<Tensor<float, 2>>> {
     HEADWISE_TRY(check_position(text, position_));
-    CausalOptions options;
-    options.head_gates = gates;
-    options.hooks = hooks;
-    options.executor = &executor;
-    auto saved = model_->forward_for_backward({text}, options);
+    auto saved = model_->forward_for_backward(
+        {text}, {.head_gates = gates, .hooks = hooks, .executor = &executor});
     HEADWISE_TRY(saved);
     auto d_logits = Tensor<float, 2>::create(saved->logits().extents());
     HEADWISE_TRY(d_logits);

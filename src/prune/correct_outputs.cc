@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/copy_of.h"
 #include "base/out_of_memory.h"
 #include "models/bert_names.h"
 #include "models/bert_rows.h"
@@ -24,12 +25,10 @@ using Vector = Eigen::VectorXd;
 // Only a layer's projections of queries, keys and values.
 Result<MultiHeadAttention> without_w_o(const MultiHeadAttention& layer) {
   const auto copy = [](const Linear& linear) -> Result<Linear> {
-    auto weight = Tensor<float, 2>::create_unset(linear.weight().extents());
-    auto bias = Tensor<float, 1>::create_unset(linear.bias().extents());
+    auto weight = copy_of(linear.weight());
+    auto bias = copy_of(linear.bias());
     HEADWISE_TRY(weight);
     HEADWISE_TRY(bias);
-    std::copy_n(linear.weight().data(), weight->size(), weight->data());
-    std::copy_n(linear.bias().data(), bias->size(), bias->data());
     return Linear::from_params(*std::move(weight), *std::move(bias));
   };
   const MultiHeadAttentionParams& params = *layer.params();
@@ -77,14 +76,17 @@ Result<Tensor<float, 3>> attend(const MultiHeadAttention& layer,
               : done.error();
 }
 
-// (rows, features) in binary64.
-Matrix matrix_of(const Tensor<float, 3>& x) {
-  const auto rows = static_cast<Eigen::Index>(x.extent(1));
-  const auto features = static_cast<Eigen::Index>(x.extent(2));
+// (rows, columns), in C order, in binary64.
+Matrix matrix_of(const float* elements, std::size_t rows, std::size_t columns) {
   return Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic,
-                                        Eigen::RowMajor>>(x.data(), rows,
-                                                          features)
+                                        Eigen::RowMajor>>(
+             elements, static_cast<Eigen::Index>(rows),
+             static_cast<Eigen::Index>(columns))
       .cast<double>();
+}
+
+Matrix matrix_of(const Tensor<float, 3>& x) {
+  return matrix_of(x.data(), x.extent(1), x.extent(2));
 }
 
 struct Fit {
@@ -154,16 +156,10 @@ Status correct_layer(BertEncoder& pruned, const BertEncoder& whole,
     contexts = matrix_of(*context);
   }
   const auto w_o = attention.params()->w_o->weight();
-  const Matrix old =
-      Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic,
-                                     Eigen::RowMajor>>(
-          w_o.data(), static_cast<Eigen::Index>(w_o.extent(0)),
-          static_cast<Eigen::Index>(w_o.extent(1)))
-          .cast<double>();
   return write(pruned, layer,
                fit(std::move(contexts),
                    matrix_of(*x) + matrix_of(*attended) - matrix_of(*x_pruned),
-                   old, ridge));
+                   matrix_of(w_o.data(), w_o.extent(0), w_o.extent(1)), ridge));
 }
 
 Status check_corrected(const BertEncoder& pruned, const BertEncoder& whole,

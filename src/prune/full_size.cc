@@ -8,7 +8,9 @@
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "base/out_of_memory.h"
+#include "distribute/copy_rows.h"
 #include "models/bert_names.h"
+#include "steps/call_part.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -26,39 +28,19 @@ std::vector<std::size_t> kept_features(const BertConfig& config,
   return features;
 }
 
-// `kept[n]` is the row of the result that row n becomes; all other rows are 0.
-Result<Tensor<float, 2>> scatter_rows(TensorView<const float, 2> pruned,
-                                      const std::vector<std::size_t>& kept,
-                                      std::size_t rows) {
-  auto whole = Tensor<float, 2>::create({rows, pruned.extent(1)});
+// What is at n along `axis` goes to kept[n] of `size`; all else is 0.
+template <std::size_t Rank>
+Result<Tensor<float, Rank>> scatter(std::size_t axis,
+                                    TensorView<const float, Rank> pruned,
+                                    const std::vector<std::size_t>& kept,
+                                    std::size_t size) {
+  Extents<Rank> extents = pruned.extents();
+  extents[axis] = size;
+  auto whole = Tensor<float, Rank>::create(extents);
   for (std::size_t n = 0; whole && n < kept.size(); ++n) {
-    for (std::size_t e = 0; e < pruned.extent(1); ++e) {
-      (*whole)(kept[n], e) = pruned(n, e);
-    }
-  }
-  return whole;
-}
-
-// The same of the elements of a bias.
-Result<Tensor<float, 1>> scatter(TensorView<const float, 1> pruned,
-                                 const std::vector<std::size_t>& kept,
-                                 std::size_t size) {
-  auto whole = Tensor<float, 1>::create({size});
-  for (std::size_t n = 0; whole && n < kept.size(); ++n) {
-    (*whole)(kept[n]) = pruned(n);
-  }
-  return whole;
-}
-
-// The same of columns.
-Result<Tensor<float, 2>> scatter_columns(TensorView<const float, 2> pruned,
-                                         const std::vector<std::size_t>& kept,
-                                         std::size_t columns) {
-  auto whole = Tensor<float, 2>::create({pruned.extent(0), columns});
-  for (std::size_t e = 0; whole && e < pruned.extent(0); ++e) {
-    for (std::size_t n = 0; n < kept.size(); ++n) {
-      (*whole)(e, kept[n]) = pruned(e, n);
-    }
+    copy_rows<float>(
+        as_rank_4(internal::part_along(axis, pruned, {n, 1})),
+        as_rank_4(internal::part_along(axis, whole->view(), {kept[n], 1})));
   }
   return whole;
 }
@@ -74,12 +56,11 @@ class FullSizeLayer {
 
   Status add_input(std::string_view name, const Linear& pruned) {
     const std::size_t features = config_.hidden_size;
-    return add(name, scatter_rows(pruned.weight(), kept_, features),
-               scatter(pruned.bias(), kept_, features));
+    return add(name, scatter(0, pruned.weight(), kept_, features),
+               scatter(0, pruned.bias(), kept_, features));
   }
   Status add_output(std::string_view name, const Linear& pruned) {
-    return add(name,
-               scatter_columns(pruned.weight(), kept_, config_.hidden_size),
+    return add(name, scatter(1, pruned.weight(), kept_, config_.hidden_size),
                copy_of(pruned.bias()));
   }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "headwise/json/json.h"
 #include "headwise/train/sentence_classifier.h"
@@ -77,9 +78,7 @@ Result<Answers> PrunedAccuracy::State::compute(const std::vector<HeadId>& order,
   const bool continues = model_ && gone_.size() <= count &&
                          std::equal(gone_.begin(), gone_.end(), order.begin());
   if (!continues) {
-    auto model = SentenceClassifier::read(folder_);
-    HEADWISE_TRY(model);
-    model_ = *std::move(model);
+    HEADWISE_TRY(assign(model_, SentenceClassifier::read(folder_)));
     gone_.clear();
   }
   gone_.reserve(count);  // cannot fail once the heads are removed

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/assign.h"
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/models/heads_left.h"
+#include "headwise/steps/head_groups.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -69,59 +71,47 @@ struct Kept {
   std::vector<std::size_t> of_group;  // query heads of each kept group
 };
 
-std::size_t group_size(const MultiHeadAttentionConfig& config, std::size_t g) {
-  return config.kv_group_sizes.empty() ? config.num_heads / *config.num_kv_heads
-                                       : config.kv_group_sizes[g];
-}
-
-// The head of keys and values that a query head reads.
-std::size_t kv_head(const MultiHeadAttentionConfig& config, std::size_t h) {
-  std::size_t g = 0;
-  for (std::size_t end = group_size(config, 0); end <= h;
-       end += group_size(config, g)) {
-    ++g;
-  }
-  return g;
-}
-
-Kept kept_of(const MultiHeadAttentionConfig& config,
-             std::span<const std::size_t> heads) {
-  const std::vector<bool> gone = marked(heads, config.num_heads);
+Kept kept_of(const HeadMap& map, std::size_t kv_heads,
+             const std::vector<bool>& gone) {
   Kept kept;
-  std::size_t h = 0;
-  for (std::size_t g = 0; g < config.num_kv_heads; ++g) {
-    std::size_t left = 0;
-    for (const std::size_t end = h + group_size(config, g); h < end; ++h) {
+  for (std::size_t g = 0; g < kv_heads; ++g) {
+    const std::size_t before = kept.query.size();
+    for (std::size_t h = map.first(g); h < map.first(g + 1); ++h) {
       if (!gone[h]) {
         kept.query.push_back(h);
-        ++left;
       }
     }
-    if (left != 0) {
+    if (kept.query.size() != before) {
       kept.kv.push_back(g);
-      kept.of_group.push_back(left);
+      kept.of_group.push_back(kept.query.size() - before);
     }
   }
   return kept;
 }
 
 // The rows [head * size, head * size + size) of the kept heads.
+template <std::size_t Rank>
+Result<Tensor<float, Rank>> kept_rows(TensorView<const float, Rank> all,
+                                      const std::vector<std::size_t>& heads,
+                                      std::size_t size) {
+  Extents<Rank> extents = all.extents();
+  extents[0] = heads.size() * size;
+  const std::size_t count = size * (Rank == 1 ? 1 : extents[Rank - 1]);
+  auto rows = Tensor<float, Rank>::create_unset(extents);
+  for (std::size_t n = 0; rows && n < heads.size(); ++n) {
+    std::copy_n(all.data() + heads[n] * count, count, rows->data() + n * count);
+  }
+  return rows;
+}
+
 Result<Linear> with_rows(const Linear& linear,
                          const std::vector<std::size_t>& heads,
                          std::size_t size) {
-  const std::size_t in = linear.in_features();
-  auto weight = Tensor<float, 2>::create_unset({heads.size() * size, in});
-  auto bias = Tensor<float, 1>::create_unset(
-      {linear.has_bias() ? heads.size() * size : 0});
+  auto weight = kept_rows(linear.weight(), heads, size);
+  auto bias = linear.has_bias() ? kept_rows(linear.bias(), heads, size)
+                                : Tensor<float, 1>();
   HEADWISE_TRY(weight);
   HEADWISE_TRY(bias);
-  for (std::size_t n = 0; n < heads.size() * size; ++n) {
-    const std::size_t row = heads[n / size] * size + n % size;
-    std::copy_n(&linear.weight()(row, 0), in, &(*weight)(n, 0));
-    if (linear.has_bias()) {
-      (*bias)(n) = linear.bias()(row);
-    }
-  }
   return Linear::from_params(*std::move(weight), *std::move(bias));
 }
 
@@ -143,7 +133,8 @@ Result<Linear> with_columns(const Linear& linear,
 // w_o's bias, and what the heads that go added to every output: a sum over the
 // features of each head, added in their order, in binary64 and rounded once.
 Result<Tensor<float, 1>> bias_without(const MultiHeadAttention& layer,
-                                      std::span<const std::size_t> heads,
+                                      const HeadMap& map,
+                                      const std::vector<bool>& gone,
                                       ConstantPart constant) {
   const MultiHeadAttentionParams& params = *layer.params();
   const Linear& w_o = *params.w_o;
@@ -152,17 +143,16 @@ Result<Tensor<float, 1>> bias_without(const MultiHeadAttention& layer,
   const bool sums_to_one =
       !layer.config().add_bias_kv && !layer.config().add_zero_attn;
   const bool adds = constant == ConstantPart::into_bias && params.w_v &&
-                    params.w_v->has_bias() && sums_to_one && !heads.empty();
+                    params.w_v->has_bias() && sums_to_one &&
+                    std::ranges::count(gone, true) != 0;
   auto bias = Tensor<float, 1>::create(
       {adds || w_o.has_bias() ? w_o.out_features() : 0});
   if (!bias) {
     return bias;
   }
-  const MultiHeadAttentionConfig& config = layer.config();
-  const std::size_t size = *config.v_head_dim;
-  const std::vector<bool> gone = marked(heads, config.num_heads);
+  const std::size_t size = *layer.config().v_head_dim;
   const auto added = [&](std::size_t o, std::size_t h) {
-    const std::size_t g = kv_head(config, h);
+    const std::size_t g = map.kv_head(h);
     double sum = 0;
     for (std::size_t d = 0; d < size; ++d) {
       sum += static_cast<double>(w_o.weight()(o, h * size + d)) *
@@ -172,32 +162,12 @@ Result<Tensor<float, 1>> bias_without(const MultiHeadAttention& layer,
   };
   for (std::size_t o = 0; o < bias->size(); ++o) {
     double sum = w_o.has_bias() ? static_cast<double>(w_o.bias()(o)) : 0;
-    for (std::size_t h = 0; adds && h < config.num_heads; ++h) {
+    for (std::size_t h = 0; adds && h < gone.size(); ++h) {
       sum += gone[h] ? added(o, h) : 0;
     }
     (*bias)(o) = static_cast<float>(sum);
   }
   return bias;
-}
-
-Result<Tensor<float, 2>> score_rows(const Tensor<float, 2>& w_score,
-                                    const std::vector<std::size_t>& heads) {
-  auto rows = Tensor<float, 2>::create_unset({heads.size(), w_score.extent(1)});
-  for (std::size_t n = 0; rows && n < heads.size(); ++n) {
-    std::copy_n(&w_score(heads[n], 0), w_score.extent(1), &(*rows)(n, 0));
-  }
-  return rows;
-}
-
-// What an added key or value has for the kept heads.
-Result<Tensor<float, 1>> added_of(const Tensor<float, 1>& added,
-                                  const std::vector<std::size_t>& heads,
-                                  std::size_t size) {
-  auto left = Tensor<float, 1>::create_unset({heads.size() * size});
-  for (std::size_t n = 0; left && n < heads.size(); ++n) {
-    std::copy_n(&added(heads[n] * size), size, left->data() + n * size);
-  }
-  return left;
 }
 
 // The added key and value, if the layer has any and keeps a head.
@@ -208,13 +178,10 @@ Status add_added_keys(const MultiHeadAttention& layer, const Kept& kept,
     return ok();
   }
   const MultiHeadAttentionParams& params = *layer.params();
-  auto bias_k = added_of(*params.bias_k, kept.kv, *config.head_dim);
-  auto bias_v = added_of(*params.bias_v, kept.kv, *config.v_head_dim);
-  HEADWISE_TRY(bias_k);
-  HEADWISE_TRY(bias_v);
-  left.bias_k = *std::move(bias_k);
-  left.bias_v = *std::move(bias_v);
-  return ok();
+  HEADWISE_TRY(assign(left.bias_k, kept_rows(params.bias_k->view(), kept.kv,
+                                             *config.head_dim)));
+  return assign(left.bias_v,
+                kept_rows(params.bias_v->view(), kept.kv, *config.v_head_dim));
 }
 
 // A norm's parameters of the kept heads.
@@ -222,13 +189,9 @@ Result<HeadNormParams> norm_of(const HeadNormParams& norm, NormOver over,
                                const std::vector<std::size_t>& heads,
                                std::size_t size) {
   const auto kept = [&](const Tensor<float, 1>& params) {
-    const bool own = over == NormOver::each_head && params.size() != 0;
-    auto left = Tensor<float, 1>::create_unset(
-        {own ? heads.size() * size : params.size()});
-    for (std::size_t n = 0; left && n < left->size(); ++n) {
-      (*left)(n) = params(own ? heads[n / size] * size + n % size : n);
-    }
-    return left;
+    return over == NormOver::each_head && params.size() != 0
+               ? kept_rows(params.view(), heads, size)
+               : params.clone();
   };
   auto weight = kept(norm.weight);
   auto bias = kept(norm.bias);
@@ -246,13 +209,10 @@ Status add_norms(const MultiHeadAttention& layer, const Kept& kept,
   }
   const MultiHeadAttentionParams& params = *layer.params();
   const NormOver over = config.qk_norm->over;
-  auto q_norm = norm_of(*params.q_norm, over, kept.query, *config.head_dim);
-  auto k_norm = norm_of(*params.k_norm, over, kept.kv, *config.head_dim);
-  HEADWISE_TRY(q_norm);
-  HEADWISE_TRY(k_norm);
-  left.q_norm = *std::move(q_norm);
-  left.k_norm = *std::move(k_norm);
-  return ok();
+  HEADWISE_TRY(assign(left.q_norm, norm_of(*params.q_norm, over, kept.query,
+                                           *config.head_dim)));
+  return assign(left.k_norm,
+                norm_of(*params.k_norm, over, kept.kv, *config.head_dim));
 }
 
 // A model as far as its heads can be removed.
@@ -313,13 +273,17 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
     HEADWISE_TRY(check_removed(layer, heads));
     const MultiHeadAttentionParams& params = *layer.params();
     const MultiHeadAttentionConfig& config = layer.config();
-    const Kept kept = kept_of(config, heads);
+    const auto groups = HeadGroups::create(config.kv_group_sizes);
+    HEADWISE_TRY(groups);
+    const HeadMap map(config.num_heads, *config.num_kv_heads, *groups);
+    const std::vector<bool> gone = marked(heads, config.num_heads);
+    const Kept kept = kept_of(map, *config.num_kv_heads, gone);
     if (!params.w_v && kept.kv.size() != *config.num_kv_heads) {
       return value_error(kRemoveHeads, "layer", "without w_v",
                          "one whose values need not be left out",
                          ErrorCode::unsupported);
     }
-    auto bias = bias_without(layer, heads, constant);
+    auto bias = bias_without(layer, map, gone, constant);
     HEADWISE_TRY(bias);
     auto w_q = with_rows(params.w_q, kept.query, *config.head_dim);
     auto w_k = with_rows(params.w_k, kept.kv, *config.head_dim);
@@ -331,14 +295,12 @@ Result<MultiHeadAttention> remove_heads(const MultiHeadAttention& layer,
     MultiHeadAttentionParams left{
         *std::move(w_q), *std::move(w_k), {}, *std::move(w_o)};
     if (params.w_v) {
-      auto w_v = with_rows(*params.w_v, kept.kv, *config.v_head_dim);
-      HEADWISE_TRY(w_v);
-      left.w_v = *std::move(w_v);
+      HEADWISE_TRY(assign(left.w_v,
+                          with_rows(*params.w_v, kept.kv, *config.v_head_dim)));
     }
     if (params.w_score) {
-      auto w_score = score_rows(*params.w_score, kept.query);
-      HEADWISE_TRY(w_score);
-      left.w_score = *std::move(w_score);
+      HEADWISE_TRY(assign(left.w_score,
+                          kept_rows(params.w_score->view(), kept.query, 1)));
     }
     HEADWISE_TRY(add_norms(layer, kept, left));
     HEADWISE_TRY(add_added_keys(layer, kept, left));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "distribute/or_tell.h"
 #include "headwise/distribute/share_text.h"
@@ -75,13 +76,11 @@ Status find_probe(const LabelledText& text,
   if (model.probe || !text.labelled()) {
     return ok();
   }
-  auto probe = train_probe(model.encoder, text,
-                           {.progress = options.probe_progress,
-                            .max_tokens = given(options.max_tokens),
-                            .executor = &executor});
-  HEADWISE_TRY(probe);
-  model.probe = *std::move(probe);
-  return ok();
+  return assign(model.probe,
+                train_probe(model.encoder, text,
+                            {.progress = options.probe_progress,
+                             .max_tokens = given(options.max_tokens),
+                             .executor = &executor}));
 }
 
 Result<std::unique_ptr<Subject>> read_subject(
@@ -104,9 +103,9 @@ Result<std::unique_ptr<Subject>> read_subject(
   HEADWISE_TRY(tokens);
   subject->ids = std::move(tokens->ids);
   if (subject->text.labelled()) {
-    auto targets = targets_of(subject->text, subject->model.probe->labels());
-    HEADWISE_TRY(targets);
-    subject->targets = *std::move(targets);
+    HEADWISE_TRY(
+        assign(subject->targets,
+               targets_of(subject->text, subject->model.probe->labels())));
   }
   return subject;
 }
@@ -208,18 +207,14 @@ Result<SentenceImportance> SentenceImportance::create(
         options.executor ? *options.executor : Executor::default_executor();
     std::unique_ptr<Subject> subject;
     const Status done = busy_with(options.group, [&]() -> Status {
-      auto read = read_subject(folder, text, options, executor);
-      HEADWISE_TRY(read);
-      subject = *std::move(read);
-      return ok();
+      return assign(subject, read_subject(folder, text, options, executor));
     });
     HEADWISE_TRY(agreed(options.group, done));
     HEADWISE_TRY(check_subject(options.group, *subject));
     GatedModel model = gated_model(*subject, options.importance.seed, executor);
     if (options.group != nullptr) {
-      auto shared = share_examples(std::move(model), *options.group);
-      HEADWISE_TRY(shared);
-      model = *std::move(shared);
+      HEADWISE_TRY(
+          assign(model, share_examples(std::move(model), *options.group)));
     }
     std::vector<std::vector<std::size_t>> heads = model.heads;
     auto run = ImportanceRun::create(std::move(model), options.importance);
@@ -247,9 +242,7 @@ Status SentenceImportance::resume(const Journal& journal) try {
     text = journal.state().value_or("");
   }
   if (group != nullptr) {
-    auto shared = share_text(*group, std::move(text), 0);
-    HEADWISE_TRY(shared);
-    text = *std::move(shared);
+    HEADWISE_TRY(assign(text, share_text(*group, std::move(text), 0)));
   }
   const auto json = Json::parse(text, kMostBytes, kDeepest);
   if (auto state = json ? state_of(*json) : std::nullopt) {

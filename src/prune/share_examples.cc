@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "distribute/or_tell.h"
 
@@ -38,10 +39,7 @@ Result<std::vector<T>> values_of_all(Communicator& group, std::size_t begin,
     if (part.begin == part.end) {
       return ok();
     }
-    auto values = compute(part.begin, part.end);
-    HEADWISE_TRY(values);
-    own = *std::move(values);
-    return ok();
+    return assign(own, compute(part.begin, part.end));
   });
   HEADWISE_TRY(group.agree(done));
   return or_tell(&group, [&]() -> Result<std::vector<T>> {
