@@ -25,9 +25,7 @@ namespace {
 template <class Reals, class Wholes>
 Result<Outputs> binary(const NodeCall& node, Reals reals, Wholes wholes) {
   const DType dtype = node.in(0).dtype;
-  if (dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   HEADWISE_TRY(check_same_type(node));
   auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
   HEADWISE_TRY(shape);
@@ -49,13 +47,10 @@ auto wrapping(Combine combine) {
 }
 
 Status check_divisors(const NodeCall& node) {
-  if (is_integer(node.in(1).dtype)) {
-    for (const std::int64_t divisor : integers_of(node.in(1))) {
-      if (divisor == 0) {
-        return node.input(1).error(ErrorCode::invalid_argument, "has a 0",
-                                   "divisors other than 0");
-      }
-    }
+  if (is_integer(node.in(1).dtype) &&
+      std::ranges::count(integers_of(node.in(1)), 0) > 0) {
+    return node.input(1).error(ErrorCode::invalid_argument, "has a 0",
+                               "divisors other than 0");
   }
   return ok();
 }
@@ -117,15 +112,14 @@ std::int64_t negated(std::int64_t number) {
 }
 
 // The numbers within the second input, the lowest, and the third.
-template <class Numbers, class Extreme>
-Result<Outputs> clipped(const NodeCall& node, Numbers numbers_of_input,
-                        Extreme extreme) {
+template <class Numbers>
+Result<Outputs> clipped(const NodeCall& node, Numbers numbers_of_input) {
   auto numbers = numbers_of_input(node.in(0));
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     if (node.has(i)) {
       const auto end = numbers_of_input(node.in(i)).front();
       for (auto& number : numbers) {
-        number = extreme(number, end, /*largest=*/i == 1);
+        number = extreme_of(number, end, /*largest=*/i == 1, node.in(0).dtype);
       }
     }
   }
@@ -188,11 +182,8 @@ Result<Outputs> run_mod(const NodeCall& node) {
 Result<Outputs> run_pow(const NodeCall& node) {
   const DType base = node.in(0).dtype;
   const DType exponent = node.in(1).dtype;
-  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    if (node.in(i).dtype == DType::boolean) {
-      return wrong_type(node, i, "numbers");
-    }
-  }
+  HEADWISE_TRY(check_numbers(node, 0));
+  HEADWISE_TRY(check_numbers(node, 1));
   auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
   HEADWISE_TRY(shape);
   if (is_integer(base) && is_integer(exponent)) {
@@ -226,27 +217,15 @@ Result<Outputs> run_relu(const NodeCall& node) {
 }
 
 Result<Outputs> run_clip(const NodeCall& node) {
-  const DType dtype = node.in(0).dtype;
-  if (dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     if (node.has(i)) {
       HEADWISE_TRY(check_same_type(node, i));
-      if (element_count(node.in(i).shape) != 1) {
-        return node.wrong_shape(i, "1 element");
-      }
+      HEADWISE_TRY(check_one_element(node, i));
     }
   }
-  if (is_floating(dtype)) {
-    return clipped(node, doubles_of, [](double a, double b, bool largest) {
-      return extreme_of(a, b, largest);
-    });
-  }
-  return clipped(node, integers_of,
-                 [dtype](std::int64_t a, std::int64_t b, bool largest) {
-                   return extreme_of(a, b, largest, dtype);
-                 });
+  return is_floating(node.in(0).dtype) ? clipped(node, doubles_of)
+                                       : clipped(node, integers_of);
 }
 
 Result<Outputs> run_log(const NodeCall& node) {
@@ -313,12 +292,8 @@ Result<Outputs> run_gelu(const NodeCall& node) {
 }
 
 Result<Outputs> run_where(const NodeCall& node) {
-  if (node.in(0).dtype != DType::boolean) {
-    return wrong_type(node, 0, "bool");
-  }
-  if (node.in(2).dtype != node.in(1).dtype) {
-    return wrong_type(node, 2, std::string(name_of(node.in(1).dtype)));
-  }
+  HEADWISE_TRY(check_type(node, 0, DType::boolean));
+  HEADWISE_TRY(check_type(node, 2, node.in(1).dtype));
   auto shape = broadcast_shape(node, std::array<std::size_t, 3>{0, 1, 2});
   HEADWISE_TRY(shape);
   // The third input, and over it the second where the first is true.
