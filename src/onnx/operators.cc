@@ -8,26 +8,17 @@
 namespace headwise::inline HEADWISE_ABI {
 
 const std::vector<OnnxOperator>& onnx_operators() {
-  static const std::vector<std::string_view> of_reductions = {
-      "axes", "keepdims", "noop_with_empty_axes"};
+  using Names = std::vector<std::string_view>;
+  static const Names of_extremes = {"axis", "keepdims", "select_last_index"};
+  static const Names of_norms = {"axis", "epsilon", "stash_type"};
+  static const Names of_reductions = {"axes", "keepdims",
+                                      "noop_with_empty_axes"};
   static const std::vector<OnnxOperator> table = {
       {"Abs", 13, 1, 1, 1, {}, run_abs},
       {"Add", 13, 2, 2, 1, {}, run_add},
       {"And", 13, 2, 2, 1, {}, run_and},
-      {"ArgMax",
-       13,
-       1,
-       1,
-       1,
-       {"axis", "keepdims", "select_last_index"},
-       run_arg_max},
-      {"ArgMin",
-       13,
-       1,
-       1,
-       1,
-       {"axis", "keepdims", "select_last_index"},
-       run_arg_min},
+      {"ArgMax", 13, 1, 1, 1, of_extremes, run_arg_max},
+      {"ArgMin", 13, 1, 1, 1, of_extremes, run_arg_min},
       {"Attention",
        23,
        3,
@@ -67,14 +58,8 @@ const std::vector<OnnxOperator>& onnx_operators() {
       {"GreaterOrEqual", 13, 2, 2, 1, {}, run_greater_or_equal},
       {"Identity", 13, 1, 1, 1, {}, run_identity},
       {"IsNaN", 13, 1, 1, 1, {}, run_is_nan},
-      {"LayerNormalization",
-       // ONNX Runtime has had it, and its optimiser writes it, in older opsets.
-       kFirstOpset,
-       2,
-       3,
-       3,
-       {"axis", "epsilon", "stash_type"},
-       run_layer_normalization},
+      // ONNX Runtime has had it, and its optimiser writes it, in older opsets.
+      {"LayerNormalization", 13, 2, 3, 3, of_norms, run_layer_normalization},
       {"Less", 13, 2, 2, 1, {}, run_less},
       {"LessOrEqual", 13, 2, 2, 1, {}, run_less_or_equal},
       {"Log", 13, 1, 1, 1, {}, run_log},
@@ -89,13 +74,7 @@ const std::vector<OnnxOperator>& onnx_operators() {
       {"Or", 13, 2, 2, 1, {}, run_or},
       {"Pad", 13, 2, 4, 1, {"mode"}, run_pad},
       {"Pow", 13, 2, 2, 1, {}, run_pow},
-      {"RMSNormalization",
-       23,
-       2,
-       2,
-       1,
-       {"axis", "epsilon", "stash_type"},
-       run_rms_normalization},
+      {"RMSNormalization", 23, 2, 2, 1, of_norms, run_rms_normalization},
       {"Range", 13, 3, 3, 1, {"stash_type"}, run_range},
       {"Reciprocal", 13, 1, 1, 1, {}, run_reciprocal},
       {"ReduceMax", 13, 1, 2, 1, of_reductions, run_reduce_max},
@@ -115,12 +94,7 @@ const std::vector<OnnxOperator>& onnx_operators() {
       {"Shape", 13, 1, 1, 1, {"end", "start"}, run_shape},
       {"Sigmoid", 13, 1, 1, 1, {}, run_sigmoid},
       // Written by ONNX Runtime's optimiser, which has it in this domain.
-      {"SimplifiedLayerNormalization",
-       kFirstOpset,
-       2,
-       2,
-       1,
-       {"axis", "epsilon", "stash_type"},
+      {"SimplifiedLayerNormalization", 13, 2, 2, 1, of_norms,
        run_rms_normalization},
       {"Sin", 13, 1, 1, 1, {}, run_sin},
       {"Size", 13, 1, 1, 1, {}, run_size},
