@@ -8,6 +8,8 @@
 #include <functional>
 #include <numbers>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "onnx/broadcast.h"
 #include "onnx/extremes.h"
@@ -101,6 +103,20 @@ Result<Outputs> unary(const NodeCall& node, Reals reals, Wholes wholes) {
   }
   return one(array_from(numbers, x.shape, x.dtype));
 }
+
+// Functions of one real number, by the name of their operator.
+constexpr std::pair<std::string_view, double (*)(double)> kRealFunctions[] = {
+    {"Cos", [](double x) { return std::cos(x); }},
+    {"Erf", [](double x) { return std::erf(x); }},
+    {"Exp", [](double x) { return std::exp(x); }},
+    {"Floor", [](double x) { return std::floor(x); }},
+    {"Log", [](double x) { return std::log(x); }},
+    {"Reciprocal", [](double x) { return 1 / x; }},
+    {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"Sin", [](double x) { return std::sin(x); }},
+    {"Sqrt", [](double x) { return std::sqrt(x); }},
+    {"Tanh", [](double x) { return std::tanh(x); }},
+};
 
 // Whether an integer, given as the bits of int64, is below 0.
 bool is_negative(std::int64_t number, DType dtype) {
@@ -228,44 +244,10 @@ Result<Outputs> run_clip(const NodeCall& node) {
                                        : clipped(node, integers_of);
 }
 
-Result<Outputs> run_log(const NodeCall& node) {
-  return unary(node, [](double x) { return std::log(x); });
-}
-
-Result<Outputs> run_sin(const NodeCall& node) {
-  return unary(node, [](double x) { return std::sin(x); });
-}
-
-Result<Outputs> run_cos(const NodeCall& node) {
-  return unary(node, [](double x) { return std::cos(x); });
-}
-
-Result<Outputs> run_exp(const NodeCall& node) {
-  return unary(node, [](double x) { return std::exp(x); });
-}
-
-Result<Outputs> run_floor(const NodeCall& node) {
-  return unary(node, [](double x) { return std::floor(x); });
-}
-
-Result<Outputs> run_reciprocal(const NodeCall& node) {
-  return unary(node, [](double x) { return 1 / x; });
-}
-
-Result<Outputs> run_sigmoid(const NodeCall& node) {
-  return unary(node, [](double x) { return 1 / (1 + std::exp(-x)); });
-}
-
-Result<Outputs> run_sqrt(const NodeCall& node) {
-  return unary(node, [](double x) { return std::sqrt(x); });
-}
-
-Result<Outputs> run_tanh(const NodeCall& node) {
-  return unary(node, [](double x) { return std::tanh(x); });
-}
-
-Result<Outputs> run_erf(const NodeCall& node) {
-  return unary(node, [](double x) { return std::erf(x); });
+Result<Outputs> run_real_function(const NodeCall& node) {
+  const auto* const named = std::ranges::find(
+      kRealFunctions, node.op(), [](const auto& each) { return each.first; });
+  return unary(node, named->second);
 }
 
 Result<Outputs> run_neg(const NodeCall& node) {

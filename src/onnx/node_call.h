@@ -34,6 +34,7 @@ class NodeCall {
         executor_(executor),
         seen_(seen) {}
 
+  std::string_view op() const { return node_.op; }
   std::int64_t opset() const { return graph_.opset; }
   const Executor* executor() const { return executor_; }
   // Where a node of attention leaves what it is given; null if not requested.
