@@ -53,20 +53,6 @@ Result<Array> present_of(const NodeCall& node, std::size_t input,
   return present;
 }
 
-ScoresStage stage_of(QkOutput output) {
-  switch (output) {
-    case QkOutput::raw:
-      return ScoresStage::raw;
-    case QkOutput::softcap:
-      return ScoresStage::softcap;
-    case QkOutput::bias:
-      return ScoresStage::bias;
-    case QkOutput::softmax:
-      return ScoresStage::softmax;
-  }
-  return ScoresStage::none;
-}
-
 // Scores behind the bias, as if it had not been clamped. -inf stays.
 void add_what_was_clamped(const OnnxAttentionMask& mask, Array& scores) {
   const auto strides = broadcast_strides(mask.extents, scores.shape);
@@ -90,7 +76,7 @@ Status attend_in_float(const NodeCall& node, const ReadyAttention& ready,
   AttentionOutputs outputs{.output =
                                query_view(floats(output), sizes, sizes.Dv)};
   if (scores != nullptr) {
-    options.scores = stage_of(call.qk_output);
+    options.scores = call.qk_output;
     outputs.scores = TensorView<float, 4>(
         floats(*scores), Extents<4>{sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv()});
   }
@@ -100,7 +86,7 @@ Status attend_in_float(const NodeCall& node, const ReadyAttention& ready,
       !s) {
     return node.subject().blame(s.error());
   }
-  if (scores != nullptr && call.qk_output == QkOutput::bias && mask &&
+  if (scores != nullptr && call.qk_output == ScoresStage::bias && mask &&
       mask->numbers) {
     add_what_was_clamped(*mask, *scores);
   }

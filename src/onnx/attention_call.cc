@@ -1,5 +1,6 @@
 #include "onnx/attention_call.h"
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -41,60 +42,19 @@ Result<std::size_t> head_count(const NodeCall& node, std::string_view name,
 
 Status check_types(const NodeCall& node) {
   for (const std::size_t i : {CallIn::query, CallIn::key, CallIn::value}) {
-    if (!is_floating(node.in(i).dtype)) {
-      return node.input(i).error(
-          ErrorCode::invalid_argument,
-          "holds " + std::string(name_of(node.in(i).dtype)) + " elements",
-          "floating-point numbers");
-    }
+    HEADWISE_TRY(check_floating(node, i));
   }
   const auto same = [&node](std::size_t i, std::size_t as) -> Status {
     if (node.has(i) && node.in(i).dtype != node.in(as).dtype) {
-      return node.input(i).error(
-          ErrorCode::invalid_argument,
-          "holds " + std::string(name_of(node.in(i).dtype)) + " elements",
-          std::string(name_of(node.in(as).dtype)) + ", as " +
-              node.input_name(as));
+      return wrong_type(node, i,
+                        std::string(name_of(node.in(as).dtype)) + ", as " +
+                            node.input_name(as));
     }
     return ok();
   };
   HEADWISE_TRY(same(CallIn::key, CallIn::query));
   HEADWISE_TRY(same(CallIn::past_key, CallIn::key));
   return same(CallIn::past_value, CallIn::value);
-}
-
-Status check_input_shape(const NodeCall& node, std::size_t i,
-                         const std::vector<std::size_t>& expected) {
-  return node.in(i).shape == expected
-             ? ok()
-             : Status(node.wrong_shape(i, shape_text(expected)));
-}
-
-Status check_call_past(const NodeCall& node, AttentionSizes& sizes) {
-  if (node.has(CallIn::past_key) != node.has(CallIn::past_value)) {
-    return node
-        .input(node.has(CallIn::past_key) ? CallIn::past_key
-                                          : CallIn::past_value)
-        .error(ErrorCode::invalid_argument, "is given alone",
-               "past_key and past_value together");
-  }
-  if (!node.has(CallIn::past_key)) {
-    return ok();
-  }
-  if (node.has(CallIn::lengths)) {
-    return node.input(CallIn::lengths)
-        .error(ErrorCode::invalid_argument, "is given next to past_key",
-               "nonpad_kv_seqlen or a past, not both");
-  }
-  const auto& past = node.in(CallIn::past_key).shape;
-  if (past.size() != 4) {
-    return node.wrong_shape(CallIn::past_key, "4 axes");
-  }
-  sizes.past_keys = past[2];
-  HEADWISE_TRY(check_input_shape(
-      node, CallIn::past_key, {sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
-  return check_input_shape(node, CallIn::past_value,
-                           {sizes.B, sizes.Hkv, sizes.past_keys, sizes.Dv});
 }
 
 Result<AttentionSizes> call_sizes(const NodeCall& node) {
@@ -105,9 +65,7 @@ Result<AttentionSizes> call_sizes(const NodeCall& node) {
     return node.wrong_shape(CallIn::query, "3 or 4 axes");
   }
   for (const std::size_t i : {CallIn::key, CallIn::value}) {
-    if (node.in(i).shape.size() != query.size()) {
-      return node.wrong_shape(i, std::to_string(query.size()) + " axes");
-    }
+    HEADWISE_TRY(check_axes(node, i, query.size()));
   }
   const bool merged = query.size() == 3;
   const auto Hq = head_count(node, "q_num_heads", CallIn::query, merged);
@@ -127,15 +85,15 @@ Result<AttentionSizes> call_sizes(const NodeCall& node) {
                               "features of " + std::to_string(*Hkv) + " heads");
     }
     sizes.Dv = value[2] / *Hkv;
-    HEADWISE_TRY(check_input_shape(
+    HEADWISE_TRY(check_shape_of(
         node, CallIn::key, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.D}));
-    HEADWISE_TRY(check_input_shape(
+    HEADWISE_TRY(check_shape_of(
         node, CallIn::value, {sizes.B, sizes.new_keys, sizes.Hkv * sizes.Dv}));
   } else {
     sizes.Dv = value[3];
-    HEADWISE_TRY(check_input_shape(
-        node, CallIn::key, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.D}));
-    HEADWISE_TRY(check_input_shape(
+    HEADWISE_TRY(check_shape_of(node, CallIn::key,
+                                {sizes.B, sizes.Hkv, sizes.new_keys, sizes.D}));
+    HEADWISE_TRY(check_shape_of(
         node, CallIn::value, {sizes.B, sizes.Hkv, sizes.new_keys, sizes.Dv}));
   }
   if (sizes.Hkv == 0 || sizes.Hq % sizes.Hkv != 0) {
@@ -143,7 +101,13 @@ Result<AttentionSizes> call_sizes(const NodeCall& node) {
                             "a multiple of the " + std::to_string(sizes.Hkv) +
                                 " heads of " + node.input_name(CallIn::key));
   }
-  HEADWISE_TRY(check_call_past(node, sizes));
+  if (node.has(CallIn::past_key) && node.has(CallIn::past_value) &&
+      node.has(CallIn::lengths)) {
+    return node.input(CallIn::lengths)
+        .error(ErrorCode::invalid_argument, "is given next to past_key",
+               "nonpad_kv_seqlen or a past, not both");
+  }
+  HEADWISE_TRY(read_past(node, CallIn::past_key, CallIn::past_value, sizes));
   return sizes;
 }
 
@@ -164,21 +128,24 @@ Result<std::optional<std::int64_t>> window_side(const NodeCall& node,
   return *keys < 0 ? std::optional<std::int64_t>() : std::optional(*keys);
 }
 
-Status read_scale(const NodeCall& node, OnnxAttentionCall& call) {
-  const auto scale = node.number("scale");
-  HEADWISE_TRY(scale);
-  if (*scale && !(**scale >= 0 && std::isfinite(**scale))) {
-    return node.attribute("scale").bad_data("is " + number_text(**scale),
-                                            "a number of at least 0");
+Result<std::optional<double>> nonnegative(const NodeCall& node,
+                                          std::string_view name) {
+  const auto given = node.number(name);
+  HEADWISE_TRY(given);
+  if (*given && !(**given >= 0 && std::isfinite(**given))) {
+    return node.attribute(name).bad_data("is " + number_text(**given),
+                                         "a number of at least 0");
   }
+  return given;
+}
+
+Status read_scale(const NodeCall& node, OnnxAttentionCall& call) {
+  const auto scale = nonnegative(node, "scale");
+  HEADWISE_TRY(scale);
   call.scale =
       scale->value_or(1 / std::sqrt(static_cast<double>(call.sizes.D)));
-  const auto softcap = node.number("softcap");
+  const auto softcap = nonnegative(node, "softcap");
   HEADWISE_TRY(softcap);
-  if (*softcap && !(**softcap >= 0 && std::isfinite(**softcap))) {
-    return node.attribute("softcap").bad_data("is " + number_text(**softcap),
-                                              "a number of at least 0");
-  }
   if (*softcap && **softcap > 0) {
     call.softcap = **softcap;
   }
@@ -206,7 +173,9 @@ Status read_types(const NodeCall& node, OnnxAttentionCall& call) {
     return node.attribute("qk_matmul_output_mode")
         .bad_data("is " + std::to_string(*mode), "0 to 3");
   }
-  call.qk_output = static_cast<QkOutput>(*mode);
+  constexpr std::array kStages = {ScoresStage::raw, ScoresStage::softcap,
+                                  ScoresStage::bias, ScoresStage::softmax};
+  call.qk_output = kStages[static_cast<std::size_t>(*mode)];
   return ok();
 }
 
@@ -224,14 +193,8 @@ Status read_positions(const NodeCall& node, OnnxAttentionCall& call) {
                "is given in opset " + std::to_string(node.opset()),
                "opset 24 for nonpad_kv_seqlen");
   }
-  if (node.in(CallIn::lengths).dtype != DType::int64) {
-    return node.input(CallIn::lengths)
-        .error(ErrorCode::invalid_argument,
-               "holds " + std::string(name_of(node.in(CallIn::lengths).dtype)) +
-                   " elements",
-               "int64");
-  }
-  HEADWISE_TRY(check_input_shape(node, CallIn::lengths, {sizes.B}));
+  HEADWISE_TRY(check_type(node, CallIn::lengths, DType::int64));
+  HEADWISE_TRY(check_shape_of(node, CallIn::lengths, {sizes.B}));
   call.key_lengths = integers_of(node.in(CallIn::lengths));
   for (std::size_t b = 0; b < sizes.B; ++b) {
     const std::int64_t length = call.key_lengths[b];
@@ -246,6 +209,21 @@ Status read_positions(const NodeCall& node, OnnxAttentionCall& call) {
 }
 
 }  // namespace
+
+Status read_past(const NodeCall& node, std::size_t past_key,
+                 std::size_t past_value, AttentionSizes& sizes) {
+  HEADWISE_TRY(check_together(node, past_key, past_value,
+                              "past_key and past_value together"));
+  if (!node.has(past_key)) {
+    return ok();
+  }
+  HEADWISE_TRY(check_axes(node, past_key, 4));
+  sizes.past_keys = node.in(past_key).shape[2];
+  HEADWISE_TRY(check_shape_of(node, past_key,
+                              {sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
+  return check_shape_of(node, past_value,
+                        {sizes.B, sizes.Hkv, sizes.past_keys, sizes.Dv});
+}
 
 Result<OnnxAttentionCall> OnnxAttentionCall::create(const NodeCall& node) {
   HEADWISE_TRY(check_types(node));

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "headwise/attention/spec.h"
 #include "headwise/base/dtype.h"
 #include "headwise/base/result.h"
 #include "headwise/steps/softmax.h"
@@ -45,9 +46,6 @@ struct AttentionSizes {
   std::size_t Lkv() const { return past_keys + new_keys; }
 };
 
-// What qk_matmul_output holds, by the number of the attribute.
-enum class QkOutput { raw, softcap, bias, softmax };
-
 struct OnnxAttentionCall {
   AttentionSizes sizes;
   double scale = 1;  // factor on q.k
@@ -55,8 +53,8 @@ struct OnnxAttentionCall {
   bool causal = false;
   std::optional<std::int64_t> left_window;
   std::optional<std::int64_t> right_window;
-  QkOutput qk_output = QkOutput::raw;
-  DType type = DType::float32;  // of Q, K and Y
+  ScoresStage qk_output = ScoresStage::raw;  // of qk_matmul_output
+  DType type = DType::float32;               // of Q, K and Y
   // Of the softmax: `type` unless softmax_precision says another.
   DType softmax_type = DType::float32;
   // Per sequence: how many keys it has (empty: all), and the position of its
@@ -70,5 +68,10 @@ struct OnnxAttentionCall {
 
   static Result<OnnxAttentionCall> create(const NodeCall& node);
 };
+
+// Reads sizes.past_keys from the inputs of a past (B, Hkv, past_keys, D or Dv),
+// which are given together or not at all.
+Status read_past(const NodeCall& node, std::size_t past_key,
+                 std::size_t past_value, AttentionSizes& sizes);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,7 +1,6 @@
 #include "onnx/attention_facts.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -21,15 +20,12 @@ namespace {
 using Count = std::optional<std::size_t>;
 
 Count count(const OnnxNode& node, std::string_view name) {
-  const auto* given = attribute_as<std::int64_t>(node, name);
-  return given == nullptr || *given < 1
-             ? Count()
-             : Count(static_cast<std::size_t>(*given));
+  const auto given = attribute_or<std::int64_t>(node, name, 0);
+  return given < 1 ? Count() : Count(static_cast<std::size_t>(given));
 }
 
-bool flag(const OnnxNode& node, std::string_view name) {
-  const auto* given = attribute_as<std::int64_t>(node, name);
-  return given != nullptr && *given != 0;
+bool flag(const OnnxNode& node, std::string_view name, bool otherwise = false) {
+  return attribute_or<std::int64_t>(node, name, otherwise ? 1 : 0) != 0;
 }
 
 bool has(const OnnxNode& node, std::size_t input) {
@@ -117,8 +113,7 @@ void add_group_query(const OnnxNode& node, const KnownShapes& shapes,
   facts.head_size = facts.value_size =
       contrib_size(shapes, node.inputs[0], heads);
   add_scale(node, facts);
-  const auto* causal = attribute_as<std::int64_t>(node, "causal");
-  facts.causal = causal == nullptr || *causal != 0;
+  facts.causal = flag(node, "causal", true);
   facts.mask = has(node, 10);
 }
 
@@ -175,26 +170,16 @@ bool varies(const KnownShapes& shapes, const std::string& value) {
 
 // Operators that move elements.
 bool moves(std::string_view op) {
-  constexpr std::array<std::string_view, 10> kNames = {
-      "Cast",  "Expand", "Gather",  "Identity",  "Reshape",
-      "Slice", "Split",  "Squeeze", "Transpose", "Unsqueeze"};
-  return std::ranges::find(kNames, op) != kNames.end();
+  return is_one_of(op, "Cast", "Expand", "Gather", "Identity", "Reshape",
+                   "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze");
 }
 
 // Operators that end a projection, a rotation or a cache: factors before them
 // are part of the query or the key.
 bool makes_query(std::string_view op) {
-  constexpr std::array<std::string_view, 9> kNames = {
-      "Add",
-      "Concat",
-      "Gemm",
-      "LayerNormalization",
-      "MatMul",
-      "RMSNormalization",
-      "RotaryEmbedding",
-      "SimplifiedLayerNormalization",
-      "Sub"};
-  return std::ranges::find(kNames, op) != kNames.end();
+  return is_one_of(op, "Add", "Concat", "Gemm", "LayerNormalization", "MatMul",
+                   "RMSNormalization", "RotaryEmbedding",
+                   "SimplifiedLayerNormalization", "Sub");
 }
 
 // The constant factors between a value and what it is made of; no value for
@@ -202,8 +187,7 @@ bool makes_query(std::string_view op) {
 std::optional<double> factor_before(const Makers& makers,
                                     const KnownShapes& shapes,
                                     std::string_view value) {
-  constexpr int kMostNodes =
-      16;  // the exports that are known have half of them
+  constexpr int kMostNodes = 16;  // twice those of the exports that are known
   double factor = 1;
   for (int n = 0; n < kMostNodes; ++n) {
     const auto maker = makers.find(value);

@@ -90,7 +90,7 @@ class Steps {
 
   // The attention weights of a query, in row_.
   void make_row(std::size_t b, std::size_t h, std::size_t i, Array* scores) {
-    const auto keep = [&](QkOutput stage) {
+    const auto keep = [&](ScoresStage stage) {
       if (scores != nullptr && call_.qk_output == stage) {
         const std::size_t row = (b * sizes_.Hq + h) * sizes_.Lq + i;
         store(row_, *scores, row * sizes_.Lkv());
@@ -108,22 +108,22 @@ class Steps {
       row_[j] = round(sum);
       bias_[j] = bias(b, h, i, j);
     }
-    keep(QkOutput::raw);
+    keep(ScoresStage::raw);
     if (call_.softcap) {
       const double cap = round(*call_.softcap);
       for (double& score : row_) {
         score = round(round(std::tanh(round(score / cap))) * cap);
       }
     }
-    keep(QkOutput::softcap);
+    keep(ScoresStage::softcap);
     for (std::size_t j = 0; j < row_.size(); ++j) {
       // By select: a score that is NaN behind the mask stays there.
       row_[j] =
           bias_[j] == kMaskedScore ? kMaskedScore : round(row_[j] + bias_[j]);
     }
-    keep(QkOutput::bias);
+    keep(ScoresStage::bias);
     softmax();
-    keep(QkOutput::softmax);
+    keep(ScoresStage::softmax);
   }
 
   // In the type of the softmax, rounded to that of the node. A row without a

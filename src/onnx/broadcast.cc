@@ -7,40 +7,40 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+std::optional<std::vector<std::size_t>> broadcast_shapes(
+    std::span<const std::size_t> a, std::span<const std::size_t> b) {
+  const auto longer = a.size() >= b.size() ? a : b;
+  const auto shorter = a.size() >= b.size() ? b : a;
+  std::vector<std::size_t> shape(longer.begin(), longer.end());
+  for (std::size_t i = 1; i <= shorter.size(); ++i) {
+    std::size_t& extent = shape[shape.size() - i];
+    const std::size_t other = shorter[shorter.size() - i];
+    if (extent != other && extent != 1 && other != 1) {
+      return std::nullopt;
+    }
+    extent = extent == 1 ? other : extent;
+  }
+  return shape;
+}
+
 Result<std::vector<std::size_t>> broadcast_shape(
     const NodeCall& node, std::span<const std::size_t> inputs) {
   std::vector<std::size_t> shape;
   for (const std::size_t input : inputs) {
-    const auto& next = node.in(input).shape;
-    std::vector<std::size_t> wider(std::max(shape.size(), next.size()), 1);
-    std::ranges::copy(shape,
-                      wider.end() - static_cast<std::ptrdiff_t>(shape.size()));
-    for (std::size_t i = 1; i <= next.size(); ++i) {
-      std::size_t& extent = wider[wider.size() - i];
-      const std::size_t other = next[next.size() - i];
-      if (extent != other && extent != 1 && other != 1) {
-        return node.wrong_shape(
-            input, "axes that are broadcast to " + shape_text(shape));
-      }
-      extent = extent == 1 ? other : extent;
+    auto wider = broadcast_shapes(shape, node.in(input).shape);
+    if (!wider) {
+      return node.wrong_shape(
+          input, "axes that are broadcast to " + shape_text(shape));
     }
-    shape = wider;
+    shape = *std::move(wider);
   }
   return shape;
 }
 
 bool broadcasts_to(std::span<const std::size_t> from,
                    std::span<const std::size_t> to) {
-  if (from.size() > to.size()) {
-    return false;
-  }
-  for (std::size_t i = 1; i <= from.size(); ++i) {
-    const std::size_t extent = from[from.size() - i];
-    if (extent != 1 && extent != to[to.size() - i]) {
-      return false;
-    }
-  }
-  return true;
+  const auto both = broadcast_shapes(from, to);
+  return both && std::ranges::equal(*both, to);
 }
 
 std::vector<std::size_t> broadcast_strides(std::span<const std::size_t> from,

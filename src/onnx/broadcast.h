@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace headwise::inline HEADWISE_ABI {
 // does not fit those before it.
 Result<std::vector<std::size_t>> broadcast_shape(
     const NodeCall& node, std::span<const std::size_t> inputs);
+
+// Of two shapes; nothing if they do not fit.
+std::optional<std::vector<std::size_t>> broadcast_shapes(
+    std::span<const std::size_t> a, std::span<const std::size_t> b);
 
 // Whether an array of one shape is broadcast to another one.
 bool broadcasts_to(std::span<const std::size_t> from,

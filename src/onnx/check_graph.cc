@@ -19,16 +19,15 @@ Status check_operator(const OnnxGraph& graph, const OnnxNode& node,
                          opsets_since(known.since));
   }
   for (const OnnxAttribute& attribute : node.attributes) {
+    const FileSubject about = subject.of_entry(shown(attribute.name));
     const std::int64_t since = first_opset_of(known, attribute.name);
     if (graph.opset < since) {
-      return subject.of_entry(shown(attribute.name))
-          .bad_data("is given in opset " + std::to_string(graph.opset),
-                    opsets_since(since));
+      return about.bad_data("is given in opset " + std::to_string(graph.opset),
+                            opsets_since(since));
     }
     if (std::ranges::count(node.attributes, attribute.name,
                            &OnnxAttribute::name) > 1) {
-      return subject.of_entry(shown(attribute.name))
-          .bad_data("is there twice", "one attribute of each name");
+      return about.bad_data("is there twice", "one attribute of each name");
     }
   }
   return ok();
@@ -65,23 +64,21 @@ Status check_known(const OnnxGraph& graph, const OnnxNode& node) {
 Status check_value_counts(const OnnxGraph& graph, const OnnxNode& node,
                           const OnnxOperator& known) {
   const FileSubject subject = graph.subject("read_onnx", node);
-  if (node.inputs.size() > known.inputs) {
-    return subject.bad_data(
-        "has " + std::to_string(node.inputs.size()) + " inputs",
-        "at most " + std::to_string(known.inputs));
-  }
+  const auto check_most = [&](std::size_t count, std::size_t most,
+                              const char* values) -> Status {
+    return count <= most ? ok()
+                         : Status(subject.bad_data(
+                               "has " + std::to_string(count) + values,
+                               "at most " + std::to_string(most)));
+  };
+  HEADWISE_TRY(check_most(node.inputs.size(), known.inputs, " inputs"));
   for (std::size_t i = 0; i < known.needed; ++i) {
     if (i >= node.inputs.size() || node.inputs[i].empty()) {
       return subject.bad_data("has no input " + std::to_string(i),
                               std::to_string(known.needed) + " inputs");
     }
   }
-  if (node.outputs.size() > known.outputs) {
-    return subject.bad_data(
-        "has " + std::to_string(node.outputs.size()) + " outputs",
-        "at most " + std::to_string(known.outputs));
-  }
-  return ok();
+  return check_most(node.outputs.size(), known.outputs, " outputs");
 }
 
 // Names of values: each is made once, before it is used.
@@ -94,36 +91,38 @@ class Names {
   }
 
   Status check() {
+    const FileSubject file{.operation = "read_onnx", .file = graph_.file};
     for (const OnnxPort& input : graph_.inputs) {
-      if (!known_.insert(input.name).second) {
-        return file()
-            .of_entry(shown(input.name))
-            .bad_data("is there twice", "one tensor of each name");
-      }
+      HEADWISE_TRY(add(input.name, file));
     }
     for (const OnnxNode& node : graph_.nodes) {
       HEADWISE_TRY(check_inputs(node));
-      HEADWISE_TRY(add_outputs(node));
+      for (const std::string& output : node.outputs) {
+        if (!output.empty()) {
+          HEADWISE_TRY(add(output, graph_.subject("read_onnx", node)));
+        }
+      }
     }
     std::set<std::string_view> outputs;
     for (const OnnxPort& output : graph_.outputs) {
+      const FileSubject subject = file.of_entry(shown(output.name));
       if (!outputs.insert(output.name).second) {
-        return file()
-            .of_entry(shown(output.name))
-            .bad_data("is there twice", "one output of each name");
+        return subject.bad_data("is there twice", "one output of each name");
       }
       if (!known_.contains(output.name)) {
-        return file()
-            .of_entry(shown(output.name))
-            .bad_data("is made by no node", "an output of a node");
+        return subject.bad_data("is made by no node", "an output of a node");
       }
     }
     return ok();
   }
 
  private:
-  FileSubject file() const {
-    return {.operation = "read_onnx", .file = graph_.file};
+  Status add(const std::string& name, const FileSubject& about) {
+    return known_.insert(name).second
+               ? ok()
+               : Status(about.of_entry(shown(name))
+                            .bad_data("is there twice",
+                                      "one tensor of each name"));
   }
 
   Status check_inputs(const OnnxNode& node) const {
@@ -143,17 +142,6 @@ class Names {
       return subject.bad_data("is made by no node",
                               "an input, an initializer or an output of an "
                               "earlier node");
-    }
-    return ok();
-  }
-
-  Status add_outputs(const OnnxNode& node) {
-    for (const std::string& output : node.outputs) {
-      if (!output.empty() && !known_.insert(output).second) {
-        return graph_.subject("read_onnx", node)
-            .of_entry(shown(output))
-            .bad_data("is there twice", "one tensor of each name");
-      }
     }
     return ok();
   }

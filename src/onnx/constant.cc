@@ -36,32 +36,22 @@ Result<Outputs> run_size(const NodeCall& node) {
 }
 
 Result<Outputs> run_constant(const NodeCall& node) {
-  if (const auto* value = node.find("value")) {
-    if (const auto* array = std::get_if<Array>(&value->value)) {
-      return one(copy_of(*array, array->shape));
-    }
+  if (const auto* array = node.find_as<Array>("value")) {
+    return one(copy_of(*array, array->shape));
   }
-  if (const auto* value = node.find("value_int")) {
-    if (const auto* number = std::get_if<std::int64_t>(&value->value)) {
-      return one(array_from(std::vector{*number}, {}, DType::int64));
-    }
+  if (const auto* number = node.find_as<std::int64_t>("value_int")) {
+    return one(array_from(std::vector{*number}, {}, DType::int64));
   }
-  if (const auto* value = node.find("value_float")) {
-    if (const auto* number = std::get_if<float>(&value->value)) {
-      return one(array_from(std::vector<double>{*number}, {}, DType::float32));
-    }
+  if (const auto* number = node.find_as<float>("value_float")) {
+    return one(array_from(std::vector<double>{*number}, {}, DType::float32));
   }
-  if (const auto* value = node.find("value_ints")) {
-    if (const auto* list =
-            std::get_if<std::vector<std::int64_t>>(&value->value)) {
-      return one(array_from(*list, {list->size()}, DType::int64));
-    }
+  if (const auto* list =
+          node.find_as<std::vector<std::int64_t>>("value_ints")) {
+    return one(array_from(*list, {list->size()}, DType::int64));
   }
-  if (const auto* value = node.find("value_floats")) {
-    if (const auto* list = std::get_if<std::vector<float>>(&value->value)) {
-      return one(array_from(std::vector<double>(list->begin(), list->end()),
-                            {list->size()}, DType::float32));
-    }
+  if (const auto* list = node.find_as<std::vector<float>>("value_floats")) {
+    return one(array_from(std::vector<double>(list->begin(), list->end()),
+                          {list->size()}, DType::float32));
   }
   return node.subject().bad_data("has no value", "a tensor or numbers");
 }
@@ -82,8 +72,8 @@ Result<Outputs> run_constant_of_shape(const NodeCall& node) {
   const auto zero = array_from(std::vector<double>{0}, {}, DType::float32);
   HEADWISE_TRY(zero);
   const Array* value = &*zero;
-  if (const OnnxAttribute* given = node.find("value")) {
-    value = std::get_if<Array>(&given->value);
+  if (node.find("value") != nullptr) {
+    value = node.find_as<Array>("value");
     if (value == nullptr || element_count(value->shape) != 1) {
       return node.attribute("value").bad_data("is of another kind",
                                               "a tensor of 1 element");

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "onnx/attend.h"
+#include "onnx/attention_views.h"
 #include "onnx/contrib_inputs.h"
 #include "onnx/contrib_mask.h"
 #include "onnx/contrib_operators.h"
@@ -71,9 +72,9 @@ Result<Array> projected(const Array& input, const Array& weights) {
   const std::size_t n = weights.shape[1];
   auto made = array_of({input.shape[0], input.shape[1], n}, DType::float32);
   HEADWISE_TRY(made);
-  const auto* x = reinterpret_cast<const float*>(input.data.data());
-  const auto* w = reinterpret_cast<const float*>(weights.data.data());
-  auto* out = reinterpret_cast<float*>(made->data.data());
+  const float* x = floats(input);
+  const float* w = floats(weights);
+  float* out = floats(*made);
   std::vector<double> sums(n);
   for (std::size_t row = 0; row < input.shape[0] * input.shape[1]; ++row) {
     std::ranges::fill(sums, 0);
@@ -166,34 +167,25 @@ Result<Outputs> run_contrib_attention(const NodeCall& node) {
   const auto scale = contrib_scale(node, sizes->D);
   HEADWISE_TRY(scale);
   ready.call.scale = *scale;
-  ContribMaskInputs masks{.index = ContribIn::mask,
-                          .starts = true,
-                          .bias = ContribIn::attention_bias};
-  const auto optional = [&](std::size_t input) -> Result<const Array*> {
-    return node.has(input) ? inputs.floats(input)
-                           : Result<const Array*>(nullptr);
-  };
-  const auto added = optional(ContribIn::attention_bias);
-  HEADWISE_TRY(added);
-  masks.bias_numbers = *added;
-  auto mask = contrib_mask(node, masks, ready.call);
+  auto mask = contrib_mask(node, inputs,
+                           {.index = ContribIn::mask,
+                            .starts = true,
+                            .bias = ContribIn::attention_bias},
+                           ready.call);
   HEADWISE_TRY(mask);
   ready.mask = *std::move(mask);
   const auto input = inputs.floats(ContribIn::input);
   HEADWISE_TRY(input);
   const auto weights = inputs.floats(ContribIn::weights);
   HEADWISE_TRY(weights);
-  const auto given_bias = optional(ContribIn::bias);
+  const auto given_bias = inputs.floats_if_given(ContribIn::bias);
   HEADWISE_TRY(given_bias);
-  const auto past = optional(ContribIn::past);
+  const auto past = inputs.floats_if_given(ContribIn::past);
   HEADWISE_TRY(past);
   const auto features = projected(**input, **weights);
   HEADWISE_TRY(features);
   const auto bias = [&](std::size_t first) {
-    return *given_bias == nullptr
-               ? nullptr
-               : reinterpret_cast<const float*>((*given_bias)->data.data()) +
-                     first;
+    return *given_bias == nullptr ? nullptr : floats(**given_bias) + first;
   };
   const auto places = [&](std::size_t size, std::size_t first) {
     return merged_heads(sizes->B, sizes->Lq, features->shape[2], sizes->Hq,

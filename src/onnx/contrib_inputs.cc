@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "base/check.h"
+#include "onnx/attention_views.h"
 #include "onnx/numbers.h"
 #include "onnx/strided.h"
 #include "onnx/tensor_data.h"
@@ -32,7 +32,7 @@ Result<Array> gathered_with_bias(const Array& from, const HeadPlaces& places,
   for (std::size_t n = 0; n < 4; ++n) {
     steps[n] = order[n] == 1 ? places.extents[3] : order[n] == 3 ? 1 : 0;
   }
-  auto* out = reinterpret_cast<float*>(array->data.data());
+  float* out = floats(*array);
   for (Odometer at(array->shape); !at.done(); at.next(), ++out) {
     *out += bias[at.offset(steps)];
   }
@@ -58,6 +58,10 @@ Result<const Array*> ContribInputs::floats(std::size_t input) {
   return &(widened_[input] = *std::move(wide));
 }
 
+Result<const Array*> ContribInputs::floats_if_given(std::size_t input) {
+  return node_.has(input) ? floats(input) : Result<const Array*>(nullptr);
+}
+
 Result<Array> ContribInputs::narrowed(Array array) const {
   const DType type = node_.in(0).dtype;
   if (array.data.empty() || array.dtype == type) {
@@ -65,6 +69,17 @@ Result<Array> ContribInputs::narrowed(Array array) const {
     return array;
   }
   return array_from(doubles_of(array), array.shape, type);
+}
+
+Result<Outputs> ContribInputs::all_narrowed(
+    std::initializer_list<Array*> arrays) const {
+  Outputs outputs;
+  for (Array* each : arrays) {
+    auto narrow = narrowed(std::move(*each));
+    HEADWISE_TRY(narrow);
+    outputs.push_back(*std::move(narrow));
+  }
+  return outputs;
 }
 
 HeadPlaces merged_heads(std::size_t batch, std::size_t length,
@@ -131,19 +146,6 @@ Result<double> contrib_scale(const NodeCall& node, std::size_t size) {
   HEADWISE_TRY(given);
   return given->value_or(0) == 0 ? 1 / std::sqrt(static_cast<double>(size))
                                  : **given;
-}
-
-Status check_axes(const NodeCall& node, std::size_t input, std::size_t rank) {
-  return node.in(input).shape.size() == rank
-             ? ok()
-             : Status(node.wrong_shape(input, std::to_string(rank) + " axes"));
-}
-
-Status check_shape_of(const NodeCall& node, std::size_t input,
-                      const std::vector<std::size_t>& expected) {
-  return node.in(input).shape == expected
-             ? ok()
-             : Status(node.wrong_shape(input, shape_text(expected)));
 }
 
 Status refuse_attribute(const NodeCall& node, std::string_view name) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,11 @@ class ContribInputs {
   // Errors: invalid_argument for other types, and one that the first input does
   // not have.
   Result<const Array*> floats(std::size_t input);
+  // Null for one that is left out.
+  Result<const Array*> floats_if_given(std::size_t input);
   // A result in the type of the node.
   Result<Array> narrowed(Array array) const;
+  Result<Outputs> all_narrowed(std::initializer_list<Array*> arrays) const;
 
  private:
   const NodeCall& node_;
@@ -65,9 +69,6 @@ Result<std::size_t> head_number(const NodeCall& node, std::string_view name);
 // a size of 0.
 Result<double> contrib_scale(const NodeCall& node, std::size_t size);
 
-Status check_axes(const NodeCall& node, std::size_t input, std::size_t rank);
-Status check_shape_of(const NodeCall& node, std::size_t input,
-                      const std::vector<std::size_t>& expected);
 // Errors: unsupported for an attribute that is not 0.
 Status refuse_attribute(const NodeCall& node, std::string_view name);
 // Errors: unsupported for inputs from this one on.

@@ -95,9 +95,7 @@ Result<Outputs> normalised_sum(const NodeCall& node, bool centred) {
   normalise_sum(numbers, input.shape.back(), epsilon->value_or(1e-12F),
                 centred);
   HEADWISE_TRY(check_same_type(node, 2));
-  if (node.in(2).shape != std::vector{input.shape.back()}) {
-    return node.wrong_shape(2, shape_text(std::vector{input.shape.back()}));
-  }
+  HEADWISE_TRY(check_shape_of(node, 2, {input.shape.back()}));
   const std::vector<double> gamma = doubles_of(node.in(2));
   for (std::size_t n = 0; n < numbers.size(); ++n) {
     numbers[n] *= gamma[n % gamma.size()];

@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "base/check.h"
+#include "onnx/attention_views.h"
+#include "onnx/broadcast.h"
 #include "onnx/numbers.h"
+#include "onnx/strided.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -26,9 +29,7 @@ class IndexMask {
       return mask;
     }
     const Array& given = node.in(inputs.index);
-    if (given.dtype != DType::int32) {
-      return wrong_type(node, inputs.index, "int32");
-    }
+    HEADWISE_TRY(check_type(node, inputs.index, DType::int32));
     const std::size_t B = sizes.B;
     const std::size_t Lkv = sizes.Lkv();
     const auto& shape = given.shape;
@@ -106,9 +107,12 @@ Status check_attention_bias(const NodeCall& node, std::size_t input,
 }
 
 Result<std::optional<OnnxAttentionMask>> contrib_mask(
-    const NodeCall& node, const ContribMaskInputs& inputs,
-    OnnxAttentionCall& call) {
+    const NodeCall& node, ContribInputs& tensors,
+    const ContribMaskInputs& inputs, OnnxAttentionCall& call) {
   const AttentionSizes& sizes = call.sizes;
+  const auto given_bias = tensors.floats_if_given(inputs.bias);
+  HEADWISE_TRY(given_bias);
+  const Array* bias = *given_bias;
   call.empty_rows = EmptyRow::nan;
   const auto index = IndexMask::create(node, inputs, sizes);
   HEADWISE_TRY(index);
@@ -116,7 +120,6 @@ Result<std::optional<OnnxAttentionMask>> contrib_mask(
   HEADWISE_TRY(fill);
   const auto causal = node.flag("unidirectional");
   HEADWISE_TRY(causal);
-  const Array* bias = inputs.bias_numbers;
   if (bias != nullptr) {
     HEADWISE_TRY(check_attention_bias(node, inputs.bias, sizes));
   }
@@ -134,26 +137,20 @@ Result<std::optional<OnnxAttentionMask>> contrib_mask(
   HEADWISE_TRY(check_size(mask.extents));
   std::vector<double> numbers;
   numbers.reserve(element_count(mask.extents));
-  const auto [batch, heads, queries, keys] = mask.extents;
-  const auto* added = bias == nullptr
-                          ? nullptr
-                          : reinterpret_cast<const float*>(bias->data.data());
-  for (std::size_t b = 0; b < batch; ++b) {
-    for (std::size_t h = 0; h < heads; ++h) {
-      for (std::size_t i = 0; i < queries; ++i) {
-        for (std::size_t j = 0; j < keys; ++j) {
-          float number = index->given() && index->masks(b, i, j) ? *fill : 0;
-          if (*causal && j > i + sizes.past_keys) {
-            number = std::numeric_limits<float>::lowest();
-          }
-          if (added != nullptr) {
-            const std::size_t from = bias->shape[0] == 1 ? 0 : b;
-            number += added[((from * heads + h) * queries + i) * keys + j];
-          }
-          numbers.push_back(number);
-        }
-      }
+  const auto steps = broadcast_strides(
+      bias != nullptr ? bias->shape : std::vector<std::size_t>(), mask.extents);
+  for (Odometer at(mask.extents); !at.done(); at.next()) {
+    const std::size_t i = at.index(2);
+    const std::size_t j = at.index(3);
+    float number =
+        index->given() && index->masks(at.index(0), i, j) ? *fill : 0;
+    if (*causal && j > i + sizes.past_keys) {
+      number = std::numeric_limits<float>::lowest();
     }
+    if (bias != nullptr) {
+      number += floats(*bias)[at.offset(steps)];
+    }
+    numbers.push_back(number);
   }
   mask.numbers = std::move(numbers);
   return std::optional(std::move(mask));

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "headwise/base/result.h"
-#include "headwise/interop/array.h"
 #include "onnx/attention_call.h"
 #include "onnx/attention_mask.h"
+#include "onnx/contrib_inputs.h"
 #include "onnx/node_call.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -19,15 +19,14 @@ struct ContribMaskInputs {
   std::size_t index = 0;  // int32: lengths, or 0 for masked
   bool starts = false;    // lengths may be followed by starts: (2B)
   std::size_t bias = 0;
-  const Array* bias_numbers = nullptr;  // in float32; null if it is left out
   bool shown = false;  // scores are an output, with what is added
 };
 
 // Fills call.causal and the mask from the attributes and inputs. Empty if
 // call.causal is the only mask.
 Result<std::optional<OnnxAttentionMask>> contrib_mask(
-    const NodeCall& node, const ContribMaskInputs& inputs,
-    OnnxAttentionCall& call);
+    const NodeCall& node, ContribInputs& tensors,
+    const ContribMaskInputs& inputs, OnnxAttentionCall& call);
 
 // (B or 1, H or 1, Lq, Lkv). Errors: shape_mismatch.
 Status check_attention_bias(const NodeCall& node, std::size_t input,

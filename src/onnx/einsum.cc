@@ -195,9 +195,7 @@ Result<Array> sums_of(const NodeCall& node, const Equation& equation) {
 }  // namespace
 
 Result<Outputs> run_einsum(const NodeCall& node) {
-  if (node.in(0).dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   const auto equation = equation_of(node);
   HEADWISE_TRY(equation);
   return one(is_floating(node.in(0).dtype)

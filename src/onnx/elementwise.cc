@@ -8,6 +8,8 @@
 #include <functional>
 #include <numbers>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "onnx/broadcast.h"
 #include "onnx/extremes.h"
@@ -25,9 +27,7 @@ namespace {
 template <class Reals, class Wholes>
 Result<Outputs> binary(const NodeCall& node, Reals reals, Wholes wholes) {
   const DType dtype = node.in(0).dtype;
-  if (dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   HEADWISE_TRY(check_same_type(node));
   auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
   HEADWISE_TRY(shape);
@@ -49,13 +49,10 @@ auto wrapping(Combine combine) {
 }
 
 Status check_divisors(const NodeCall& node) {
-  if (is_integer(node.in(1).dtype)) {
-    for (const std::int64_t divisor : integers_of(node.in(1))) {
-      if (divisor == 0) {
-        return node.input(1).error(ErrorCode::invalid_argument, "has a 0",
-                                   "divisors other than 0");
-      }
-    }
+  if (is_integer(node.in(1).dtype) &&
+      std::ranges::count(integers_of(node.in(1)), 0) > 0) {
+    return node.input(1).error(ErrorCode::invalid_argument, "has a 0",
+                               "divisors other than 0");
   }
   return ok();
 }
@@ -107,6 +104,20 @@ Result<Outputs> unary(const NodeCall& node, Reals reals, Wholes wholes) {
   return one(array_from(numbers, x.shape, x.dtype));
 }
 
+// Functions of one real number, by the name of their operator.
+constexpr std::pair<std::string_view, double (*)(double)> kRealFunctions[] = {
+    {"Cos", [](double x) { return std::cos(x); }},
+    {"Erf", [](double x) { return std::erf(x); }},
+    {"Exp", [](double x) { return std::exp(x); }},
+    {"Floor", [](double x) { return std::floor(x); }},
+    {"Log", [](double x) { return std::log(x); }},
+    {"Reciprocal", [](double x) { return 1 / x; }},
+    {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"Sin", [](double x) { return std::sin(x); }},
+    {"Sqrt", [](double x) { return std::sqrt(x); }},
+    {"Tanh", [](double x) { return std::tanh(x); }},
+};
+
 // Whether an integer, given as the bits of int64, is below 0.
 bool is_negative(std::int64_t number, DType dtype) {
   return dtype != DType::uint64 && number < 0;
@@ -117,15 +128,14 @@ std::int64_t negated(std::int64_t number) {
 }
 
 // The numbers within the second input, the lowest, and the third.
-template <class Numbers, class Extreme>
-Result<Outputs> clipped(const NodeCall& node, Numbers numbers_of_input,
-                        Extreme extreme) {
+template <class Numbers>
+Result<Outputs> clipped(const NodeCall& node, Numbers numbers_of_input) {
   auto numbers = numbers_of_input(node.in(0));
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     if (node.has(i)) {
       const auto end = numbers_of_input(node.in(i)).front();
       for (auto& number : numbers) {
-        number = extreme(number, end, /*largest=*/i == 1);
+        number = extreme_of(number, end, /*largest=*/i == 1, node.in(0).dtype);
       }
     }
   }
@@ -188,11 +198,8 @@ Result<Outputs> run_mod(const NodeCall& node) {
 Result<Outputs> run_pow(const NodeCall& node) {
   const DType base = node.in(0).dtype;
   const DType exponent = node.in(1).dtype;
-  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    if (node.in(i).dtype == DType::boolean) {
-      return wrong_type(node, i, "numbers");
-    }
-  }
+  HEADWISE_TRY(check_numbers(node, 0));
+  HEADWISE_TRY(check_numbers(node, 1));
   auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
   HEADWISE_TRY(shape);
   if (is_integer(base) && is_integer(exponent)) {
@@ -226,67 +233,21 @@ Result<Outputs> run_relu(const NodeCall& node) {
 }
 
 Result<Outputs> run_clip(const NodeCall& node) {
-  const DType dtype = node.in(0).dtype;
-  if (dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     if (node.has(i)) {
       HEADWISE_TRY(check_same_type(node, i));
-      if (element_count(node.in(i).shape) != 1) {
-        return node.wrong_shape(i, "1 element");
-      }
+      HEADWISE_TRY(check_one_element(node, i));
     }
   }
-  if (is_floating(dtype)) {
-    return clipped(node, doubles_of, [](double a, double b, bool largest) {
-      return extreme_of(a, b, largest);
-    });
-  }
-  return clipped(node, integers_of,
-                 [dtype](std::int64_t a, std::int64_t b, bool largest) {
-                   return extreme_of(a, b, largest, dtype);
-                 });
+  return is_floating(node.in(0).dtype) ? clipped(node, doubles_of)
+                                       : clipped(node, integers_of);
 }
 
-Result<Outputs> run_log(const NodeCall& node) {
-  return unary(node, [](double x) { return std::log(x); });
-}
-
-Result<Outputs> run_sin(const NodeCall& node) {
-  return unary(node, [](double x) { return std::sin(x); });
-}
-
-Result<Outputs> run_cos(const NodeCall& node) {
-  return unary(node, [](double x) { return std::cos(x); });
-}
-
-Result<Outputs> run_exp(const NodeCall& node) {
-  return unary(node, [](double x) { return std::exp(x); });
-}
-
-Result<Outputs> run_floor(const NodeCall& node) {
-  return unary(node, [](double x) { return std::floor(x); });
-}
-
-Result<Outputs> run_reciprocal(const NodeCall& node) {
-  return unary(node, [](double x) { return 1 / x; });
-}
-
-Result<Outputs> run_sigmoid(const NodeCall& node) {
-  return unary(node, [](double x) { return 1 / (1 + std::exp(-x)); });
-}
-
-Result<Outputs> run_sqrt(const NodeCall& node) {
-  return unary(node, [](double x) { return std::sqrt(x); });
-}
-
-Result<Outputs> run_tanh(const NodeCall& node) {
-  return unary(node, [](double x) { return std::tanh(x); });
-}
-
-Result<Outputs> run_erf(const NodeCall& node) {
-  return unary(node, [](double x) { return std::erf(x); });
+Result<Outputs> run_real_function(const NodeCall& node) {
+  const auto* const named = std::ranges::find(
+      kRealFunctions, node.op(), [](const auto& each) { return each.first; });
+  return unary(node, named->second);
 }
 
 Result<Outputs> run_neg(const NodeCall& node) {
@@ -313,12 +274,8 @@ Result<Outputs> run_gelu(const NodeCall& node) {
 }
 
 Result<Outputs> run_where(const NodeCall& node) {
-  if (node.in(0).dtype != DType::boolean) {
-    return wrong_type(node, 0, "bool");
-  }
-  if (node.in(2).dtype != node.in(1).dtype) {
-    return wrong_type(node, 2, std::string(name_of(node.in(1).dtype)));
-  }
+  HEADWISE_TRY(check_type(node, 0, DType::boolean));
+  HEADWISE_TRY(check_type(node, 2, node.in(1).dtype));
   auto shape = broadcast_shape(node, std::array<std::size_t, 3>{0, 1, 2});
   HEADWISE_TRY(shape);
   // The third input, and over it the second where the first is true.

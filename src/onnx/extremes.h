@@ -9,7 +9,8 @@
 namespace headwise::inline HEADWISE_ABI {
 
 // NaN if one is.
-inline double extreme_of(double a, double b, bool largest) {
+inline double extreme_of(double a, double b, bool largest,
+                         DType /*dtype*/ = DType::float64) {
   if (std::isnan(a) || std::isnan(b)) {
     return a + b;
   }

@@ -9,8 +9,9 @@
 #include <span>
 #include <utility>
 
-#include "base/check.h"
+#include "onnx/attention_views.h"
 #include "onnx/broadcast.h"
+#include "onnx/lines.h"
 #include "onnx/numbers.h"
 #include "onnx/reshape.h"
 #include "onnx/strided.h"
@@ -40,40 +41,27 @@ Extents4 four_axes(const std::vector<std::size_t>& shape) {
           shape[rank - 1]};
 }
 
-// The largest norm of a row or column of (..., rows, columns); infinite or NaN
-// if an element is.
-double largest_norm(const Array& array, const Extents4& extents, bool columns) {
-  const auto* numbers = reinterpret_cast<const float*>(array.data.data());
-  const std::size_t count = columns ? extents[3] : extents[2];
-  const std::size_t length = columns ? extents[2] : extents[3];
-  const std::size_t step = columns ? extents[3] : 1;
+// The largest norm of a line along an axis, counted from the end; infinite or
+// NaN if an element is.
+double largest_norm(const Array& array, std::size_t axis_from_end) {
+  const Lines lines(array.shape, array.shape.size() - axis_from_end);
   double largest = 0;
-  for (std::size_t matrix = 0; matrix < extents[0] * extents[1]; ++matrix) {
-    for (std::size_t n = 0; n < count; ++n) {
-      double sum = 0;
-      for (std::size_t d = 0; d < length; ++d) {
-        const double x = numbers[(columns ? n : n * length) + d * step];
-        sum += x * x;
-      }
-      if (!(sum <= largest)) {
-        largest = sum;
-      }
-      if (!std::isfinite(sum)) {
-        return sum;
-      }
+  for (std::size_t line = 0; line < lines.count; ++line) {
+    const float* numbers = floats(array) + lines.first(line);
+    double sum = 0;
+    for (std::size_t d = 0; d < lines.length; ++d) {
+      const double x = numbers[d * lines.step];
+      sum += x * x;
     }
-    numbers += extents[2] * extents[3];
+    if (!std::isfinite(sum)) {
+      return sum;
+    }
+    largest = std::max(largest, sum);
   }
   return std::sqrt(largest);
 }
 
 using Shape = std::vector<std::size_t>;
-
-// One 0 with no more axes than the weights.
-bool is_zero(const Array& array, std::size_t rank) {
-  return array.dtype == DType::float32 && array.shape.size() <= rank &&
-         element_count(array.shape) == 1 && doubles_of(array).front() == 0;
-}
 
 bool is_false(const Array& array) {
   return array.dtype == DType::boolean && element_count(array.shape) == 1 &&
@@ -124,7 +112,7 @@ class Masking {
                step.number == static_cast<std::int64_t>(shape.size()) - 1;
       case Kind::replace_nan:
         replaces_nan_ = true;
-        return is_zero(value_of(step.operand), shape.size());
+        return number(value_of(step.operand), shape) == 0.0;
       case Kind::cast:
         return dtype_of_onnx(step.number) == DType::float32;
       case Kind::dropout:
@@ -240,31 +228,18 @@ class Masking {
     if (!given) {
       return false;
     }
-    const Extents4& extents = *given;
-    Extents4 both = extents_;
-    for (std::size_t axis = 0; axis < 4; ++axis) {
-      both[axis] = std::max(both[axis], extents[axis]);
-    }
+    Extents4 both{};
+    std::ranges::transform(extents_, *given, both.begin(), std::ranges::max);
     if (!widen(both)) {
       return false;
     }
     const std::vector<double> elements = doubles_of(mask);
-    const auto strides = broadcast_to_extents(extents);
+    const auto strides = broadcast_strides(*given, extents_);
     std::size_t n = 0;
     for (Odometer at(extents_); !at.done(); at.next(), ++n) {
       one(numbers_[n], elements[at.offset(strides)]);
     }
     return true;
-  }
-
-  static Extents4 broadcast_to_extents(const Extents4& extents) {
-    Extents4 strides{};
-    std::size_t stride = 1;
-    for (std::size_t axis = 4; axis-- > 0;) {
-      strides[axis] = extents[axis] == 1 ? 0 : stride;
-      stride *= extents[axis];
-    }
-    return strides;
   }
 
   // False if the node that runs has no memory for it.
@@ -276,9 +251,9 @@ class Masking {
       return false;
     }
     std::vector<double> wide(element_count(extents));
-    const auto strides = broadcast_to_extents(extents_);
+    const auto strides = broadcast_strides(extents_, extents);
     std::size_t n = 0;
-    for (Odometer at(extents); given_ && !at.done(); at.next(), ++n) {
+    for (Odometer at(extents); !at.done(); at.next(), ++n) {
       wide[n] = numbers_[at.offset(strides)];
     }
     numbers_ = std::move(wide);
@@ -298,7 +273,7 @@ class Masking {
   bool finite_fill_ = false;
   bool allowed_ = true;
   Extents4 extents_{1, 1, 1, 1};
-  std::vector<double> numbers_;
+  std::vector<double> numbers_{0};
 };
 
 // The shapes of the scores: of the first product, and behind each step. Nothing
@@ -414,14 +389,11 @@ Result<std::unique_ptr<FusionTensors>> fusion_tensors(const OnnxFusion& fusion,
       return node_by_node();
     }
   }
-  const double product =
-      largest_norm(query, four_axes(query.shape), /*columns=*/false) *
-      largest_norm(key, four_axes(key.shape), /*columns=*/true);
+  const double product = largest_norm(query, 1) * largest_norm(key, 2);
   const double score = product * masking.scale();
   const bool bounded = product * masking.largest_scale() <= kLargestProduct &&
                        (!masking.finite_fill() || score <= kLargestScore) &&
-                       largest_norm(value, four_axes(value.shape),
-                                    /*columns=*/false) <= kLargestProduct;
+                       largest_norm(value, 1) <= kLargestProduct;
   if (!bounded || !masking.allowed()) {
     return node_by_node();
   }

@@ -33,6 +33,12 @@ inline bool is_standard_domain(std::string_view domain) {
   return domain.empty() || domain == "ai.onnx";
 }
 
+// Whether an operator has one of these names.
+template <class... Names>
+bool is_one_of(std::string_view op, const Names&... names) {
+  return ((op == names) || ...);
+}
+
 struct OnnxNode {
   std::string name;
   std::string op;

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "onnx/attend.h"
+#include "onnx/attention_views.h"
 #include "onnx/contrib_inputs.h"
 #include "onnx/contrib_mask.h"
 #include "onnx/contrib_operators.h"
@@ -53,9 +53,7 @@ Status check_int32(const NodeCall& node, std::size_t input) {
     return node.subject().bad_data("has no input " + std::to_string(input),
                                    "7 inputs");
   }
-  return node.in(input).dtype == DType::int32
-             ? ok()
-             : Status(wrong_type(node, input, "int32"));
+  return check_type(node, input, DType::int32);
 }
 
 Result<AttentionSizes> group_query_sizes(const NodeCall& node) {
@@ -70,11 +68,8 @@ Result<AttentionSizes> group_query_sizes(const NodeCall& node) {
   HEADWISE_TRY(check_axes(node, GroupQueryIn::query, 3));
   const auto& query = node.in(GroupQueryIn::query).shape;
   const bool packed = !node.has(GroupQueryIn::key);
-  if (packed == node.has(GroupQueryIn::value)) {
-    return node.input(packed ? GroupQueryIn::value : GroupQueryIn::key)
-        .error(ErrorCode::invalid_argument, "is given alone",
-               "key and value together");
-  }
+  HEADWISE_TRY(check_together(node, GroupQueryIn::key, GroupQueryIn::value,
+                              "key and value together"));
   // Before the sum, which must not overflow.
   const bool few = *Hq <= query[2] && *Hkv <= query[2];
   const std::size_t heads = *Hq + (packed && few ? 2 * *Hkv : 0);
@@ -108,26 +103,11 @@ Status read_lengths(const NodeCall& node, GroupCall& call) {
     return node.wrong_shape(GroupQueryIn::lengths,
                             std::to_string(sizes.B) + " elements");
   }
-  if (element_count(node.in(GroupQueryIn::total).shape) != 1) {
-    return node.wrong_shape(GroupQueryIn::total, "1 element");
-  }
-  std::size_t past = 0;
-  if (node.has(GroupQueryIn::past_key) != node.has(GroupQueryIn::past_value)) {
-    return node
-        .input(node.has(GroupQueryIn::past_key) ? GroupQueryIn::past_key
-                                                : GroupQueryIn::past_value)
-        .error(ErrorCode::invalid_argument, "is given alone",
-               "past_key and past_value together");
-  }
-  if (node.has(GroupQueryIn::past_key)) {
-    HEADWISE_TRY(check_axes(node, GroupQueryIn::past_key, 4));
-    past = node.in(GroupQueryIn::past_key).shape[2];
-    for (const std::size_t i :
-         {GroupQueryIn::past_key, GroupQueryIn::past_value}) {
-      HEADWISE_TRY(
-          check_shape_of(node, i, {sizes.B, sizes.Hkv, past, sizes.D}));
-    }
-  }
+  HEADWISE_TRY(check_one_element(node, GroupQueryIn::total));
+  AttentionSizes cache = sizes;
+  HEADWISE_TRY(
+      read_past(node, GroupQueryIn::past_key, GroupQueryIn::past_value, cache));
+  const std::size_t past = cache.past_keys;
   const auto Lq = static_cast<std::int64_t>(sizes.Lq);
   const std::int64_t total = integers_of(node.in(GroupQueryIn::total)).front();
   const std::int64_t most = static_cast<std::int64_t>(past) + Lq;
@@ -188,8 +168,8 @@ class Rotation {
     HEADWISE_TRY(sines);
     rotation.pairs_ = shape[1];
     rotation.interleaved_ = *interleaved;
-    rotation.cosines_ = reinterpret_cast<const float*>((*cosines)->data.data());
-    rotation.sines_ = reinterpret_cast<const float*>((*sines)->data.data());
+    rotation.cosines_ = floats(**cosines);
+    rotation.sines_ = floats(**sines);
     HEADWISE_TRY(rotation.place(node, call, shape[0]));
     return rotation;
   }
@@ -199,7 +179,7 @@ class Rotation {
     if (pairs_ == 0) {
       return;
     }
-    auto* row = reinterpret_cast<float*>(array.data.data());
+    float* row = floats(array);
     const auto& shape = array.shape;
     for (std::size_t n = 0; n < element_count(std::span(shape).first(3)); ++n) {
       const std::size_t b = n / (shape[1] * shape[2]);
@@ -215,14 +195,20 @@ class Rotation {
     const AttentionSizes& sizes = call.sizes;
     std::vector<std::int64_t> given;
     if (node.has(GroupQueryIn::positions)) {
-      if (node.in(GroupQueryIn::positions).dtype != DType::int64) {
-        return wrong_type(node, GroupQueryIn::positions, "int64");
-      }
+      HEADWISE_TRY(check_type(node, GroupQueryIn::positions, DType::int64));
       HEADWISE_TRY(
           check_shape_of(node, GroupQueryIn::positions, {sizes.B, sizes.Lq}));
       given = integers_of(node.in(GroupQueryIn::positions));
     }
-    const auto add = [&](std::int64_t at) -> Status {
+    for (std::size_t n = 0; n < sizes.B * sizes.Lq; ++n) {
+      const std::size_t counted =
+          call.past_lengths[n / sizes.Lq] + n % sizes.Lq;
+      // A prompt counts on from the first position, which was checked before.
+      const std::int64_t at =
+          given.empty() ? static_cast<std::int64_t>(counted)
+          : !call.prompt || n == 0
+              ? given[n]
+              : static_cast<std::int64_t>(rows_[0] + counted);
       if (at < 0 || at >= static_cast<std::int64_t>(cached)) {
         return node
             .input(given.empty() ? GroupQueryIn::cosines
@@ -232,17 +218,6 @@ class Rotation {
                    "less than " + std::to_string(cached));
       }
       rows_.push_back(static_cast<std::size_t>(at));
-      return ok();
-    };
-    for (std::size_t n = 0; n < sizes.B * sizes.Lq; ++n) {
-      const std::size_t counted =
-          call.past_lengths[n / sizes.Lq] + n % sizes.Lq;
-      // A prompt counts on from the first position, which was checked before.
-      HEADWISE_TRY(add(given.empty()  ? static_cast<std::int64_t>(counted)
-                       : !call.prompt ? given[n]
-                       : n == 0
-                           ? given[0]
-                           : static_cast<std::int64_t>(rows_[0] + counted)));
     }
     return ok();
   }
@@ -277,13 +252,9 @@ Status read_scores(const NodeCall& node, const GroupCall& group,
   if (softcap->value_or(0) != 0) {
     call.softcap = **softcap;
   }
-  const auto causal = node.integer("causal", 1);
+  const auto causal = node.flag("causal", true);
   HEADWISE_TRY(causal);
-  if (*causal != 0 && *causal != 1) {
-    return node.attribute("causal").bad_data("is " + std::to_string(*causal),
-                                             "0 or 1");
-  }
-  call.causal = *causal == 1;
+  call.causal = *causal;
   const auto window = node.integer("local_window_size", -1);
   HEADWISE_TRY(window);
   if (*window != -1 && (*window < 1 || !call.causal)) {
@@ -312,7 +283,7 @@ Status read_sinks(const NodeCall& node, ContribInputs& inputs,
     HEADWISE_TRY(check_shape_of(node, GroupQueryIn::sink, {call.sizes.Hq}));
     const auto given = inputs.floats(GroupQueryIn::sink);
     HEADWISE_TRY(given);
-    const auto* numbers = reinterpret_cast<const float*>((*given)->data.data());
+    const float* numbers = floats(**given);
     call.sinks.assign(numbers, numbers + call.sizes.Hq);
   } else if (*smooth) {
     call.sinks.assign(call.sizes.Hq, 0);
@@ -330,7 +301,7 @@ Status read_qk_output(const NodeCall& node, OnnxAttentionCall& call) {
             "is " + std::to_string(*stage),
             "1 (before the softmax) or 2 (after it); 0 only without output_qk");
   }
-  call.qk_output = *stage == 2 ? QkOutput::softmax : QkOutput::bias;
+  call.qk_output = *stage == 2 ? ScoresStage::softmax : ScoresStage::bias;
   return ok();
 }
 
@@ -350,9 +321,8 @@ Result<std::optional<OnnxAttentionMask>> bias_mask(
 
 // ONNX Runtime shows masked scores as 0.
 void show_masked_as_zero(Array& scores) {
-  auto* numbers = reinterpret_cast<float*>(scores.data.data());
   const std::size_t count = scores.data.size() / sizeof(float);
-  std::replace(numbers, numbers + count, kMinusInf, 0.0F);
+  std::replace(floats(scores), floats(scores) + count, kMinusInf, 0.0F);
 }
 
 // Padding whose window ends before it: ONNX Runtime gives 0, unlike for a row
@@ -360,7 +330,7 @@ void show_masked_as_zero(Array& scores) {
 void clear_rows_beyond_window(const OnnxAttentionCall& call, Array& output) {
   const AttentionSizes& sizes = call.sizes;
   const std::size_t features = sizes.Hq * sizes.Dv;
-  auto* row = reinterpret_cast<float*>(output.data.data());
+  float* row = floats(output);
   for (std::size_t n = 0; n < sizes.B * sizes.Lq; ++n, row += features) {
     const std::size_t b = n / sizes.Lq;
     const std::int64_t position =
@@ -417,8 +387,7 @@ Result<Outputs> run_group_query_attention(const NodeCall& node) {
   HEADWISE_TRY(new_value);
   const auto present = [&](std::size_t past_input, const Array& made,
                            std::size_t rows) -> Result<Array> {
-    const auto past = node.has(past_input) ? inputs.floats(past_input)
-                                           : Result<const Array*>(nullptr);
+    const auto past = inputs.floats_if_given(past_input);
     HEADWISE_TRY(past);
     return with_past(*past, group.past_lengths, made, rows);
   };
@@ -440,13 +409,7 @@ Result<Outputs> run_group_query_attention(const NodeCall& node) {
     value = present(GroupQueryIn::past_value, *new_value, group.cache_rows);
     HEADWISE_TRY(value);
   }
-  Outputs outputs;
-  for (Array* each : {&made->output, &*key, &*value, &made->scores}) {
-    auto narrow = inputs.narrowed(std::move(*each));
-    HEADWISE_TRY(narrow);
-    outputs.push_back(*std::move(narrow));
-  }
-  return outputs;
+  return inputs.all_narrowed({&made->output, &*key, &*value, &made->scores});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,7 +1,6 @@
 #include "onnx/known_shapes.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -16,28 +15,21 @@ constexpr std::size_t kMostNumbers = 64;
 
 // Operators whose result has the shape of their first input.
 bool keeps_shape(std::string_view op) {
-  constexpr std::array kNames = {std::string_view("Cast"),
-                                 std::string_view("Erf"),
-                                 std::string_view("Gelu"),
-                                 std::string_view("Identity"),
-                                 std::string_view("Neg"),
-                                 std::string_view("Clip"),
-                                 std::string_view("Dropout"),
-                                 std::string_view("Relu"),
-                                 std::string_view("SkipLayerNormalization"),
-                                 std::string_view("RMSNormalization"),
-                                 std::string_view("Softmax"),
-                                 std::string_view("LayerNormalization"),
-                                 std::string_view("Sqrt"),
-                                 std::string_view("Tanh"),
-                                 std::string_view("Reciprocal"),
-                                 std::string_view("Add"),
-                                 std::string_view("Sub"),
-                                 std::string_view("Mul"),
-                                 std::string_view("Div"),
-                                 std::string_view("Pow"),
-                                 std::string_view("RotaryEmbedding")};
-  return std::ranges::find(kNames, op) != kNames.end();
+  return is_one_of(op, "Cast", "Erf", "Gelu", "Identity", "Neg", "Clip",
+                   "Dropout", "Relu", "SkipLayerNormalization",
+                   "RMSNormalization", "Softmax", "LayerNormalization", "Sqrt",
+                   "Tanh", "Reciprocal", "Add", "Sub", "Mul", "Div", "Pow",
+                   "RotaryEmbedding");
+}
+
+// An element of a list; nothing if it is unknown or not there.
+template <class T>
+std::optional<T> known_at(const std::vector<std::optional<T>>* list,
+                          std::int64_t at) {
+  return list != nullptr && at >= 0 &&
+                 at < static_cast<std::int64_t>(list->size())
+             ? (*list)[static_cast<std::size_t>(at)]
+             : std::nullopt;
 }
 
 // A shape of the larger rank; an extent that only one knows is taken if it is
@@ -93,13 +85,8 @@ std::optional<KnownShape> KnownShapes::of(const FusionOperand& operand) const {
 std::optional<std::size_t> KnownShapes::extent(std::string_view value,
                                                int axis) const {
   const KnownShape* shape = of(value);
-  if (shape == nullptr) {
-    return std::nullopt;
-  }
-  const int at = axis < 0 ? axis + static_cast<int>(shape->size()) : axis;
-  return at < 0 || at >= static_cast<int>(shape->size())
-             ? std::nullopt
-             : (*shape)[static_cast<std::size_t>(at)];
+  const int rank = shape == nullptr ? 0 : static_cast<int>(shape->size());
+  return known_at(shape, axis < 0 ? axis + rank : axis);
 }
 
 std::optional<double> KnownShapes::number(std::string_view value) const {
@@ -179,9 +166,7 @@ std::optional<KnownShape> KnownShapes::shape_of_result(
   if (first == nullptr || !keeps_shape(node.op)) {
     return std::nullopt;
   }
-  const bool two = node.op == "Add" || node.op == "Sub" || node.op == "Mul" ||
-                   node.op == "Div" || node.op == "Pow";
-  if (!two) {
+  if (!is_one_of(node.op, "Add", "Sub", "Mul", "Div", "Pow")) {
     return *first;
   }
   const KnownShape* second = shape(node, 1);
@@ -201,9 +186,8 @@ std::optional<KnownShape> KnownShapes::reshaped(const OnnxNode& node) const {
   KnownShape made;
   for (std::size_t axis = 0; axis < wanted->size(); ++axis) {
     const auto number = (*wanted)[axis];
-    const bool copied =
-        number == std::int64_t{0} && from != nullptr && axis < from->size();
-    made.push_back(copied ? (*from)[axis]
+    made.push_back(number == std::int64_t{0}
+                       ? known_at(from, static_cast<std::int64_t>(axis))
                    : number && *number > 0
                        ? std::optional(static_cast<std::size_t>(*number))
                        : std::nullopt);
@@ -219,13 +203,9 @@ std::optional<KnownShape> KnownShapes::transposed(const OnnxNode& node) const {
                ? std::nullopt
                : std::optional(KnownShape(from->rbegin(), from->rend()));
   }
-  KnownShape made(perm->size());
-  for (std::size_t axis = 0; axis < perm->size(); ++axis) {
-    const std::int64_t at = (*perm)[axis];
-    if (from != nullptr && at >= 0 &&
-        at < static_cast<std::int64_t>(from->size())) {
-      made[axis] = (*from)[static_cast<std::size_t>(at)];
-    }
+  KnownShape made;
+  for (const std::int64_t axis : *perm) {
+    made.push_back(known_at(from, axis));
   }
   return made;
 }
@@ -289,16 +269,12 @@ std::optional<KnownShapes::KnownNumbers> KnownShapes::numbers_of_result(
     if (at == nullptr || at->size() != 1) {
       return std::nullopt;
     }
-    const std::int64_t index = at->front().value_or(-1);
-    const bool known = from != nullptr && index >= 0 &&
-                       index < static_cast<std::int64_t>(from->size());
-    return KnownNumbers{known ? (*from)[static_cast<std::size_t>(index)]
-                              : std::nullopt};
+    return KnownNumbers{known_at(from, at->front().value_or(-1))};
   }
   if (node.op == "Slice") {
     return sliced(node);
   }
-  if (node.op == "Unsqueeze" || node.op == "Squeeze" || node.op == "Cast") {
+  if (is_one_of(node.op, "Unsqueeze", "Squeeze", "Cast")) {
     const KnownNumbers* from = numbers(node, 0);
     return from == nullptr ? std::nullopt : std::optional(*from);
   }
@@ -346,9 +322,8 @@ std::optional<double> KnownShapes::number_of_result(
       return static_cast<double>(*from->front());
     }
   }
-  const bool unary =
-      node.op == "Cast" || node.op == "Sqrt" || node.op == "Reciprocal";
-  const bool binary = node.op == "Mul" || node.op == "Div";
+  const bool unary = is_one_of(node.op, "Cast", "Sqrt", "Reciprocal");
+  const bool binary = is_one_of(node.op, "Mul", "Div");
   const auto a = unary || binary ? number(node.inputs[0]) : std::nullopt;
   const auto b = binary ? number(node.inputs[1]) : std::optional(0.0);
   if (!a || !b) {

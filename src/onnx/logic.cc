@@ -40,21 +40,13 @@ Result<Outputs> compared(const NodeCall& node, Compare compare) {
 
 template <class Compare>
 Result<Outputs> ordered(const NodeCall& node, Compare compare) {
-  if (node.in(0).dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   return compared(node, compare);
-}
-
-Status check_bools(const NodeCall& node) {
-  return node.in(0).dtype == DType::boolean
-             ? ok()
-             : Status(wrong_type(node, 0, "bool"));
 }
 
 template <class Combine>
 Result<Outputs> joined(const NodeCall& node, Combine combine) {
-  HEADWISE_TRY(check_bools(node));
+  HEADWISE_TRY(check_type(node, 0, DType::boolean));
   return compared(node, combine);
 }
 
@@ -93,7 +85,7 @@ Result<Outputs> run_xor(const NodeCall& node) {
 }
 
 Result<Outputs> run_not(const NodeCall& node) {
-  HEADWISE_TRY(check_bools(node));
+  HEADWISE_TRY(check_type(node, 0, DType::boolean));
   std::vector<std::int64_t> flags = integers_of(node.in(0));
   for (std::int64_t& flag : flags) {
     flag = 1 - flag;

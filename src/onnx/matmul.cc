@@ -162,22 +162,12 @@ Result<Product> product_of(const NodeCall& node, const OperandTurn& turn_a,
     return node.wrong_shape(1, "a matrix of " + std::to_string(product.k) +
                                    (turn_b.matrix ? " columns" : " rows"));
   }
-  const auto a = product.a.batch();
-  const auto b = product.b.batch();
-  const auto longer = a.size() >= b.size() ? a : b;
-  product.batch.assign(longer.begin(), longer.end());
-  for (std::size_t i = 1; i <= longer.size(); ++i) {
-    std::size_t& extent = product.batch[longer.size() - i];
-    for (const auto& each : {a, b}) {
-      if (i <= each.size() && each[each.size() - i] != 1) {
-        extent = each[each.size() - i];
-      }
-    }
-  }
-  if (!broadcasts_to(a, product.batch) || !broadcasts_to(b, product.batch)) {
+  auto batch = broadcast_shapes(product.a.batch(), product.b.batch());
+  if (!batch) {
     return node.wrong_shape(
         1, "axes that are broadcast to " + shape_text(node.in(0).shape));
   }
+  product.batch = *std::move(batch);
   product.shape = product.batch;
   if (!vector_a) {
     product.shape.push_back(product.m);
@@ -248,11 +238,8 @@ Result<Outputs> run_fused_matmul(const NodeCall& node) {
 Result<Outputs> run_gemm(const NodeCall& node) {
   HEADWISE_TRY(check_same_type(node));
   HEADWISE_TRY(check_floating(node, 0));
-  for (const std::size_t input : {std::size_t{0}, std::size_t{1}}) {
-    if (node.in(input).shape.size() != 2) {
-      return node.wrong_shape(input, "2 axes");
-    }
-  }
+  HEADWISE_TRY(check_axes(node, 0, 2));
+  HEADWISE_TRY(check_axes(node, 1, 2));
   const auto transposed_a = node.flag("transA");
   HEADWISE_TRY(transposed_a);
   const auto transposed_b = node.flag("transB");

@@ -1,5 +1,6 @@
 #include "headwise/onnx/model.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <new>
@@ -36,15 +37,9 @@ std::string declared_text(
 
 bool fits(const std::vector<std::size_t>& shape,
           const std::vector<std::optional<std::size_t>>& declared) {
-  if (shape.size() != declared.size()) {
-    return false;
-  }
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (declared[axis] && *declared[axis] != shape[axis]) {
-      return false;
-    }
-  }
-  return true;
+  return std::ranges::equal(shape, declared, [](std::size_t is, auto wanted) {
+    return is == wanted.value_or(is);
+  });
 }
 
 // Of an output whose shape the model declares; 0 for one that cannot be
@@ -245,23 +240,22 @@ class Run {
 
   Result<std::optional<Array>> fused_output(const OnnxFusion& fusion,
                                             const OnnxNode& last,
-                                            SeenAttention* seen) const try {
-    const NodeMemory memory(memory_limit_ - made_bytes_);
-    const auto tensors =
-        fusion_tensors(fusion, [this](const std::string& name) -> const Array& {
-          return *values_.at(name);
-        });
-    HEADWISE_TRY(tensors);
-    if (!*tensors) {
-      return std::optional<Array>();
-    }
-    auto made = attend(NodeCall(graph_, last, {}, executor_, seen),
-                       (*tensors)->ready, /*wants_scores=*/false);
-    HEADWISE_TRY(made);
-    made->output.shape = (*tensors)->output_shape;
-    return std::optional(std::move(made->output));
-  } catch (const NodeMemory::Exceeded& exceeded) {
-    return Error::no_memory_for(exceeded.bytes);
+                                            SeenAttention* seen) const {
+    return within_memory([&]() -> Result<std::optional<Array>> {
+      const auto tensors = fusion_tensors(
+          fusion, [this](const std::string& name) -> const Array& {
+            return *values_.at(name);
+          });
+      HEADWISE_TRY(tensors);
+      if (!*tensors) {
+        return std::optional<Array>();
+      }
+      auto made = attend(NodeCall(graph_, last, {}, executor_, seen),
+                         (*tensors)->ready, /*wants_scores=*/false);
+      HEADWISE_TRY(made);
+      made->output.shape = (*tensors)->output_shape;
+      return std::optional(std::move(made->output));
+    });
   }
 
   Status run_node(const OnnxNode& node, SeenAttention* seen = nullptr) {
@@ -269,7 +263,10 @@ class Run {
     for (const std::string& name : node.inputs) {
       inputs.push_back(name.empty() ? nullptr : values_.at(name));
     }
-    auto made = make(node, inputs, seen);
+    auto made = within_memory([&] {
+      return find_operator(node)->run(
+          NodeCall(graph_, node, inputs, executor_, seen));
+    });
     if (!made) {
       return about(node, made.error());
     }
@@ -287,13 +284,12 @@ class Run {
     return ok();
   }
 
-  Result<Outputs> make(const OnnxNode& node,
-                       std::span<const Array* const> inputs,
-                       SeenAttention* seen) const {
+  // What a node makes in the memory that is left.
+  template <class Make>
+  auto within_memory(const Make& make) const -> decltype(make()) {
     const NodeMemory memory(memory_limit_ - made_bytes_);
     try {
-      return find_operator(node)->run(
-          NodeCall(graph_, node, inputs, executor_, seen));
+      return make();
     } catch (const NodeMemory::Exceeded& exceeded) {
       return Error::no_memory_for(exceeded.bytes);
     }

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "onnx/attend.h"
+#include "onnx/attention_views.h"
 #include "onnx/contrib_inputs.h"
 #include "onnx/contrib_mask.h"
 #include "onnx/contrib_operators.h"
@@ -125,25 +125,6 @@ Status place_keys(const NodeCall& node, std::size_t heads, Places& places) {
   return ok();
 }
 
-Status check_multi_head_past(const NodeCall& node, AttentionSizes& sizes) {
-  if (node.has(MultiHeadIn::past_key) != node.has(MultiHeadIn::past_value)) {
-    return node
-        .input(node.has(MultiHeadIn::past_key) ? MultiHeadIn::past_key
-                                               : MultiHeadIn::past_value)
-        .error(ErrorCode::invalid_argument, "is given alone",
-               "past_key and past_value together");
-  }
-  if (!node.has(MultiHeadIn::past_key)) {
-    return ok();
-  }
-  HEADWISE_TRY(check_axes(node, MultiHeadIn::past_key, 4));
-  sizes.past_keys = node.in(MultiHeadIn::past_key).shape[2];
-  HEADWISE_TRY(check_shape_of(node, MultiHeadIn::past_key,
-                              {sizes.B, sizes.Hkv, sizes.past_keys, sizes.D}));
-  return check_shape_of(node, MultiHeadIn::past_value,
-                        {sizes.B, sizes.Hkv, sizes.past_keys, sizes.Dv});
-}
-
 Result<Places> places_of(const NodeCall& node) {
   const auto heads = head_number(node, "num_heads");
   HEADWISE_TRY(heads);
@@ -182,7 +163,8 @@ Result<Places> places_of(const NodeCall& node) {
                   .D = D,
                   .Dv = values[3],
                   .heads_merged = true};
-  HEADWISE_TRY(check_multi_head_past(node, places.sizes));
+  HEADWISE_TRY(read_past(node, MultiHeadIn::past_key, MultiHeadIn::past_value,
+                         places.sizes));
   return places;
 }
 
@@ -218,7 +200,7 @@ Result<Outputs> run_multi_head_attention(const NodeCall& node) {
                                 {sizes.Hq * (2 * sizes.D + sizes.Dv)}));
     const auto given = inputs.floats(MultiHeadIn::bias);
     HEADWISE_TRY(given);
-    bias = reinterpret_cast<const float*>((*given)->data.data());
+    bias = floats(**given);
   }
   const auto bias_from = [&](std::size_t first) {
     return bias == nullptr ? nullptr : bias + first;
@@ -230,16 +212,12 @@ Result<Outputs> run_multi_head_attention(const NodeCall& node) {
   const auto scale = contrib_scale(node, sizes.D);
   HEADWISE_TRY(scale);
   ready.call.scale = *scale;
-  ready.call.qk_output = QkOutput::bias;
-  ContribMaskInputs masks{.index = MultiHeadIn::padding,
-                          .bias = MultiHeadIn::attention_bias,
-                          .shown = node.wants(3)};
-  if (node.has(MultiHeadIn::attention_bias)) {
-    const auto added = inputs.floats(MultiHeadIn::attention_bias);
-    HEADWISE_TRY(added);
-    masks.bias_numbers = *added;
-  }
-  auto mask = contrib_mask(node, masks, ready.call);
+  ready.call.qk_output = ScoresStage::bias;
+  auto mask = contrib_mask(node, inputs,
+                           {.index = MultiHeadIn::padding,
+                            .bias = MultiHeadIn::attention_bias,
+                            .shown = node.wants(3)},
+                           ready.call);
   HEADWISE_TRY(mask);
   ready.mask = *std::move(mask);
   const auto from = inputs.floats(places->query.input);
@@ -258,13 +236,7 @@ Result<Outputs> run_multi_head_attention(const NodeCall& node) {
   ready.value = &*value;
   auto made = attend(node, ready, node.wants(3));
   HEADWISE_TRY(made);
-  Outputs outputs;
-  for (Array* each : {&made->output, &*key, &*value, &made->scores}) {
-    auto narrow = inputs.narrowed(std::move(*each));
-    HEADWISE_TRY(narrow);
-    outputs.push_back(*std::move(narrow));
-  }
-  return outputs;
+  return inputs.all_narrowed({&made->output, &*key, &*value, &made->scores});
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -30,24 +30,25 @@ const OnnxAttribute* find_attribute(const OnnxNode& node,
   return found == node.attributes.end() ? nullptr : &*found;
 }
 
-const OnnxAttribute* NodeCall::find(std::string_view name) const {
-  return find_attribute(node_, name);
+template <class T>
+Result<const T*> NodeCall::held(std::string_view name,
+                                const char* expected) const {
+  const T* value = find_as<T>(name);
+  if (value == nullptr && find(name) != nullptr) {
+    return attribute(name).bad_data("is of another kind", expected);
+  }
+  return value;
 }
 
 Result<std::int64_t> NodeCall::integer(std::string_view name,
                                        std::int64_t otherwise) const {
-  const OnnxAttribute* found = find(name);
-  if (found == nullptr) {
-    return otherwise;
-  }
-  if (const auto* number = std::get_if<std::int64_t>(&found->value)) {
-    return *number;
-  }
-  return attribute(name).bad_data("is of another kind", "a whole number");
+  const auto value = held<std::int64_t>(name, "a whole number");
+  HEADWISE_TRY(value);
+  return *value == nullptr ? otherwise : **value;
 }
 
-Result<bool> NodeCall::flag(std::string_view name) const {
-  const auto number = integer(name, 0);
+Result<bool> NodeCall::flag(std::string_view name, bool otherwise) const {
+  const auto number = integer(name, otherwise ? 1 : 0);
   HEADWISE_TRY(number);
   if (*number != 0 && *number != 1) {
     return attribute(name).bad_data("is " + std::to_string(*number), "0 or 1");
@@ -56,40 +57,24 @@ Result<bool> NodeCall::flag(std::string_view name) const {
 }
 
 Result<std::optional<double>> NodeCall::number(std::string_view name) const {
-  const OnnxAttribute* found = find(name);
-  if (found == nullptr) {
-    return std::optional<double>();
-  }
-  if (const auto* value = std::get_if<float>(&found->value)) {
-    return std::optional<double>(*value);
-  }
-  return attribute(name).bad_data("is of another kind", "a number");
+  const auto value = held<float>(name, "a number");
+  HEADWISE_TRY(value);
+  return *value == nullptr ? std::nullopt : std::optional<double>(**value);
 }
 
 Result<std::string> NodeCall::text(std::string_view name,
                                    std::string_view otherwise) const {
-  const OnnxAttribute* found = find(name);
-  if (found == nullptr) {
-    return std::string(otherwise);
-  }
-  if (const auto* value = std::get_if<std::string>(&found->value)) {
-    return *value;
-  }
-  return attribute(name).bad_data("is of another kind", "text");
+  const auto value = held<std::string>(name, "text");
+  HEADWISE_TRY(value);
+  return *value == nullptr ? std::string(otherwise) : **value;
 }
 
 Result<std::optional<std::vector<std::int64_t>>> NodeCall::integers(
     std::string_view name) const {
-  const OnnxAttribute* found = find(name);
-  if (found == nullptr) {
-    return std::optional<std::vector<std::int64_t>>();
-  }
-  if (const auto* value =
-          std::get_if<std::vector<std::int64_t>>(&found->value)) {
-    return std::optional(*value);
-  }
-  return attribute(name).bad_data("is of another kind",
-                                  "a list of whole numbers");
+  const auto value =
+      held<std::vector<std::int64_t>>(name, "a list of whole numbers");
+  HEADWISE_TRY(value);
+  return *value == nullptr ? std::nullopt : std::optional(**value);
 }
 
 Result<std::size_t> NodeCall::axis_of(std::int64_t given, std::size_t rank,
@@ -125,11 +110,68 @@ Status check_floating(const NodeCall& node, std::size_t input) {
              : Status(wrong_type(node, input, "floating-point numbers"));
 }
 
-Status check_same_type(const NodeCall& node, std::size_t input) {
-  const DType dtype = node.in(0).dtype;
+Status check_numbers(const NodeCall& node, std::size_t input) {
+  return node.in(input).dtype != DType::boolean
+             ? ok()
+             : Status(wrong_type(node, input, "numbers"));
+}
+
+Status check_type(const NodeCall& node, std::size_t input, DType dtype) {
   return node.in(input).dtype == dtype
              ? ok()
              : Status(wrong_type(node, input, std::string(name_of(dtype))));
+}
+
+Status check_same_type(const NodeCall& node, std::size_t input) {
+  return check_type(node, input, node.in(0).dtype);
+}
+
+Status check_each(const NodeCall& node, std::size_t input) {
+  if (!node.has(input)) {
+    return node.subject().bad_data(
+        "has no input " + std::to_string(input),
+        std::to_string(node.input_count()) + " inputs");
+  }
+  return check_same_type(node, input);
+}
+
+Status check_together(const NodeCall& node, std::size_t a, std::size_t b,
+                      const char* both) {
+  return node.has(a) == node.has(b)
+             ? ok()
+             : Status(node.input(node.has(a) ? a : b)
+                          .error(ErrorCode::invalid_argument, "is given alone",
+                                 both));
+}
+
+Status check_axes(const NodeCall& node, std::size_t input, std::size_t rank) {
+  return node.in(input).shape.size() == rank
+             ? ok()
+             : Status(node.wrong_shape(input, std::to_string(rank) + " axes"));
+}
+
+Status check_shape_of(const NodeCall& node, std::size_t input,
+                      const std::vector<std::size_t>& expected) {
+  return node.in(input).shape == expected
+             ? ok()
+             : Status(node.wrong_shape(input, shape_text(expected)));
+}
+
+Status check_one_element(const NodeCall& node, std::size_t input) {
+  return element_count(node.in(input).shape) == 1
+             ? ok()
+             : Status(node.wrong_shape(input, "1 element"));
+}
+
+Result<std::size_t> place_of_index(const NodeCall& node, std::size_t input,
+                                   std::int64_t index, std::size_t extent) {
+  const auto most = static_cast<std::int64_t>(extent);
+  if (index < -most || index >= most) {
+    return node.input(input).error(
+        ErrorCode::out_of_range, "has " + std::to_string(index),
+        std::to_string(-most) + " to " + std::to_string(most - 1));
+  }
+  return static_cast<std::size_t>(index < 0 ? index + most : index);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -34,6 +34,7 @@ class NodeCall {
         executor_(executor),
         seen_(seen) {}
 
+  std::string_view op() const { return node_.op; }
   std::int64_t opset() const { return graph_.opset; }
   const Executor* executor() const { return executor_; }
   // Where a node of attention leaves what it is given; null if not requested.
@@ -60,11 +61,18 @@ class NodeCall {
   // shape_mismatch about an input: "has shape (2, 3), expected (2, 4)".
   Error wrong_shape(std::size_t i, std::string expected) const;
 
-  const OnnxAttribute* find(std::string_view name) const;
+  const OnnxAttribute* find(std::string_view name) const {
+    return find_attribute(node_, name);
+  }
+  // Null unless the attribute is there and holds a T.
+  template <class T>
+  const T* find_as(std::string_view name) const {
+    return attribute_as<T>(node_, name);
+  }
   Result<std::int64_t> integer(std::string_view name,
                                std::int64_t otherwise) const;
   // 0 or 1.
-  Result<bool> flag(std::string_view name) const;
+  Result<bool> flag(std::string_view name, bool otherwise = false) const;
   Result<std::optional<double>> number(std::string_view name) const;
   Result<std::string> text(std::string_view name,
                            std::string_view otherwise) const;
@@ -78,6 +86,10 @@ class NodeCall {
                               const FileSubject& about) const;
 
  private:
+  // Null if it is left out. Errors: bad_data if it is not `expected`.
+  template <class T>
+  Result<const T*> held(std::string_view name, const char* expected) const;
+
   const OnnxGraph& graph_;
   const OnnxNode& node_;
   std::span<const Array* const> inputs_;
@@ -88,8 +100,26 @@ class NodeCall {
 // invalid_argument about an input: "holds int64 elements, expected ...".
 Error wrong_type(const NodeCall& node, std::size_t input, std::string expected);
 Status check_floating(const NodeCall& node, std::size_t input);
-// Errors about the types of the first input and another.
+// Any type but boolean.
+Status check_numbers(const NodeCall& node, std::size_t input = 0);
+Status check_type(const NodeCall& node, std::size_t input, DType dtype);
+// The type of the first input.
 Status check_same_type(const NodeCall& node, std::size_t input = 1);
+// The same for one of any number of inputs, which must all be given.
+Status check_each(const NodeCall& node, std::size_t input);
+
+// Errors: invalid_argument about one that is given without the other. `both`:
+// what is expected.
+Status check_together(const NodeCall& node, std::size_t a, std::size_t b,
+                      const char* both);
+
+Status check_axes(const NodeCall& node, std::size_t input, std::size_t rank);
+Status check_shape_of(const NodeCall& node, std::size_t input,
+                      const std::vector<std::size_t>& expected);
+Status check_one_element(const NodeCall& node, std::size_t input);
+// Where an index is along an axis; negative ones count from the end.
+Result<std::size_t> place_of_index(const NodeCall& node, std::size_t input,
+                                   std::int64_t index, std::size_t extent);
 
 // What a node makes: one array per output, in order. Outputs that the node does
 // not name may be left empty.

@@ -70,25 +70,16 @@ Result<Outputs> run_softmax(const NodeCall& node);
 // elementwise.cc
 Result<Outputs> run_abs(const NodeCall& node);
 Result<Outputs> run_clip(const NodeCall& node);
-Result<Outputs> run_cos(const NodeCall& node);
-Result<Outputs> run_log(const NodeCall& node);
+Result<Outputs> run_real_function(const NodeCall& node);
 Result<Outputs> run_relu(const NodeCall& node);
-Result<Outputs> run_sin(const NodeCall& node);
 Result<Outputs> run_add(const NodeCall& node);
 Result<Outputs> run_div(const NodeCall& node);
-Result<Outputs> run_erf(const NodeCall& node);
-Result<Outputs> run_exp(const NodeCall& node);
-Result<Outputs> run_floor(const NodeCall& node);
 Result<Outputs> run_gelu(const NodeCall& node);
 Result<Outputs> run_mod(const NodeCall& node);
 Result<Outputs> run_mul(const NodeCall& node);
 Result<Outputs> run_neg(const NodeCall& node);
 Result<Outputs> run_pow(const NodeCall& node);
-Result<Outputs> run_reciprocal(const NodeCall& node);
-Result<Outputs> run_sigmoid(const NodeCall& node);
-Result<Outputs> run_sqrt(const NodeCall& node);
 Result<Outputs> run_sub(const NodeCall& node);
-Result<Outputs> run_tanh(const NodeCall& node);
 Result<Outputs> run_where(const NodeCall& node);
 
 // logic.cc

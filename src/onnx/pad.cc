@@ -129,9 +129,7 @@ Result<std::vector<std::byte>> fill_of(const NodeCall& node) {
     return std::vector<std::byte>(item);
   }
   HEADWISE_TRY(check_same_type(node, 2));
-  if (element_count(node.in(2).shape) != 1) {
-    return node.wrong_shape(2, "1 element");
-  }
+  HEADWISE_TRY(check_one_element(node, 2));
   const std::byte* const data = node.in(2).data.data();
   return std::vector<std::byte>(data, data + item);
 }

@@ -33,9 +33,7 @@ Status check_range(const NodeCall& node) {
   }
   for (const std::size_t i : {kStart, kLimit, kDelta}) {
     HEADWISE_TRY(check_same_type(node, i));
-    if (element_count(node.in(i).shape) != 1) {
-      return node.wrong_shape(i, "1 element");
-    }
+    HEADWISE_TRY(check_one_element(node, i));
     if (!std::isfinite(doubles_of(node.in(i)).front())) {
       return node.input(i).error(ErrorCode::invalid_argument, "is not finite",
                                  "a finite number");

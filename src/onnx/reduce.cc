@@ -101,20 +101,18 @@ Result<Outputs> reduce_to_extreme(const NodeCall& node, bool largest) {
   }
   const auto reduction = reduction_of(node, 18);
   HEADWISE_TRY(reduction);
+  const auto extremes = [&](const auto& elements, auto first) {
+    const auto fold = [&](auto a, auto b) {
+      return extreme_of(a, b, largest, dtype);
+    };
+    return one(array_from(reduced(node, *reduction, elements, first, fold),
+                          reduction->result, dtype));
+  };
   const double first = largest ? -kInfinity : kInfinity;
-  if (is_floating(dtype)) {
-    return one(array_from(
-        reduced(node, *reduction, doubles_of(node.in(0)), first,
-                [&](double a, double b) { return extreme_of(a, b, largest); }),
-        reduction->result, dtype));
-  }
-  return one(
-      array_from(reduced(node, *reduction, integers_of(node.in(0)),
-                         bools ? std::int64_t{!largest} : whole(first, dtype),
-                         [&](std::int64_t a, std::int64_t b) {
-                           return extreme_of(a, b, largest, dtype);
-                         }),
-                 reduction->result, dtype));
+  return is_floating(dtype)
+             ? extremes(doubles_of(node.in(0)), first)
+             : extremes(integers_of(node.in(0)),
+                        bools ? std::int64_t{!largest} : whole(first, dtype));
 }
 
 std::int64_t wrapped_sum(std::int64_t a, std::int64_t b) {
@@ -167,29 +165,23 @@ void accumulate(const Lines& lines, bool exclusive, bool backwards,
 
 Result<Outputs> run_cum_sum(const NodeCall& node) {
   const Array& x = node.in(0);
-  if (x.dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   const auto exclusive = node.flag("exclusive");
   HEADWISE_TRY(exclusive);
   const auto backwards = node.flag("reverse");
   HEADWISE_TRY(backwards);
   const auto given = list_input(node, 1);
   HEADWISE_TRY(given);
-  if (given->size() != 1) {
-    return node.wrong_shape(1, "1 element");
-  }
+  HEADWISE_TRY(check_one_element(node, 1));
   const auto axis = node.axis_of(given->front(), x.shape.size(), node.input(1));
   HEADWISE_TRY(axis);
   const Lines lines(x.shape, *axis);
-  if (is_floating(x.dtype)) {
-    std::vector<double> numbers = doubles_of(x);
-    accumulate(lines, *exclusive, *backwards, numbers, std::plus<>());
+  const auto accumulated = [&](auto numbers, auto add) {
+    accumulate(lines, *exclusive, *backwards, numbers, add);
     return one(array_from(numbers, x.shape, x.dtype));
-  }
-  std::vector<std::int64_t> numbers = integers_of(x);
-  accumulate(lines, *exclusive, *backwards, numbers, wrapped_sum);
-  return one(array_from(numbers, x.shape, x.dtype));
+  };
+  return is_floating(x.dtype) ? accumulated(doubles_of(x), std::plus<>())
+                              : accumulated(integers_of(x), wrapped_sum);
 }
 
 Result<Outputs> run_reduce_max(const NodeCall& node) {
@@ -201,18 +193,14 @@ Result<Outputs> run_reduce_min(const NodeCall& node) {
 }
 
 Result<Outputs> run_reduce_sum(const NodeCall& node) {
-  if (node.in(0).dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   const auto reduction = reduction_of(node, 13);
   HEADWISE_TRY(reduction);
   return sums(node, *reduction, 1);
 }
 
 Result<Outputs> run_reduce_mean(const NodeCall& node) {
-  if (node.in(0).dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   const auto reduction = reduction_of(node, 18);
   HEADWISE_TRY(reduction);
   if (reduction->count == 0 && is_integer(node.in(0).dtype)) {

@@ -29,9 +29,7 @@ Result<Outputs> run_identity(const NodeCall& node) {
 Result<Outputs> run_dropout(const NodeCall& node) {
   HEADWISE_TRY(check_floating(node, 0));
   if (node.has(2)) {
-    if (node.in(2).dtype != DType::boolean) {
-      return wrong_type(node, 2, "bool");
-    }
+    HEADWISE_TRY(check_type(node, 2, DType::boolean));
     const auto training = integers_of(node.in(2));
     if (std::ranges::find(training, 0) == training.end()) {
       return node.input(2).error(

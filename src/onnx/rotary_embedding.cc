@@ -11,7 +11,6 @@
 #include <numeric>
 #include <string>
 
-#include "base/check.h"
 #include "onnx/node_memory.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
@@ -79,22 +78,15 @@ Result<std::vector<std::size_t>> cache_rows(const NodeCall& node,
     expected = {cos.empty() ? 0 : cos[0], half};
   }
   for (const std::size_t input : {std::size_t{1}, std::size_t{2}}) {
-    if (node.in(input).shape != expected) {
-      return node.wrong_shape(input, shape_text(expected));
-    }
+    HEADWISE_TRY(check_shape_of(node, input, expected));
   }
   auto rows = NodeMemory::numbers<std::size_t>(sizes.B * sizes.L);
   if (!positions) {
     std::iota(rows.begin(), rows.end(), std::size_t{0});
     return rows;
   }
-  if (node.in(3).dtype != DType::int64) {
-    return wrong_type(node, 3, "int64");
-  }
-  const std::vector<std::size_t> tokens{sizes.B, sizes.L};
-  if (node.in(3).shape != tokens) {
-    return node.wrong_shape(3, shape_text(tokens));
-  }
+  HEADWISE_TRY(check_type(node, 3, DType::int64));
+  HEADWISE_TRY(check_shape_of(node, 3, {sizes.B, sizes.L}));
   const std::vector<std::int64_t> given = integers_of(node.in(3));
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::int64_t position = given[i];
@@ -112,11 +104,8 @@ Result<std::vector<std::size_t>> cache_rows(const NodeCall& node,
 
 Result<Outputs> run_rotary_embedding(const NodeCall& node) {
   HEADWISE_TRY(check_floating(node, 0));
-  for (const std::size_t input : {std::size_t{1}, std::size_t{2}}) {
-    if (node.in(input).dtype != node.in(0).dtype) {
-      return wrong_type(node, input, std::string(name_of(node.in(0).dtype)));
-    }
-  }
+  HEADWISE_TRY(check_same_type(node, 1));
+  HEADWISE_TRY(check_same_type(node, 2));
   const auto interleaved = node.flag("interleaved");
   HEADWISE_TRY(interleaved);
   const auto sizes = rotary_sizes(node);

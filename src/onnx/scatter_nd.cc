@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/check.h"
 #include "onnx/numbers.h"
 #include "onnx/operators.h"
 #include "onnx/shown_text.h"
@@ -20,9 +19,7 @@ namespace {
 Status check_updates(const NodeCall& node) {
   const auto& data = node.in(0).shape;
   const auto& indices = node.in(1).shape;
-  if (node.in(1).dtype != DType::int64) {
-    return wrong_type(node, 1, "int64");
-  }
+  HEADWISE_TRY(check_type(node, 1, DType::int64));
   HEADWISE_TRY(check_same_type(node, 2));
   if (indices.empty() || indices.back() > data.size()) {
     return node.wrong_shape(
@@ -32,9 +29,7 @@ Status check_updates(const NodeCall& node) {
   expected.insert(expected.end(),
                   data.begin() + static_cast<std::ptrdiff_t>(indices.back()),
                   data.end());
-  return node.in(2).shape == expected
-             ? ok()
-             : Status(node.wrong_shape(2, shape_text(expected)));
+  return check_shape_of(node, 2, expected);
 }
 
 }  // namespace
@@ -59,15 +54,10 @@ Result<Outputs> run_scatter_nd(const NodeCall& node) {
   for (std::size_t n = 0; n < count; ++n) {
     std::size_t place = 0;
     for (std::size_t axis = 0; axis < tuple; ++axis) {
-      const std::int64_t index = indices[n * tuple + axis];
-      const auto extent = static_cast<std::int64_t>(data.shape[axis]);
-      if (index < -extent || index >= extent) {
-        return node.input(1).error(
-            ErrorCode::out_of_range, "has " + std::to_string(index),
-            std::to_string(-extent) + " to " + std::to_string(extent - 1));
-      }
-      place += static_cast<std::size_t>(index < 0 ? index + extent : index) *
-               strides[axis];
+      const auto index =
+          place_of_index(node, 1, indices[n * tuple + axis], data.shape[axis]);
+      HEADWISE_TRY(index);
+      place += *index * strides[axis];
     }
     std::memcpy(result->data.data() + place * size_of(data.dtype),
                 node.in(2).data.data() + n * slice, slice);

@@ -13,13 +13,9 @@ namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 Result<Array> in_float32(const Array& array) {
-  if (array.dtype != DType::float32) {
-    return array_from(doubles_of(array), array.shape, DType::float32);
-  }
-  auto copy = array_of(array.shape, DType::float32);
-  HEADWISE_TRY(copy);
-  std::ranges::copy(array.data, copy->data.begin());
-  return copy;
+  return array.dtype == DType::float32
+             ? copy_of(array, array.shape)
+             : array_from(doubles_of(array), array.shape, DType::float32);
 }
 
 // The lowest numbers, which exporters write for -inf, forbid a key as -inf does

@@ -27,22 +27,13 @@ Result<Outputs> run_concat(const NodeCall& node) {
   std::vector<std::size_t> shape = node.in(0).shape;
   shape[*axis] = 0;
   for (std::size_t i = 0; i < node.input_count(); ++i) {
-    if (!node.has(i)) {
-      return node.subject().bad_data(
-          "has no input " + std::to_string(i),
-          std::to_string(node.input_count()) + " inputs");
-    }
+    HEADWISE_TRY(check_each(node, i));
     const Array& each = node.in(i);
-    if (each.dtype != node.in(0).dtype) {
-      return wrong_type(node, i, std::string(name_of(node.in(0).dtype)));
-    }
     std::vector<std::size_t> expected = node.in(0).shape;
     if (each.shape.size() == expected.size()) {
       expected[*axis] = each.shape[*axis];
     }
-    if (each.shape != expected) {
-      return node.wrong_shape(i, shape_text(expected));
-    }
+    HEADWISE_TRY(check_shape_of(node, i, expected));
     shape[*axis] += each.shape[*axis];
   }
   auto result = array_of(shape, node.in(0).dtype);
@@ -154,19 +145,13 @@ Result<Outputs> run_gather(const NodeCall& node) {
   auto result = array_of(shape, x.dtype);
   HEADWISE_TRY(result);
   const std::vector<std::int64_t> rows = integers_of(indices);
-  const auto extent = static_cast<std::int64_t>(x.shape[*axis]);
   std::byte* out = result->data.data();
   for (std::size_t i = 0; i < before; ++i) {
     for (const std::int64_t each : rows) {
-      if (each < -extent || each >= extent) {
-        return node.input(1).error(
-            ErrorCode::out_of_range, "has " + std::to_string(each),
-            std::to_string(-extent) + " to " + std::to_string(extent - 1));
-      }
-      const auto from =
-          static_cast<std::size_t>(each < 0 ? each + extent : each);
+      const auto from = place_of_index(node, 1, each, x.shape[*axis]);
+      HEADWISE_TRY(from);
       if (row > 0) {
-        std::memcpy(out, x.data.data() + (i * x.shape[*axis] + from) * row,
+        std::memcpy(out, x.data.data() + (i * x.shape[*axis] + *from) * row,
                     row);
         out += row;
       }

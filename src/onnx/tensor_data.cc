@@ -56,69 +56,48 @@ Result<std::vector<std::size_t>> shape_of(std::span<const std::int64_t> dims,
   return shape;
 }
 
-// Elements that lie in fields of a wider type, one after another.
-template <class Stored, class Element>
-void copy_elements(std::span<const Element> from, AlignedBytes& into) {
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const auto element = static_cast<Stored>(from[i]);
-    std::memcpy(into.data() + i * sizeof(Stored), &element, sizeof(Stored));
+// Calls `use` with the field that has the elements of a type, which are the
+// first bytes of those of the field.
+template <class Use>
+auto with_field(const TensorFields& fields, DType dtype, const Use& use) {
+  switch (dtype) {
+    case DType::float32:
+      return use(fields.floats);
+    case DType::float64:
+      return use(fields.doubles);
+    case DType::int64:
+      return use(fields.int64s);
+    case DType::uint32:
+    case DType::uint64:
+      return use(fields.uint64s);
+    default:
+      return use(fields.int32s);
   }
+}
+
+// The elements of a tensor in its file, which are as many as it has.
+void copy_elements(const TensorFields& fields, Array& into) {
+  static_assert(std::endian::native == std::endian::little);
+  if (fields.raw) {
+    std::ranges::copy(std::as_bytes(std::span(*fields.raw)), into.data.begin());
+    return;
+  }
+  with_field(fields, into.dtype, [&](auto field) {
+    const std::size_t item = size_of(into.dtype);
+    for (std::size_t i = 0; i < field.size(); ++i) {
+      std::memcpy(into.data.data() + i * item, &field[i], item);
+    }
+  });
 }
 
 // Booleans are 0 or 1, whatever the file says.
-void make_booleans(AlignedBytes& data) {
-  for (std::byte& byte : data) {
-    byte = byte == std::byte{0} ? byte : std::byte{1};
+Array with_booleans(Array array) {
+  if (array.dtype == DType::boolean) {
+    for (std::byte& byte : array.data) {
+      byte = byte == std::byte{0} ? byte : std::byte{1};
+    }
   }
-}
-
-// How many elements the field of this type has.
-std::size_t count_in_fields(const TensorFields& fields, DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return fields.floats.size();
-    case DType::float64:
-      return fields.doubles.size();
-    case DType::int64:
-      return fields.int64s.size();
-    case DType::uint32:
-    case DType::uint64:
-      return fields.uint64s.size();
-    default:
-      return fields.int32s.size();
-  }
-}
-
-void copy_fields(const TensorFields& fields, DType dtype, AlignedBytes& data) {
-  switch (dtype) {
-    case DType::float32:
-      return copy_elements<float>(fields.floats, data);
-    case DType::float64:
-      return copy_elements<double>(fields.doubles, data);
-    case DType::int64:
-      return copy_elements<std::int64_t>(fields.int64s, data);
-    case DType::uint64:
-      return copy_elements<std::uint64_t>(fields.uint64s, data);
-    case DType::uint32:
-      return copy_elements<std::uint32_t>(fields.uint64s, data);
-    case DType::int32:
-      return copy_elements<std::int32_t>(fields.int32s, data);
-    case DType::boolean:
-    case DType::int8:
-    case DType::uint8:
-      return copy_elements<std::uint8_t>(fields.int32s, data);
-    case DType::int16:
-    case DType::uint16:
-    case DType::float16:
-    case DType::bfloat16:
-      return copy_elements<std::uint16_t>(fields.int32s, data);
-  }
-}
-
-Status copy_raw(std::string_view raw, AlignedBytes& data) {
-  static_assert(std::endian::native == std::endian::little);
-  std::ranges::copy(std::as_bytes(std::span(raw)), data.begin());
-  return ok();
+  return array;
 }
 
 }  // namespace
@@ -199,30 +178,22 @@ Result<Array> tensor_of(const TensorFields& fields, const FileSubject& subject,
   if (fields.external) {
     auto data = read_external(fields.place, *bytes, subject, folder);
     HEADWISE_TRY(data);
-    Array array{.dtype = *dtype, .shape = *shape, .data = *std::move(data)};
-    if (*dtype == DType::boolean) {
-      make_booleans(array.data);
-    }
-    return array;
+    return with_booleans(
+        {.dtype = *dtype, .shape = *shape, .data = *std::move(data)});
   }
   const std::size_t held =
       fields.raw ? fields.raw->size()
-                 : count_in_fields(fields, *dtype) * size_of(*dtype);
+                 : size_of(*dtype) * with_field(fields, *dtype, [](auto field) {
+                     return field.size();
+                   });
   if (held != *bytes) {
     return subject.bad_data("has " + std::to_string(held) + " bytes of data",
                             std::to_string(*bytes) + " for " + wanted);
   }
   auto array = array_of(*shape, *dtype);
   HEADWISE_TRY(array);
-  if (fields.raw) {
-    HEADWISE_TRY(copy_raw(*fields.raw, array->data));
-  } else {
-    copy_fields(fields, *dtype, array->data);
-  }
-  if (*dtype == DType::boolean) {
-    make_booleans(array->data);
-  }
-  return array;
+  copy_elements(fields, *array);
+  return with_booleans(*std::move(array));
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -64,13 +64,8 @@ Result<std::vector<std::int64_t>> first_slots(const NodeCall& node,
   if (!node.has(2)) {
     return NodeMemory::numbers<std::int64_t>(batch);
   }
-  if (node.in(2).dtype != DType::int64) {
-    return wrong_type(node, 2, "int64");
-  }
-  const std::vector<std::size_t> expected{batch};
-  if (node.in(2).shape != expected) {
-    return node.wrong_shape(2, shape_text(expected));
-  }
+  HEADWISE_TRY(check_type(node, 2, DType::int64));
+  HEADWISE_TRY(check_shape_of(node, 2, {batch}));
   auto slots = integers_of(node.in(2));
   const auto most = static_cast<std::int64_t>(sizes.slots - sizes.tokens);
   for (std::int64_t& slot : slots) {

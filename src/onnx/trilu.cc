@@ -16,12 +16,8 @@ Result<Outputs> run_trilu(const NodeCall& node) {
   }
   std::int64_t diagonal = 0;
   if (node.has(1)) {
-    if (node.in(1).dtype != DType::int64) {
-      return wrong_type(node, 1, "int64");
-    }
-    if (element_count(node.in(1).shape) != 1) {
-      return node.wrong_shape(1, "1 element");
-    }
+    HEADWISE_TRY(check_type(node, 1, DType::int64));
+    HEADWISE_TRY(check_one_element(node, 1));
     diagonal = integers_of(node.in(1)).front();
   }
   const auto upper = node.integer("upper", 1);

@@ -39,30 +39,20 @@ Result<Outputs> folded(const NodeCall& node, Elements elements, Fold fold) {
 
 Status check_inputs(const NodeCall& node) {
   for (std::size_t i = 0; i < node.input_count(); ++i) {
-    if (!node.has(i)) {
-      return node.subject().bad_data(
-          "has no input " + std::to_string(i),
-          std::to_string(node.input_count()) + " inputs");
-    }
-    HEADWISE_TRY(check_same_type(node, i));
+    HEADWISE_TRY(check_each(node, i));
   }
   return ok();
 }
 
 Result<Outputs> extreme(const NodeCall& node, bool largest) {
   const DType dtype = node.in(0).dtype;
-  if (dtype == DType::boolean) {
-    return wrong_type(node, 0, "numbers");
-  }
+  HEADWISE_TRY(check_numbers(node));
   HEADWISE_TRY(check_inputs(node));
-  if (is_floating(dtype)) {
-    return folded(node, doubles_of, [largest](double a, double b) {
-      return extreme_of(a, b, largest);
-    });
-  }
-  return folded(node, integers_of, [&](std::int64_t a, std::int64_t b) {
+  const auto fold = [&](auto a, auto b) {
     return extreme_of(a, b, largest, dtype);
-  });
+  };
+  return is_floating(dtype) ? folded(node, doubles_of, fold)
+                            : folded(node, integers_of, fold);
 }
 
 }  // namespace
