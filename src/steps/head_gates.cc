@@ -1,6 +1,5 @@
 #include "headwise/steps/head_gates.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
