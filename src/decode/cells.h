@@ -14,19 +14,6 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-inline kernels::StoredType stored_type(DType dtype) {
-  switch (dtype) {
-    case DType::bfloat16:
-      return kernels::StoredType::bfloat16;
-    case DType::float16:
-      return kernels::StoredType::float16;
-    case DType::int8:
-      return kernels::StoredType::int8;
-    default:
-      return kernels::StoredType::float32;
-  }
-}
-
 // Where the numbers of a cell are: the keys and values of one page and one key
 // head, in the form that the kernels read (kernels/stored_rows.h).
 //
@@ -39,7 +26,7 @@ inline kernels::StoredType stored_type(DType dtype) {
 struct CellLayout {
   // The sizes are those of a cache that was created: they do not overflow.
   explicit CellLayout(const KvCacheOptions& options, std::size_t tokens)
-      : type(stored_type(options.dtype)),
+      : type(kernels::stored_type(options.dtype)),
         D(options.head_dim),
         Dv(options.v_head_dim),
         page_size(tokens),
