@@ -9,7 +9,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -72,12 +71,33 @@ inline TensorView<const float, 4> view_of(const BoundBias& bias) {
                       : TensorView<const float, 4>();
 }
 
+// The outputs of a forward call, in either form (attention/call_views.h).
+template <class Outputs>
+std::array<CallArgument, 13> output_arguments(const Outputs& outputs,
+                                              const UntypedView& output) {
+  const StatisticsViews& statistics = outputs.statistics;
+  return {{
+      {CallTensor::output, false, output},
+      {CallTensor::attn_weights, false, outputs.attn_weights},
+      {CallTensor::lse, false, outputs.lse},
+      {CallTensor::softmax_rows, false, outputs.softmax_rows},
+      {CallTensor::rows, false, statistics.rows},
+      {CallTensor::top_keys, false, statistics.top_keys},
+      {CallTensor::top_weights, false, statistics.top_weights},
+      {CallTensor::columns, false, statistics.columns},
+      {CallTensor::map_mean, false, statistics.map_mean},
+      {CallTensor::map_largest, false, statistics.map_largest},
+      {CallTensor::scores, false, outputs.scores},
+      {CallTensor::state_rows, false, outputs.state.softmax_rows},
+      {CallTensor::state_context, false, outputs.state.context},
+  }};
+}
+
 template <class T>
 Status check_forward(const AttentionSpec& spec,
                      const AttentionInputsOf<T>& inputs,
                      const AttentionOutputsOf<T>& outputs) {
   using enum CallTensor;
-  const StatisticsViews& statistics = outputs.statistics;
   const std::array<CallArgument, 10> read = {{
       {query, false, inputs.query},
       {key, false, inputs.key},
@@ -90,22 +110,8 @@ Status check_forward(const AttentionSpec& spec,
       {bias_v, true, spec.added_keys.bias_v()},
       {sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 13> written = {{
-      {output, false, outputs.output},
-      {attn_weights, false, outputs.attn_weights},
-      {lse, false, outputs.lse},
-      {softmax_rows, false, outputs.softmax_rows},
-      {rows, false, statistics.rows},
-      {top_keys, false, statistics.top_keys},
-      {top_weights, false, statistics.top_weights},
-      {columns, false, statistics.columns},
-      {map_mean, false, statistics.map_mean},
-      {map_largest, false, statistics.map_largest},
-      {scores, false, outputs.scores},
-      {state_rows, false, outputs.state.softmax_rows},
-      {state_context, false, outputs.state.context},
-  }};
-  return check_call("attention", spec, call_types<T>(), read, written);
+  return check_call("attention", spec, call_types<T>(), read,
+                    output_arguments(outputs, outputs.output));
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "headwise/attention/device_attention.h"
 
 #include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "attention/check_call.h"
@@ -18,56 +19,43 @@ Status check_device_options(const AttentionOptions& attention_options,
     return value_error("attention", "device", "cpu",
                        "Device::cuda(stream); AttentionPlan is for the CPU");
   }
-  if (options.score_weight.data() != nullptr) {
-    return value_error("attention", "score_weight", "given",
-                       "none on cuda: only the CPU has additive scores",
-                       ErrorCode::unsupported);
-  }
-  if (!options.kv_groups.even()) {
-    return value_error("attention", "kv_groups", "given",
-                       "none on cuda: only the CPU has uneven groups",
-                       ErrorCode::unsupported);
-  }
-  if (options.added_keys.bias_k.data() != nullptr ||
-      options.added_keys.zero_attn) {
-    return value_error("attention", "added_keys", "given",
-                       "none on cuda: only the CPU has added keys",
-                       ErrorCode::unsupported);
-  }
-  if (attention_options.sinks.data() != nullptr) {
-    return value_error("attention", "sinks", "given",
-                       "none on cuda: only the CPU has sinks",
-                       ErrorCode::unsupported);
-  }
-  if (attention_options.scores != ScoresStage::none) {
-    return value_error("attention", "scores", "asked for",
-                       "none on cuda: only the CPU returns them",
-                       ErrorCode::unsupported);
-  }
-  if (attention_options.t5_bias.table.data() != nullptr) {
-    return value_error("attention", "t5_bias", "given",
-                       "none on cuda: only the CPU has relative positions",
-                       ErrorCode::unsupported);
-  }
-  if (attention_options.arithmetic != Arithmetic::exact) {
-    return value_error(
-        "attention", "arithmetic", name_of(attention_options.arithmetic),
-        "exact on cuda: only the CPU has others", ErrorCode::unsupported);
-  }
-  if (attention_options.dropout.place != DropoutPlace()) {
-    return value_error("attention", "dropout.place", "given",
-                       "none on cuda: only the CPU takes a part of a call",
-                       ErrorCode::unsupported);
-  }
-  if (options.key_part != KeyPart::all) {
-    return value_error("attention", "key_part", name_of(options.key_part),
-                       "all on cuda: only the CPU takes a part of the keys",
-                       ErrorCode::unsupported);
-  }
-  if (options.query_part != QueryPart::all) {
-    return value_error("attention", "query_part", name_of(options.query_part),
-                       "all on cuda: only the CPU takes a part of the queries",
-                       ErrorCode::unsupported);
+  const AddedKeys& added_keys = options.added_keys;
+  struct OnlyOnCpu {
+    bool asked;
+    std::string_view argument;
+    std::string_view given;
+    std::string_view expected;
+  };
+  for (const auto& [asked, argument, given, expected] :
+       {OnlyOnCpu{options.score_weight.data() != nullptr, "score_weight",
+                  "given", "none on cuda: only the CPU has additive scores"},
+        OnlyOnCpu{!options.kv_groups.even(), "kv_groups", "given",
+                  "none on cuda: only the CPU has uneven groups"},
+        OnlyOnCpu{added_keys.bias_k.data() != nullptr || added_keys.zero_attn,
+                  "added_keys", "given",
+                  "none on cuda: only the CPU has added keys"},
+        OnlyOnCpu{attention_options.sinks.data() != nullptr, "sinks", "given",
+                  "none on cuda: only the CPU has sinks"},
+        OnlyOnCpu{attention_options.scores != ScoresStage::none, "scores",
+                  "asked for", "none on cuda: only the CPU returns them"},
+        OnlyOnCpu{attention_options.t5_bias.table.data() != nullptr, "t5_bias",
+                  "given", "none on cuda: only the CPU has relative positions"},
+        OnlyOnCpu{attention_options.arithmetic != Arithmetic::exact,
+                  "arithmetic", name_of(attention_options.arithmetic),
+                  "exact on cuda: only the CPU has others"},
+        OnlyOnCpu{attention_options.dropout.place != DropoutPlace(),
+                  "dropout.place", "given",
+                  "none on cuda: only the CPU takes a part of a call"},
+        OnlyOnCpu{options.key_part != KeyPart::all, "key_part",
+                  name_of(options.key_part),
+                  "all on cuda: only the CPU takes a part of the keys"},
+        OnlyOnCpu{options.query_part != QueryPart::all, "query_part",
+                  name_of(options.query_part),
+                  "all on cuda: only the CPU takes a part of the queries"}}) {
+    if (asked) {
+      return value_error("attention", argument, given, expected,
+                         ErrorCode::unsupported);
+    }
   }
   return ok();
 }

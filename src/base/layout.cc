@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/base/checked_product.h"
 

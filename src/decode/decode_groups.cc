@@ -1,10 +1,9 @@
-#include "decode/decode_groups.h"
-
 #include <algorithm>
 
 #include "attention/schedule.h"
 #include "attention/seen_keys.h"
 #include "attention/tasks.h"
+#include "decode/decode_paths.h"
 #include "decode/group_tile.h"
 #include "decode/stored_head.h"
 #include "kernels/row_tile.h"

@@ -3,11 +3,7 @@
 #include <algorithm>
 
 #include "attention/schedule.h"
-#include "decode/decode_groups.h"
-#include "decode/decode_mean.h"
-#include "decode/decode_rows.h"
-#include "decode/decode_statistics.h"
-#include "decode/decode_tiles.h"
+#include "decode/decode_paths.h"
 
 namespace headwise::inline HEADWISE_ABI {
 

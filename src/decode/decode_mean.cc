@@ -1,9 +1,8 @@
-#include "decode/decode_mean.h"
-
 #include <algorithm>
 
 #include "attention/forward/mean_weights.h"
 #include "attention/tasks.h"
+#include "decode/decode_paths.h"
 #include "decode/tile_worker.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -216,8 +216,6 @@ Result<AttentionSpec> spec_of(const Run& run, const RunNumbers& numbers) {
 
 // The query, the outputs, and that these have memory of their own.
 Status check_tensors(const Run& run, const AttentionSpec& spec) {
-  const CallOutputs& outputs = run.outputs;
-  const UntypedView output = outputs.output.untyped();
   const std::array<CallArgument, 6> read = {{
       {CallTensor::query, false, run.query.untyped()},
       {CallTensor::score_weight, true, spec.score_weight},
@@ -226,27 +224,13 @@ Status check_tensors(const Run& run, const AttentionSpec& spec) {
       {CallTensor::alibi, true, spec.alibi.slopes()},
       {CallTensor::sinks, true, spec.sinks.view()},
   }};
-  const std::array<CallArgument, 13> written = {{
-      {CallTensor::output, false, output},
-      {CallTensor::attn_weights, false, outputs.attn_weights},
-      {CallTensor::lse, false, outputs.lse},
-      {CallTensor::softmax_rows, false, outputs.softmax_rows},
-      {CallTensor::rows, false, outputs.statistics.rows},
-      {CallTensor::top_keys, false, outputs.statistics.top_keys},
-      {CallTensor::top_weights, false, outputs.statistics.top_weights},
-      {CallTensor::columns, false, outputs.statistics.columns},
-      {CallTensor::map_mean, false, outputs.statistics.map_mean},
-      {CallTensor::map_largest, false, outputs.statistics.map_largest},
-      {CallTensor::scores, false, outputs.scores},
-      {CallTensor::state_rows, false, outputs.state.softmax_rows},
-      {CallTensor::state_context, false, outputs.state.context},
-  }};
   const std::array<CallArgument, 2> appended = {{
       {CallTensor::key, false, run.tokens.key.untyped()},
       {CallTensor::value, false, run.tokens.value.untyped()},
   }};
-  return check_cached_call(kDecodePlan, spec, run.types, read, appended,
-                           written);
+  return check_cached_call(
+      kDecodePlan, spec, run.types, read, appended,
+      output_arguments(run.outputs, run.outputs.output.untyped()));
 }
 
 // The second pass reads M and sum of every row, whether or not the caller wants

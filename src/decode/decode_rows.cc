@@ -1,10 +1,9 @@
-#include "decode/decode_rows.h"
-
 #include <algorithm>
 
 #include "attention/few_rows/run_rows.h"
 #include "attention/schedule.h"
 #include "attention/tasks.h"
+#include "decode/decode_paths.h"
 #include "decode/stored_blocks.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -1,10 +1,9 @@
-#include "decode/decode_tiles.h"
-
 #include <algorithm>
 
 #include "attention/forward/run_tiles.h"
 #include "attention/forward/tiling.h"
 #include "attention/tasks.h"
+#include "decode/decode_paths.h"
 #include "decode/tile_worker.h"
 
 namespace headwise::inline HEADWISE_ABI {

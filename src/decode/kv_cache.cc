@@ -12,7 +12,6 @@
 #include "headwise/base/checked_product.h"
 #include "headwise/kernels/targets.h"
 #include "kernels/narrow.h"
-#include "run/float_environment.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {

@@ -30,10 +30,6 @@ struct detail::SavedShard {
   Tensor<float, 3> merged;          // of all heads
 };
 
-inline const Executor& executor_of(const AttentionOptions& options) {
-  return options.executor ? *options.executor : Executor::default_executor();
-}
-
 // Ranges of heads as features.
 inline std::vector<PartRange> in_features(std::vector<PartRange> heads,
                                           std::size_t size) {

@@ -9,13 +9,12 @@
 #include <hwy/highway.h>
 
 #include "kernels/chains-inl.h"
-#include "kernels/tanh-inl.h"
+#include "kernels/exp2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 // ---- One query per lane. ----
 

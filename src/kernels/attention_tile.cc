@@ -1,7 +1,6 @@
 #include "kernels/attention_tile.h"
 
 #include <limits>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention_tile.cc"  // this file, from src/
@@ -19,7 +18,6 @@ HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 void score(const float* q_t, const float* keys, std::size_t key_stride,
            std::size_t count, std::size_t D, std::size_t queries,

@@ -17,7 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 void delta(const float* HWY_RESTRICT d_output_t,
            const float* HWY_RESTRICT output_t, std::size_t Dv,

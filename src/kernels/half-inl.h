@@ -42,6 +42,14 @@ HWY_INLINE hn::Vec<D> load_widened(D d, const float* from) {
   return hn::LoadU(d, from);
 }
 
+// Before their scale.
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened(D d, const std::int8_t* from) {
+  const hn::Rebind<std::int8_t, D> d8;
+  const hn::RebindToSigned<D> d32;
+  return hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadU(d8, from)));
+}
+
 template <class D>
 HWY_INLINE hn::Vec<D> load_widened(D d, const BFloat16* from) {
   const hn::RebindToUnsigned<D> du;

@@ -22,7 +22,6 @@ HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 template <class Pairs>
 void pair_rows(const float* HWY_RESTRICT rows, std::size_t count,

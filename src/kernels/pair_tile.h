@@ -29,8 +29,7 @@ struct PairTile {
                     float* pairs);
   // The softmax of AttentionTile, and pair_rows() of its p, in the place of the
   // scores.
-  void (*softmax)(std::size_t count, std::size_t lanes, float* scores,
-                  float* max, float* sum);
+  decltype(AttentionTile::softmax) softmax;
   // Whether every number of `count` pairs, a multiple of 16, is finite.
   bool (*finite)(const float* pairs, std::size_t count);
   // k (count, D) -> keys (count, D').
@@ -45,24 +44,15 @@ struct PairTile {
                 std::size_t D, std::size_t queries, float factor,
                 float* scores);
   // As in AttentionTile, of `rows` keys the first `count`.
-  void (*weigh)(const float* p, const float* values, std::size_t rows,
-                std::size_t count, std::size_t Dv, std::size_t queries,
-                const Fold& fold, float* context);
+  decltype(AttentionTile::weigh) weigh;
   // The same, but a value is read only where the mask's bit is 1. `allowed` has
   // a word of every number of the pairs.
-  void (*weigh_allowed)(const float* p, const float* values, std::size_t rows,
-                        const MaskWord* allowed, std::size_t count,
-                        std::size_t Dv, std::size_t queries, const Fold& fold,
-                        float* context);
+  decltype(AttentionTile::weigh_allowed) weigh_allowed;
   // As in GradientTile, with d_scores in pairs of keys.
-  void (*add_keys)(const float* d_scores, const float* keys, std::size_t rows,
-                   const MaskWord* allowed, std::size_t count, std::size_t D8,
-                   std::size_t queries, float* d_query);
+  decltype(GradientTile::add_keys) add_keys;
   // As in GradientTile: p (keys, lanes) and rows are pairs of queries, those of
   // each part in pairs of their own; `taken` has a bit of every query.
-  void (*add_queries)(const QueryPart* parts, std::size_t count,
-                      std::size_t keys, const float* rows, std::size_t size,
-                      float* sums);
+  decltype(GradientTile::add_queries) add_queries;
 };
 
 // The loops for the best instruction set of this processor, or the forced one.

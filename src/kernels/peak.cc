@@ -14,7 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t kSums = 4;
 

@@ -10,14 +10,13 @@
 // Only after foreach_target.h:
 #include <hwy/highway.h>
 
-#include "kernels/tanh-inl.h"
+#include "kernels/exp2-inl.h"
 #include "kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 using Lane = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Lane>;

@@ -18,7 +18,6 @@ HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 template <class D>
 HWY_INLINE std::uint64_t bits_of(D d, hn::Mask<D> mask) {

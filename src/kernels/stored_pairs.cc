@@ -20,7 +20,6 @@ HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 // Pairs of the numbers T of two rows, rounded.
 template <class Pairs, class T>
@@ -81,7 +80,7 @@ struct PairReads {
 
  private:
   static HWY_INLINE Vector number(const T* from, Vector scale) {
-    const Vector x = widened(Lane(), from);
+    const Vector x = load_widened(Lane(), from);
     return kScaled<T> ? hn::Mul(x, scale) : x;
   }
   static HWY_INLINE hn::Vec<hn::RebindToUnsigned<Lane>> bits(const T* from) {

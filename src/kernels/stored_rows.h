@@ -15,12 +15,27 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headwise/base/dtype.h"
 #include "headwise/version.h"
 #include "kernels/rows.h"
 
 namespace headwise::inline HEADWISE_ABI::kernels {
 
 enum class StoredType : std::uint8_t { float32, bfloat16, float16, int8 };
+
+// That of a type that can be stored.
+constexpr StoredType stored_type(DType dtype) {
+  switch (dtype) {
+    case DType::bfloat16:
+      return StoredType::bfloat16;
+    case DType::float16:
+      return StoredType::float16;
+    case DType::int8:
+      return StoredType::int8;
+    default:
+      return StoredType::float32;
+  }
+}
 
 // Bytes of one number.
 constexpr std::size_t size_of(StoredType type) {

@@ -15,10 +15,19 @@
 #include <type_traits>
 
 #include "headwise/version.h"
-#include "kernels/inline_loop.h"
+#include "kernels/half-inl.h"
 #include "kernels/products-inl.h"
 #include "kernels/stored_tile.h"
-#include "kernels/widen-inl.h"
+
+// The inner loops become a part of what calls them, except in sanitized builds:
+// there clang takes three times as long to compile them so
+// (docs/decisions/013-tests-in-ci.md).
+#undef HEADWISE_INLINE_LOOP
+#ifdef HEADWISE_LOOPS_APART
+#define HEADWISE_INLINE_LOOP HWY_NOINLINE
+#else
+#define HEADWISE_INLINE_LOOP HWY_INLINE
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
@@ -102,7 +111,7 @@ struct FloatReads {
                                 ? hn::ShiftLeft<16>(both)
                                 : hn::And(both, hn::Set(du, 0xffff0000u)));
     } else {
-      const Vector x = widened(d, first + v * kLanes);
+      const Vector x = load_widened(d, first + v * kLanes);
       return kScaled<T> ? hn::Mul(x, scale) : x;
     }
   }
@@ -535,8 +544,8 @@ bool all_finite(const ValueRows& values, std::size_t Dv) {
                    static_cast<std::ptrdiff_t>(k) * values.row_stride;
     std::size_t c = 0;
     for (; !kScaled<T> && c + kLanes <= Dv; c += kLanes) {
-      poison = hn::Or(
-          poison, hn::Mul(Reads::rounded(widened(d, row + c)), hn::Zero(d)));
+      poison = hn::Or(poison, hn::Mul(Reads::rounded(load_widened(d, row + c)),
+                                      hn::Zero(d)));
     }
     for (; c < Dv; ++c) {
       rest += Reads::rounded(value_of<T>(values, k, c)) * 0.0f;

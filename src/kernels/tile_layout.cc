@@ -22,7 +22,6 @@ HWY_BEFORE_NAMESPACE();
 namespace headwise::inline HEADWISE_ABI::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 using Lane = hn::CappedTag<float, 16>;
 constexpr std::size_t kLanes = hn::MaxLanes(Lane());

@@ -15,11 +15,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-const Executor& backward_executor(const LayerRun& run) {
-  return run.options.executor ? *run.options.executor
-                              : Executor::default_executor();
-}
-
 // The gradients by the input and by the parameters of one projection.
 struct ProjectionGradients {
   Tensor<float, 3> x;
@@ -31,7 +26,7 @@ Result<ProjectionGradients> through(const SavedRun& saved,
                                     TensorView<const float, 3> x,
                                     TensorView<const float, 3> d_y,
                                     TensorView<const std::int64_t, 1> offsets) {
-  const Executor& executor = backward_executor(saved.run);
+  const Executor& executor = executor_of(saved.run.options);
   auto d_x = linear.backward_input(d_y, "d_output", executor);
   HEADWISE_TRY(d_x);
   if (saved.terms != nullptr) {
@@ -61,7 +56,7 @@ Result<std::optional<Tensor<float, 3>>> context_gradient(
     MultiHeadAttentionGradients& gradients) {
   const LayerRun& run = saved.run;
   const std::optional<Linear>& w_o = layer.params->w_o;
-  const Executor& executor = backward_executor(run);
+  const Executor& executor = executor_of(run.options);
   const TensorView<const std::int64_t, 1> offsets = run.options.offsets.query;
   std::optional<Tensor<float, 3>> d_context;
   if (w_o) {
@@ -141,7 +136,7 @@ Status through_rotation(const LayerState& layer, const LayerRun& run,
                                   in_heads(d_compared.key.view(), shape.Hkv)},
                                  shape, run.options.query_start,
                                  run.layer_options.positions,
-                                 backward_executor(run))
+                                 executor_of(run.options))
              : ok();
 }
 
@@ -155,7 +150,7 @@ Status through_norms(const LayerState& layer, const LayerRun& run,
   }
   const QkNorm& norm = *layer.config.qk_norm;
   const Offsets& offsets = run.options.offsets;
-  const Executor& executor = backward_executor(run);
+  const Executor& executor = executor_of(run.options);
   const std::size_t Hq = layer.config.num_heads;
   const std::size_t Hkv = *layer.config.num_kv_heads;
   const TensorView<float, 4> d_query = in_heads(d_normed.query.view(), Hq);

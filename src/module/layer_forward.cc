@@ -15,11 +15,6 @@
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
-const Executor& forward_executor(const LayerCall& call) {
-  return call.options.executor ? *call.options.executor
-                               : Executor::default_executor();
-}
-
 bool change_something(TensorView<const float, 1> gates) {
   for (std::size_t h = 0; h < gates.extent(0); ++h) {
     if (gates(h) != 1) {
@@ -43,7 +38,7 @@ Result<Tensor<float, 3>> gate(Tensor<float, 3>& merged, const LayerCall& call) {
   const auto from = std::as_const(keep ? merged : *gated).view();
   HEADWISE_TRY(gate_heads(in_heads(from, heads), gates,
                           in_heads(gated->view(), heads),
-                          forward_executor(call)));
+                          executor_of(call.options)));
   trace_gated(call.trace, in_heads(std::as_const(*gated).view(), heads));
   return gated;
 }
@@ -53,7 +48,7 @@ Status write_output(const std::optional<Linear>& w_o,
                     const Tensor<float, 3>& merged, const LayerCall& call) {
   if (w_o) {
     return w_o->forward_into(merged.view(), call.output, "merged",
-                             forward_executor(call));
+                             executor_of(call.options));
   }
   const auto [B, L, features] = merged.extents();
   for (std::size_t b = 0; merged.size() != 0 && b < B; ++b) {
@@ -75,7 +70,7 @@ Result<Tensor<float, 3>> output_of(const std::optional<Linear>& w_o,
   }
   trace_merged(call.trace, std::as_const(merged).view());
   auto output = w_o ? w_o->forward(std::as_const(merged).view(), "merged",
-                                   forward_executor(call))
+                                   executor_of(call.options))
                     : Result<Tensor<float, 3>>(std::exchange(merged, {}));
   if (output) {
     trace_output(call.trace, std::as_const(*output).view(), w_o.has_value());
@@ -157,7 +152,7 @@ Result<TensorView<float, 4>> normalized(const LayerState& layer,
     to = in_heads(memory.view(), H);
   }
   HEADWISE_TRY(norm_heads(*layer.config.qk_norm, params, heads, to,
-                          forward_executor(call)));
+                          executor_of(call.options)));
   return to;
 }
 
@@ -198,7 +193,7 @@ Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
   if (layer.config.rotary) {
     HEADWISE_TRY(rotate_heads(*layer.config.rotary, compared, shape,
                               options.query_start, call.layer_options.positions,
-                              forward_executor(call)));
+                              executor_of(call.options)));
     trace_rotated(call.trace, *heads);
   }
   HEADWISE_TRY(trace_operation(call.trace, *heads, options,
@@ -218,7 +213,7 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
   LayerMemory memory = layer.memory->take();
   auto projected =
       project_inputs(*layer.params, call.inputs, shape, ends,
-                     forward_executor(call), std::move(memory.projected));
+                     executor_of(call.options), std::move(memory.projected));
   HEADWISE_TRY(projected);
   NormedHeads normed;
   const auto heads = heads_of(layer, call, options, shape, *projected, normed);
@@ -272,7 +267,7 @@ Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
   LayerMemory memory = layer.memory->take();
   auto projected =
       project_inputs(*layer.params, call.inputs, *shape, {},
-                     forward_executor(call), std::move(memory.projected));
+                     executor_of(call.options), std::move(memory.projected));
   HEADWISE_TRY(projected);
   NormedHeads normed;
   const auto heads = heads_of(layer, here, options, *shape, *projected, normed);

@@ -8,6 +8,10 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+inline const Executor& executor_of(const AttentionOptions& options) {
+  return options.executor ? *options.executor : Executor::default_executor();
+}
+
 struct LayerCall {
   LayerInputs inputs;
   const AttentionOptions& options;

@@ -1,6 +1,5 @@
 #include "headwise/module/loss.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>

@@ -3,7 +3,6 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "base/memory_overlap.h"
@@ -188,10 +187,6 @@ Status MultiHeadAttention::update(
 
 namespace {
 
-const Executor& chosen_executor(const AttentionOptions& options) {
-  return options.executor ? *options.executor : Executor::default_executor();
-}
-
 // The result with its output in the type of the inputs.
 template <class T, std::size_t Rank>
 Result<MultiHeadAttentionResult<Rank, T>> narrow_result(
@@ -208,7 +203,7 @@ Result<MultiHeadAttentionResult<3, T>> forward_of(
     const LayerState& layer, const LayerInputsOf<T>& in,
     const AttentionOptions& options, const LayerOptions& layer_options,
     TraceSink* trace) {
-  const Executor& executor = chosen_executor(options);
+  const Executor& executor = executor_of(options);
   const auto inputs = WidenedInputs::create(in, executor);
   HEADWISE_TRY(inputs);
   auto run = run_layer(layer, {.inputs = inputs->views(),
@@ -258,7 +253,7 @@ Status forward_to(const LayerState& layer, const LayerInputsOf<T>& in,
                              {{"query", Footprint(in.query)},
                               {"key", Footprint(in.key)},
                               {"value", Footprint(in.value)}}));
-  const Executor& executor = chosen_executor(options);
+  const Executor& executor = executor_of(options);
   const auto inputs = WidenedInputs::create(in, executor);
   HEADWISE_TRY(inputs);
   LayerCall call{.inputs = inputs->views(),
@@ -302,7 +297,7 @@ Result<MultiHeadAttentionSavedOf<T>> MultiHeadAttention::save(
           *state_,
           {.inputs = {}, .options = options, .layer_options = layer_options})
           .dropout));
-  const Executor& executor = chosen_executor(options);
+  const Executor& executor = executor_of(options);
   auto inputs =
       WidenedInputs::create(LayerInputsOf<T>{query, key, value}, executor);
   HEADWISE_TRY(inputs);
@@ -329,7 +324,7 @@ Result<MultiHeadAttentionGradientsOf<T>> MultiHeadAttention::differentiate(
   HEADWISE_TRY(check_shape(kLayerOperation, "d_output", d_output.extents(),
                            "(B, Lq, E)", output.extents()));
   detail::SavedLayer& kept = *saved.state_;
-  const Executor& executor = chosen_executor(kept.run.options);
+  const Executor& executor = executor_of(kept.run.options);
   const auto wide_output = Widened::create(output, executor);
   HEADWISE_TRY(wide_output);
   const auto wide_d_output = Widened::create(d_output, executor);

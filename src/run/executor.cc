@@ -27,7 +27,14 @@ struct Executor::Pool {
   Spread spread;
 };
 
+Executor::Executor(std::shared_ptr<Threads> threads)
+    : threads_(std::move(threads)) {}
 Executor::Executor(std::shared_ptr<const Pool> pool) : pool_(std::move(pool)) {}
+
+const Executor& Executor::default_executor() noexcept {
+  static const Executor executor(std::shared_ptr<Threads>{});
+  return executor;
+}
 
 Result<Executor> Executor::with_pool(std::size_t threads, Spread spread) try {
   HEADWISE_TRY(check_threads(threads));

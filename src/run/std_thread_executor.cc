@@ -15,14 +15,6 @@ struct Executor::Threads {
   std::size_t count = 1;
 };
 
-Executor::Executor(std::shared_ptr<Threads> threads)
-    : threads_(std::move(threads)) {}
-
-const Executor& Executor::default_executor() noexcept {
-  static const Executor executor(std::shared_ptr<Threads>{});
-  return executor;
-}
-
 Result<Executor> Executor::with_threads(std::size_t threads) try {
   HEADWISE_TRY(check_threads(threads));
   return Executor(std::make_shared<Threads>(Threads{threads}));

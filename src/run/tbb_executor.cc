@@ -71,19 +71,11 @@ bool may_use_threads() {
 
 }  // namespace
 
+// The default executor has none, but the caller's arena.
 struct Executor::Threads {
   std::size_t count = 0;
   tbb::task_arena arena{};
 };
-
-Executor::Executor(std::shared_ptr<Threads> threads)
-    : threads_(std::move(threads)) {}
-
-// It has no arena of its own, but the caller's.
-const Executor& Executor::default_executor() noexcept {
-  static const Executor executor(std::shared_ptr<Threads>{});
-  return executor;
-}
 
 Result<Executor> Executor::with_threads(std::size_t threads) try {
   HEADWISE_TRY(check_threads(threads));

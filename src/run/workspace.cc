@@ -2,9 +2,7 @@
 
 #include <limits>
 #include <new>
-#include <string>
 
-#include "base/check.h"
 #include "base/out_of_memory.h"
 #include "run/arena.h"
 

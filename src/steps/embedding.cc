@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
-#include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
 #include "steps/embedding_gradient.h"
 #include "steps/one_nan.h"
@@ -67,9 +65,7 @@ Result<Tensor<float, 2>> embedding_gradient(
       }
     }
   });
-  for (float& x : d_weight->elements()) {
-    x = std::isnan(x) ? kNaN : x;
-  }
+  unify_nans(d_weight->elements());
   return d_weight;
 }
 

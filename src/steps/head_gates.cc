@@ -1,6 +1,5 @@
 #include "headwise/steps/head_gates.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -9,8 +8,8 @@
 #include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
-#include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
+#include "steps/one_nan.h"
 #include "steps/step_checks.h"
 #include "steps/token_blocks.h"
 
@@ -20,7 +19,7 @@ namespace {
 // The product of a gate and what it lets through: by select where it is 0.
 float gated_by(float gate, float x) {
   const float y = gate * x;
-  return gate == 0 ? 0 : std::isnan(y) ? kNaN : y;
+  return gate == 0 ? 0 : one_nan(y);
 }
 
 // to = gates * from
@@ -156,9 +155,7 @@ Result<Tensor<float, 2>> gate_heads_backward(
       }
     }
   });
-  for (float& x : d_gates->elements()) {
-    x = std::isnan(x) ? kNaN : x;
-  }
+  unify_nans(d_gates->elements());
   multiply(d_gated, gates, d_context, executor);
   return d_gates;
 } catch (...) {

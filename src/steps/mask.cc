@@ -1,11 +1,9 @@
 #include "headwise/steps/mask.h"
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <utility>
 
-#include "base/check.h"
 #include "base/memory_overlap.h"
 #include "base/out_of_memory.h"
 #include "headwise/steps/softmax.h"

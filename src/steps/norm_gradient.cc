@@ -1,12 +1,11 @@
 #include "steps/norm_gradient.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 
-#include "headwise/steps/softmax.h"
 #include "run/float_environment.h"
+#include "steps/one_nan.h"
 #include "steps/token_blocks.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -62,9 +61,7 @@ class ParameterSum {
   }
 
   Tensor<float, 1> total() && {
-    for (float& x : total_.elements()) {
-      x = std::isnan(x) ? kNaN : x;
-    }
+    unify_nans(total_.elements());
     return std::move(total_);
   }
 

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <vector>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/kernels/targets.h"
 #include "headwise/steps/projection.h"
-#include "headwise/steps/softmax.h"
 #include "kernels/gemm.h"
 #include "kernels/pair_gemm.h"
 #include "kernels/pair_tile.h"
 #include "run/float_environment.h"
+#include "steps/one_nan.h"
 #include "steps/step_checks.h"
 #include "steps/token_blocks.h"
 
@@ -71,9 +70,7 @@ class WeightGradient {
   }
 
   Tensor<float, 2> weight() && {
-    for (float& x : weight_.elements()) {
-      x = std::isnan(x) ? kNaN : x;
-    }
+    unify_nans(weight_.elements());
     return std::move(weight_);
   }
 
@@ -274,9 +271,7 @@ Result<Tensor<float, 1>> projection_bias_gradient(
       (*bias)(o) += (*sum)(o);
     }
   });
-  for (float& x : bias->elements()) {
-    x = std::isnan(x) ? kNaN : x;
-  }
+  unify_nans(bias->elements());
   return bias;
 }
 

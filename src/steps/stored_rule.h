@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstring>
-#include <type_traits>
 
 #include "steps/mask_rule.h"
 #include "steps/rule_tile.h"

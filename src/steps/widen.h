@@ -3,7 +3,6 @@
 // copied.
 #pragma once
 
-#include <cstddef>
 #include <type_traits>
 #include <utility>
 

@@ -2,9 +2,7 @@
 // trace and the file writers take it.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 

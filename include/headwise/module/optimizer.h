@@ -33,7 +33,6 @@
 //   });
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -16,7 +16,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"

@@ -12,16 +12,6 @@ using kernels::kKeyBlock;
 using kernels::kPanelKeys;
 using kernels::StoredType;
 
-namespace {
-
-StoredType type_of(DType dtype) {
-  return dtype == DType::bfloat16  ? StoredType::bfloat16
-         : dtype == DType::float16 ? StoredType::float16
-                                   : StoredType::float32;
-}
-
-}  // namespace
-
 PlainBlocks::PlainBlocks(const AttentionSpec& spec, Arena& arena)
     : spec_(spec),
       panel_loops_(keys_in_pairs(spec)
@@ -40,8 +30,9 @@ void PlainBlocks::read(const NumberView<const void>& key,
                        const NumberView<const void>& value) {
   key_ = key;
   value_ = value;
-  loops_ = value.stride(3) == 1 ? &stored_loops(spec_, type_of(value.dtype()))
-                                : &panel_loops_;
+  loops_ = value.stride(3) == 1
+               ? &stored_loops(spec_, kernels::stored_type(value.dtype()))
+               : &panel_loops_;
 }
 
 void PlainBlocks::begin(std::size_t b, std::size_t g) {

@@ -1,7 +1,5 @@
 #include "headwise/attention/forward.h"
 
-#include <type_traits>
-
 #include "attention/planned_call.h"
 #include "base/out_of_memory.h"
 #include "headwise/attention/device_attention.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attention/log2_sum.h"
 #include "kernels/score_terms.h"
 
 namespace headwise::inline HEADWISE_ABI {

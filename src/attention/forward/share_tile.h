@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "attention/forward/query_range.h"
 #include "attention/forward/tile_statistics.h"

@@ -5,17 +5,12 @@
 
 #include "attention/log2_domain.h"
 #include "attention/log2_sum.h"
+#include "steps/one_nan.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
 using kernels::kKeyBlock;
 using kernels::kMaxQueryLanes;
-
-namespace {
-
-float number(float x) { return std::isnan(x) ? kNaN : x; }
-
-}  // namespace
 
 RowsTogether::RowsTogether(const AttentionSpec& spec, Arena& arena) {
   const StatisticsOptions& wanted = spec.statistics.wanted();
@@ -246,7 +241,7 @@ void TileStatistics::finish_top_keys(std::size_t h, std::size_t row,
       const std::int32_t key = top_.keys[at + n];
       to.top_keys(place_.batch, h, row + n, r) = key;
       to.top_weights(place_.batch, h, row + n, r) =
-          key < 0 ? 0 : number(weight[n]);
+          key < 0 ? 0 : one_nan(weight[n]);
     }
   }
 }
@@ -263,7 +258,7 @@ void TileStatistics::finish_rows(std::size_t h, std::size_t row,
   }
   for (std::size_t n = 0; n < count_; ++n) {
     const auto put = [&](Statistic statistic, float value) {
-      to(place_.batch, h, row + n, index_of(statistic)) = number(value);
+      to(place_.batch, h, row + n, index_of(statistic)) = one_nan(value);
     };
     const float sum = state.sum[n];
     const bool empty = keys_.sum[n] == 0;
@@ -273,7 +268,7 @@ void TileStatistics::finish_rows(std::size_t h, std::size_t row,
     put(Statistic::largest, empty ? 0 : largest[n]);
     for (std::size_t k = 0; k < one_key_.size(); ++k) {
       to(place_.batch, h, row + n, index_of(Statistic::first) + k) =
-          empty ? 0 : number(one_key[k][n]);
+          empty ? 0 : one_nan(one_key[k][n]);
     }
     put(Statistic::separator, empty ? 0 : sums_.separator[n] / sum);
   }

@@ -89,27 +89,21 @@ Result<TensorView<const float, 4>> add_terms(const AttentionSpec& spec,
     last = steps.capped_scores;
     tell(trace, "capped_scores", axes, last);
   }
-  if (spec.bias.given()) {
-    HEADWISE_TRY(add_bias(added.keys(last), spec.bias,
-                          added.keys(steps.biased_scores), *spec.executor));
-    added.copy(last, steps.biased_scores);
-    last = steps.biased_scores;
-    tell(trace, "biased_scores", axes, last);
-  }
-  if (spec.t5_bias.given()) {
-    HEADWISE_TRY(add_t5_bias(added.keys(last), spec.t5_bias,
-                             added.keys(steps.t5_scores), *spec.executor));
-    added.copy(last, steps.t5_scores);
-    last = steps.t5_scores;
-    tell(trace, "t5_scores", axes, last);
-  }
-  if (spec.alibi.given()) {
-    HEADWISE_TRY(add_alibi(added.keys(last), spec.alibi,
-                           added.keys(steps.alibi_scores), *spec.executor));
-    added.copy(last, steps.alibi_scores);
-    last = steps.alibi_scores;
-    tell(trace, "alibi_scores", axes, last);
-  }
+  const auto add = [&](const auto& bias, const auto& add_to,
+                       Tensor<float, 4>& sums,
+                       std::string_view name) -> Status {
+    if (bias.given()) {
+      HEADWISE_TRY(
+          add_to(added.keys(last), bias, added.keys(sums), *spec.executor));
+      added.copy(last, sums);
+      last = sums;
+      tell(trace, name, axes, last);
+    }
+    return ok();
+  };
+  HEADWISE_TRY(add(spec.bias, add_bias, steps.biased_scores, "biased_scores"));
+  HEADWISE_TRY(add(spec.t5_bias, add_t5_bias, steps.t5_scores, "t5_scores"));
+  HEADWISE_TRY(add(spec.alibi, add_alibi, steps.alibi_scores, "alibi_scores"));
   return last;
 }
 
