@@ -2,7 +2,7 @@
 {
   const {make, field} = headwise.dom;
 
-  function filterField() {
+  headwise.filterField = () => {
     const t = headwise.t;
     const {filter} = headwise.state.get();
     const {wrong} = headwise.expression.parse(filter);
@@ -20,13 +20,12 @@
         }),
         wrong !== undefined && make('span', {id: 'filter-wrong', class: 'wrong', role: 'alert'},
             t('grid.filter_wrong', wrong, example)));
-  }
+  };
 
-  headwise.filterField = filterField;
   headwise.gridTools = () => {
     const t = headwise.t;
     return headwise.foldTools('fold-grid', t('grid.tools'),
-        headwise.sortTools(t('grid.by_layer')), headwise.measure.tools(), filterField(),
+        headwise.sortTools(t('grid.by_layer')), headwise.measure.tools(), headwise.filterField(),
         headwise.parts.tools(), headwise.poolChoice(), headwise.fitToggle(),
         headwise.ownToggle());
   };

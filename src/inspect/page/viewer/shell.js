@@ -12,11 +12,11 @@
   function navigation() {
     const {t, state, page} = headwise;
     const now = state.get().view;
-    const views = ['grid', ...(headwise.heads.kept.length > 0 ? ['scatter', 'head'] : []),
-      ...(headwise.changes.any && headwise.heads.kept.length > 0 ? ['changes'] : []),
-      ...(headwise.documents.several && headwise.heads.kept.length > 0 ? ['texts'] : []),
-      ...(headwise.through.names(page).length > 0 ? ['through'] : []),
-      ...(page.trace.length > 0 ? ['trace'] : [])];
+    const any = headwise.heads.kept.length > 0;
+    const views = ['grid', any && 'scatter', any && 'head',
+      any && headwise.changes.any && 'changes', any && headwise.documents.several && 'texts',
+      headwise.through.names(page).length > 0 && 'through',
+      page.trace.length > 0 && 'trace'].filter(Boolean);
     return make('nav', {'aria-label': t('shell.views')}, views.map(view => make('button', {
       type: 'button', id: 'view-' + view, 'aria-current': view === now ? 'page' : null,
       onclick: () => state.set({view}),
