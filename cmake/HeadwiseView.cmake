@@ -51,7 +51,6 @@ headwise_component(view
     src/inspect/page/layer_heads.cc
     src/inspect/page/encoded_layer.cc
     src/inspect/page/view_html.cc
-    src/inspect/page/page_changes.cc
     src/inspect/page/page_documents.cc
     src/inspect/page/page_json.cc
     src/inspect/page/through_layers.cc

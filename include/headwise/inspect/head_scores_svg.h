@@ -12,7 +12,6 @@
 //   std::string svg = head_scores_svg(scores).value();
 #pragma once
 
-#include <cstddef>
 #include <limits>
 #include <string>
 #include <vector>

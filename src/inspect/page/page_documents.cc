@@ -22,10 +22,7 @@ void for_each_head(const Json& document, const See& see) {
 Json heads_json(const Json& document) {
   Json heads = Json::array();
   for_each_head(document, [&](const Json& layer, const Json& head) {
-    Json name = Json::array();
-    name.push_back(layer);
-    name.push_back(*head.find("number"));
-    heads.push_back(std::move(name));
+    heads.push_back({layer, *head.find("number")});
   });
   return heads;
 }

@@ -1,7 +1,9 @@
 #include "inspect/page/page_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/step_table.h"
@@ -60,6 +62,17 @@ Json t5_steps_json(const BoundT5Bias& bias) {
   }
   return steps;
 }
+
+Json number_json(double number) {
+  return std::isnan(number) ? Json() : Json(number);
+}
+
+Json interval_json(const ViewedInterval& interval) {
+  return {number_json(interval.mean), number_json(interval.low),
+          number_json(interval.high)};
+}
+
+Json head_json(const HeadId& head) { return {head.layer, head.head}; }
 
 }  // namespace
 
@@ -161,6 +174,23 @@ Json pooled_json(const EncodedHead& head) {
 
 Json pruned_json(std::size_t number) {
   return {{"number", number}, {"pruned", true}};
+}
+
+Json changes_json(std::span<const ViewedChange> changes) {
+  Json list = Json::array();
+  for (const ViewedChange& change : changes) {
+    Json differences = Json::object();
+    for (std::size_t k = 0; k < kStatistics; ++k) {
+      differences[name_of(static_cast<Statistic>(k))] =
+          interval_json(change.differences[k]);
+    }
+    list.push_back({{"head", head_json(change.head)},
+                    {"other", head_json(change.other)},
+                    {"match", change.match ? head_json(*change.match) : Json()},
+                    {"similarity", interval_json(change.similarity)},
+                    {"differences", std::move(differences)}});
+  }
+  return list;
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "headwise/attention/spec.h"
 #include "headwise/inspect/trace.h"
@@ -28,5 +29,7 @@ Json pooled_json(const EncodedHead& head);
 Json t5_json(const BoundT5Bias& bias, std::size_t h);
 // A pruned head has only a number.
 Json pruned_json(std::size_t number);
+// What differs between two models.
+Json changes_json(std::span<const ViewedChange> changes);
 
 }  // namespace headwise::inline HEADWISE_ABI

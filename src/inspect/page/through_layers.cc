@@ -1,7 +1,5 @@
 #include "inspect/page/through_layers.h"
 
-#include <cmath>
-
 #include "base/check.h"
 #include "inspect/page/head_numbers.h"
 #include "inspect/page/view_head.h"
@@ -21,13 +19,8 @@ Result<std::optional<std::string>> encode_shares(
       {{settings.query_labels.size(), settings.key_labels.size()}}));
   for (std::size_t i = 0; i < shares.extent(0); ++i) {
     for (std::size_t j = 0; j < shares.extent(1); ++j) {
-      if (!std::isfinite(shares(i, j))) {
-        return value_error(kViewPage,
-                           std::string(name) + "[" + std::to_string(i) + ", " +
-                               std::to_string(j) + "]",
-                           number_text(static_cast<double>(shares(i, j))),
-                           "a finite number", ErrorCode::bad_data);
-      }
+      HEADWISE_TRY(
+          check_finite(name, {i, j}, static_cast<double>(shares(i, j))));
     }
   }
   return std::optional(encode_rows_of(shares));

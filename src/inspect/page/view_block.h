@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headwise/base/tensor_view.h"
 #include "headwise/version.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -35,6 +36,19 @@ class BlockBytes {
  private:
   std::vector<std::byte> bytes_;
 };
+
+// `of(x)` of each element, row by row.
+template <class Of>
+auto each_of(TensorView<const float, 2> rows, Of of) {
+  std::vector<decltype(of(0.0F))> made;
+  made.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.extent(0); ++i) {
+    for (std::size_t j = 0; j < rows.extent(1); ++j) {
+      made.push_back(of(rows(i, j)));
+    }
+  }
+  return made;
+}
 
 template <class T>
 std::string encoded_block(const std::vector<T>& numbers) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headwise/base/half.h"
+#include "inspect/page/view_block.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -20,14 +21,10 @@ constexpr double kRounding = 8 * 0x1p-24;
 // Rows rounded to binary16.
 class HalfRows {
  public:
-  explicit HalfRows(TensorView<const float, 2> x) : features_(x.extent(1)) {
-    values_.reserve(x.size());
-    for (std::size_t row = 0; row < x.extent(0); ++row) {
-      for (std::size_t d = 0; d < features_; ++d) {
-        values_.push_back(widened(narrowed_to_float16(x(row, d))));
-      }
-    }
-  }
+  explicit HalfRows(TensorView<const float, 2> x)
+      : features_(x.extent(1)), values_(each_of(x, [](float value) {
+          return widened(narrowed_to_float16(value));
+        })) {}
 
   std::span<const float> row(std::size_t n) const {
     return std::span(values_).subspan(n * features_, features_);

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "headwise/base/half.h"
-#include "headwise/inspect/weights_statistics.h"
 #include "inspect/page/head_numbers.h"
 #include "inspect/page/view_block.h"
 #include "inspect/page/view_head.h"
@@ -27,16 +23,10 @@ double largest_gradient(TensorView<const float, 2> rows) {
 }
 
 std::string encode_divided(TensorView<const float, 2> rows, double largest) {
-  std::vector<std::uint16_t> halves;
-  halves.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.extent(0); ++i) {
-    for (std::size_t d = 0; d < rows.extent(1); ++d) {
-      const double part =
-          largest == 0 ? 0 : static_cast<double>(rows(i, d)) / largest;
-      halves.push_back(narrowed_to_float16(static_cast<float>(part)).bits);
-    }
-  }
-  return encoded_block(halves);
+  return encoded_block(each_of(rows, [&](float x) {
+    const double part = largest == 0 ? 0 : static_cast<double>(x) / largest;
+    return narrowed_to_float16(static_cast<float>(part)).bits;
+  }));
 }
 
 }  // namespace

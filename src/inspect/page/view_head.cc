@@ -25,15 +25,6 @@ double decoded(std::uint8_t code) {
   return root * root;
 }
 
-void add_codes(TensorView<const float, 2> weights,
-               std::vector<std::uint8_t>& codes) {
-  for (std::size_t i = 0; i < weights.extent(0); ++i) {
-    for (std::size_t j = 0; j < weights.extent(1); ++j) {
-      codes.push_back(code_of(weights(i, j)));
-    }
-  }
-}
-
 // A weight above 1 has no code; the page shows it as it is if it is one of its
 // query's top keys.
 bool shown_exactly(const ViewedHead& head, std::size_t i, float weight) {
@@ -111,10 +102,11 @@ std::string encode_top(const ViewedHead& head) {
 }
 
 std::string encode_small(const ViewedHead& head) {
-  std::vector<std::uint8_t> codes;
-  add_codes(head.map_largest, codes);
-  add_codes(head.map_mean, codes);
-  return encoded_block(codes);
+  BlockBytes bytes;
+  for (const auto& map : {head.map_largest, head.map_mean}) {
+    bytes.add(std::span<const std::uint8_t>(each_of(map, code_of)));
+  }
+  return bytes.encoded();
 }
 
 // Without attention weights, from what each key receives.
@@ -168,9 +160,7 @@ std::string encode_uneven_sums(TensorView<const float, 2> weights) {
 
 // For a page that holds them.
 void encode_map(const ViewedHead& head, EncodedHead& to) {
-  std::vector<std::uint8_t> codes;
-  codes.reserve(head.attn_weights.size());
-  add_codes(head.attn_weights, codes);
+  const std::vector<std::uint8_t> codes = each_of(head.attn_weights, code_of);
   to.error = coding_error(head, codes);
   to.map = encoded_block(codes);
   if (head.all_numbers) {
@@ -233,25 +223,12 @@ std::string encode_row(TensorView<const float, 1> row) {
 }
 
 std::string encode_rows_of(TensorView<const float, 2> rows) {
-  std::vector<float> numbers;
-  numbers.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.extent(0); ++i) {
-    for (std::size_t j = 0; j < rows.extent(1); ++j) {
-      numbers.push_back(rows(i, j));
-    }
-  }
-  return encoded_block(numbers);
+  return encoded_block(each_of(rows, [](float x) { return x; }));
 }
 
 std::string encode_halves(TensorView<const float, 2> rows) {
-  std::vector<std::uint16_t> halves;
-  halves.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.extent(0); ++i) {
-    for (std::size_t d = 0; d < rows.extent(1); ++d) {
-      halves.push_back(narrowed_to_float16(rows(i, d)).bits);
-    }
-  }
-  return encoded_block(halves);
+  return encoded_block(
+      each_of(rows, [](float x) { return narrowed_to_float16(x).bits; }));
 }
 
 EncodedHead encode_head(const ViewedHead& head) {

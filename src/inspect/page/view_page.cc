@@ -8,7 +8,6 @@
 #include "headwise/json/json.h"
 #include "inspect/page/encoded_layer.h"
 #include "inspect/page/head_numbers.h"
-#include "inspect/page/page_changes.h"
 #include "inspect/page/page_documents.h"
 #include "inspect/page/page_json.h"
 #include "inspect/page/through_layers.h"
@@ -76,273 +75,249 @@ struct ViewPage::Parts {
     double error;
   };
 
-  void add_through(EncodedThroughLayers encoded);
-  Status check_complete() const;
-  // Adds to the JSON what heads have besides their attention weights.
-  void add_measures(Json& json) const;
-  // Of this document, which is complete.
-  Json json() const;
-  Status check_sizes(const ShownLayer& layer) const;
-  Status check_fits(const ViewedLayer& layer, const EncodedLayer& encoded,
-                    bool could_do_without) const;
-  std::size_t add_block(std::string block);
-  std::size_t add_mask(const ShownLayer& layer, std::size_t h);
-  Json add_head(const ShownLayer& layer, const HeadPlace& place,
-                EncodedHead head);
-  // Adds all of the layer or nothing.
-  void add_layer(const ViewedLayer& given, const ShownLayer& layer,
-                 EncodedLayer encoded);
-  void add_parts(const ViewedLayer& given, const ShownLayer& layer,
-                 EncodedLayer encoded);
-  void take_back_to(const Mark& mark);
-};
-
-Status ViewPage::Parts::check_complete() const {
-  HEADWISE_TRY(check_at_least_one(kViewPage, "layers", layers.size()));
-  if (settings.query_labels.empty() || settings.key_labels.empty()) {
-    return value_error(
-        kViewPage,
-        settings.query_labels.empty() ? "query_labels" : "key_labels", "empty",
-        "one label per token");
-  }
-  if (settings.token_types.empty()) {
-    return ok();
-  }
-  return check_shape(
-      kViewPage, "token_types",
-      Extents<2>{settings.token_types.size(), settings.token_types.size()},
-      "(queries, keys)",
-      Extents<2>{settings.query_labels.size(), settings.key_labels.size()});
-}
-
-Json ViewPage::Parts::json() const {
-  Json json = page_json(settings);
-  json.update(sizes_of_all.is_null() ? sizes_json(settings) : sizes_of_all);
-  json["coding"] = {{"kind", maps ? "maps" : "tiles"}, {"error", error}};
-  add_measures(json);
-  json["masks"] = masks;
-  json["layers"] = layers;
-  json["trace"] = trace;
-  if (!settings.token_types.empty()) {
-    json["token_types"] = settings.token_types;
-  }
-  return json;
-}
-
-void ViewPage::Parts::add_measures(Json& json) const {
-  json["measures"] = Json::array();
-  const bool any = !sizes_of_all.is_null();
-  const auto add = [&](bool have, std::string_view name, bool of_pairs) {
-    if (!any || !have) {
+  void add_through(EncodedThroughLayers encoded) {
+    if (!encoded.any()) {
       return;
     }
-    json["statistics"].push_back({{"name", name}, {"unit", ""}});
-    if (of_pairs) {
-      json["measures"].push_back(name);
+    through = {{"token", encoded.output_token},
+               {"rollout", add_optional(std::move(encoded.rollout))},
+               {"flow", add_optional(std::move(encoded.flow))}};
+  }
+
+  Status check_complete() const {
+    HEADWISE_TRY(check_at_least_one(kViewPage, "layers", layers.size()));
+    if (settings.query_labels.empty() || settings.key_labels.empty()) {
+      return value_error(
+          kViewPage,
+          settings.query_labels.empty() ? "query_labels" : "key_labels",
+          "empty", "one label per token");
     }
-  };
-  add(norms, "norm", true);
-  add(gradient, "gradient", true);
-  add(integrated, "integrated", false);
-  add(integrated_by_layer, "integrated-by-layer", false);
-  if (settings.target) {
-    json["target"] = {{"label", settings.target->label},
-                      {"token", settings.target->token},
-                      {"output_token", settings.target->output_token},
-                      {"value", settings.target->value}};
-  }
-  if (!through.is_null()) {
-    json["through"] = through;
-  }
-}
-
-void ViewPage::Parts::add_through(EncodedThroughLayers encoded) {
-  if (!encoded.any()) {
-    return;
-  }
-  through = {
-      {"token", encoded.output_token}, {"rollout", nullptr}, {"flow", nullptr}};
-  if (encoded.rollout) {
-    through["rollout"] = add_block(*std::move(encoded.rollout));
-  }
-  if (encoded.flow) {
-    through["flow"] = add_block(*std::move(encoded.flow));
-  }
-}
-
-Status ViewPage::Parts::check_sizes(const ShownLayer& layer) const {
-  const Extents<3> given = {layer.queries(), layer.keys(), layer.head_dim()};
-  if (given[0] == 0 || given[1] == 0) {
-    return value_error(kViewPage, given[0] == 0 ? "query" : "key", "empty",
-                       "at least one row", ErrorCode::shape_mismatch);
-  }
-  if (!sizes_of_all.is_null()) {
-    return check_shape(kViewPage, "layer", given, "(Lq, Lkv, D)", sizes);
-  }
-  HEADWISE_TRY(check_shape(kViewPage, "query_labels",
-                           {{settings.query_labels.size()}}, "(queries)",
-                           {{layer.queries()}}));
-  return check_shape(kViewPage, "key_labels", {{settings.key_labels.size()}},
-                     "(keys)", {{layer.keys()}});
-}
-
-Status ViewPage::Parts::check_fits(const ViewedLayer& layer,
-                                   const EncodedLayer& encoded,
-                                   bool could_do_without) const {
-  const std::size_t more = encoded.bytes();
-  if (bytes + more <= settings.most_bytes) {
-    return ok();
-  }
-  const std::size_t documents = earlier.size();
-  std::string fits =
-      documents == 0
-          ? std::to_string(layers.size()) +
-                (layers.size() == 1 ? " layer fits" : " layers fit")
-          : std::to_string(documents) +
-                (documents == 1 ? " document fits" : " documents fit");
-  const std::size_t bare = more - encoded.element_bytes();
-  if (documents == 0 && could_do_without && encoded.element_bytes() != 0 &&
-      bare != 0) {
-    fits = fits + ", or about " + std::to_string(settings.most_bytes / bare) +
-           " without query and key";
-  }
-  return value_error(
-      kViewPage, "page",
-      megabytes(bytes + more) + " with layer " + std::to_string(layer.number),
-      "at most " + megabytes(settings.most_bytes) + ": " + fits,
-      ErrorCode::out_of_range);
-}
-
-std::size_t ViewPage::Parts::add_block(std::string block) {
-  bytes += block.size();
-  blocks.push_back(std::move(block));
-  return blocks.size() - 1;
-}
-
-std::size_t ViewPage::Parts::add_mask(const ShownLayer& layer, std::size_t h) {
-  EncodedMask mask =
-      encode_mask(layer.spec(), layer.sequence(), h, layer.queries());
-  const auto found = std::ranges::find(known_masks, mask);
-  const auto place = static_cast<std::size_t>(found - known_masks.begin());
-  if (found == known_masks.end()) {
-    Json entry = {{"name", name_of_mask(layer)},
-                  {"ranges", add_block(mask.ranges)},
-                  {"bits", nullptr}};
-    if (mask.bits) {
-      entry["bits"] = add_block(*mask.bits);
+    if (settings.token_types.empty()) {
+      return ok();
     }
-    masks.push_back(std::move(entry));
-    known_masks.push_back(std::move(mask));
+    return check_shape(
+        kViewPage, "token_types",
+        Extents<2>{settings.token_types.size(), settings.token_types.size()},
+        "(queries, keys)",
+        Extents<2>{settings.query_labels.size(), settings.key_labels.size()});
   }
-  return place;
-}
 
-Json ViewPage::Parts::add_head(const ShownLayer& layer, const HeadPlace& place,
-                               EncodedHead head) {
-  const AttentionSpec& spec = layer.spec();
-  const auto add_optional = [&](std::optional<std::string>& block) {
-    return block ? Json(add_block(*std::move(block))) : Json();
-  };
-  error = std::max(error, head.error);
-  Json json = {
-      {"number", place.number},
-      {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
-      {"pruned", false},
-      {"mask", place.mask},
-      {"t5", t5_json(spec.t5_bias, place.h)},
-      {"alibi",
-       spec.alibi.given() ? Json(spec.alibi.slope(place.h)) : Json(nullptr)},
-      {"sink",
-       spec.sinks.has(place.h) ? Json(spec.sinks.of(place.h)) : Json(nullptr)},
-      {"error", head.error},
-      {"pooled", pooled_json(head)},
-      {"empty_rows", head.pooled.empty_rows},
-      {"rows", add_block(std::move(head.rows))},
-      {"columns", add_optional(head.columns)},
-      {"top", {{"count", kPageTopKeys}, {"block", add_optional(head.top)}}},
-      {"small",
-       {{"rows", map_size(layer.queries())},
-        {"columns", map_size(layer.keys())},
-        {"block", add_optional(head.small)}}},
-      {"map", add_optional(head.map)},
-      {"query", add_optional(head.query)},
-      {"key", place.key ? Json(*place.key) : Json(nullptr)},
-      {"lse", add_optional(head.lse)},
-      {"norms", add_optional(head.norms)}};
-  if (head.norm_small) {
-    json["norm_small"] = add_block(*std::move(head.norm_small));
+  // Of this document, which is complete.
+  Json json() const {
+    Json json = page_json(settings);
+    json.update(sizes_of_all.is_null() ? sizes_json(settings) : sizes_of_all);
+    json["coding"] = {{"kind", maps ? "maps" : "tiles"}, {"error", error}};
+    add_measures(json);
+    json["masks"] = masks;
+    json["layers"] = layers;
+    json["trace"] = trace;
+    if (!settings.token_types.empty()) {
+      json["token_types"] = settings.token_types;
+    }
+    return json;
   }
-  if (head.gradient) {
-    json["gradient"] = {
-        {"scale", head.gradient->scale},
-        {"query", add_block(std::move(head.gradient->query))},
-        {"key", add_block(std::move(head.gradient->key))},
-        {"columns", add_block(std::move(head.gradient->columns))},
-        {"small", add_optional(head.gradient->small)}};
-  }
-  if (head.uneven) {
-    json["uneven_rows"] = head.uneven->uneven;
-    json["farthest_sum"] = head.uneven->sum;
-  }
-  if (head.uneven_sums) {
-    json["uneven_sums"] = add_block(*std::move(head.uneven_sums));
-  }
-  return json;
-}
 
-void ViewPage::Parts::take_back_to(const Mark& mark) {
-  masks.resize(mark.masks);
-  known_masks.resize(mark.masks);
-  blocks.resize(mark.blocks);
-  trace.resize(mark.trace);
-  bytes = mark.bytes;
-  error = mark.error;
-}
-
-void ViewPage::Parts::add_layer(const ViewedLayer& given,
-                                const ShownLayer& layer, EncodedLayer encoded) {
-  const Mark before{known_masks.size(), blocks.size(), trace.size(), bytes,
-                    error};
-  try {
-    add_parts(given, layer, std::move(encoded));
-  } catch (...) {
-    take_back_to(before);
-    throw;
+  Status check_sizes(const ShownLayer& layer) const {
+    const Extents<3> given = {layer.queries(), layer.keys(), layer.head_dim()};
+    if (given[0] == 0 || given[1] == 0) {
+      return value_error(kViewPage, given[0] == 0 ? "query" : "key", "empty",
+                         "at least one row", ErrorCode::shape_mismatch);
+    }
+    if (!sizes_of_all.is_null()) {
+      return check_shape(kViewPage, "layer", given, "(Lq, Lkv, D)", sizes);
+    }
+    HEADWISE_TRY(check_shape(kViewPage, "query_labels",
+                             {{settings.query_labels.size()}}, "(queries)",
+                             {{layer.queries()}}));
+    return check_shape(kViewPage, "key_labels", {{settings.key_labels.size()}},
+                       "(keys)", {{layer.keys()}});
   }
-}
 
-void ViewPage::Parts::add_parts(const ViewedLayer& given,
-                                const ShownLayer& layer, EncodedLayer encoded) {
-  const AttentionShape& shape = layer.spec().shape;
-  std::vector<std::size_t> keys;
-  for (std::string& key : encoded.keys) {
-    keys.push_back(add_block(std::move(key)));
+  Status check_fits(const ViewedLayer& layer, const EncodedLayer& encoded,
+                    bool could_do_without) const {
+    const std::size_t more = encoded.bytes();
+    if (bytes + more <= settings.most_bytes) {
+      return ok();
+    }
+    const std::size_t documents = earlier.size();
+    std::string fits =
+        documents == 0
+            ? std::to_string(layers.size()) +
+                  (layers.size() == 1 ? " layer fits" : " layers fit")
+            : std::to_string(documents) +
+                  (documents == 1 ? " document fits" : " documents fit");
+    const std::size_t bare = more - encoded.element_bytes();
+    if (documents == 0 && could_do_without && encoded.element_bytes() != 0 &&
+        bare != 0) {
+      fits = fits + ", or about " + std::to_string(settings.most_bytes / bare) +
+             " without query and key";
+    }
+    return value_error(
+        kViewPage, "page",
+        megabytes(bytes + more) + " with layer " + std::to_string(layer.number),
+        "at most " + megabytes(settings.most_bytes) + ": " + fits,
+        ErrorCode::out_of_range);
   }
-  const bool own_masks = masks_differ_by_head(layer.spec());
-  Json heads = Json::array();
-  HeadPlace place;
-  for (; place.h < shape.Hq; ++place.h, ++place.number) {
-    if (!given.head_numbers.empty()) {
-      for (; place.number < given.head_numbers[place.h]; ++place.number) {
-        heads.push_back(pruned_json(place.number));
+
+  // Adds all of the layer or nothing.
+  void add_layer(const ViewedLayer& given, const ShownLayer& layer,
+                 EncodedLayer encoded) {
+    const Mark before{known_masks.size(), blocks.size(), trace.size(), bytes,
+                      error};
+    try {
+      add_parts(given, layer, std::move(encoded));
+    } catch (...) {
+      take_back_to(before);
+      throw;
+    }
+  }
+
+  // Adds to the JSON what heads have besides their attention weights.
+  void add_measures(Json& json) const {
+    json["measures"] = Json::array();
+    const bool any = !sizes_of_all.is_null();
+    const auto add = [&](bool have, std::string_view name, bool of_pairs) {
+      if (!any || !have) {
+        return;
       }
+      json["statistics"].push_back({{"name", name}, {"unit", ""}});
+      if (of_pairs) {
+        json["measures"].push_back(name);
+      }
+    };
+    add(norms, "norm", true);
+    add(gradient, "gradient", true);
+    add(integrated, "integrated", false);
+    add(integrated_by_layer, "integrated-by-layer", false);
+    if (settings.target) {
+      json["target"] = {{"label", settings.target->label},
+                        {"token", settings.target->token},
+                        {"output_token", settings.target->output_token},
+                        {"value", settings.target->value}};
     }
-    if (place.h == 0 || own_masks) {
-      place.mask = add_mask(layer, place.h);
+    if (!through.is_null()) {
+      json["through"] = through;
     }
-    if (!keys.empty()) {
-      place.key = keys[shape.kv_head(place.h)];
+  }
+
+  std::size_t add_block(std::string block) {
+    bytes += block.size();
+    blocks.push_back(std::move(block));
+    return blocks.size() - 1;
+  }
+
+  Json add_optional(std::optional<std::string> block) {
+    return block ? Json(add_block(*std::move(block))) : Json();
+  }
+
+  std::size_t add_mask(const ShownLayer& layer, std::size_t h) {
+    EncodedMask mask =
+        encode_mask(layer.spec(), layer.sequence(), h, layer.queries());
+    const auto found = std::ranges::find(known_masks, mask);
+    const auto place = static_cast<std::size_t>(found - known_masks.begin());
+    if (found == known_masks.end()) {
+      masks.push_back({{"name", name_of_mask(layer)},
+                       {"ranges", add_block(mask.ranges)},
+                       {"bits", add_optional(mask.bits)}});
+      known_masks.push_back(std::move(mask));
     }
-    heads.push_back(add_head(layer, place, std::move(encoded.heads[place.h])));
+    return place;
   }
-  for (; place.number < given.num_heads; ++place.number) {
-    heads.push_back(pruned_json(place.number));
+
+  Json add_head(const ShownLayer& layer, const HeadPlace& place,
+                EncodedHead head) {
+    const AttentionSpec& spec = layer.spec();
+    error = std::max(error, head.error);
+    Json json = {{"number", place.number},
+                 {"kv_head", kv_head_number(spec.shape, place.h, place.number)},
+                 {"pruned", false},
+                 {"mask", place.mask},
+                 {"t5", t5_json(spec.t5_bias, place.h)},
+                 {"alibi", spec.alibi.given() ? Json(spec.alibi.slope(place.h))
+                                              : Json(nullptr)},
+                 {"sink", spec.sinks.has(place.h) ? Json(spec.sinks.of(place.h))
+                                                  : Json(nullptr)},
+                 {"error", head.error},
+                 {"pooled", pooled_json(head)},
+                 {"empty_rows", head.pooled.empty_rows},
+                 {"rows", add_block(std::move(head.rows))},
+                 {"columns", add_optional(std::move(head.columns))},
+                 {"top",
+                  {{"count", kPageTopKeys},
+                   {"block", add_optional(std::move(head.top))}}},
+                 {"small",
+                  {{"rows", map_size(layer.queries())},
+                   {"columns", map_size(layer.keys())},
+                   {"block", add_optional(std::move(head.small))}}},
+                 {"map", add_optional(std::move(head.map))},
+                 {"query", add_optional(std::move(head.query))},
+                 {"key", place.key ? Json(*place.key) : Json(nullptr)},
+                 {"lse", add_optional(std::move(head.lse))},
+                 {"norms", add_optional(std::move(head.norms))}};
+    if (head.norm_small) {
+      json["norm_small"] = add_block(*std::move(head.norm_small));
+    }
+    if (head.gradient) {
+      json["gradient"] = {
+          {"scale", head.gradient->scale},
+          {"query", add_block(std::move(head.gradient->query))},
+          {"key", add_block(std::move(head.gradient->key))},
+          {"columns", add_block(std::move(head.gradient->columns))},
+          {"small", add_optional(std::move(head.gradient->small))}};
+    }
+    if (head.uneven) {
+      json["uneven_rows"] = head.uneven->uneven;
+      json["farthest_sum"] = head.uneven->sum;
+    }
+    if (head.uneven_sums) {
+      json["uneven_sums"] = add_block(*std::move(head.uneven_sums));
+    }
+    return json;
   }
-  for (const TracedStep& step : given.steps) {
-    trace.push_back(step_json(step, given, layer.spec()));
+
+  void add_parts(const ViewedLayer& given, const ShownLayer& layer,
+                 EncodedLayer encoded) {
+    const AttentionShape& shape = layer.spec().shape;
+    std::vector<std::size_t> keys;
+    for (std::string& key : encoded.keys) {
+      keys.push_back(add_block(std::move(key)));
+    }
+    const bool own_masks = masks_differ_by_head(layer.spec());
+    Json heads = Json::array();
+    HeadPlace place;
+    for (; place.h < shape.Hq; ++place.h, ++place.number) {
+      if (!given.head_numbers.empty()) {
+        for (; place.number < given.head_numbers[place.h]; ++place.number) {
+          heads.push_back(pruned_json(place.number));
+        }
+      }
+      if (place.h == 0 || own_masks) {
+        place.mask = add_mask(layer, place.h);
+      }
+      if (!keys.empty()) {
+        place.key = keys[shape.kv_head(place.h)];
+      }
+      heads.push_back(
+          add_head(layer, place, std::move(encoded.heads[place.h])));
+    }
+    for (; place.number < given.num_heads; ++place.number) {
+      heads.push_back(pruned_json(place.number));
+    }
+    for (const TracedStep& step : given.steps) {
+      trace.push_back(step_json(step, given, layer.spec()));
+    }
+    layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
   }
-  layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
-}
+
+  void take_back_to(const Mark& mark) {
+    masks.resize(mark.masks);
+    known_masks.resize(mark.masks);
+    blocks.resize(mark.blocks);
+    trace.resize(mark.trace);
+    bytes = mark.bytes;
+    error = mark.error;
+  }
+};
 
 Result<ViewPage> ViewPage::create(ViewPageSettings settings) {
   return catching_out_of_memory([&]() -> Result<ViewPage> {

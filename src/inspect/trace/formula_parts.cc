@@ -41,18 +41,6 @@ std::string FormulaParts::at_kv_head(std::string_view tensor,
   return at(tensor, head + ",j," + std::string(feature));
 }
 
-std::string_view FormulaParts::token_ids() const {
-  return first_of({"new_token"}, "padded");
-}
-
-std::string_view FormulaParts::query_input() const {
-  return first_of({"query", "hidden", "embedded"}, "query");
-}
-
-std::string_view FormulaParts::kv_input(std::string_view side) const {
-  return first_of({side, "hidden", "embedded_kv", "embedded"}, side);
-}
-
 std::string FormulaParts::projected(std::string_view input,
                                     std::string_view letter, bool bias) const {
   const std::string w = "w_" + std::string(letter);
@@ -73,48 +61,12 @@ std::string FormulaParts::hidden() const {
          (pass_.hidden->token_types ? " + token_type[0,:]" : "") + ")";
 }
 
-std::string_view FormulaParts::queries_before_rotation() const {
-  return first_of({"q_normed"}, "q_heads");
-}
-
-std::string_view FormulaParts::keys_before_rotation() const {
-  return first_of({"k_normed"}, "k_heads");
-}
-
-std::string_view FormulaParts::queries() const {
-  return first_of({"q_rotated"}, queries_before_rotation());
-}
-
-std::string_view FormulaParts::new_keys() const {
-  return first_of({"k_rotated"}, keys_before_rotation());
-}
-
-std::string_view FormulaParts::keys() const {
-  return first_of({"k_added"}, keys_of_tokens());
-}
-
-std::string_view FormulaParts::values() const {
-  return first_of({"v_added"}, values_of_tokens());
-}
-
-std::string_view FormulaParts::keys_of_tokens() const {
-  return first_of({"keys"}, new_keys());
-}
-
-std::string_view FormulaParts::values_of_tokens() const {
-  return first_of({"values"}, "v_heads");
-}
-
 std::string FormulaParts::added(std::string_view learned) const {
   const auto all = std::ranges::find(pass_.steps, "k_added", &TracedStep::name);
   const bool both = all != pass_.steps.end() &&
                     std::ranges::find(all->axes, "Lkv+2") != all->axes.end();
   const std::string given = ", " + std::string(learned) + "[h,:]";
   return !has(learned) ? ", 0" : both ? given + ", 0" : given;
-}
-
-std::string_view FormulaParts::of_tokens_only() const {
-  return has("k_added") ? ", j < Lkv" : "";
 }
 
 std::string_view FormulaParts::scores_before(std::string_view step) const {
@@ -135,14 +87,6 @@ std::string_view FormulaParts::mask() const {
       [](const TracedStep& step) { return step.name.ends_with("_mask"); });
   return has(kAll) || only == pass_.steps.end() ? kAll
                                                 : std::string_view(only->name);
-}
-
-std::string_view FormulaParts::weights() const {
-  return first_of({"dropped_weights"}, "attn_weights");
-}
-
-std::string_view FormulaParts::head_outputs() const {
-  return first_of({"gated"}, "context");
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -1,6 +1,7 @@
 // The shapes of a job's steps, without computing them.
 // tests/apps/explain_job_test.cc compares this list with what the steps really
 // report.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -51,7 +52,8 @@ class List {
  private:
   std::size_t extent(std::string_view name) const {
     const std::size_t kv_heads = job_.num_kv_heads.value_or(job_.num_heads);
-    const std::array<std::pair<std::string_view, std::size_t>, 18> sizes = {
+    using Size = std::pair<std::string_view, std::size_t>;
+    const std::array<Size, 18> sizes = {
         {{"B", job_.B},
          {"H", job_.num_heads},
          {"Hkv", kv_heads},
@@ -70,12 +72,8 @@ class List {
          {"query_dim", job_.query_dim},
          {"kdim", job_.kdim},
          {"vdim", job_.vdim}}};
-    for (const auto& [axis, size] : sizes) {
-      if (axis == name) {
-        return size;
-      }
-    }
-    return 1;
+    const auto* const found = std::ranges::find(sizes, name, &Size::first);
+    return found == sizes.end() ? 1 : found->second;
   }
 
   const JobShape& job_;

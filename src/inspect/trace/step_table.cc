@@ -16,7 +16,8 @@ using Text = std::string;
 struct Step {
   std::string_view name;
   Word StepWords::*operation;
-  Text (*formula)(const Parts& parts);
+  Text (*formula)(const Parts& parts);  // null: the next one
+  std::string_view of_batch = {};       // does not depend on the pass
 };
 
 Text text(std::string_view words) { return Text(words); }
@@ -95,30 +96,21 @@ constexpr std::array kSteps = {
          [](const Parts& of) {
            return "lengths[b] = " + text(of.words().token_count);
          }},
-    Step{"padded", &StepWords::padded,
-         [](const Parts& of) {
-           return of.at("padded", "t") +
-                  " = tokens[b][t] if t < lengths[b] else pad_id";
-         }},
+    Step{"padded", &StepWords::padded, nullptr,
+         "padded[b,t] = tokens[b][t] if t < lengths[b] else pad_id"},
     Step{"embedded", &StepWords::embedded,
          [](const Parts& of) {
            return of.at("embedded", "t,:") + " = embedding.weight[" +
-                  of.at(of.token_ids(), "t") + ",:]";
+                  of.at(of.first_of({"new_token"}, "padded"), "t") + ",:]";
          }},
     Step{"lengths_kv", &StepWords::lengths_kv,
          [](const Parts& of) {
            return "lengths_kv[b] = " + text(of.words().source_token_count);
          }},
-    Step{"padded_kv", &StepWords::padded_kv,
-         [](const Parts& of) {
-           return of.at("padded_kv", "t") +
-                  " = source[b][t] if t < lengths_kv[b] else pad_id";
-         }},
-    Step{"embedded_kv", &StepWords::embedded_kv,
-         [](const Parts& of) {
-           return of.at("embedded_kv", "t,:") + " = embedding.weight[" +
-                  of.at("padded_kv", "t") + ",:]";
-         }},
+    Step{"padded_kv", &StepWords::padded_kv, nullptr,
+         "padded_kv[b,t] = source[b][t] if t < lengths_kv[b] else pad_id"},
+    Step{"embedded_kv", &StepWords::embedded_kv, nullptr,
+         "embedded_kv[b,t,:] = embedding.weight[padded_kv[b,t],:]"},
 
     // Given vectors.
     Step{"hidden", &StepWords::hidden,
@@ -134,7 +126,9 @@ constexpr std::array kSteps = {
     Step{"q", &StepWords::q,
          [](const Parts& of) {
            return "q = " +
-                  of.projected(of.query_input(), "q", of.pass().q_bias);
+                  of.projected(
+                      of.first_of({"query", "hidden", "embedded"}, "query"),
+                      "q", of.pass().q_bias);
          }},
     Step{"k", &StepWords::k,
          [](const Parts& of) {
@@ -142,30 +136,18 @@ constexpr std::array kSteps = {
                   of.projected(of.kv_input("key"), "k", of.pass().k_bias);
          }},
     Step{"v", &StepWords::v, value_projection},
-    Step{"q_split", &StepWords::q_split,
-         [](const Parts& of) {
-           return of.at("q_split", "i,h,d") + " = " + of.at("q", "i,h*D+d");
-         }},
-    Step{"k_split", &StepWords::k_split,
-         [](const Parts& of) {
-           return of.at("k_split", "j,h,d") + " = " + of.at("k", "j,h*D+d");
-         }},
-    Step{"v_split", &StepWords::v_split,
-         [](const Parts& of) {
-           return of.at("v_split", "j,h,d") + " = " + of.at("v", "j,h*Dv+d");
-         }},
-    Step{"q_heads", &StepWords::q_heads,
-         [](const Parts& of) {
-           return of.at("q_heads", "h,i,d") + " = " + of.at("q_split", "i,h,d");
-         }},
-    Step{"k_heads", &StepWords::k_heads,
-         [](const Parts& of) {
-           return of.at("k_heads", "h,j,d") + " = " + of.at("k_split", "j,h,d");
-         }},
-    Step{"v_heads", &StepWords::v_heads,
-         [](const Parts& of) {
-           return of.at("v_heads", "h,j,d") + " = " + of.at("v_split", "j,h,d");
-         }},
+    Step{"q_split", &StepWords::q_split, nullptr,
+         "q_split[b,i,h,d] = q[b,i,h*D+d]"},
+    Step{"k_split", &StepWords::k_split, nullptr,
+         "k_split[b,j,h,d] = k[b,j,h*D+d]"},
+    Step{"v_split", &StepWords::v_split, nullptr,
+         "v_split[b,j,h,d] = v[b,j,h*Dv+d]"},
+    Step{"q_heads", &StepWords::q_heads, nullptr,
+         "q_heads[b,h,i,d] = q_split[b,i,h,d]"},
+    Step{"k_heads", &StepWords::k_heads, nullptr,
+         "k_heads[b,h,j,d] = k_split[b,j,h,d]"},
+    Step{"v_heads", &StepWords::v_heads, nullptr,
+         "v_heads[b,h,j,d] = v_split[b,j,h,d]"},
 
     // Norms of queries and keys.
     Step{"q_normed", &StepWords::q_normed,
@@ -184,10 +166,8 @@ constexpr std::array kSteps = {
          }},
 
     // A decode step: the cache of the tokens before.
-    Step{"new_token", &StepWords::new_token,
-         [](const Parts& of) {
-           return of.at("new_token", "0") + " = tokens[b][lengths[b] - 1]";
-         }},
+    Step{"new_token", &StepWords::new_token, nullptr,
+         "new_token[b,0] = tokens[b][lengths[b] - 1]"},
     Step{"cached_keys", &StepWords::cached_keys,
          [](const Parts& of) {
            return "cached_keys: " + text(of.words().in_cache);
@@ -269,18 +249,16 @@ constexpr std::array kSteps = {
     Step{"context", &StepWords::context,
          [](const Parts& of) {
            return of.at("context", "h,i,d") + " = sum_j " +
-                  of.at(of.weights(), "h,i,j") + " * " +
-                  of.at_kv_head(of.values(), "d");
+                  of.at(of.first_of({"dropped_weights"}, "attn_weights"),
+                        "h,i,j") +
+                  " * " + of.at_kv_head(of.values(), "d");
          }},
-    Step{"gated", &StepWords::gated,
-         [](const Parts& of) {
-           return of.at("gated", "h,i,d") + " = head_gates[h] * " +
-                  of.at("context", "h,i,d");
-         }},
+    Step{"gated", &StepWords::gated, nullptr,
+         "gated[b,h,i,d] = head_gates[h] * context[b,h,i,d]"},
     Step{"merged", &StepWords::merged,
          [](const Parts& of) {
            return of.at("merged", "i,h*Dv+d") + " = " +
-                  of.at(of.head_outputs(), "h,i,d");
+                  of.at(of.first_of({"gated"}, "context"), "h,i,d");
          }},
     Step{"output", &StepWords::output, output},
 };
@@ -358,8 +336,11 @@ std::string step_formula(std::string_view name, const StepContext& pass) {
     return FormulaParts(pass).of_batch(
         std::string(name).append(formula.substr(mask->name.size())));
   }
+  const FormulaParts parts(pass);
   const Step* const step = find(name);
-  return step == nullptr ? std::string() : step->formula(FormulaParts(pass));
+  return step == nullptr            ? std::string()
+         : step->formula == nullptr ? parts.of_batch(step->of_batch)
+                                    : step->formula(parts);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -16,12 +18,14 @@ T load(const std::byte* place) {
   return value;
 }
 
+std::size_t elements_in(std::span<const std::size_t> extents) {
+  return std::accumulate(extents.begin(), extents.end(), std::size_t{1},
+                         std::multiplies<>());
+}
+
 // Copies a view's elements in C order.
 std::vector<std::byte> packed(const AnyView& view) {
-  std::size_t count = 1;
-  for (const std::size_t extent : view.extents()) {
-    count *= extent;
-  }
+  const std::size_t count = elements_in(view.extents());
   const std::size_t bytes = size_of(view.dtype());
   std::vector<std::byte> data(count * bytes);
   std::vector<std::size_t> index(view.rank(), 0);
@@ -47,23 +51,9 @@ bool is_mask(const TracedStep& step) { return step.dtype == DType::boolean; }
 
 }  // namespace
 
-AnyView TracedStep::view() const {
-  std::vector<std::ptrdiff_t> strides(extents.size());
-  std::ptrdiff_t step = 1;
-  for (std::size_t axis = extents.size(); axis-- > 0;) {
-    strides[axis] = step;
-    step *= static_cast<std::ptrdiff_t>(extents[axis]);
-  }
-  return {data.data(), dtype, extents, strides};
-}
+AnyView TracedStep::view() const { return {data.data(), dtype, extents}; }
 
-std::size_t TracedStep::size() const {
-  std::size_t count = 1;
-  for (const std::size_t extent : extents) {
-    count *= extent;
-  }
-  return count;
-}
+std::size_t TracedStep::size() const { return elements_in(extents); }
 
 double TracedStep::at(std::size_t index) const {
   const std::byte* place = &data[index * size_of(dtype)];

@@ -27,11 +27,7 @@
     }
   }
 
-  function bytesKept() {
-    let total = 0;
-    for (const size of sizes.values()) total += size;
-    return total;
-  }
+  const bytesKept = () => [...sizes.values()].reduce((total, size) => total + size, 0);
 
   function forget() {
     let total = bytesKept();

@@ -1,6 +1,6 @@
 // What differs between two models: their heads by how much they changed.
 {
-  const {make, choice, toggle} = headwise.dom;
+  const {make} = headwise.dom;
 
   const list = headwise.file.changes || [];
   const documents = headwise.documents.list;
@@ -90,23 +90,12 @@
         headwise.documents.numberOf(firsts[0]));
   }
 
-  function tools() {
-    const {t, state} = headwise;
-    const {sort, descending} = state.get();
-    return make('div', {class: 'tools', role: 'group', 'aria-label': t('changes.tools')},
-        make('span', {class: 'field'}, make('label', {for: 'sort'}, t('grid.sort')),
-            choice({id: 'sort'}, sort, [['', t('changes.similarity')]].concat(
-                headwise.statistics.choices()),
-            one => state.set({sort: one}))),
-        toggle({id: 'descending'}, descending, t('changes.descending'),
-            () => state.set({descending: !descending})));
-  }
-
   function view() {
     const {t, tokens} = headwise;
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, t('changes.title')),
-        headwise.fold('fold-changes', t('changes.tools'), tools()),
+        headwise.foldTools('fold-changes', t('changes.tools'),
+            headwise.sortTools(t('changes.similarity'), t('changes.descending'))),
         make('p', {class: 'note', id: 'changes-note'},
             t('changes.models', ...sides().map(tokens.isolated)), ' ', t('changes.about'),
             differentTokens()),

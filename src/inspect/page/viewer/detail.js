@@ -112,15 +112,12 @@
     if (pairs.length === 0) return make('p', {}, t('cell.empty'));
     const largest = Math.abs(pairs[0][1]);
     const full = headwise.measure.plain() ? Math.max(1, largest) : largest || 1;  // of a bar
-    return make('ol', {class: 'top'}, pairs.map(([key, weight, error]) => {
-      const bar = make('span', {class: weight < 0 ? 'bar bar-minus' : 'bar',
-                                'aria-hidden': 'true'});
-      bar.style.setProperty('width', Math.max(1, Math.abs(weight) / full * 100) + '%');
-      return make('li', {}, make('span', {class: 'top-key'}, key + ' ',
-          tokens.node(head.page.key_tokens[key])),
-          make('span', {class: 'bar-box'}, bar),
-          make('span', {class: 'number'}, stateText(weight, error)));
-    }));
+    return make('ol', {class: 'top'}, pairs.map(([key, weight, error]) => make('li', {},
+        make('span', {class: 'top-key'}, key + ' ', tokens.node(head.page.key_tokens[key])),
+        make('span', {class: 'bar-box'}, make('span', {
+          class: weight < 0 ? 'bar bar-minus' : 'bar', 'aria-hidden': 'true',
+          css: {width: Math.max(1, Math.abs(weight) / full * 100) + '%'}})),
+        make('span', {class: 'number'}, stateText(weight, error)))));
   }
 
   function statisticList(pairs) {

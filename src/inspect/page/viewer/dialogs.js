@@ -1,7 +1,7 @@
 // Dialogs: export, token search and help. The browser keeps the focus inside and
 // closes them with Escape.
 {
-  const {make} = headwise.dom;
+  const {make, button} = headwise.dom;
   const MOST_FOUND = 50;
 
   function open(id, title, ...content) {
@@ -83,9 +83,8 @@
     open('export', t('export.title'), make('p', {}, t('export.about')),
         headwise.state.get().view === 'head' &&
           make('p', {class: 'note'}, headwise.measure.word('export.digits')),
-        make('div', {class: 'tools'}, KINDS.map(kind => make('button',
-            {type: 'button', id: 'export-' + kind[0], onclick: () => saveAs(kind)},
-            kind[0].toUpperCase()))), status);
+        make('div', {class: 'tools'}, KINDS.map(kind => button(
+            'export-' + kind[0], kind[0].toUpperCase(), () => saveAs(kind)))), status);
   }
 
   // ---- Search. ----

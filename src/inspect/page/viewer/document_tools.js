@@ -1,6 +1,6 @@
 // Chooses the document in view.
 {
-  const {make, choice} = headwise.dom;
+  const {make, choice, field, button} = headwise.dom;
 
   // The head that a head is compared with, if it is that of the same text in another model or
   // with other heads; or else null.
@@ -48,15 +48,13 @@
     const {t, documents, state} = headwise;
     if (!documents.several) return null;
     const kind = documents.kind();
-    const button = (id, text, step) =>
-        make('button', {type: 'button', class: 'wide', id, onclick: () => move(step)}, text);
+    const step = (id, text, by) => button(id, text, () => move(by), {class: 'wide'});
     return make('div', {class: 'tools', role: 'group', 'aria-label': t('document.choose_' + kind)},
-        make('span', {class: 'field'},
-            make('label', {for: 'document'}, t('document.choose_' + kind)),
+        field('document', t('document.choose_' + kind),
             choice({id: 'document'}, state.get().document, documents.choices(),
                 value => go(Number(value)))),
-        button('previous-document', t('document.previous_' + kind), -1),
-        button('next-document', t('document.next_' + kind), 1));
+        step('previous-document', t('document.previous_' + kind), -1),
+        step('next-document', t('document.next_' + kind), 1));
   }
 
   headwise.documentTools = {tools, move, go};

@@ -1,6 +1,7 @@
 // All elements are made here: text becomes text nodes, never markup.
 {
   const SVG = 'http://www.w3.org/2000/svg';
+  const FONT = 'Helvetica, Arial, sans-serif';  // of pictures
 
   // A function is a listener ('onclick'), `css` sets properties one by one (the
   // page's policy forbids style attributes), null and false leave a property out.
@@ -51,6 +52,13 @@
     return fill(document.createElementNS(SVG, name), properties, children);
   }
 
+  // What a label names.
+  const field = (id, label, ...controls) =>
+      make('span', {class: 'field'}, make('label', {for: id}, label), controls);
+
+  const button = (id, text, pressed, more) =>
+      make('button', {type: 'button', id, ...more, onclick: pressed}, text);
+
   // A button that is on or off, and says so to a screen reader as well.
   function toggle(properties, on, text, pressed) {
     return make('button', {
@@ -58,5 +66,13 @@
     }, text);
   }
 
-  headwise.dom = {make, makeSvg, put, choice, toggle};
+  // A colour of the page's theme.
+  const colour = name =>
+      getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // Words in a picture.
+  const svgText = (x, y, words, more) => makeSvg('text', {
+    x, y, 'font-family': FONT, 'font-size': 11, fill: colour('--ink'), ...more}, words);
+
+  headwise.dom = {make, makeSvg, put, choice, field, button, toggle, colour, svgText, FONT};
 }

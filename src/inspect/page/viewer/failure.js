@@ -1,7 +1,7 @@
 // Shows what goes wrong while the page is used: in a line above the view, in the reader's
 // language, until it is closed.
 {
-  const {make} = headwise.dom;
+  const {make, button} = headwise.dom;
   const node = make('div', {id: 'failure', class: 'failure', role: 'alert', hidden: true});
   let shown = null;  // the last failure
 
@@ -24,8 +24,7 @@
   function draw() {
     node.hidden = shown === null;
     headwise.dom.put(node, shown !== null && [make('span', {}, text(shown)), ' ',
-      make('button', {type: 'button', id: 'failure-close', onclick: close},
-          headwise.t('dialog.close'))]);
+      button('failure-close', headwise.t('dialog.close'), close)]);
   }
 
   function tell(error) {

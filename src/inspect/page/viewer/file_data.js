@@ -115,12 +115,10 @@
 
   async function current() {
     const {state} = headwise;
-    if (state.get().view === 'grid') return heads();
-    if (state.get().view === 'trace') return steps();
-    if (state.get().view === 'texts') return headwise.texts.data();
-    if (state.get().view === 'scatter') return headwise.scatter.data();
-    if (state.get().view === 'changes') return headwise.changes.data();
-    if (state.get().view === 'through') return headwise.through.data();
+    const {[state.get().view]: data} = {
+      grid: heads, trace: steps, texts: headwise.texts.data, scatter: headwise.scatter.data,
+      changes: headwise.changes.data, through: headwise.through.data};
+    if (data) return data();
     const [head, other] = [state.head(), state.compared()];
     return other ? twoHeads(head, other) : oneHead(head);
   }

@@ -225,5 +225,5 @@
         state.get().table ? headwise.tables.heads(shown) : [legend, body]);
   }
 
-  headwise.grid = {view, chosenHeads, value, telling, thumbnail, drawWhenSeen, moveByKeys};
+  headwise.grid = {view, open, chosenHeads, value, telling, thumbnail, drawWhenSeen, moveByKeys};
 }

@@ -1,17 +1,10 @@
 // Chooses the head, the head to compare with, the zoom, and whether to hide special tokens.
 {
-  const {make, choice, toggle} = headwise.dom;
+  const {make, choice, field, button} = headwise.dom;
 
   function go(head) {
     headwise.state.set({layer: head.layer, head: head.number});
   }
-
-  function button(id, text, pressed) {
-    return make('button', {type: 'button', id, onclick: pressed}, text);
-  }
-
-  const field = (id, label, node) =>
-      make('span', {class: 'field'}, make('label', {for: id}, label), node);
 
   // Two lists: the layers of these heads, and the heads in the layer. `head` is the chosen
   // one, or null for the choice `none` of the first list.
@@ -34,9 +27,8 @@
   // All in one line, in a narrow window too.
   function headChoice(head) {
     const {t, heads} = headwise;
-    const besideButton = (id, short, label, step) => make('button', {
-      type: 'button', id, 'aria-label': label, onclick: () => go(heads.beside(head, step)),
-    }, headwise.narrow() ? short : label);
+    const besideButton = (id, short, label, step) => button(id, headwise.narrow() ? short : label,
+        () => go(heads.beside(head, step)), {'aria-label': label});
     return make('div', {class: 'tools', role: 'group', 'aria-label': t('head.choose')},
         besideButton('previous-head', t('head.previous'), t('keys.previous_head'), -1),
         picker('which', t('head.layer'), heads.kept, head, '', go),
@@ -64,12 +56,11 @@
   }
 
   function zoomTools() {
-    const t = headwise.t;
-    const {zoom} = headwise;
+    const {t, zoom} = headwise;
     const sizes = zoom.sizes();
     const {size} = zoom.current();
     const at = sizes.findIndex(one => one <= size);
-    return make('span', {class: 'field'}, make('label', {for: 'zoom'}, t('zoom.label')),
+    return field('zoom', t('zoom.label'),
         button('zoom-out', t('keys.zoom_out'), () => zoom.step(-1, headwise.pick.active())),
         choice({id: 'zoom'}, sizes[at], sizes.map((one, n) =>
             [one, n === 0 ? t('zoom.all', one) : t('zoom.cells', one)]),
@@ -80,25 +71,19 @@
   function specialTools() {
     const {t, state, page} = headwise;
     if (page.query_special.length + page.key_special.length === 0) return null;
-    const {hide, renormalise} = state.get();
     const special = [...new Set(page.key_special.slice(0, 4).map(
         n => headwise.tokens.short(page.key_tokens[n])))].join(' ');
     return make('span', {class: 'field'},
-        toggle({id: 'hide'}, hide, t('special.hide', special),
-            () => state.set({hide: !hide})),
-        hide && headwise.measure.plain() && toggle(
-            {id: 'renormalise', title: t('special.about')}, renormalise,
-            t('special.renormalise'), () => state.set({renormalise: !renormalise})));
+        headwise.toggler('hide', t('special.hide', special)),
+        state.get().hide && headwise.measure.plain() &&
+          headwise.toggler('renormalise', t('special.renormalise'), t('special.about')));
   }
 
   headwise.headChoice = headChoice;
   headwise.headTools = head => {
-    const {t, state} = headwise;
     return make('div', {class: 'bar-head'}, headChoice(head),
-        headwise.fold('fold-head', t('head.tools'), make('div',
-            {class: 'tools', role: 'group', 'aria-label': t('head.tools')},
-            headwise.measure.tools(), compareChoice(head), headwise.parts.tools(),
-            zoomTools(), headwise.poolChoice(state.get().pool), headwise.fitToggle(),
-            specialTools())));
+        headwise.foldTools('fold-head', headwise.t('head.tools'), headwise.measure.tools(),
+            compareChoice(head), headwise.parts.tools(), zoomTools(), headwise.poolChoice(),
+            headwise.fitToggle(), specialTools()));
   };
 }

@@ -4,6 +4,7 @@
   const ROOM = 12;  // pixels from one label to the next
   const {make} = headwise.dom;
 
+  const SIDES = {query: 'top', key: 'left'};
   const SIGNS = {empty: ' \u2205', uneven: ' \u2260 1', padding: ' \u00b7'};
 
   // What is shown of a token besides its text.
@@ -16,13 +17,12 @@
 
   function label(axis, name, index, offset, cell, known) {
     const kind = mark(index, name, known);
-    const node = make('span', {
+    return make('span', {
       class: 'label' + (kind ? ' label-' + kind : ''), 'data-index': index,
       title: index + ' ' + headwise.tokens.visible(axis.tokens[index]) +
           (kind ? ` (${headwise.t('label.' + kind, headwise.numbers.text(known.sums[index]))})` : ''),
+      css: {[SIDES[name]]: offset + cell / 2 + 'px'},
     }, headwise.tokens.node(axis.tokens[index]), kind && SIGNS[kind]);
-    node.style.setProperty(name === 'query' ? 'top' : 'left', offset + cell / 2 + 'px');
-    return node;
   }
 
   // 1, 2 or 5 times a power of ten, at least this large.
@@ -31,11 +31,8 @@
     return power * [1, 2, 5, 10].find(factor => factor * power >= least);
   }
 
-  function tick(name, index, at) {
-    const node = make('span', {class: 'label tick-label'}, String(index));
-    node.style.setProperty(name === 'query' ? 'top' : 'left', at + 'px');
-    return node;
-  }
+  const tick = (name, index, at) =>
+      make('span', {class: 'label tick-label', css: {[SIDES[name]]: at + 'px'}}, String(index));
 
   // A strip of labels: {node, show(index)}; cell = pixels per token; `known`: the mask, and the
   // sums of queries' weights that are not 1.

@@ -49,11 +49,8 @@
     headwise.paint.paint(
         canvas, {rows: 1, columns: WIDTH, values}, WIDTH, HEIGHT, {diverging});
     return make('span', {class: 'scale-box'}, canvas,
-        make('span', {class: 'ticks'}, ticks(diverging, limit).map(([part, words]) => {
-          const tick = make('span', {class: 'tick'}, words);
-          tick.style.setProperty('left', part * 100 + '%');
-          return tick;
-        })));
+        make('span', {class: 'ticks'}, ticks(diverging, limit).map(([part, words]) =>
+          make('span', {class: 'tick', css: {left: part * 100 + '%'}}, words))));
   }
 
   function keys(heads) {

@@ -1,6 +1,6 @@
 // One matrix of queries x keys: cells, token labels, crosshair, edge of the mask.
 {
-  const {make} = headwise.dom;
+  const {make, colour} = headwise.dom;
   const LARGEST_CELL = 40;
 
   // Pixels and pooling along one axis: `count` cells in `room` pixels.
@@ -48,8 +48,7 @@
     if (!mask.hasEdge()) return;
     const queries = headwise.axes.queries(page);
     const keys = headwise.axes.keys(page);
-    context.strokeStyle = getComputedStyle(document.documentElement)
-        .getPropertyValue('--edge');
+    context.strokeStyle = colour('--edge');
     context.lineWidth = 1.5;
     const step = place.y.length / window.rows;
     const inside = index => index >= page.num_keys ? keys.size : keys.find(index);
@@ -105,20 +104,16 @@
       this.window = headwise.zoom.current(this.page);
       this.place = layout(this.window, options.room);
       this.raw = null;  // the window's values, row by row; null if it is pooled
-      this.canvas = make('canvas', {'aria-hidden': 'true'});
+      const css = {width: this.place.x.length + 'px', height: this.place.y.length + 'px'};
+      this.canvas = make('canvas', {'aria-hidden': 'true', css});
       this.rowBand = make('div', {class: 'band'});
       this.columnBand = make('div', {class: 'band'});
       this.pinBox = make('div', {class: 'pin-box'});
       this.box = make('div', {
         id: options.id, class: 'cells', tabindex: '0', role: 'application',
         'aria-label': options.label, 'aria-describedby': 'cells-help',
-        'aria-roledescription': headwise.measure.word('matrix.role'),
+        'aria-roledescription': headwise.measure.word('matrix.role'), css,
       }, this.canvas, this.rowBand, this.columnBand, this.pinBox);
-      for (const [name, length] of [['width', this.place.x.length],
-                                    ['height', this.place.y.length]]) {
-        this.box.style.setProperty(name, length + 'px');
-        this.canvas.style.setProperty(name, length + 'px');
-      }
       this.listen();
       this.corner = make('div', {class: 'corner'}, options.corner ||
           make('span', {'aria-hidden': 'true'}, headwise.t('axis.corner')));
@@ -173,9 +168,9 @@
       const {x, y} = this.place;
       const context = headwise.paint.paint(
           this.canvas, this.grid, x.length, y.length, this.look());
-      const paper = getComputedStyle(document.documentElement).getPropertyValue('--paper');
       if (!this.window.pooled) {
-        headwise.paint.annotate(context, this.grid, x.length, y.length, this.look(), paper);
+        headwise.paint.annotate(
+            context, this.grid, x.length, y.length, this.look(), colour('--paper'));
       }
       drawEdge(context, this.mask, this.page, this.window, this.place);
     }

@@ -2,7 +2,7 @@
 // its attention weight times the norm of what the head makes of it; or gradient times
 // attention, which has a sign (docs/attribution.md).
 {
-  const {make, choice} = headwise.dom;
+  const {make} = headwise.dom;
   const {isPattern} = headwise.mask;
   const ALL = ['attention', 'norm', 'gradient'];
   const ROUNDING = 2 ** -23;  // of a product in binary32, relative, with its norm
@@ -91,9 +91,8 @@
     const {t, state} = headwise;
     const names = common(state.documents());
     if (names.length < 2) return null;
-    return make('span', {class: 'field'}, make('label', {for: 'measure'}, t('measure.label')),
-        choice({id: 'measure'}, state.get().measure,
-            names.map(name => [name, t('measure.' + name)]), measure => state.set({measure})));
+    return headwise.chooser('measure', t('measure.label'),
+        names.map(name => [name, t('measure.' + name)]));
   }
 
   // To the next one, by a key.

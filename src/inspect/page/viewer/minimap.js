@@ -10,22 +10,20 @@
     const longer = Math.max(queries, keys);
     const width = Math.max(12, SIDE * keys / longer);
     const height = Math.max(12, SIDE * queries / longer);
-    const canvas = make('canvas', {'aria-hidden': 'true'});
-    canvas.style.setProperty('width', width + 'px');
-    canvas.style.setProperty('height', height + 'px');
-    const frame = make('span', {class: 'frame'});
-    for (const [name, part, all, length] of [
-      ['left', window.column, keys, width], ['width', window.columns, keys, width],
-      ['top', window.row, queries, height], ['height', window.rows, queries, height]]) {
-      frame.style.setProperty(name, part / all * length + 'px');
-    }
+    const canvas = make('canvas', {
+      'aria-hidden': 'true', css: {width: width + 'px', height: height + 'px'}});
+    const across = part => part / keys * width + 'px';
+    const down = part => part / queries * height + 'px';
+    const frame = make('span', {class: 'frame', css: {
+      left: across(window.column), width: across(window.columns),
+      top: down(window.row), height: down(window.rows)}});
     headwise.weights.small(head, headwise.measure.pool()).then(small =>
         headwise.paint.paint(canvas, small, width, height,
             {limit: headwise.paint.limitOf(small) || 1,
              diverging: headwise.measure.signed()}));
     const node = make('div', {
       class: 'minimap', role: 'img', 'aria-label': headwise.t('zoom.minimap'),
-      title: headwise.t('zoom.minimap_about'),
+      title: headwise.t('zoom.minimap_about'), css: {width: width + 'px'},
       onclick: event => {
         const box = canvas.getBoundingClientRect();
         const part = (offset, length, axis) => axis.at(Math.max(0, Math.min(axis.size - 1,
@@ -36,7 +34,6 @@
         });
       },
     }, canvas, frame);
-    node.style.setProperty('width', width + 'px');
     return make('div', {class: 'minimap-box'},
         make('span', {class: 'quiet', 'aria-hidden': 'true'}, headwise.t('zoom.minimap')), node);
   };

@@ -1,6 +1,5 @@
 // The two sentences of a pair, A and B, and attention from one of them to the other.
 {
-  const {make, choice} = headwise.dom;
   const PARTS = ['A', 'B'];
   const WAYS = ['AB', 'BA', 'AA', 'BB'];  // from the first to the second
 
@@ -14,11 +13,9 @@
   const label = part => part === '' ? headwise.t('part.all') : part.split('').join(' \u2192 ');
 
   function tools() {
-    const {t, state, page} = headwise;
-    if (!page.token_types) return null;
-    return make('span', {class: 'field'}, make('label', {for: 'part'}, t('part.label')),
-        choice({id: 'part', title: t('part.about')}, state.get().part,
-            ['', ...WAYS].map(part => [part, label(part)]), part => state.set({part})));
+    const {t, page} = headwise;
+    return page.token_types ? headwise.chooser('part', t('part.label'),
+        ['', ...WAYS].map(part => [part, label(part)]), {title: t('part.about')}) : null;
   }
 
   // Statistics are those of whole queries, whatever part is shown.

@@ -1,17 +1,8 @@
 // The current view as one self-contained SVG; a PNG is drawn from it.
 {
-  const {makeSvg} = headwise.dom;
+  const {makeSvg, colour, svgText: text, FONT} = headwise.dom;
   const {isPattern, MASKED, EMPTY} = headwise.mask;
   const MOST_RECTANGLES = 4096;
-  const FONT = 'Helvetica, Arial, sans-serif';
-
-  const colour = name =>
-      getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-  function text(x, y, words, more) {
-    return makeSvg('text', {x, y, 'font-family': FONT, 'font-size': 11,
-                            fill: colour('--ink'), ...more}, words);
-  }
 
   function patterns() {
     const {patternText} = headwise.palette.get(false);

@@ -1,12 +1,9 @@
 // Next to the matrix: the row of the current query, the column of the current key, and the
 // mean that each key receives.
 {
-  const {make} = headwise.dom;
+  const {make, colour} = headwise.dom;
   const {isPattern} = headwise.mask;
   const DEPTH = 48;  // pixels
-
-  const colour = name =>
-      getComputedStyle(document.documentElement).getPropertyValue(name);
 
   // The values pooled to `length` pixels, by the largest without sign.
   function binned(values, length) {
@@ -28,14 +25,13 @@
       this.along = along;
       this.flat = along === 'row';
       this.length = this.flat ? matrix.place.x.length : matrix.place.y.length;
-      this.canvas = make('canvas', {'aria-hidden': 'true'});
+      this.sides = this.flat ? [this.length, DEPTH] : [DEPTH, this.length];
+      const [width, height] = this.sides.map(side => side + 'px');
+      this.canvas = make('canvas', {'aria-hidden': 'true', css: {width, height}});
       this.caption = make('span', {class: 'profile-caption'});
       this.node = make('div', {class: 'profile profile-' + along}, this.canvas, this.caption);
       this.busy = false;
       this.again = false;
-      const [width, height] = this.flat ? [this.length, DEPTH] : [DEPTH, this.length];
-      this.canvas.style.setProperty('width', width + 'px');
-      this.canvas.style.setProperty('height', height + 'px');
       headwise.pick.on(() => this.follow());
       if (this.flat) this.loadMeans();
     }
@@ -99,9 +95,7 @@
       this.room = (signed ? DEPTH / 2 : DEPTH) - 2;
       this.height = this.room / (this.matrix.options.scale.limit || 1);
       const ratio = Math.min(3, window.devicePixelRatio || 1);
-      const [width, height] = this.flat ? [this.length, DEPTH] : [DEPTH, this.length];
-      this.canvas.width = Math.round(width * ratio);
-      this.canvas.height = Math.round(height * ratio);
+      [this.canvas.width, this.canvas.height] = this.sides.map(side => Math.round(side * ratio));
       const context = this.canvas.getContext('2d');
       context.scale(ratio, ratio);
       if (!this.flat) context.transform(0, 1, 1, 0, 0, 0);  // bars grow to the right

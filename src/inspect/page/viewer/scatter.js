@@ -1,7 +1,7 @@
 // Every head as a point, placed by two statistics: of the current document, or the means
 // over all of them.
 {
-  const {make, makeSvg, choice, toggle} = headwise.dom;
+  const {make, makeSvg, colour, svgText: text} = headwise.dom;
   const WIDEST = 1400;  // pixels
   const TALLEST = 560;
   const PICTURE = [760, 480];  // of a file
@@ -10,10 +10,6 @@
   const MARGIN = 14;
   const RADIUS = 8;
   const TICKS = 5;
-  const FONT = 'Helvetica, Arial, sans-serif';
-
-  const colour = name =>
-      getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   // The statistics of the two axes.
   function names() {
@@ -49,9 +45,6 @@
     return shades[Math.round(at * (shades.length - 1))];
   }
 
-  const text = (x, y, words, more) => makeSvg('text', {
-    x, y, 'font-family': FONT, 'font-size': 11, fill: colour('--ink'), ...more}, words);
-
   const written = tick => String(Number(tick.toPrecision(6)));
 
   // Lines, numbers and names of both axes; `place` turns values into pixels.
@@ -78,10 +71,6 @@
         t('statistic.' + name) + ' ' + numbers.statistic(name, at[n])).join(', ');
   }
 
-  function open({layer, number}) {
-    headwise.state.set({view: 'head', layer, head: number});
-  }
-
   function point(one, [x, y], current) {
     const fill = layerColour(one.head.layer);
     return makeSvg('g', {
@@ -89,7 +78,7 @@
       tabindex: current ? '0' : '-1', 'aria-label': described(one),
       'data-head': one.head.id,
       'data-name': headwise.t('head.short', one.head.layer, one.head.number),
-      onclick: () => open(one.head),
+      onclick: () => headwise.grid.open(one.head),
     }, makeSvg('title', {}, described(one)),
     makeSvg('circle', {cx: x, cy: y, r: RADIUS, fill: `rgb(${fill.join(',')})`,
                        stroke: colour('--ink'), 'stroke-width': 0.75}),
@@ -181,18 +170,13 @@
   }
 
   function tools() {
-    const {t, state, documents} = headwise;
-    const {average} = state.get();
-    const axis = (id, current) => make('span', {class: 'field'},
-        make('label', {for: 'scatter-' + id}, t('scatter.' + id)),
-        choice({id: 'scatter-' + id}, current, headwise.statistics.choices(),
-            name => state.set({[id]: name})));
+    const {t, documents} = headwise;
+    const axis = (name, value) => headwise.chooser(name, t('scatter.' + name),
+        headwise.statistics.choices(), {id: 'scatter-' + name, value});
     const [x, y] = names();
-    return headwise.fold('fold-scatter', t('scatter.tools'), make('div',
-        {class: 'tools', role: 'group', 'aria-label': t('scatter.tools')},
-        axis('x', x), axis('y', y), documents.several && toggle({id: 'average'}, average,
-            t('scatter.average'), () => state.set({average: !average})),
-        headwise.filterField()));
+    return headwise.foldTools('fold-scatter', t('scatter.tools'), axis('x', x), axis('y', y),
+        documents.several && headwise.toggler('average', t('scatter.average')),
+        headwise.filterField());
   }
 
   function table(list) {
@@ -200,7 +184,7 @@
     return headwise.tables.table(t('scatter.title'),
         [t('tables.head'), ...names().map(name => t('statistic.' + name))],
         list.map(({head, at}) => [
-          headwise.tables.headLink(head, () => open(head)),
+          headwise.tables.headLink(head, () => headwise.grid.open(head)),
           ...at.map((value, n) => numbers.statistic(names()[n], value))]), null, true);
   }
 

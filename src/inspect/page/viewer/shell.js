@@ -1,7 +1,7 @@
 // The frame around the views: title, navigation, settings, footer and live region. Decides
 // what is drawn again, and when.
 {
-  const {make, choice, toggle} = headwise.dom;
+  const {make, button} = headwise.dom;
   const PAIR = new Set(['query', 'key']);
   const NOT_DRAWN = new Set(['shortcuts']);
   const live = make('div', {id: 'live', class: 'hidden', 'aria-live': 'polite'});
@@ -12,11 +12,11 @@
   function navigation() {
     const {t, state, page} = headwise;
     const now = state.get().view;
-    const views = ['grid', ...(headwise.heads.kept.length > 0 ? ['scatter', 'head'] : []),
-      ...(headwise.changes.any && headwise.heads.kept.length > 0 ? ['changes'] : []),
-      ...(headwise.documents.several && headwise.heads.kept.length > 0 ? ['texts'] : []),
-      ...(headwise.through.names(page).length > 0 ? ['through'] : []),
-      ...(page.trace.length > 0 ? ['trace'] : [])];
+    const any = headwise.heads.kept.length > 0;
+    const views = ['grid', any && 'scatter', any && 'head',
+      any && headwise.changes.any && 'changes', any && headwise.documents.several && 'texts',
+      headwise.through.names(page).length > 0 && 'through',
+      page.trace.length > 0 && 'trace'].filter(Boolean);
     return make('nav', {'aria-label': t('shell.views')}, views.map(view => make('button', {
       type: 'button', id: 'view-' + view, 'aria-current': view === now ? 'page' : null,
       onclick: () => state.set({view}),
@@ -24,24 +24,16 @@
   }
 
   function settings() {
-    const {t, state, dialogs} = headwise;
-    const now = state.get();
-    const button = (id, text, pressed) =>
-        make('button', {type: 'button', id, onclick: pressed}, text);
-    const setting = (name, label, value, choices) => make('span', {class: 'field'},
-        make('label', {for: name}, label),
-        choice({id: name}, value, choices, chosen => state.set({[name]: chosen})));
+    const {t, chooser, dialogs, words} = headwise;
     return make('div', {class: 'settings', role: 'group', 'aria-label': t('shell.settings')},
-        toggle({id: 'table'}, now.table, t('shell.table'),
-            () => state.set({table: !now.table})),
+        headwise.toggler('table', t('shell.table')),
         button('open-search', t('search.open'), dialogs.search),
         button('open-export', t('export.open'), dialogs.exporting),
-        setting('palette', t('shell.palette'), now.palette, headwise.palette.names.map(
+        chooser('palette', t('shell.palette'), headwise.palette.names.map(
             name => [name, t('palette.' + name)])),
-        setting('theme', t('shell.theme'), now.theme, [['', t('theme.system')],
+        chooser('theme', t('shell.theme'), [['', t('theme.system')],
           ['light', t('theme.light')], ['dark', t('theme.dark')]]),
-        setting('lang', t('shell.language'), headwise.words.language(),
-            headwise.words.languages()),
+        chooser('lang', t('shell.language'), words.languages(), {value: words.language()}),
         button('open-help', t('help.open'), dialogs.help));
   }
 

@@ -96,10 +96,10 @@
       if (result.view === 'head' && wanted.layer !== null) result.view = 'grid';
     }
     if (result.layer === null && !['trace', 'through'].includes(result.view)) result.view = 'grid';
-    if (result.view === 'texts' && !headwise.documents.several) result.view = 'grid';
-    if (result.view === 'changes' && !headwise.changes.any) result.view = 'grid';
     const through = headwise.through.names(page);
-    if (result.view === 'through' && through.length === 0) result.view = 'grid';
+    const missing = {texts: !headwise.documents.several, changes: !headwise.changes.any,
+                     through: through.length === 0};
+    if (missing[result.view]) result.view = 'grid';
     if (!through.includes(result.through)) result.through = '';
     result.output = inside(result.output, page.num_queries);
     result.input = inside(result.input, page.num_keys);

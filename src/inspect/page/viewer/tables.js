@@ -1,7 +1,7 @@
 // Every figure as a table. For a long input, the part around the pinned pair is shown, and
 // the table says which part it is.
 {
-  const {make} = headwise.dom;
+  const {make, button} = headwise.dom;
   const ROWS = 24;
   const COLUMNS = 16;
   const UP_AND_DOWN = ['ArrowUp', 'ArrowDown', 'Home', 'End'];
@@ -27,26 +27,24 @@
 
   // `titled`: the caption is already seen above the table.
   function table(caption, head, body, feet, titled) {
+    const rows = list => list.map(([name, ...cells]) => make('tr', {},
+        make('th', {scope: 'row'}, name),
+        cells.map(text => make('td', {class: 'number'}, text))));
     const node = make('table', {},
         make('caption', {class: titled ? 'hidden' : null}, caption),
         make('thead', {}, make('tr', {}, head.map((text, n) =>
             make('th', {scope: 'col', class: n > 0 ? 'number' : null}, text)))),
-        make('tbody', {}, body.map(([name, ...cells]) => make('tr', {},
-            make('th', {scope: 'row'}, name),
-            cells.map(text => make('td', {class: 'number'}, text))))),
-        feet && make('tfoot', {}, feet.map(([name, ...cells]) => make('tr', {},
-            make('th', {scope: 'row'}, name),
-            cells.map(text => make('td', {class: 'number'}, text))))));
+        make('tbody', {}, rows(body)), feet && make('tfoot', {}, rows(feet)));
     headwise.grid.moveByKeys(node, 'button.link', UP_AND_DOWN);
     return scrolled(caption, node);
   }
 
   function heads(list) {
-    const {t, page, state} = headwise;
+    const {t, page} = headwise;
     const names = page.statistics.map(({name}) => name);
     const body = list.map(head => head.pruned ?
       [t('head.name', head.layer, head.number), '', ...names.map(() => t('grid.pruned'))] : [
-      headLink(head, () => state.set({view: 'head', layer: head.layer, head: head.number})),
+      headLink(head, () => headwise.grid.open(head)),
       String(head.kv_head),
       ...names.map(name => headwise.numbers.statistic(name, headwise.grid.value(head, name)))]);
     return table(t('tables.heads'), [t('tables.head'), t('tables.kv_head'),
@@ -67,10 +65,8 @@
             first, left, rows, columns};
   }
 
-  function move(id, text, disabled, patch) {
-    return make('button', {type: 'button', id, disabled,
-                           onclick: () => headwise.state.set(patch)}, text);
-  }
+  const move = (id, text, disabled, patch) =>
+      button(id, text, () => headwise.state.set(patch), {disabled});
 
   const range = ({page, queries, keys, rows, columns}) => headwise.t('zoom.window', queries[0],
       queries[rows - 1], page.num_queries, keys[0], keys[columns - 1], page.num_keys);

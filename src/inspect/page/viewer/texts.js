@@ -1,6 +1,6 @@
 // One head in all documents: a thumbnail and its statistics for each.
 {
-  const {make, choice, toggle} = headwise.dom;
+  const {make} = headwise.dom;
   const LETTERS = 80;  // of a text
 
   const indexOf = ({heads}, {layer, number}) =>
@@ -115,18 +115,6 @@
 
   // ---- The view. ----
 
-  function orderTools() {
-    const {t, state} = headwise;
-    const {sort, descending, pool} = state.get();
-    return [make('span', {class: 'field'}, make('label', {for: 'sort'}, t('grid.sort')),
-        choice({id: 'sort'}, sort, [['', t('texts.by_number')]].concat(
-            headwise.statistics.choices()), name => state.set({sort: name}))),
-    sort !== '' && toggle({id: 'descending'}, descending, t('grid.descending'),
-        () => state.set({descending: !descending})),
-    headwise.measure.tools(), headwise.parts.tools(), headwise.poolChoice(pool),
-    headwise.fitToggle(), headwise.ownToggle()];
-  }
-
   // How many there are, and where the head is missing.
   function counts(list) {
     const {t, documents} = headwise;
@@ -162,8 +150,10 @@
     return make('section', {class: 'view', 'aria-labelledby': 'view-title'},
         make('h2', {id: 'view-title', tabindex: '-1'}, t('texts.title', head.layer, head.number)),
         headwise.headChoice(head),
-        headwise.fold('fold-texts', t('texts.tools'), make('div',
-            {class: 'tools', role: 'group', 'aria-label': t('texts.tools')}, orderTools())),
+        headwise.foldTools('fold-texts', t('texts.tools'),
+            headwise.sortTools(t('texts.by_number')), headwise.measure.tools(),
+            headwise.parts.tools(), headwise.poolChoice(), headwise.fitToggle(),
+            headwise.ownToggle()),
         note(list), headwise.measure.note(),
         state.get().table ? table(head, list) : [legend, body]);
   }

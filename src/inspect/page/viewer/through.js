@@ -1,11 +1,10 @@
 // What goes through all layers: how much of each input token is in an output token, by
 // rollout or by flow (docs/attribution.md).
 {
-  const {make, makeSvg, choice} = headwise.dom;
+  const {make, makeSvg, choice, field, FONT} = headwise.dom;
   const ALL = ['rollout', 'flow'];
   const LETTERS = 14;  // of a token in a picture
   const CELL = [84, 34];  // pixels of a token there
-  const FONT = 'Helvetica, Arial, sans-serif';
 
   // Those that a document has.
   const names = page => ALL.filter(
@@ -63,17 +62,15 @@
       onpointerleave: () => say(pinned),
     }, page.key_tokens.map((token, index) => {
       const shade = shades[shadeOf(found[index], limit)];
-      const node = make('button', {
+      return make('button', {
         type: 'button', class: 'card token-card', id: 'input-' + index,
         tabindex: index === (pinned || 0) ? '0' : '-1',
         'aria-pressed': String(index === pinned),
         'aria-label': sentence(output, index, found[index]),
         onpointerenter: () => say(index), onfocus: () => say(index),
         onclick: () => state.set({input: index === pinned ? null : index}),
+        css: {background: `rgb(${shade.join(',')})`, color: palette.inkOn(shade)},
       }, tokens.node(token), make('span', {class: 'token-number'}, shown(found[index])));
-      node.style.setProperty('background', `rgb(${shade.join(',')})`);
-      node.style.setProperty('color', palette.inkOn(shade));
-      return node;
     }));
   }
 
@@ -137,16 +134,13 @@
   function tools({name, output}) {
     const {t, page, state, tokens} = headwise;
     const all = names(page);
-    return headwise.fold('fold-through', t('through.tools'), make('div',
-        {class: 'tools', role: 'group', 'aria-label': t('through.tools')},
-        all.length > 1 && make('span', {class: 'field'},
-            make('label', {for: 'through'}, t('measure.label')),
-            choice({id: 'through'}, name, all.map(one => [one, t('through.' + one)]),
-                through => state.set({through}))),
-        make('span', {class: 'field'}, make('label', {for: 'output'}, t('through.output')),
+    return headwise.foldTools('fold-through', t('through.tools'),
+        all.length > 1 && headwise.chooser('through', t('measure.label'),
+            all.map(one => [one, t('through.' + one)]), {value: name}),
+        field('output', t('through.output'),
             choice({id: 'output'}, output, page.query_tokens.map(
                 (token, index) => [index, index + ' ' + tokens.short(token)]),
-            index => state.set({output: Number(index), input: null})))));
+            index => state.set({output: Number(index), input: null}))));
   }
 
   async function fill(node, shown) {
