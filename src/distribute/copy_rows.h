@@ -65,7 +65,7 @@ std::vector<std::span<std::byte>> writable_bytes_of(
 
 // The memory of rows that travel: of `heads_` heads, with features of D_ and
 // Dv_ elements.
-class RowMemory {
+class RankRows {
  public:
   std::span<std::byte> bytes(std::size_t rows) {
     return std::span(memory_.data(), rows * memory_.extent(1));

@@ -41,7 +41,7 @@ void copy_keys(const KeyViews<const T>& from, const KeyViews<T>& to) {
 }
 
 template <class T>
-class KeyRows : public RowMemory {
+class KeyRows : public RankRows {
  public:
   // In the memory of `old` if that is large enough.
   static Result<KeyRows> create(const AttentionShape& shape,

@@ -56,7 +56,7 @@ void copy_queries(const QueryViews<const T>& from, const QueryViews<T>& to) {
 }
 
 template <class T>
-class QueryRows : public RowMemory {
+class QueryRows : public RankRows {
  public:
   // In the memory of `old` if that is large enough.
   static Result<QueryRows> create(const AttentionShape& shape,
