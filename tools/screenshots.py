@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the pictures of docs/heads.md again.
+"""Makes the pictures of the viewer again: those of docs/tutorial.md, viewer.md,
+texts-and-pairs.md and compare-models.md.
 
     tools/screenshots.py HEADWISE MODEL [NAME ...]
 
@@ -22,6 +23,7 @@ SENTENCES = re.split(r"(?<=\.)\s+", PARAGRAPHS.strip())
 PAIR = "It was raining, so Anna took her coat.", "She did not want it to get wet."
 PRUNED = "0.0,1.2,1.6,1.9,2.0,2.2,2.9,2.11,3.2,3.5,3.6,4.9,5.2,5.6"  # a fifth of the heads
 
+REPEATED = " ".join(["cold sand bird milk fox rain moon tree"] * 2)
 # page: the arguments of headwise view
 PAGES = {
     "paragraphs": ["--model", NAME, PARAGRAPHS],
@@ -30,8 +32,14 @@ PAGES = {
     "ablated": ["--model", NAME, " ".join(PAIR), "--ablate", "0.2"],
     "attributed": ["--model", NAME, " ".join(PAIR), "--attribution", "gradient,rollout"],
     "models": ["--model", "smaller", "--against", NAME, "--texts", "sentences.txt"],
+    "tutorial": ["--model", "induction", REPEATED, "--ablate", "0.2"],
 }
-# file: (the page, what is looked at, width, height, colours)
+# The models that headwise makes: the arguments, without --out.
+MODELS = {
+    "smaller": ["prune", "--model", NAME, "--heads", PRUNED],
+    "induction": ["train", "--task", "induction"],
+}
+# file: (the page, what is looked at, width, height, colours, where the picture begins)
 SHOTS = {
     "grid": ("paragraphs", "#sort=previous", 1120, 560, "light"),
     "previous": ("paragraphs", "#view=head&layer=0&head=2&size=32&row=60&column=60",
@@ -52,7 +60,11 @@ SHOTS = {
                  1280, 860, "light"),
     "rollout": ("attributed", "#view=through&output=0", 1120, 560, "light"),
     "narrow-texts": ("sentences", "#view=texts&layer=3&head=1", 420, 800, "light"),
+    "tutorial-ablated": ("tutorial", "#view=head&layer=1&head=0&compare=1:1.0",
+                         1120, 770, "light", 405),
 }
+# file: the arguments of headwise view, which draws it itself
+PICTURES = {"tutorial-heads": ["--model", "induction", REPEATED]}
 DRAWN = ("() => document.querySelector('#view-title') && "
          "headwise.current.matrices.every(matrix => matrix.grid && (!matrix.raw || "
          "!matrix.raw.includes(headwise.mask.PENDING)))")
@@ -70,12 +82,16 @@ class Pages:
     def run(self, *arguments):
         subprocess.run([self.headwise, *arguments], check=True, cwd=self.scratch)
 
+    def view(self, arguments, *output):
+        for name, how in MODELS.items():
+            if name in arguments and not (self.scratch / name).exists():
+                self.run(*how, "--out", name)
+        self.run("view", *arguments, "--lang", "en", *output)
+
     def of(self, name):
         page = self.scratch / f"{name}.html"
         if not page.exists():
-            if "smaller" in PAGES[name]:
-                self.run("prune", "--model", NAME, "--heads", PRUNED, "--out", "smaller")
-            self.run("view", *PAGES[name], "--lang", "en", "--out", page.name)
+            self.view(PAGES[name], "--out", page.name)
         return page
 
 
@@ -84,14 +100,18 @@ def main(headwise, model, *names):
         pages = Pages(headwise, model, scratch)
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for name in names or SHOTS:
-            source, link, width, height, scheme = SHOTS[name]
+        for name in names or [*PICTURES, *SHOTS]:
+            if name in PICTURES:
+                pages.view(PICTURES[name], "--png", IMAGES / f"{name}.png")
+                continue
+            source, link, width, height, scheme, *begin = SHOTS[name]
             page = browser.new_context(viewport={"width": width, "height": height},
                                        color_scheme=scheme).new_page()
             page.goto(pages.of(source).as_uri() + link)
             page.wait_for_function(DRAWN)
             page.wait_for_timeout(600)
-            page.screenshot(path=IMAGES / f"{name}.png")
+            page.screenshot(path=IMAGES / f"{name}.png", clip={
+                "x": 0, "y": sum(begin), "width": width, "height": height - sum(begin)})
         browser.close()
 
 
