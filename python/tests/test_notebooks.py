@@ -44,17 +44,35 @@ def shown(notebook, kind):
             for output in cell.outputs if kind in output.get("data", {})]
 
 
+def kinds(notebook):
+    """What each cell of code shows. A page is stored as a picture (tools/notebooks.py)."""
+    return [sorted(kind for output in cell.outputs if output.get("name") != "stderr"
+                   for kind in output.get("data", {"text": ""})
+                   if output.output_type != "display_data")
+            for cell in notebook.cells if cell.cell_type == "code"]
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_notebooks_are_stored_without_outputs(name):
+def test_notebooks_are_stored_with_outputs(name):
     notebook = stored(name)
     nbformat.validate(notebook)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            assert cell.outputs == [] and cell.execution_count is None
+    assert any(kinds(notebook))
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
+    text = (FOLDER / f"{name}.ipynb").read_text("utf-8")
+    assert "<iframe" not in text and "stderr" not in text and "Traceback" not in text
+
+
+def test_stored_outputs_are_small():
+    assert sum((FOLDER / f"{name}.ipynb").stat().st_size for name in NOTEBOOKS) < 1_000_000
 
 
 def test_every_head(execute, tmp_path):
-    pages = shown(execute("every_head"), "text/html")
+    notebook = execute("every_head")
+    assert kinds(notebook) == kinds(stored("every_head"))
+    assert shown(notebook, "text/plain")[1:3] == shown(stored("every_head"), "text/plain")[1:3]
+    assert len(shown(stored("every_head"), "image/png")) == 1
+    pages = shown(notebook, "text/html")
     assert sum("<caption>Entropy" in each for each in pages) == 2
     assert ["tired" in each for each in pages if "<iframe" in each] == [True]
     assert "tired" in (tmp_path / "every_head.html").read_text()
@@ -62,6 +80,7 @@ def test_every_head(execute, tmp_path):
 
 def test_prune_a_classifier(execute, tmp_path):
     notebook = execute("prune_a_classifier")
+    assert kinds(notebook) == kinds(stored("prune_a_classifier"))
     table = shown(notebook, "text/plain")[-2]
     accuracy = {int(row.split()[0]): float(row.split()[1])
                 for row in table.splitlines() if row.strip()[:1].isdigit()}
