@@ -101,16 +101,18 @@ def time_text(seconds):
 
 
 def table(rows):
-    lines = ["| | compared with | 1 thread | | 2 threads | |",
-             "| --- | --- | ---: | ---: | ---: | ---: |"]
+    counts = sorted({result["threads"] for _, file, *_ in rows for result in results_of(file)})
+    head = [f"{threads} thread{'s' * (threads > 1)} | " for threads in counts]
+    lines = [f"| | compared with | {' | '.join(head)} |",
+             "| --- | --- |" + " ---: | ---: |" * len(counts)]
     for text, file, workload, own, peer in rows:
         cells, names = [], []
-        for threads in (1, 2):
-            found = [r for r in results_of(file)
-                     if r["workload"] == workload and r["threads"] == threads]
-            time, faster, name = cell(found[0], own, peer) if found else ("", "", None)
+        for threads in counts:
+            result, = (each for each in results_of(file)
+                       if each["workload"] == workload and each["threads"] == threads)
+            time, faster, name = cell(result, own, peer)
             cells += [time, faster]
-            names += [name] if name and name not in names else []
+            names += [name] if name not in names else []
         lines.append(f"| {text} | {', '.join(names)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
