@@ -66,8 +66,10 @@ class AloneTest(CorpusCase):
     def interrupted(self, *options):
         """Killed while it encodes; the sentences in its parts."""
         self.encode_alone(self.COUNT)
+        # nice: this process must see the parts before all of them are written.
         with subprocess.Popen(
-                [cli_case.HEADWISE, *self.call("o.npy", "--save-every", "0")],
+                ["nice", "-n", "19", cli_case.HEADWISE,
+                 *self.call("o.npy", "--save-every", "0")],
                 cwd=self.folder, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL) as process:
             self.wait_for_parts(process, 3)
@@ -182,7 +184,7 @@ class RanksTest(CorpusCase):
         for victims, ranks in (("one", 3), ("all", 1)):
             with self.subTest(victims):
                 job = Job(self.folder, ["-n", 2, cli_case.HEADWISE, *self.call(
-                    "o.npy", "--save-every", "0")])
+                    "o.npy", "--save-every", "0")], before=("nice", "-n", "19"))
                 self.wait_for_parts(job.process, 4)
                 for process in members(job.process.pid):
                     if rank_of(process) in ((1,) if victims == "one" else (0, 1)):
