@@ -19,6 +19,11 @@ Status check_device_options(const AttentionOptions& attention_options,
     return value_error("attention", "device", "cpu",
                        "Device::cuda(stream); AttentionPlan is for the CPU");
   }
+  if (attention_options.scores != ScoresStage::none) {
+    return value_error("attention", "scores", "asked for",
+                       "none on cuda: only the CPU returns them",
+                       ErrorCode::unsupported);
+  }
   const AddedKeys& added_keys = options.added_keys;
   struct OnlyOnCpu {
     bool asked;
@@ -36,8 +41,6 @@ Status check_device_options(const AttentionOptions& attention_options,
                   "none on cuda: only the CPU has added keys"},
         OnlyOnCpu{attention_options.sinks.data() != nullptr, "sinks", "given",
                   "none on cuda: only the CPU has sinks"},
-        OnlyOnCpu{attention_options.scores != ScoresStage::none, "scores",
-                  "asked for", "none on cuda: only the CPU returns them"},
         OnlyOnCpu{attention_options.t5_bias.table.data() != nullptr, "t5_bias",
                   "given", "none on cuda: only the CPU has relative positions"},
         OnlyOnCpu{attention_options.arithmetic != Arithmetic::exact,

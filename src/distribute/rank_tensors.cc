@@ -24,14 +24,14 @@ Status check_rank_numbers(std::string_view operation, std::size_t ranks,
 
 Status check_group(std::string_view operation, const Communicator& group,
                    std::size_t ranks, std::size_t rank) {
-  const auto text = [](std::size_t n, std::size_t of) {
-    return "rank " + std::to_string(n) + " of " + std::to_string(of);
-  };
   return group.ranks() == ranks && group.rank() == rank
              ? ok()
              : Status(value_error(operation, "group",
-                                  text(group.rank(), group.ranks()),
-                                  text(rank, ranks) + ", as in create()"));
+                                  "rank " + std::to_string(group.rank()) +
+                                      " of " + std::to_string(group.ranks()),
+                                  "rank " + std::to_string(rank) + " of " +
+                                      std::to_string(ranks) +
+                                      ", as in create()"));
 }
 
 Status check_rank_options(std::string_view operation,

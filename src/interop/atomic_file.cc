@@ -127,9 +127,9 @@ int write_directly(int descriptor, Pieces& pieces) {
 }
 
 // Creates a file next to `path` and sets `temporary` to its path; -1 and errno
-// on failure.
-int open_temporary(const std::string& path, mode_t mode,
-                   std::string& temporary) {
+// on failure. A signal finds its name before the file is there.
+int open_temporary(const std::string& path, mode_t mode, std::string& temporary,
+                   Unfinished& unfinished) {
   constexpr int kAttempts = 100;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::string name = temporary_name();
@@ -137,6 +137,7 @@ int open_temporary(const std::string& path, mode_t mode,
       return -1;
     }
     temporary = folder_of(path) + name;
+    unfinished = begin_unfinished(temporary);
     const int descriptor =
         open_retrying(temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
     if (descriptor < 0 && errno != EEXIST) {
@@ -173,17 +174,16 @@ int replace_file(const std::string& path, const struct stat* old,
     remove_leftovers(folder_of(path));
   }
   std::string temporary;
+  Unfinished unfinished;
   // Nobody else may open the copy, because the file may be private.
-  Descriptor file(
-      open_temporary(path, old == nullptr ? 0666 : 0600, temporary));
+  Descriptor file(open_temporary(path, old == nullptr ? 0666 : 0600, temporary,
+                                 unfinished));
   if (file.number() < 0) {
     return errno;
   }
-  Unfinished unfinished = begin_unfinished(temporary);
   // Keeps the lock until the file has its name.
   const Descriptor lock(::fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
   int failed = fill_file(file, old, pieces);
-  unfinished.reset();
   if (failed == 0) {
     failed = ::rename(temporary.c_str(), path.c_str()) == 0
                  ? sync_folder_of(path)

@@ -102,31 +102,26 @@ std::string dialect_name(const Dialect& dialect) {
   return std::string(dialect.name);
 }
 
-// "X in A and Y in B"
-std::string in_both(const Dialect& a, const std::string& x, const Dialect& b,
-                    const std::string& y) {
-  return x + " in " + dialect_name(a) + " and " + y + " in " + dialect_name(b);
-}
-
 std::string why_masks_differ(const Dialect& a, const Dialect& b,
                              const DialectInput& input) {
   if (input.mask != nullptr) {
     const Forms in_a = forms_of_mask(a, *input.mask);
     const Forms in_b = forms_of_mask(b, *input.mask);
     if (in_a.reading != in_b.reading) {
-      return "an element of the mask means " +
-             in_both(a, reading_text(in_a.reading), b,
-                     reading_text(in_b.reading));
+      return "an element of the mask means " + reading_text(in_a.reading) +
+             " in " + dialect_name(a) + " and " + reading_text(in_b.reading) +
+             " in " + dialect_name(b);
     }
     if (in_a.form->axes != in_b.form->axes ||
         in_a.form->heads_in_batch != in_b.form->heads_in_batch) {
       return "a mask of rank " + std::to_string(in_a.form->rank) + " is " +
-             in_both(a, axes_text(*in_a.form), b, axes_text(*in_b.form));
+             axes_text(*in_a.form) + " in " + dialect_name(a) + " and " +
+             axes_text(*in_b.form) + " in " + dialect_name(b);
     }
   }
-  return "in a key padding mask, True means " +
-         in_both(a, reading_text(a.key_padding), b,
-                 reading_text(b.key_padding));
+  return "in a key padding mask, True means " + reading_text(a.key_padding) +
+         " in " + dialect_name(a) + " and " + reading_text(b.key_padding) +
+         " in " + dialect_name(b);
 }
 
 std::string corner(const Dialect& dialect) {
@@ -157,13 +152,14 @@ std::string fill_text(const Dialect& dialect) {
 
 std::string why_rows_differ(const Dialect& a, const Dialect& b,
                             const DialectCall& call) {
-  return "a row without a key gives " +
-         in_both(a, empty_row_text(a, call), b, empty_row_text(b, call));
+  return "a row without a key gives " + empty_row_text(a, call) + " in " +
+         dialect_name(a) + " and " + empty_row_text(b, call) + " in " +
+         dialect_name(b);
 }
 
 std::string why_scores_differ(const Dialect& a, const Dialect& b) {
-  return "masked keys get weight: masked scores are " +
-         in_both(a, fill_text(a), b, fill_text(b));
+  return "masked keys get weight: masked scores are " + fill_text(a) + " in " +
+         dialect_name(a) + " and " + fill_text(b) + " in " + dialect_name(b);
 }
 
 // ---- The steps, one after the other. ----
@@ -203,9 +199,10 @@ Found diff_causal(const Dialect& a, const Dialect& b,
   const auto seen = [](const DialectSteps& steps) {
     return [&steps](std::size_t n) { return steps.causal[n] != 0 ? 1.0 : 0.0; };
   };
-  return with_why(
-      compare(shape, "causal_mask", seen(in_a), seen(in_b)),
-      "a causal mask aligns " + in_both(a, corner(a), b, corner(b)));
+  return with_why(compare(shape, "causal_mask", seen(in_a), seen(in_b)),
+                  "a causal mask aligns " + corner(a) + " in " +
+                      dialect_name(a) + " and " + corner(b) + " in " +
+                      dialect_name(b));
 }
 
 Found diff_weights(const Dialect& a, const Dialect& b,

@@ -187,6 +187,7 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::string name = temporary_name();
     std::string path = parent + name;
+    made.unfinished_ = begin_unfinished(path);
     if (name.empty() || ::mkdir(path.c_str(), kAsTheUmaskSays) != 0) {
       if (!name.empty() && errno == EEXIST) {
         continue;
@@ -194,7 +195,6 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
       return made.failed(errno).error();
     }
     made.path_ = std::move(path);
-    made.unfinished_ = begin_unfinished(made.path_);
     made.lock_ = Descriptor(retried([&] {
       return ::open(made.path_.c_str(),
                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -205,7 +205,6 @@ Result<NewFolder> NewFolder::create(std::string_view operation,
     if (hold_temporary(made.lock_.number(), made.path_)) {
       return made;
     }
-    made.unfinished_.reset();
     made.path_.clear();  // another process took it for a leftover
   }
   return made.failed(EAGAIN).error();

@@ -48,21 +48,10 @@ class CorpusCase(TogetherCase):
         folder = self.folder / f"{out}.partial"
         return sorted(p for p in folder.glob("rows-*") if p.is_file())
 
-    def hold_at(self, *rows):
-        """A process blocks when it saves a part that begins with one of these."""
-        (self.folder / "o.npy.partial").mkdir(exist_ok=True)
-        self.held = [self.folder / "o.npy.partial" / f"rows-{row}" for row in rows]
-        for path in self.held:
-            os.mkfifo(path)
-
     def wait_for_parts(self, process, count):
         while len(self.parts()) < count:
             self.assertIsNone(process.poll(), "it ended too early")
             time.sleep(0.001)
-
-    def let_go(self):
-        for path in self.held:
-            path.unlink()
 
     def counts_of(self, printed):
         """(sentences encoded by this run, by earlier ones)"""
@@ -77,14 +66,14 @@ class AloneTest(CorpusCase):
     def interrupted(self, *options):
         """Killed while it encodes; the sentences in its parts."""
         self.encode_alone(self.COUNT)
-        self.hold_at(3 * 1024)
+        # nice: this process must see the parts before all of them are written.
         with subprocess.Popen(
-                [cli_case.HEADWISE, *self.call("o.npy", "--save-every", "0")],
+                ["nice", "-n", "19", cli_case.HEADWISE,
+                 *self.call("o.npy", "--save-every", "0")],
                 cwd=self.folder, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL) as process:
             self.wait_for_parts(process, 3)
             process.kill()
-        self.let_go()
         self.assertFalse((self.folder / "o.npy").exists())
         return len(self.parts())
 
@@ -189,16 +178,13 @@ class RanksTest(CorpusCase):
         self.assert_same_file()
 
     def test_killed_processes_resume_on_another_number(self):
-        count = 8000
+        count = 16000
         self.put_text(b"heads matter\n" * count, "lines.txt")
         self.succeed(*self.call("alone.npy"))
         for victims, ranks in (("one", 3), ("all", 1)):
             with self.subTest(victims):
-                # Ranges of 8000 / (64 * 2) = 62 sentences in turns, 17 in a part: the
-                # third part of each process begins with the range 68 or 69.
-                self.hold_at(68 * 62, 69 * 62)
                 job = Job(self.folder, ["-n", 2, cli_case.HEADWISE, *self.call(
-                    "o.npy", "--save-every", "0")])
+                    "o.npy", "--save-every", "0")], before=("nice", "-n", "19"))
                 self.wait_for_parts(job.process, 4)
                 for process in members(job.process.pid):
                     if rank_of(process) in ((1,) if victims == "one" else (0, 1)):
@@ -207,12 +193,11 @@ class RanksTest(CorpusCase):
                 self.assertNotEqual(job.status, 0)
                 self.assertEqual(job.left, [])
                 self.assertFalse((self.folder / "o.npy").exists())
-                self.let_go()
                 done = self.mpirun(ranks, *self.call("o.npy"))
                 self.assertEqual((done.status, done.stderr), (0, ""))
                 encoded, saved = self.counts_of(done.stdout)
-                self.assertEqual((encoded, saved),
-                                 (count - 4 * 17 * 62, 4 * 17 * 62))
+                self.assertEqual(encoded + saved, count)
+                self.assertGreaterEqual(saved, 4 * 1024)
                 self.assert_same_file()
                 (self.folder / "o.npy").unlink()
 

@@ -52,10 +52,14 @@ class ResumeTest(CliTest):
 
     def check(self, result, saved, call, again=None, ending=""):
         """`call(out)` are the arguments. Its result is `result` in or at `out`."""
-        one, two = "whole" + ending, "cut" + ending
-        whole = self.work(*call(one))
-        self.kill_after(0.6 * whole, saved, *call(two))
-        rest = self.work(*(again or call)(two))
+        # What else runs on the machine makes a run dearer: up to three tries.
+        for attempt in range(3):
+            one, two = f"whole{attempt}{ending}", f"cut{attempt}{ending}"
+            whole = self.work(*call(one))
+            self.kill_after(0.6 * whole, saved.format(attempt), *call(two))
+            rest = self.work(*(again or call)(two))
+            if rest < 0.8 * whole:
+                break
         self.assertLess(rest, 0.8 * whole)
         bytes_of = [(self.folder / out / result if result else self.folder / out)
                     .read_bytes() for out in (one, two)]
@@ -76,46 +80,46 @@ class ResumeTest(CliTest):
 
     def test_prune_curve(self):
         call = self.scored(5000)
-        self.check("", "cut.svg.partial", lambda out: (
+        self.check("", "cut{}.svg.partial", lambda out: (
             *call, "--random", "5", "--curve", out), ending=".svg")
 
     def test_prune_max_drop(self):
         call = self.scored(15000)
-        self.check("config.json", "cut.partial", lambda out: (
+        self.check("config.json", "cut{}.partial", lambda out: (
             *call, "--max-drop", "100%", "--out", out))
 
     def test_importance(self):
         self.scored(10000)
-        self.check("", "cut.partial", lambda out: (
+        self.check("", "cut{}.partial", lambda out: (
             "importance", "--model", "model", "--data", "data.tsv", "--save-every", "0",
             "--batch", "500", "--out", out))
 
     def test_stats_of_a_corpus(self):
         self.texts(20000)
-        self.check("", "cut.partial", lambda out: (
+        self.check("", "cut{}.partial", lambda out: (
             "stats", "--model", "tiny", "--corpus", "lines.txt", "--save-every", "0",
             "--json", "--out", out))
 
     def test_encode(self):
         self.texts(20000)
-        self.check("", "cut.partial", lambda out: (
+        self.check("", "cut{}.partial", lambda out: (
             "encode", "--model", "tiny", "lines.txt", "--save-every", "0", "--out", out))
 
     def test_train_on_a_task(self):
         call = "train", "--steps", "2000", "--out"
-        self.check("checkpoint.npz", "cut/checkpoint.npz", lambda out: (*call, out),
+        self.check("checkpoint.npz", "cut{}/checkpoint.npz", lambda out: (*call, out),
                    lambda out: (*call, out, "--resume", out))
 
     def test_train_induction(self):
         call = "train", "--task", "induction", "--steps", "500", "--out"
-        self.check("model.safetensors", "cut/checkpoint.npz", lambda out: (*call, out),
+        self.check("model.safetensors", "cut{}/checkpoint.npz", lambda out: (*call, out),
                    lambda out: (*call, out, "--resume", out))
 
     def test_train_a_model(self):
         self.texts(1000)
         call = ("train", "--model", "tiny", "--data", "data.tsv", "--train", "all",
                 "--epochs", "3", "--out")
-        self.check("model.safetensors", "cut/checkpoint.npz", lambda out: (*call, out),
+        self.check("model.safetensors", "cut{}/checkpoint.npz", lambda out: (*call, out),
                    lambda out: (*call, out, "--resume", out))
 
 

@@ -85,9 +85,11 @@ def _masked(mask: torch.Tensor | None, causal: bool, window: int | None,
         return by_rules
     positions = _at_the_end(queries, keys)
     if mask.dtype == torch.bool:
-        gone = None if torch.compiler.is_compiling() else getattr(
-            mask, "_headwise_first_gone", None)
-        return Masked(Operands(mask=mask), positions, first_gone=gone)
+        # The mask leaves out padding, too; statistics must know which keys it is.
+        seen, starts, gone = (None, None, None) if torch.compiler.is_compiling() else \
+            getattr(mask, "_headwise_keys", (None, None, None))
+        return Masked(Operands(mask=mask, key_mask=seen, key_starts=starts), positions,
+                      first_gone=gone)
     if not mask.dtype.is_floating_point:
         raise TypeError(f"attention_mask is {mask.dtype}, expected torch.bool, true = may "
                         "attend, or floating-point numbers, which are added to the scores")

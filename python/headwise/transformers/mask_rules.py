@@ -51,8 +51,13 @@ def mask_for_headwise(*, batch_size: int, q_length: int, kv_length: int,
             q_offset=q_offset, kv_offset=kv_offset, mask_function=mask_function,
             attention_mask=attention_mask, device=device, **others)
         if not torch.compiler.is_compiling():
-            # Here statistics know no first key but the first one of the tensor.
-            mask._headwise_first_gone = _first_gone(None, batch_size, kv_offset)
+            seen = None
+            if attention_mask is not None and attention_mask.ndim == 2:
+                seen = _seen(attention_mask, kv_offset, kv_length)
+                seen = torch.nn.functional.pad(seen, (0, kv_length - seen.shape[1]))
+            mask._headwise_keys = (
+                seen, None if seen is None else _first_of(seen),
+                _first_gone(attention_mask, batch_size, kv_offset))
         return mask
     causal, left, right = rules
     packed = torch.empty(batch_size, 1, 1, 8, dtype=torch.int64)
@@ -96,6 +101,18 @@ def _first_gone(mask: torch.Tensor | None, batch: int, first: int) -> torch.Tens
     return mask[:, :first].to(device="cpu", dtype=torch.bool).any(1)
 
 
+def _seen(mask: torch.Tensor, first: int, keys: int) -> torch.Tensor:
+    """Which of the keys [first, first + keys) are no padding. The cache may have more
+    keys than the mask; they come later.
+    """
+    return mask[:, first:first + keys].to(device="cpu", dtype=torch.bool)
+
+
+def _first_of(seen: torch.Tensor) -> torch.Tensor:
+    """(B): the first key that is no padding, 0 where there is none."""
+    return seen.to(torch.uint8).argmax(1) if seen.shape[1] else seen.sum(1)
+
+
 def _row_spans(mask: torch.Tensor | None, batch: int, first: int,
                keys: int) -> torch.Tensor | None:
     """(B, 2): the first key that is not padding and the one after the last, among
@@ -107,11 +124,9 @@ def _row_spans(mask: torch.Tensor | None, batch: int, first: int,
         return spans
     if mask.ndim != 2:
         return None
-    # The cache may have more keys than the mask; they come later.
-    seen = mask[:, first:first + keys].to(device="cpu", dtype=torch.bool)
-    count = seen.sum(1)
-    begin = seen.to(torch.uint8).argmax(1) if seen.shape[1] else count
-    end = begin + count
+    seen = _seen(mask, first, keys)
+    begin = _first_of(seen)
+    end = begin + seen.sum(1)
     positions = torch.arange(seen.shape[1])
     whole = (positions >= begin[:, None]) & (positions < end[:, None])
     if not torch.equal(whole, seen):

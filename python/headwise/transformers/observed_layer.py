@@ -154,6 +154,6 @@ def _not_padding(call: AttentionCall) -> torch.Tensor:
         seen &= positions >= call.operands.key_starts[:, None]
     if call.operands.key_lengths is not None:
         seen &= positions < call.operands.key_lengths[:, None]
-    if call.operands.key_mask is not None and call.operands.key_mask.shape == seen.shape:
-        seen &= call.operands.key_mask
+    if call.operands.key_mask is not None:
+        seen &= call.operands.key_mask[:, positions]
     return seen
