@@ -118,7 +118,7 @@ TEST(RoundingErrorTest, IsThatOfRowsOfRoundedScores) {
     }
     lse = std::max(lse, std::abs(std::log(sums[1] / sums[0])));
   }
-  EXPECT_GT(truth, 1e-3);
+  EXPECT_GT(truth, 1e-4);
   EXPECT_GE(rounding_error(head), truth);
   EXPECT_LT(rounding_error(head), truth + 1e-4);
   EXPECT_NEAR(lse_error(head), lse, 2e-5);
