@@ -25,8 +25,8 @@ Result<Tensor<float, 4>> norm_map_of(TensorView<const float, 4> query,
                                      const AttentionOptions& options) {
   const std::size_t H = query.extent(2);
   const std::size_t kv = H / key.extent(2);  // a norm belongs to a query head
-  auto keys = Tensor<float, 4>::create_unset(
-      {1, key.extent(1), H, key.extent(3)});
+  auto keys =
+      Tensor<float, 4>::create_unset({1, key.extent(1), H, key.extent(3)});
   auto value = Tensor<float, 4>::create_unset({1, key.extent(1), H, 1});
   auto d_context = Tensor<float, 4>::create_unset({1, query.extent(1), H, 1});
   HEADWISE_TRY(keys);
@@ -205,9 +205,9 @@ Status TextView::visit(const TextViewPass& pass,
     if (!token_types_.empty()) {
       types.push_back(token_types_);
     }
-    const std::size_t last =
-        pass.layers.empty() ? model_->shape().num_layers - 1
-                            : pass.layers.back();
+    const std::size_t last = pass.layers.empty()
+                                 ? model_->shape().num_layers - 1
+                                 : pass.layers.back();
     HEADWISE_TRY(model_->run(
         ids_,
         {.before_layer = last + 1,
@@ -217,12 +217,12 @@ Status TextView::visit(const TextViewPass& pass,
              [&](std::size_t layer, TensorView<const float, 3> hidden) {
                return running.begin(layer, hidden);
              },
-         .hooks = {.see_inputs =
-                       [&](std::size_t layer, const HookedHeads& heads) {
-                         return running.take(layer, heads);
-                       },
-                   .trace =
-                       [&](std::size_t layer) { return running.trace(layer); }},
+         .hooks = {
+             .see_inputs =
+                 [&](std::size_t layer, const HookedHeads& heads) {
+                   return running.take(layer, heads);
+                 },
+             .trace = [&](std::size_t layer) { return running.trace(layer); }},
          .executor = executor_}));
     return running.show();
   });

@@ -43,8 +43,8 @@ TEST(TextViewTest, LayersHaveTheHeadsOfTheModelAndTheStepsOfItsPass) {
     for (std::size_t i = 0; i < 5; ++i) {
       for (std::size_t h = 0; h < 3; ++h) {
         for (std::size_t d = 0; d < 4; ++d) {
-          largest = std::max(largest,
-                             static_cast<double>(layer.query(0, i, h, d)));
+          largest =
+              std::max(largest, static_cast<double>(layer.query(0, i, h, d)));
         }
       }
     }

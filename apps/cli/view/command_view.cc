@@ -413,8 +413,8 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
       }
       path = *std::move(made);
     }
-    HEADWISE_TRY(write_page(flags, path, *documents,
-                            draws ? &drawing : nullptr, streams));
+    HEADWISE_TRY(write_page(flags, path, *documents, draws ? &drawing : nullptr,
+                            streams));
   }
   if (draws) {
     HEADWISE_TRY(write_heads(

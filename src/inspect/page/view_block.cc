@@ -9,8 +9,7 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-std::string deflated_base64(std::span<const std::byte> bytes,
-                            Repeats repeats) {
+std::string deflated_base64(std::span<const std::byte> bytes, Repeats repeats) {
   constexpr int kWindowBits = 15;
   constexpr int kMemory = 8;  // zlib's default
   z_stream stream{};

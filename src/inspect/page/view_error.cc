@@ -147,9 +147,9 @@ double lse_error(const ViewedHead& head) {
   double error = 0;
   for (std::size_t i = 0; i < head.lse.extent(0); ++i) {
     if (std::isfinite(head.lse(i))) {
-      error = std::max(error,
-                       std::abs(static_cast<double>(head.lse(i)) -
-                                static_cast<double>(head.rounded_lse(i))));
+      error =
+          std::max(error, std::abs(static_cast<double>(head.lse(i)) -
+                                   static_cast<double>(head.rounded_lse(i))));
     }
   }
   return error;

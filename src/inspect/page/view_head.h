@@ -28,13 +28,13 @@ inline constexpr std::array<Statistic, 2> kRowsBesideMap = {
 
 // One head.
 struct ViewedHead {
-  TensorView<const float, 2> query;           // (Lq, D)
-  TensorView<const float, 2> key;             // (Lkv, D)
-  TensorView<const float, 2> rows;            // (Lq, kStatistics)
-  TensorView<const float, 2> map_largest;     // (map_size(Lq), map_size(Lkv))
-  TensorView<const float, 2> map_mean;        // the same
-  TensorView<const float, 1> columns;         // (Lkv): sums
-  TensorView<const float, 1> lse{};           // (Lq), with elements
+  TensorView<const float, 2> query;        // (Lq, D)
+  TensorView<const float, 2> key;          // (Lkv, D)
+  TensorView<const float, 2> rows;         // (Lq, kStatistics)
+  TensorView<const float, 2> map_largest;  // (map_size(Lq), map_size(Lkv))
+  TensorView<const float, 2> map_mean;     // the same
+  TensorView<const float, 1> columns;      // (Lkv): sums
+  TensorView<const float, 1> lse{};        // (Lq), with elements
   // With few enough queries and keys:
   TensorView<const float, 2> attn_weights{};  // (Lq, Lkv)
   // ... and elements: what the page computes from these in binary16.

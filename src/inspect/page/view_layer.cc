@@ -150,9 +150,8 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   layer.sequence_ = sequence;
   layer.maps_ = std::max(place.Lq, place.Lkv) <= kMostMapLength;
   layer.can_compute_ = !layer.spec_.bias.given() && !layer.spec_.additive();
-  layer.elements_ =
-      !layer.maps_ || (elements && layer.can_compute_ &&
-                       !map_is_smaller(layer.spec_.shape, place));
+  layer.elements_ = !layer.maps_ || (elements && layer.can_compute_ &&
+                                     !map_is_smaller(layer.spec_.shape, place));
   layer.query_ = sequence_of(query, place.batch, place.first_query,
                              layer.spec_.statistics.queries(sequence));
   layer.key_ = sequence_of(key, place.batch, place.first_key, place.Lkv);
@@ -167,8 +166,7 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   layer.rounded_weights_ = std::move(memory.rounded);
   HEADWISE_TRY(layer.compute(query, key, options, operation_options));
   if (layer.maps_ && layer.elements_) {
-    HEADWISE_TRY(
-        layer.compute_rounded(query, key, options, operation_options));
+    HEADWISE_TRY(layer.compute_rounded(query, key, options, operation_options));
   }
   return layer;
 }
@@ -320,11 +318,10 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
       Tensor<float, 3>::create({sizes.batches(), sizes.Hq, sizes.query_rows()}),
       lse_));
   if (maps_) {
-    HEADWISE_TRY(
-        take(Tensor<float, 4>::create_unset_in(
-                 std::move(computed_weights_),
-                 {sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}),
-             computed_weights_));
+    HEADWISE_TRY(take(Tensor<float, 4>::create_unset_in(
+                          std::move(computed_weights_),
+                          {sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}),
+                      computed_weights_));
     attn_weights_ = computed_weights_;
   }
   const TensorView<const float, 4> no_value(nullptr,
@@ -347,12 +344,11 @@ Status ShownLayer::compute_rounded(TensorView<const float, 4> query,
   auto rounded_key = rounded(key);
   HEADWISE_TRY(rounded_query);
   HEADWISE_TRY(rounded_key);
+  HEADWISE_TRY(take(Tensor<float, 3>::create(lse_.extents()), rounded_lse_));
   HEADWISE_TRY(
-      take(Tensor<float, 3>::create(lse_.extents()), rounded_lse_));
-  HEADWISE_TRY(take(
-      Tensor<float, 4>::create_unset_in(std::move(rounded_weights_),
-                                        computed_weights_.extents()),
-      rounded_weights_));
+      take(Tensor<float, 4>::create_unset_in(std::move(rounded_weights_),
+                                             computed_weights_.extents()),
+           rounded_weights_));
   AttentionOptions asked = options;
   asked.attn_weights = AttnWeights::per_head;
   asked.scores = ScoresStage::none;

@@ -114,8 +114,8 @@ class ShownLayer {
   // The same of rounded queries and keys; with maps and elements.
   Tensor<float, 3> rounded_lse_;
   Tensor<float, 4> rounded_weights_;
-  TensorView<const float, 3> key_norms_;     // (B, Hq, Lkv)
-  TensorView<const float, 4> norm_map_;      // (B, Hq, rows, columns)
+  TensorView<const float, 3> key_norms_;  // (B, Hq, Lkv)
+  TensorView<const float, 4> norm_map_;   // (B, Hq, rows, columns)
   ViewedGradient gradient_;
   std::span<const double> integrated_;  // (Hq), or empty
   std::span<const double> integrated_by_layer_;

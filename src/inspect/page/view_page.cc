@@ -64,7 +64,7 @@ struct ViewPage::Parts {
   Json through{};  // what goes through all layers; or null
   std::vector<EncodedMask> known_masks{};
   WeightsMemory memory{};  // of the layer before
-  Extents<3> sizes{};  // Lq, Lkv, D of the first layer that has heads
+  Extents<3> sizes{};      // Lq, Lkv, D of the first layer that has heads
   // Of all documents.
   std::vector<std::string> blocks{};
   std::size_t bytes = 0;    // of the blocks

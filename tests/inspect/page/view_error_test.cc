@@ -106,8 +106,8 @@ TEST(RoundingErrorTest, IsThatOfRowsOfRoundedScores) {
       for (std::size_t d = 0; d < 8; ++d) {
         exact[j] += head.scale * static_cast<double>(query(0, i, 0, d)) *
                     static_cast<double>(key(0, j, 0, d));
-        half[j] += head.scale * as_half(query(0, i, 0, d)) *
-                   as_half(key(0, j, 0, d));
+        half[j] +=
+            head.scale * as_half(query(0, i, 0, d)) * as_half(key(0, j, 0, d));
       }
       sums[0] += std::exp(exact[j]);
       sums[1] += std::exp(half[j]);

@@ -235,8 +235,9 @@ TEST(TraceSummaryTest, KeepsWhatIsSaidOfAStepAndNotTheStep) {
       EXPECT_EQ(found.masked, 1u);
       EXPECT_EQ(found.nan, 1u);
       EXPECT_EQ(found.min, *std::ranges::min_element(data, {}, [](float x) {
-        return std::isfinite(x) ? x : std::numeric_limits<float>::max();
-      }));
+                  return std::isfinite(x) ? x
+                                          : std::numeric_limits<float>::max();
+                }));
     }
   }
 }
