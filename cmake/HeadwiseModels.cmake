@@ -62,6 +62,7 @@ headwise_component(models
     include/headwise/heads/special_tokens.h
     include/headwise/heads/text_layers.h
     include/headwise/heads/text_statistics.h
+    include/headwise/heads/text_view.h
     include/headwise/heads/repeated_tokens.h
     include/headwise/heads/find_heads.h
   SOURCES
@@ -165,6 +166,7 @@ headwise_component(models
     src/heads/pooled_heads.cc
     src/heads/text_layers.cc
     src/heads/text_statistics.cc
+    src/heads/text_view.cc
     src/heads/repeated_tokens.cc
     src/heads/find_heads.cc)
 

@@ -44,6 +44,7 @@
 #include "headwise/heads/special_tokens.h"
 #include "headwise/heads/text_layers.h"
 #include "headwise/heads/text_statistics.h"
+#include "headwise/heads/text_view.h"
 #include "headwise/heads/token_target.h"
 #include "headwise/heads/value_norms.h"
 #include "headwise/inspect/accuracy_curve_svg.h"

@@ -213,6 +213,12 @@ void embed(const RaggedTokens& ids,
 
 HeadHooks hooks_of_layer(const ModelHooks& hooks, std::size_t layer) {
   HeadHooks of_layer;
+  of_layer.trace = hooks.trace ? hooks.trace(layer) : nullptr;
+  if (hooks.see_inputs) {
+    of_layer.see_inputs = [&hooks, layer](const HookedHeads& heads) {
+      return hooks.see_inputs(layer, heads);
+    };
+  }
   if (hooks.edit) {
     of_layer.edit = [&hooks, layer](const HeadContext& heads) {
       return hooks.edit(layer, heads);

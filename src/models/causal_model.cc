@@ -204,6 +204,7 @@ Status CausalModel::run(const RaggedTokens& ids, const ModelPass& pass) const {
     HEADWISE_TRY(check_call(*state_, ids, pass.head_gates, last));
     CausalOptions options;
     options.head_gates = pass.head_gates;
+    options.hooks = pass.hooks;
     options.executor = pass.executor;
     const auto hidden =
         run_layers(*state_, ids, options, pass.before_each, last);

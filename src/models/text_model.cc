@@ -61,6 +61,7 @@ class BertTextModel final : public TextModel {
                                               .token_types = pass.token_types,
                                               .head_gates = pass.head_gates,
                                               .before_each = pass.before_each,
+                                              .hooks = pass.hooks,
                                               .executor = pass.executor});
     return done ? ok() : Status(done.error());
   }

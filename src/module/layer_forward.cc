@@ -64,11 +64,12 @@ Status write_output(const std::optional<Linear>& w_o,
 Result<Tensor<float, 3>> output_of(const std::optional<Linear>& w_o,
                                    Tensor<float, 3>& merged,
                                    const LayerCall& call) {
+  trace_merged(call.trace, std::as_const(merged).view());
   if (call.output_only()) {
     HEADWISE_TRY(write_output(w_o, merged, call));
+    trace_output(call.trace, call.output, w_o.has_value());
     return Tensor<float, 3>();
   }
-  trace_merged(call.trace, std::as_const(merged).view());
   auto output = w_o ? w_o->forward(std::as_const(merged).view(), "merged",
                                    executor_of(call.options))
                     : Result<Tensor<float, 3>>(std::exchange(merged, {}));
@@ -196,6 +197,10 @@ Result<SplitHeads> heads_of(const LayerState& layer, const LayerCall& call,
                               executor_of(call.options)));
     trace_rotated(call.trace, *heads);
   }
+  if (const HeadHooks* const hooks = call.layer_options.hooks;
+      hooks != nullptr && hooks->see_inputs) {
+    HEADWISE_TRY(hooks->see_inputs({heads->query, heads->key, heads->value}));
+  }
   HEADWISE_TRY(trace_operation(call.trace, *heads, options,
                                operation_options_of(layer)));
   return heads;
@@ -206,10 +211,12 @@ Result<LayerRun> run_heads(const LayerState& layer, const LayerCall& call,
   const auto plan = plan_of(layer, call.inputs, options);
   HEADWISE_TRY(plan);
   const AttentionShape& shape = plan->spec().shape;
-  // A trace is shown whole tensors.
-  const std::vector<std::size_t> ends = call.trace == nullptr
-                                            ? read_ends(plan->spec())
-                                            : std::vector<std::size_t>{};
+  // A trace and a hook are shown whole tensors.
+  const HeadHooks* const hooks = call.layer_options.hooks;
+  const bool whole =
+      call.trace != nullptr || (hooks != nullptr && hooks->see_inputs);
+  const std::vector<std::size_t> ends =
+      whole ? std::vector<std::size_t>{} : read_ends(plan->spec());
   LayerMemory memory = layer.memory->take();
   auto projected =
       project_inputs(*layer.params, call.inputs, shape, ends,

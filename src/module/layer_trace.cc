@@ -63,8 +63,12 @@ Status trace_operation(TraceSink* trace, const SplitHeads& heads,
   if (trace == nullptr) {
     return ok();
   }
+  AttentionOptions of_one = options;
+  if (options.offsets.ragged() && options.offsets.sequences() == 1) {
+    of_one.offsets = {};  // the same rows
+  }
   const auto steps = stepwise_attention(heads.query, heads.key, heads.value,
-                                        options, operation_options, trace);
+                                        of_one, operation_options, trace);
   return steps ? ok() : Status(steps.error());
 }
 

@@ -9,6 +9,21 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+// sums[n] += factor * row[n]; at most `Most`, which a compiler unrolls.
+template <std::size_t Most>
+inline void add_row(float (&sums)[Most], float factor, const float* row,
+                    std::size_t count) {
+  if (count == Most) {
+    for (std::size_t n = 0; n < Most; ++n) {
+      sums[n] += factor * row[n];
+    }
+    return;
+  }
+  for (std::size_t n = 0; n < count; ++n) {
+    sums[n] += factor * row[n];
+  }
+}
+
 // Calls body(b, h, i) once for each row; `extents` are B, Hq, Lq. A tensor
 // whose rows are empty may have any number of them: its caller returns first.
 template <class Body>

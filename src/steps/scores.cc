@@ -1,5 +1,6 @@
 #include "headwise/steps/scores.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -19,13 +20,12 @@ double default_scale(std::size_t D) {
 
 namespace {
 
-// Each score is a sum of term(h, d, q, k) over the features of its query and
-// key, times a factor.
-template <class Term>
-Status sums_of(std::string_view operation, TensorView<const float, 4> query,
-               const GroupedHeads& key, float factor,
-               TensorView<float, 4> scores, const Executor& executor,
-               const Term& term) {
+// Calls row(b, h, i, g) once for each row of scores; g is the key head.
+template <class Row>
+Status for_each_score_row(std::string_view operation,
+                          TensorView<const float, 4> query,
+                          const GroupedHeads& key, TensorView<float, 4> scores,
+                          const Executor& executor, const Row& row) {
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   const std::size_t D = query.extent(3);
   HEADWISE_TRY(check_shape(operation, "query", query.extents(),
@@ -40,19 +40,25 @@ Status sums_of(std::string_view operation, TensorView<const float, 4> query,
   }
   const HeadMap heads = key.map(Hq);
   for_each_row(executor, {B, Hq, Lq},
-               [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
-                 const std::size_t g = heads.kv_head(h);
-                 for (std::size_t j = 0; j < keys; ++j) {
-                   float sum = 0;
-                   for (std::size_t d = 0; d < D; ++d) {
-                     sum +=
-                         term(h, d, query(b, i, h, d), key.heads(b, j, g, d));
-                   }
-                   const float score = sum * factor;
-                   scores(b, h, i, j) = one_nan(score);
-                 }
+               [&](std::size_t b, std::size_t h, std::size_t i) {
+                 row(b, h, i, heads.kv_head(h));
                });
   return ok();
+}
+
+// (B, Hkv, D, Lkv): a row per feature, so that the scores of a query are sums
+// of rows.
+Result<Tensor<float, 4>> features_of(TensorView<const float, 4> key) {
+  const auto [B, L, H, D] = key.extents();
+  auto rows = Tensor<float, 4>::create_unset({B, H, D, L});
+  HEADWISE_TRY(rows);
+  for (std::size_t row = 0; row < B * H * D && L != 0; ++row) {
+    float* const to = rows->data() + row * L;
+    for (std::size_t j = 0; j < L; ++j) {
+      to[j] = key(row / (H * D), j, row / D % H, row % D);
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -60,9 +66,31 @@ Status sums_of(std::string_view operation, TensorView<const float, 4> query,
 Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
               double scale, TensorView<float, 4> scores,
               const Executor& executor) try {
-  return sums_of(
-      "scores", query, key, static_cast<float>(scale), scores, executor,
-      [](std::size_t, std::size_t, float q, float k) { return q * k; });
+  const auto features = features_of(key.heads);
+  HEADWISE_TRY(features);
+  const auto factor = static_cast<float>(scale);
+  const std::size_t D = query.extent(3);
+  const std::size_t keys = scores.extent(3);
+  const auto step = scores.stride(3);
+  return for_each_score_row(
+      "scores", query, key, scores, executor,
+      [&](std::size_t b, std::size_t h, std::size_t i, std::size_t g) {
+        // Some keys at a time, whose sums stay in registers.
+        constexpr std::size_t kKeys = 32;
+        float* const to = &scores(b, h, i, 0);
+        for (std::size_t first = 0; first < keys; first += kKeys) {
+          const std::size_t count = std::min(kKeys, keys - first);
+          float sums[kKeys] = {};
+          for (std::size_t d = 0; d < D; ++d) {
+            add_row(sums, query(b, i, h, d), &(*features)(b, g, d, first),
+                    count);
+          }
+          for (std::size_t n = 0; n < count; ++n) {
+            const float score = sums[n] * factor;
+            to[static_cast<std::ptrdiff_t>(first + n) * step] = one_nan(score);
+          }
+        }
+      });
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -77,10 +105,18 @@ Status additive_scores(TensorView<const float, 4> query,
                            {{query.extent(2), query.extent(3)}}));
   HEADWISE_TRY(check_overlap("additive_scores", {{"scores", Footprint(scores)}},
                              {{"score_weight", Footprint(score_weight)}}));
-  return sums_of("additive_scores", query, key, 1, scores, executor,
-                 [&](std::size_t h, std::size_t d, float q, float k) {
-                   return score_weight(h, d) * std::tanh(q + k);
-                 });
+  return for_each_score_row(
+      "additive_scores", query, key, scores, executor,
+      [&](std::size_t b, std::size_t h, std::size_t i, std::size_t g) {
+        for (std::size_t j = 0; j < scores.extent(3); ++j) {
+          float sum = 0;
+          for (std::size_t d = 0; d < query.extent(3); ++d) {
+            sum += score_weight(h, d) *
+                   std::tanh(query(b, i, h, d) + key.heads(b, j, g, d));
+          }
+          scores(b, h, i, j) = one_nan(sum);
+        }
+      });
 } catch (...) {
   return caught_out_of_memory();
 }

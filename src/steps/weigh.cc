@@ -1,5 +1,6 @@
 #include "headwise/steps/weigh.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -46,30 +47,39 @@ Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
   const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
   const std::size_t Dv = value.heads.extent(3);
   const HeadMap heads = value.map(Hq);
+  const bool all = mask.parts().empty();
+  const bool in_rows = value.heads.stride(3) == 1;
   for_each_row(executor, {B, Hq, Lq},
                [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
                  const bool empty = lse(b, h, i) == kMinusInf;
                  const bool is_nan = empty && empty_rows == EmptyRow::nan;
-                 for (std::size_t d = 0; d < Dv; ++d) {
-                   context(b, i, h, d) = is_nan ? kNaN : 0;
-                 }
-                 if (is_nan || (empty && empty_rows == EmptyRow::zero)) {
-                   return;
-                 }
+                 const bool is_zero = empty && empty_rows == EmptyRow::zero;
                  const std::size_t g = heads.kv_head(h);
-                 for (std::size_t j = 0; j < keys; ++j) {
-                   // An empty row averages every value, masked ones too.
-                   if (!empty && !mask.may_attend(b, h, i, j)) {
-                     continue;
+                 // Some features at a time, whose sums stay in registers.
+                 constexpr std::size_t kFeatures = 32;
+                 for (std::size_t first = 0; first < Dv; first += kFeatures) {
+                   const std::size_t count = std::min(kFeatures, Dv - first);
+                   float sums[kFeatures] = {};
+                   for (std::size_t j = 0; j < keys && !is_nan && !is_zero;
+                        ++j) {
+                     // An empty row averages every value, masked ones too.
+                     if (!empty && !all && !mask.may_attend(b, h, i, j)) {
+                       continue;
+                     }
+                     const float weight = attn_weights(b, h, i, j);
+                     const float* const row = &value.heads(b, j, g, first);
+                     if (in_rows) {
+                       add_row(sums, weight, row, count);
+                       continue;
+                     }
+                     for (std::size_t n = 0; n < count; ++n) {
+                       sums[n] += weight * value.heads(b, j, g, first + n);
+                     }
                    }
-                   const float weight = attn_weights(b, h, i, j);
-                   for (std::size_t d = 0; d < Dv; ++d) {
-                     context(b, i, h, d) += weight * value.heads(b, j, g, d);
+                   for (std::size_t n = 0; n < count; ++n) {
+                     context(b, i, h, first + n) =
+                         is_nan || std::isnan(sums[n]) ? kNaN : sums[n];
                    }
-                 }
-                 for (std::size_t d = 0; d < Dv; ++d) {
-                   float& sum = context(b, i, h, d);
-                   sum = std::isnan(sum) ? kNaN : sum;
                  }
                });
   return ok();

@@ -27,7 +27,7 @@ class PrunedHeads : public ViewedHeads {
   AttentionOptions options() const override { return {}; }
   OperationOptions operation_options() const override { return {}; }
 
-  Status visit(bool /*steps*/, const SeeLayer& see) const override {
+  Status visit(SeenParts /*parts*/, const SeeLayer& see) const override {
     for (std::size_t n = 0; n < layers_.size(); ++n) {
       ViewedLayer layer{.number = layers_[n], .heads = kept_[n]};
       if (!layer.heads.none()) {

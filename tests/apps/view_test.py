@@ -79,6 +79,26 @@ class Page(ViewTest):
                       (self.folder / "page.html").read_text("utf-8"))
         self.assertIn("My &lt;heads&gt;", (self.folder / "heads.svg").read_text("utf-8"))
 
+    def test_pictures_and_json_beside_it_are_as_alone(self):
+        for head in ((), ("--head", "1.1")):
+            self.view("--out", "alone.html")
+            self.view("--svg", "alone.svg", *head)
+            alone = self.view("--json", *head).stdout
+            done = self.view("--out", "page.html", "--svg", "heads.svg", "--json", *head)
+            self.assertEqual(done.stdout, alone)
+            self.assertEqual((self.folder / "heads.svg").read_bytes(),
+                             (self.folder / "alone.svg").read_bytes())
+            page, other = self.page(), self.page("alone.html")
+            self.assertEqual({**page, "command": ""}, {**other, "command": ""})
+
+    def test_it_holds_queries_and_keys_or_weights(self):
+        for options, missing, held in (((), "map", "query"), (("--no-elements",), "query", "map")):
+            self.view("--out", "page.html", *options)
+            for layer in self.page()["layers"]:
+                for head in layer["heads"]:
+                    self.assertIsNone(head[missing])
+                    self.assertIsNotNone(head[held])
+
     def test_the_steps_of_each_layer_with_their_numbers(self):
         self.view("--out", "page.html", "--layers", "1")
         trace = self.page()["trace"]

@@ -222,7 +222,8 @@ struct MadePage {
   std::string only;  // lines about heads that only one of two models has
 };
 
-Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents) {
+Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents,
+                           HeadDrawing* drawing) {
   const auto attribution =
       PageAttribution::compute(flags.attribution, *documents.front());
   HEADWISE_TRY(attribution);
@@ -249,12 +250,12 @@ Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents) {
     const char* const option =
         !flags.seen.against.empty() && n % 2 == 1 ? "--against" : "--model";
     const auto see = [&](const ViewedLayer& layer) -> Status {
-      Status s = add_to_page(*page, layer, heads.options(), *attribution);
+      Status s = add_to_page(*page, layer, *attribution, drawing);
       ++done;
       show();
       return s ? s : Status(error_of_layer(layer, option, s.error()));
     };
-    HEADWISE_TRY(heads.visit(/*steps=*/true, see));
+    HEADWISE_TRY(heads.visit({.steps = true, .norms = true}, see));
   }
   std::string only;
   if (!flags.seen.against.empty() ||
@@ -332,8 +333,9 @@ std::string page_text(const std::string& path, const ManyHeads& documents,
 }
 
 Outcome write_page(const ViewFlags& flags, const std::string& path,
-                   const ManyHeads& documents, const Streams& streams) {
-  const auto page = make_page(flags, documents);
+                   const ManyHeads& documents, HeadDrawing* drawing,
+                   const Streams& streams) {
+  const auto page = make_page(flags, documents, drawing);
   if (!page) {
     return in_words_of(flags, page.error());
   }
@@ -350,16 +352,9 @@ Outcome write_page(const ViewFlags& flags, const std::string& path,
 
 // Pictures and JSON.
 Outcome write_heads(const ViewFlags& flags, const ViewedHeads& heads,
+                    const Result<DrawnHeads>& drawn,
+                    const std::optional<HeadId>& whole,
                     const Streams& streams) {
-  std::optional<HeadId> whole;
-  if (!flags.head.empty()) {
-    whole = head_in(flags.head);
-    if (!whole) {
-      return bad_option("--head", flags.head, "LAYER.HEAD, such as 0.3");
-    }
-  }
-  const auto drawn =
-      compute_heads(heads, flags.seen.sequence.value_or(0), whole);
   if (!drawn) {
     return drawn.error().code() == ErrorCode::invalid_argument
                ? drawn.error()
@@ -400,6 +395,15 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
   HEADWISE_TRY(documents);
   const ViewedHeads& heads = *documents->front();
   HEADWISE_TRY(check_sort(flags.sort, heads.text().cross));
+  const bool draws = flags.pictures() || flags.json;
+  std::optional<HeadId> whole;
+  if (!flags.head.empty()) {
+    whole = head_in(flags.head);
+    if (!whole) {
+      return bad_option("--head", flags.head, "LAYER.HEAD, such as 0.3");
+    }
+  }
+  HeadDrawing drawing(whole);
   std::string path = flags.out;
   if (flags.page()) {
     if (path.empty()) {
@@ -409,10 +413,16 @@ Outcome run_view(const ViewFlags& flags, const Streams& streams) {
       }
       path = *std::move(made);
     }
-    HEADWISE_TRY(write_page(flags, path, *documents, streams));
+    HEADWISE_TRY(write_page(flags, path, *documents, draws ? &drawing : nullptr,
+                            streams));
   }
-  if (flags.pictures() || flags.json) {
-    HEADWISE_TRY(write_heads(flags, heads, streams));
+  if (draws) {
+    HEADWISE_TRY(write_heads(
+        flags, heads,
+        flags.page()
+            ? std::move(drawing).finish(heads)
+            : compute_heads(heads, flags.seen.sequence.value_or(0), whole),
+        whole, streams));
   }
   warn_of_unknown(*documents, streams.err);
   if (!flags.seen.ablate.empty()) {

@@ -9,7 +9,6 @@
 #include "gradient_target.h"
 #include "headwise/heads/attention_flow.h"
 #include "headwise/heads/integrated_gates.h"
-#include "key_norms.h"
 #include "shell/progress_bar.h"
 #include "through_layers.h"
 
@@ -50,28 +49,6 @@ Result<Tensor<float, 3>> identity(std::size_t size) {
     (*rows)(0, i, i) = 1;
   }
   return rows;
-}
-
-// Weight times norm is gradient times attention where a key's only value is its
-// norm and every gradient is 1. Every head of a text's model has keys of its
-// own.
-Result<Tensor<float, 4>> norm_map_of(const ViewedLayer& layer,
-                                     TensorView<const float, 3> norms,
-                                     const AttentionOptions& options) {
-  const auto [B, L, H, D] = layer.key.extents();
-  auto value = Tensor<float, 4>::create_unset({B, L, H, 1});
-  auto d_context =
-      Tensor<float, 4>::create_unset({B, layer.query.extent(1), H, 1});
-  HEADWISE_TRY(value);
-  HEADWISE_TRY(d_context);
-  for (std::size_t j = 0; j < L; ++j) {
-    for (std::size_t h = 0; h < H; ++h) {
-      (*value)(0, j, h, 0) = norms(0, h, j);
-    }
-  }
-  std::ranges::fill(d_context->elements(), 1.0F);
-  return gradient_attention_map({layer.query, layer.key, *value}, *d_context,
-                                options);
 }
 
 }  // namespace
@@ -179,22 +156,10 @@ void PageAttribution::add_to(ViewPageSettings& settings) const {
   }
 }
 
-Result<LayerAttribution> PageAttribution::add_to(
-    const ViewedLayer& seen, const AttentionOptions& options,
-    headwise::ViewedLayer& given) const {
-  LayerAttribution layer;
-  if (seen.attention == nullptr) {
-    return layer;
-  }
-  auto norms = key_norms_of(seen, *options.executor);
-  HEADWISE_TRY(norms);
-  layer.norms = *std::move(norms);
-  given.key_norms = layer.norms;
-  if (seen.key.extent(1) > kMostMapLength) {
-    auto map = norm_map_of(seen, layer.norms, options);
-    HEADWISE_TRY(map);
-    layer.norm_map = *std::move(map);
-    given.norm_map = layer.norm_map;
+void PageAttribution::add_to(const ViewedLayer& seen,
+                             headwise::ViewedLayer& given) const {
+  if (!seen.of_text) {
+    return;
   }
   const auto numbers = [&](const std::vector<std::vector<double>>& parts) {
     return parts.empty() ? std::span<const double>() : parts[seen.number];
@@ -211,7 +176,6 @@ Result<LayerAttribution> PageAttribution::add_to(
       given.gradient.map = gradient.map;
     }
   }
-  return layer;
 }
 
 }  // namespace headwise::cli

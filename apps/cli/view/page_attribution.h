@@ -35,12 +35,6 @@ void add_page_attribution_options(const Arguments& command,
 Outcome check_page_attribution(const ViewedFlags& seen, bool page,
                                const PageAttributionFlags& flags);
 
-// What one layer adds; the layer of the page refers to it.
-struct LayerAttribution {
-  Tensor<float, 3> norms{};
-  Tensor<float, 4> norm_map{};
-};
-
 class PageAttribution {
  public:
   // Gradient times attention of a layer.
@@ -58,10 +52,8 @@ class PageAttribution {
 
   // The settings refer to this object.
   void add_to(ViewPageSettings& settings) const;
-  // `given` refers to the result and to this object. Errors: out_of_memory.
-  Result<LayerAttribution> add_to(const ViewedLayer& seen,
-                                  const AttentionOptions& options,
-                                  headwise::ViewedLayer& given) const;
+  // `given` refers to this object.
+  void add_to(const ViewedLayer& seen, headwise::ViewedLayer& given) const;
 
  private:
   Status take_gradients(const PageAttributionFlags& flags,

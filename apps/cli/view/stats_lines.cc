@@ -8,7 +8,6 @@
 
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/weights_statistics.h"
-#include "key_norms.h"
 #include "operation/any_heads.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
@@ -80,15 +79,13 @@ Result<PooledStatistics> statistics_of(
     leave_out_unknown(*spec, done->pooled);
     return std::move(done->pooled);
   }
-  const auto of_keys = key_norms_of(layer, *options.executor);
-  HEADWISE_TRY(of_keys);
-  auto done =
-      attention_statistics_with_norms({layer.query, layer.key, value}, *of_keys,
-                                      outputs, options, operation_options);
+  auto done = attention_statistics_with_norms({layer.query, layer.key, value},
+                                              layer.key_norms, outputs, options,
+                                              operation_options);
   HEADWISE_TRY(done);
   leave_out_unknown(*spec, done->weights.pooled);
   leave_out_unknown(*spec, done->norms.shares.pooled);
-  add_norms(layer, *of_keys, done->norms, *norms);
+  add_norms(layer, layer.key_norms, done->norms, *norms);
   return std::move(done->weights.pooled);
 }
 
@@ -141,7 +138,7 @@ Result<HeadStats> compute_head_stats(const ViewedHeads& heads,
     add_lines(layer, *done, stats.cross, stats.lines);
     return ok();
   };
-  HEADWISE_TRY(heads.visit(false, see));
+  HEADWISE_TRY(heads.visit({.norms = stats.attribution.has_value()}, see));
   // Tensors of the user may hold NaN; a model that computes it is broken.
   if (const ViewedText& text = heads.text(); text.model) {
     HEADWISE_TRY(

@@ -51,7 +51,7 @@ Result<Tensor<float, 3>> rollout_of(const ViewedHeads& heads,
     kept.emplace_back(*std::move(query), *std::move(key));
     return ok();
   };
-  HEADWISE_TRY(heads.visit(false, keep));
+  HEADWISE_TRY(heads.visit({}, keep));
   std::vector<ComparedHeads> layers;
   for (const auto& [query, key] : kept) {
     layers.push_back({query, key});
@@ -87,7 +87,7 @@ Result<Tensor<float, 3>> mean_weights_of(const ViewedHeads& heads) {
                           &(*weights)(at, 0, 0), {1, 1, L, L})},
                      options);
   };
-  HEADWISE_TRY(heads.visit(false, weigh));
+  HEADWISE_TRY(heads.visit({}, weigh));
   HEADWISE_TRY(check_layer_numbers(*weights));
   return weights;
 }

@@ -23,7 +23,9 @@ headwise::ViewedLayer given_of(const ViewedLayer& layer) {
           .steps = layer.steps,
           .head_numbers = layer.heads.numbers(),
           .num_heads = layer.heads.num_heads(),
-          .attn_weights = layer.attn_weights};
+          .attn_weights = layer.attn_weights,
+          .key_norms = layer.key_norms,
+          .norm_map = layer.norm_map};
 }
 
 Result<WholeHead> whole_of(const LayerHeads& layer, std::size_t h) {
@@ -48,33 +50,6 @@ Error was_pruned(const HeadId& name, const KeptHeads& heads) {
                       ? "no head of that layer is left"
                       : fmt::format("of that layer {} stay",
                                     fmt::join(heads.numbers(), ", "))));
-}
-
-// Adds the heads that the layer still has, and keeps `whole` if it is one.
-Status draw_layer(const ViewedLayer& seen, const AttentionOptions& options,
-                  const OperationOptions& operation_options,
-                  std::size_t sequence, const std::optional<HeadId>& whole,
-                  DrawnHeads& drawn) {
-  const auto layer =
-      LayerHeads::create(given_of(seen), options, operation_options, sequence);
-  if (!layer) {
-    return error_of_layer(seen, "--model", layer.error());
-  }
-  for (std::size_t h = 0; h < layer->size(); ++h) {
-    auto head = layer->head(h);
-    HEADWISE_TRY(head);
-    const HeadId name{seen.number, head->number};
-    drawn.heads.push_back({.name = name,
-                           .kv_head = head->kv_head,
-                           .pooled = head->pooled,
-                           .map = std::move(head->map)});
-    if (whole == name) {
-      auto kept = whole_of(*layer, h);
-      HEADWISE_TRY(kept);
-      drawn.whole = *std::move(kept);
-    }
-  }
-  return ok();
 }
 
 // Of cross-attention: numbers that mean nothing there.
@@ -112,7 +87,7 @@ std::string expected_heads(const HeadId& name,
 Error error_of_layer(const ViewedLayer& layer, std::string_view option,
                      const Error& error) {
   ErrorDetails details = error.details();
-  if (layer.attention == nullptr || details.operation != "view_page" ||
+  if (!layer.of_text || details.operation != "view_page" ||
       error.code() != ErrorCode::bad_data) {
     return error;
   }
@@ -121,45 +96,71 @@ Error error_of_layer(const ViewedLayer& layer, std::string_view option,
   return error_of_option(option, {error.code(), std::move(details)});
 }
 
-Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
-                                 const std::optional<HeadId>& whole) {
-  DrawnHeads drawn;
-  const AttentionOptions options = heads.options();
-  const OperationOptions operation_options = heads.operation_options();
-  const auto see = [&](const ViewedLayer& seen) -> Status {
-    if (whole && whole->layer == seen.number &&
-        seen.heads.pruned(whole->head)) {
-      return was_pruned(*whole, seen.heads);
+Status HeadDrawing::add(const ViewedLayer& seen, const LayerHeads* layer) {
+  if (whole_ && whole_->layer == seen.number &&
+      seen.heads.pruned(whole_->head)) {
+    return was_pruned(*whole_, seen.heads);
+  }
+  for (const std::size_t number : seen.heads.pruned()) {
+    drawn_.heads.push_back({.name = {seen.number, number}, .pruned = true});
+  }
+  for (std::size_t h = 0; layer != nullptr && h < layer->size(); ++h) {
+    auto head = layer->head(h);
+    HEADWISE_TRY(head);
+    const HeadId name{seen.number, head->number};
+    drawn_.heads.push_back({.name = name,
+                            .kv_head = head->kv_head,
+                            .pooled = head->pooled,
+                            .map = std::move(head->map)});
+    if (whole_ == name) {
+      auto kept = whole_of(*layer, h);
+      HEADWISE_TRY(kept);
+      drawn_.whole = *std::move(kept);
     }
-    for (const std::size_t number : seen.heads.pruned()) {
-      drawn.heads.push_back({.name = {seen.number, number}, .pruned = true});
-    }
-    return seen.heads.none() ? ok()
-                             : draw_layer(seen, options, operation_options,
-                                          sequence, whole, drawn);
-  };
-  HEADWISE_TRY(heads.visit(/*steps=*/false, see));
-  std::ranges::sort(drawn.heads, {}, &DrawnHead::name);
-  if (whole && !drawn.whole) {
-    return bad_option("--head", fmt::format("{}.{}", whole->layer, whole->head),
-                      expected_heads(*whole, heads.layers(), drawn.heads));
+  }
+  return ok();
+}
+
+Result<DrawnHeads> HeadDrawing::finish(const ViewedHeads& heads) && {
+  std::ranges::sort(drawn_.heads, {}, &DrawnHead::name);
+  if (whole_ && !drawn_.whole) {
+    return bad_option("--head",
+                      fmt::format("{}.{}", whole_->layer, whole_->head),
+                      expected_heads(*whole_, heads.layers(), drawn_.heads));
   }
   if (heads.text().cross) {
-    leave_out_positions(drawn.heads);
+    leave_out_positions(drawn_.heads);
   }
-  return drawn;
+  return std::move(drawn_);
+}
+
+Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
+                                 const std::optional<HeadId>& whole) {
+  HeadDrawing drawing(whole);
+  const AttentionOptions options = heads.options();
+  const OperationOptions operation_options = heads.operation_options();
+  HEADWISE_TRY(heads.visit({}, [&](const ViewedLayer& seen) -> Status {
+    if (seen.heads.none()) {
+      return drawing.add(seen, nullptr);
+    }
+    const auto layer = LayerHeads::create(given_of(seen), options,
+                                          operation_options, sequence);
+    return layer ? drawing.add(seen, &*layer)
+                 : Status(error_of_layer(seen, "--model", layer.error()));
+  }));
+  return std::move(drawing).finish(heads);
 }
 
 Status add_to_page(ViewPage& page, const ViewedLayer& layer,
-                   const AttentionOptions& options,
-                   const PageAttribution& attribution) {
-  if (layer.heads.none()) {
-    return page.add_pruned(layer.number, layer.heads.num_heads());
-  }
+                   const PageAttribution& attribution, HeadDrawing* drawing) {
   headwise::ViewedLayer given = given_of(layer);
-  const auto more = attribution.add_to(layer, options, given);
-  HEADWISE_TRY(more);
-  return page.add(given);
+  attribution.add_to(layer, given);
+  if (drawing == nullptr || layer.heads.none()) {
+    HEADWISE_TRY(page.add(given));
+    return drawing == nullptr ? ok() : drawing->add(layer, nullptr);
+  }
+  const auto heads = page.add_heads(given);
+  return heads ? drawing->add(layer, &*heads) : Status(heads.error());
 }
 
 }  // namespace headwise::cli

@@ -29,6 +29,20 @@ struct DrawnHeads {
   std::optional<WholeHead> whole{};  // of the head that was asked for
 };
 
+// Collects them layer by layer. Errors: those of compute_heads().
+class HeadDrawing {
+ public:
+  explicit HeadDrawing(const std::optional<HeadId>& whole) : whole_(whole) {}
+
+  // `layer`: null where no head is left.
+  Status add(const ViewedLayer& seen, const LayerHeads* layer);
+  Result<DrawnHeads> finish(const ViewedHeads& heads) &&;
+
+ private:
+  std::optional<HeadId> whole_;
+  DrawnHeads drawn_;
+};
+
 // `whole`: the head to keep whole, where one is. Errors: as ViewPage's;
 // invalid_argument for a head that is not there, or no longer; unsupported for
 // one of more than kMostMapLength queries or keys.
@@ -40,9 +54,9 @@ Result<DrawnHeads> compute_heads(const ViewedHeads& heads, std::size_t sequence,
 Error error_of_layer(const ViewedLayer& layer, std::string_view option,
                      const Error& error);
 
-// Errors: ViewPage's.
+// `drawing`, unless null, receives the same heads. Errors: ViewPage's and
+// HeadDrawing's.
 Status add_to_page(ViewPage& page, const ViewedLayer& layer,
-                   const AttentionOptions& options,
-                   const PageAttribution& attribution);
+                   const PageAttribution& attribution, HeadDrawing* drawing);
 
 }  // namespace headwise::cli

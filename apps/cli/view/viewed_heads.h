@@ -18,7 +18,6 @@
 #include "headwise/inspect/trace.h"
 #include "headwise/inspect/weights_statistics.h"
 #include "headwise/models/text_model.h"
-#include "headwise/module/multi_head_attention.h"
 #include "headwise/steps/tokens.h"
 #include "kept_heads.h"
 #include "viewed_flags.h"
@@ -74,10 +73,15 @@ struct ViewedLayer {
   std::span<const TracedStep> steps{};  // where they were asked for
   // (B, H, Lq, Lkv), in place of queries and keys.
   TensorView<const float, 4> attn_weights{};
-  // Of a text in a model: the layer, and what enters it, (1, L, E).
-  const MultiHeadAttention* attention = nullptr;
-  TensorView<const float, 3> hidden{};
-  TensorView<const float, 1> head_gates{};  // where heads are ablated
+  // Of a text in a model.
+  bool of_text = false;
+  TensorView<const float, 3> key_norms{};  // (1, Hq, L), where asked for
+  TensorView<const float, 4> norm_map{};
+};
+// What visit() shows of each layer besides its heads.
+struct SeenParts {
+  bool steps = false;  // of its attention
+  bool norms = false;  // of the keys of a text in a model
 };
 using SeeLayer = std::function<Status(const ViewedLayer&)>;
 
@@ -100,8 +104,8 @@ class ViewedHeads {
   // into this object.
   virtual AttentionOptions options() const = 0;
   virtual OperationOptions operation_options() const = 0;
-  // Shows each layer; `steps`: with the steps of its attention.
-  virtual Status visit(bool steps, const SeeLayer& see) const = 0;
+  // Shows each layer.
+  virtual Status visit(SeenParts parts, const SeeLayer& see) const = 0;
 
  protected:
   ViewedText text_;

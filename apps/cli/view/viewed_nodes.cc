@@ -70,7 +70,7 @@ class ViewedNodes : public TensorHeads {
     options.executor = &executor_;
     return options;
   }
-  Status visit(bool steps, const SeeLayer& see) const override;
+  Status visit(SeenParts parts, const SeeLayer& see) const override;
 
  private:
   Extents<4> query_extents() const override {
@@ -160,12 +160,13 @@ Status ViewedNodes::read(const ViewedFlags& flags) {
   return read_labels(flags, *shape, seen_.front().relates_positions());
 }
 
-Status ViewedNodes::visit(bool steps, const SeeLayer& see) const {
+Status ViewedNodes::visit(SeenParts parts, const SeeLayer& see) const {
   for (std::size_t n = 0; n < seen_.size(); ++n) {
     const auto query = seen_[n].query();
     const auto key = seen_[n].key();
     const std::vector<TracedStep> listed =
-        steps ? list(query, key, /*rotated=*/false) : std::vector<TracedStep>();
+        parts.steps ? list(query, key, /*rotated=*/false)
+                    : std::vector<TracedStep>();
     if (const Status s = see({.number = layers_[n],
                               .heads = KeptHeads::all(query.extent(2)),
                               .query = query,

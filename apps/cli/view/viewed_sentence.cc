@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "ablated_gates.h"
-#include "headwise/heads/projected_heads.h"
-#include "headwise/heads/special_tokens.h"
+#include "headwise/heads/text_view.h"
 #include "headwise/interop/utf8.h"
 #include "headwise/models/text_model.h"
 #include "headwise/module/head_id.h"
@@ -49,41 +47,29 @@ class ViewedSentence : public ViewedHeads {
   explicit ViewedSentence(std::shared_ptr<const LoadedModel> loaded)
       : loaded_(std::move(loaded)) {}
 
-  // Errors: those of TextModel::encode(), out_of_memory, of --layers.
-  Status read(const ViewedFlags& flags, const GivenText& text);
-  // As a variant: with the context of these heads replaced by 0. Errors: of
-  // --ablate, for a head that the model does not have, and for heads that
-  // change none of --layers.
-  Status ablate(const std::vector<HeadId>& heads);
+  // Without `ablated`, whose context is replaced by 0; empty: none. Errors:
+  // those of TextModel::encode(), out_of_memory, of --layers, of --ablate for a
+  // head that the model does not have and for heads that change none of
+  // --layers.
+  Status read(const ViewedFlags& flags, const GivenText& text,
+              const std::vector<HeadId>& ablated = {});
 
   const TextModel* text_model() const override { return loaded_->model.get(); }
 
-  AttentionOptions options() const override {
-    AttentionOptions options;
-    options.executor = &loaded_->executor;
-    if (model().shape().causal) {
-      options.mask = causal();
-    }
-    return options;
-  }
+  AttentionOptions options() const override { return view_->options(); }
   OperationOptions operation_options() const override {
-    return {.statistics = {.separators = separators_}};
+    return view_->operation_options();
   }
 
-  Status visit(bool steps, const SeeLayer& see) const override;
+  Status visit(SeenParts parts, const SeeLayer& see) const override;
 
  private:
   const TextModel& model() const { return *loaded_->model; }
   Result<ModelTokens> encode(const ViewedFlags& flags,
                              const GivenText& text) const;
-  Status see_layer(std::size_t number, TensorView<const float, 3> hidden,
-                   bool steps, const SeeLayer& see) const;
 
   std::shared_ptr<const LoadedModel> loaded_;
-  RaggedTokens ids_;          // one sequence
-  RaggedTokens token_types_;  // those of a pair, or empty
-  Tensor<bool, 2> separators_;
-  std::vector<Tensor<float, 1>> gates_;  // by layer, or none
+  std::optional<TextView> view_;
 };
 
 Result<ModelTokens> ViewedSentence::encode(const ViewedFlags& flags,
@@ -106,7 +92,8 @@ Result<ModelTokens> ViewedSentence::encode(const ViewedFlags& flags,
   return pair;
 }
 
-Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text) {
+Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text,
+                            const std::vector<HeadId>& ablated) {
   const TextModelShape& shape = model().shape();
   auto layers = parse_layers(flags.layers, shape.num_layers);
   HEADWISE_TRY(layers);
@@ -123,84 +110,41 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text) {
     return option_error(flags.texts.empty() ? "TEXT" : "--texts",
                         "has no tokens", "at least 1");
   }
-  auto separators = Tensor<bool, 2>::create({1, encoded->ids.size()});
-  HEADWISE_TRY(separators);
-  separators_ = *std::move(separators);
-  for (std::size_t t = 0; t < encoded->ids.size(); ++t) {
-    text_.query_labels.emplace_back(model().token(encoded->ids[t]));
-    separators_(0, t) = is_separator(text_.query_labels.back());
-    if (is_special(text_.query_labels.back())) {
-      text_.query_special.push_back(t);
-    }
+  std::vector<Tensor<float, 1>> gates;
+  if (!ablated.empty()) {
+    auto made = ablated_gates(model(), ablated);
+    HEADWISE_TRY(made);
+    HEADWISE_TRY(check_seen(model(), ablated, layers_));
+    gates = *std::move(made);
+    text_.variant = say({"without {}", "{} 없이"}, heads_text(ablated));
   }
-  text_.key_labels = text_.query_labels;
-  text_.key_special = text_.query_special;
   text_.model = flags.model;
   text_.text = text.shown();
   text_.cut_tokens = encoded->cut;
   text_.empty_lines = text.empty_lines;
-  text_.token_types = encoded->token_types;
-  ids_ = {std::move(encoded->ids)};
-  if (!encoded->token_types.empty()) {
-    token_types_ = {std::move(encoded->token_types)};
-  }
+  auto view = TextView::create(model(), *std::move(encoded), std::move(gates),
+                               &loaded_->executor);
+  HEADWISE_TRY(view);
+  view_ = *std::move(view);
+  text_.token_types = view_->token_types();
+  text_.query_labels = text_.key_labels = view_->labels();
+  text_.query_special = text_.key_special = view_->special();
   return ok();
 }
 
-Status ViewedSentence::ablate(const std::vector<HeadId>& heads) {
-  auto gates = ablated_gates(model(), heads);
-  HEADWISE_TRY(gates);
-  HEADWISE_TRY(check_seen(model(), heads, layers_));
-  gates_ = *std::move(gates);
-  text_.variant = say({"without {}", "{} 없이"}, heads_text(heads));
-  return ok();
-}
-
-Status ViewedSentence::see_layer(std::size_t number,
-                                 TensorView<const float, 3> hidden, bool steps,
-                                 const SeeLayer& see) const {
-  KeptHeads kept = kept_heads(model(), number);
-  if (kept.none()) {
-    return see({.number = number, .heads = std::move(kept)});
-  }
-  const MultiHeadAttention& attention = model().attention(number);
-  const auto projected =
-      ProjectedHeads::of(attention, hidden, loaded_->executor);
-  HEADWISE_TRY(projected);
-  Trace trace;
-  LayerOptions gated;
-  if (!gates_.empty()) {
-    gated.head_gates = gates_[number].view();
-  }
-  if (steps) {
-    trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
-                  hidden);
-    HEADWISE_TRY(
-        attention.forward(hidden, hidden, hidden, options(), gated, &trace));
-  }
-  const std::size_t tokens = hidden.extent(1);
-  return see({.number = number,
-              .heads = std::move(kept),
-              .query = projected->query(0, tokens),
-              .key = projected->key(0, tokens),
-              .steps = trace.steps(),
-              .attention = &attention,
-              .hidden = hidden,
-              .head_gates = gated.head_gates});
-}
-
-Status ViewedSentence::visit(bool steps, const SeeLayer& see) const {
-  return model().run(
-      ids_, {.before_layer = layers_.back() + 1,
-             .head_gates = gates_,
-             .token_types = token_types_,
-             .before_each =
-                 [&](std::size_t number, TensorView<const float, 3> hidden) {
-                   const bool wanted =
-                       std::ranges::find(layers_, number) != layers_.end();
-                   return wanted ? see_layer(number, hidden, steps, see) : ok();
-                 },
-             .executor = &loaded_->executor});
+Status ViewedSentence::visit(SeenParts parts, const SeeLayer& see) const {
+  return view_->visit(
+      {.layers = layers_, .steps = parts.steps, .norms = parts.norms},
+      [&](const headwise::ViewedLayer& layer) {
+        return see({.number = layer.number,
+                    .heads = kept_heads(model(), layer.number),
+                    .query = layer.query,
+                    .key = layer.key,
+                    .steps = layer.steps,
+                    .of_text = !layer.pruned(),
+                    .key_norms = layer.key_norms,
+                    .norm_map = layer.norm_map});
+      });
 }
 
 // TEXT or the sentences of --pair.
@@ -267,8 +211,7 @@ Result<ManyHeads> read_viewed_sentences(const ViewedFlags& flags) {
     }
     if (!ablated.empty()) {
       auto variant = std::make_unique<ViewedSentence>(loaded.front());
-      HEADWISE_TRY(variant->read(flags, text));
-      HEADWISE_TRY(variant->ablate(ablated));
+      HEADWISE_TRY(variant->read(flags, text, ablated));
       all.push_back(std::move(variant));
     }
   }

@@ -107,7 +107,7 @@ class ViewedTensors : public TensorHeads {
   static Result<std::unique_ptr<ViewedHeads>> read(const ViewedFlags& flags);
 
   AttentionOptions options() const override { return operation_->options(); }
-  Status visit(bool steps, const SeeLayer& see) const override;
+  Status visit(SeenParts parts, const SeeLayer& see) const override;
 
  private:
   Extents<4> query_extents() const override {
@@ -151,11 +151,11 @@ Status ViewedTensors::rotate(const ViewedFlags& flags) {
   return ok();
 }
 
-Status ViewedTensors::visit(bool steps, const SeeLayer& see) const {
+Status ViewedTensors::visit(SeenParts parts, const SeeLayer& see) const {
   const std::vector<TracedStep> listed =
-      steps ? list(query_.layer(0, heads_first_), key_.layer(0, heads_first_),
-                   rotated_)
-            : std::vector<TracedStep>();
+      parts.steps ? list(query_.layer(0, heads_first_),
+                         key_.layer(0, heads_first_), rotated_)
+                  : std::vector<TracedStep>();
   for (const std::size_t number : layers_) {
     const auto query = query_.layer(number, heads_first_);
     HEADWISE_TRY(see({.number = number,

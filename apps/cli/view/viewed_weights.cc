@@ -29,7 +29,7 @@ class ViewedWeights : public TensorHeads {
   static Result<std::unique_ptr<ViewedHeads>> read(const ViewedFlags& flags);
 
   AttentionOptions options() const override { return operation_->options(); }
-  Status visit(bool steps, const SeeLayer& see) const override;
+  Status visit(SeenParts parts, const SeeLayer& see) const override;
 
  private:
   // As of queries and keys with one feature.
@@ -136,7 +136,7 @@ Error ViewedWeights::about(std::size_t layer, const Error& error) const {
       .error(error.code(), details.given, details.expected);
 }
 
-Status ViewedWeights::visit(bool /*steps*/, const SeeLayer& see) const {
+Status ViewedWeights::visit(SeenParts /*parts*/, const SeeLayer& see) const {
   for (const LayerOfWeights& layer : file_.layers) {
     if (const Status s =
             see({.number = layer.number,

@@ -70,6 +70,7 @@ class LayerHeads {
   Result<WholeHead> whole(std::size_t h) const;
 
  private:
+  friend class ViewPage;
   struct Parts;
   explicit LayerHeads(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

@@ -25,12 +25,24 @@
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+// Numbers that describe a step's tensor.
+struct StepSummary {
+  std::size_t count = 0;  // elements
+  std::size_t finite = 0;
+  // Over the finite elements; 0 if there are none.
+  double min = 0;
+  double max = 0;
+  std::size_t masked = 0;  // -inf in scores, false in a mask
+  std::size_t nan = 0;
+};
+
 struct TracedStep {
   std::string name;                  // "scores"
   std::vector<std::string> axes;     // "B", "H", "Lq", "Lkv"
   std::vector<std::size_t> extents;  // 10, 8, 20, 20
   DType dtype = DType::float32;
   std::vector<std::byte> data;  // C order; empty if only shapes are known
+  std::optional<StepSummary> summary{};  // of a TraceSummary
 
   // Valid as long as the step exists. Only if has_data().
   AnyView view() const;
@@ -45,16 +57,7 @@ struct TracedStep {
   double at(std::size_t index) const;
 };
 
-// Numbers that describe a step's tensor.
-struct StepSummary {
-  std::size_t count = 0;  // elements
-  std::size_t finite = 0;
-  // Over the finite elements; 0 if there are none.
-  double min = 0;
-  double max = 0;
-  std::size_t masked = 0;  // -inf in scores, false in a mask
-  std::size_t nan = 0;
-};
+// Of a step with data or a summary.
 StepSummary summarize(const TracedStep& step);
 
 class Trace : public TraceSink {
@@ -72,6 +75,19 @@ class Trace : public TraceSink {
  private:
   std::vector<TracedStep> steps_;
   bool without_batch_ = false;
+};
+
+// Keeps the shape and the summary of each step, but not its tensor.
+class TraceSummary : public TraceSink {
+ public:
+  // Throws std::bad_alloc.
+  void on_step(std::string_view name, std::span<const std::string_view> axes,
+               const AnyView& tensor) override;
+
+  std::span<const TracedStep> steps() const { return steps_; }
+
+ private:
+  std::vector<TracedStep> steps_;
 };
 
 // The steps that a pass would report, with their shapes. Computes nothing.

@@ -2,9 +2,10 @@
 // and installs nothing. docs/viewer-page.md documents its data.
 //
 // A page shows one sequence, layer by layer, or several that the reader chooses
-// from: see ViewPage::next(). With up to kMostMapLength queries
-// and keys it holds each head's attention weights, coded in bytes; with more it
-// holds query, key and log-sum-exp and computes the tiles in view.
+// from: see ViewPage::next(). It holds each head's query, key and log-sum-exp,
+// from which it computes the attention weights: of the whole head with up to
+// kMostMapLength queries and keys, of the tiles in view with more. If it cannot
+// compute the weights, or if they are smaller, it holds those, coded in bytes.
 //
 // Errors of the operation "view_page":
 //   shape_mismatch, invalid_argument  those of attention(); labels that do not
@@ -51,8 +52,8 @@ namespace headwise::inline HEADWISE_ABI {
 inline constexpr std::size_t kMostMapLength = 1024;
 inline constexpr std::size_t kPairsPooledByPage =
     4 * kMostMapCells * kMostMapCells;
-// Whether the page pools the map of a head itself: it holds the attention
-// weights, and they are few.
+// Whether the page pools maps of a head itself: it has the attention weights of
+// all pairs at once, and they are few.
 constexpr bool pooled_by_page(std::size_t Lq, std::size_t Lkv) {
   return std::max(Lq, Lkv) <= kMostMapLength && Lq * Lkv <= kPairsPooledByPage;
 }
@@ -86,8 +87,10 @@ struct ViewPageSettings {
   std::optional<std::string> variant{};
   bool cross = false;                // queries and keys of different sequences
   Language language = Language::en;  // the page opens in it, and has both
-  // Whether the page holds the components of query and key even if it does not
-  // need them. With a bias or additive scores it never does.
+  // Whether the page may hold query and key; if not, it holds attention weights
+  // with up to kMostMapLength queries and keys. It holds them, too, where it
+  // cannot compute them (a bias, additive scores) and where a head has more
+  // than kPairsPooledByPage pairs and its weights take less memory.
   bool elements = true;
   // One per query and key of the sequence; any text is safe.
   std::vector<std::string> query_labels{};
@@ -132,7 +135,8 @@ struct ViewedLayer {
   std::span<const TracedStep> steps{};  // may be shapes only
   // For a pruned layer: the numbers of the query's heads, ascending, and how
   // many heads the layer had. The page shows the pruned heads hatched, in their
-  // places. Empty: no head was pruned; they are numbered from 0.
+  // places. Empty: no head was pruned; they are numbered from 0. A layer with
+  // num_heads alone has no heads left.
   std::span<const std::size_t> head_numbers{};  // (Hq)
   std::size_t num_heads = 0;
   // In place of query and key: (B, Hq, Lq, Lkv), as weights_statistics() takes
@@ -155,6 +159,10 @@ struct ViewedLayer {
   std::span<const double> integrated_by_layer{};
 
   bool has_weights() const { return attn_weights.data() != nullptr; }
+  // Whether no head of the layer is left.
+  bool pruned() const {
+    return num_heads != 0 && query.data() == nullptr && !has_weights();
+  }
 };
 
 // A mean over texts and its 95% confidence interval; NaN where there is none.
@@ -174,6 +182,8 @@ struct ViewedChange {
   std::array<ViewedInterval, kStatistics> differences;
 };
 
+class LayerHeads;  // inspect/layer_heads.h
+
 class ViewPage {
  public:
   // Errors: out_of_memory; shape_mismatch and bad_data for what goes through
@@ -189,6 +199,9 @@ class ViewPage {
   // attention weights. An error leaves the page unchanged. Options with an axis
   // of heads need layers with as many heads.
   Status add(const ViewedLayer& layer);
+  // The same for a layer that has heads, and the heads for pictures of it. The
+  // views of the layer must outlive the result.
+  Result<LayerHeads> add_heads(const ViewedLayer& layer);
   // A layer whose heads were all pruned: `num_heads` hatched heads. Errors:
   // invalid_argument for 0.
   Status add_pruned(std::size_t number, std::size_t num_heads);

@@ -21,13 +21,19 @@ using BeforeLayer =
 // The hooks of every layer's attention (module/head_hooks.h), as a ragged batch
 // of one row.
 struct ModelHooks {
+  std::function<Status(std::size_t layer, const HookedHeads& heads)>
+      see_inputs{};
   std::function<Status(std::size_t layer, const HeadContext& heads)> edit{};
   std::function<Status(std::size_t layer, TensorView<const float, 4> context)>
       see{};
   std::function<Status(std::size_t layer, TensorView<const float, 4> d_context)>
       see_gradient{};
+  // What receives the steps of a layer, or null.
+  std::function<TraceSink*(std::size_t layer)> trace{};
 
-  bool any() const { return edit || see || see_gradient; }
+  bool any() const {
+    return see_inputs || edit || see || see_gradient || trace;
+  }
 };
 
 // A pass that begins at a layer, with the hidden states that enter it, as

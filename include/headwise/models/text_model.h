@@ -27,6 +27,7 @@
 #include "headwise/base/arithmetic.h"
 #include "headwise/base/result.h"
 #include "headwise/models/bert_encoder.h"
+#include "headwise/models/model_hooks.h"
 #include "headwise/module/multi_head_attention.h"
 #include "headwise/run/executor.h"
 #include "headwise/steps/head_gates.h"
@@ -67,6 +68,7 @@ struct ModelPass {
   // Sees the input of each layer's attention, (1, rows, hidden_size), before
   // that layer is run; an error ends the pass.
   BeforeLayer before_each{};
+  ModelHooks hooks{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
 

@@ -1,13 +1,15 @@
-// Functions that see, or change, the heads inside a call of the layer: after
-// attention, before the gates and the output projection.
+// Functions that see the heads inside a call of the layer before attention, or
+// see or change them after it, before the gates and the output projection.
 //
+//   query      (B, Lq, num_heads, head_dim)     as they are compared:
+//   key        (B, Lkv, num_kv_heads, head_dim)   normalised and rotated
 //   value      (B, Lkv, num_kv_heads, v_head_dim)  what the heads attend to
 //   context    (B, Lq, num_heads, v_head_dim)      what they make of it
 //   d_context  as context: the gradient of a loss
 //
 // In a ragged batch B is 1, and the rows are those of all sequences. Over a
-// cache `value` holds the new tokens alone, and in a LayerShard all three have
-// the rank's own heads. A layer without heads calls none of them.
+// cache `value` holds the new tokens alone, and in a LayerShard all of them
+// have the rank's own heads. A layer without heads calls none of them.
 //
 // Without hooks a call computes the same bits at the same cost. An error of a
 // hook ends the call and is returned. Views are valid only during the hook.
@@ -27,10 +29,17 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor_view.h"
+#include "headwise/run/trace_sink.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
+
+struct HookedHeads {
+  TensorView<const float, 4> query;
+  TensorView<const float, 4> key;
+  TensorView<const float, 4> value;
+};
 
 struct HeadContext {
   TensorView<const float, 4> value;
@@ -38,6 +47,8 @@ struct HeadContext {
 };
 
 struct HeadHooks {
+  // Before attention, with every row, whether or not a query may attend to it.
+  std::function<Status(const HookedHeads& heads)> see_inputs{};
   // May write to the context. Not in a forward pass of training: the backward
   // pass differentiates what attention computed.
   std::function<Status(const HeadContext& heads)> edit{};
@@ -45,6 +56,9 @@ struct HeadHooks {
   std::function<Status(TensorView<const float, 4> context)> see{};
   // In the backward pass.
   std::function<Status(TensorView<const float, 4> d_context)> see_gradient{};
+  // Receives each step, as the trace of MultiHeadAttention::forward(); null:
+  // none. Of a single sequence, and not in a forward pass of training.
+  TraceSink* trace = nullptr;
 };
 
 }  // namespace headwise::inline HEADWISE_ABI

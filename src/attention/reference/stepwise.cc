@@ -51,7 +51,7 @@ Status allocate(const AttentionSpec& spec, AttentionSteps& steps) {
                                spec.pair_columns()};
   const auto make = [&]<std::size_t Rank>(Tensor<float, Rank>& tensor,
                                           const Extents<Rank>& extents) {
-    auto made = Tensor<float, Rank>::create(extents);
+    auto made = Tensor<float, Rank>::create_unset(extents);
     if (made) {
       tensor = *std::move(made);
     }

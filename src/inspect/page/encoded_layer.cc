@@ -2,23 +2,16 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
-std::size_t EncodedLayer::element_bytes() const {
+std::size_t EncodedLayer::bytes() const {
   std::size_t bytes = 0;
   for (const std::string& key : keys) {
     bytes += key.size();
   }
   for (const EncodedHead& head : heads) {
-    bytes += head.query ? head.query->size() + head.lse->size() : 0;
-  }
-  return bytes;
-}
-
-std::size_t EncodedLayer::bytes() const {
-  std::size_t bytes = element_bytes();
-  for (const EncodedHead& head : heads) {
     bytes += head.rows.size();
-    for (const auto* block : {&head.columns, &head.top, &head.small, &head.map,
-                              &head.norms, &head.norm_small}) {
+    for (const auto* block :
+         {&head.columns, &head.top, &head.small, &head.map, &head.query,
+          &head.lse, &head.norms, &head.norm_small}) {
       bytes += *block ? (*block)->size() : 0;
     }
     bytes += head.gradient ? head.gradient->bytes() : 0;

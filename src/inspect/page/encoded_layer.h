@@ -16,9 +16,6 @@ struct EncodedLayer {
 
   // The size of all blocks.
   std::size_t bytes() const;
-
-  // The size of the blocks with query, key and log-sum-exp.
-  std::size_t element_bytes() const;
 };
 
 // Encodes the heads on the executor's threads. Throws std::bad_alloc.

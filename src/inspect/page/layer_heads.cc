@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "inspect/page/head_numbers.h"
-#include "inspect/page/view_layer.h"
+#include "inspect/page/layer_parts.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -62,11 +62,6 @@ Result<Tensor<float, 2>> map_of(const ShownLayer& layer, std::size_t h) {
 
 }  // namespace
 
-struct LayerHeads::Parts {
-  ShownLayer layer;
-  std::vector<std::size_t> numbers;  // empty: as in the tensors
-};
-
 LayerHeads::LayerHeads(std::unique_ptr<Parts> parts)
     : parts_(std::move(parts)) {}
 LayerHeads::LayerHeads(LayerHeads&& other) noexcept = default;
@@ -115,7 +110,7 @@ Result<WholeHead> LayerHeads::whole(std::size_t h) const {
                          "at most " + std::to_string(kMostMapLength),
                          ErrorCode::unsupported);
     }
-    const TensorView<const float, 2> weights = layer.head(h).attn_weights;
+    const TensorView<const float, 2> weights = layer.weights(h);
     const auto [Lq, Lkv] = weights.extents();
     auto attn_weights = Tensor<float, 3>::create({1, Lq, Lkv});
     HEADWISE_TRY(attn_weights);

@@ -141,7 +141,7 @@ Json step_json(const TracedStep& step, const ViewedLayer& given,
       {"shape", step.extents}, {"axes", step.axes},
       {"min", nullptr},        {"max", nullptr},
       {"not_finite", 0},       {"layer", given.number}};
-  if (step.has_data()) {
+  if (step.summary || step.has_data()) {
     const StepSummary summary = summarize(step);
     if (summary.finite != 0) {
       json["min"] = summary.min;

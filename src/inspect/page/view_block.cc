@@ -2,23 +2,33 @@
 
 #include <zlib.h>
 
+#include <memory>
 #include <new>
 
 #include "inspect/pictures/base64.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
-std::string deflated_base64(std::span<const std::byte> bytes) {
-  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
-  std::vector<std::byte> deflated(size);
-  // The buffer is large enough for any input, so only memory can run out.
-  if (compress2(reinterpret_cast<Bytef*>(deflated.data()), &size,
-                reinterpret_cast<const Bytef*>(bytes.data()),
-                static_cast<uLong>(bytes.size()),
-                Z_DEFAULT_COMPRESSION) != Z_OK) {
+std::string deflated_base64(std::span<const std::byte> bytes, Repeats repeats) {
+  constexpr int kWindowBits = 15;
+  constexpr int kMemory = 8;  // zlib's default
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWindowBits,
+                   kMemory,
+                   repeats == Repeats::yes ? Z_DEFAULT_STRATEGY
+                                           : Z_HUFFMAN_ONLY) != Z_OK) {
     throw std::bad_alloc();
   }
-  deflated.resize(size);
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, deflateEnd);
+  std::vector<std::byte> deflated(
+      deflateBound(&stream, static_cast<uLong>(bytes.size())));
+  stream.next_in =
+      const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(deflated.data());
+  stream.avail_out = static_cast<uInt>(deflated.size());
+  deflate(&stream, Z_FINISH);  // the buffer is large enough for any input
+  deflated.resize(stream.total_out);
   return base64(deflated);
 }
 

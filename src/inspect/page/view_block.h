@@ -14,8 +14,12 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+// Whether bytes repeat: numbers in floating point do not, so that looking for
+// what repeats only takes time.
+enum class Repeats { yes, no };
 // Throws std::bad_alloc.
-std::string deflated_base64(std::span<const std::byte> bytes);
+std::string deflated_base64(std::span<const std::byte> bytes,
+                            Repeats repeats = Repeats::yes);
 
 inline std::string encoded_text(std::string_view text) {
   return deflated_base64(std::as_bytes(std::span(text)));
@@ -31,7 +35,9 @@ class BlockBytes {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
 
-  std::string encoded() const { return deflated_base64(bytes_); }
+  std::string encoded(Repeats repeats = Repeats::yes) const {
+    return deflated_base64(bytes_, repeats);
+  }
 
  private:
   std::vector<std::byte> bytes_;
@@ -51,10 +57,11 @@ auto each_of(TensorView<const float, 2> rows, Of of) {
 }
 
 template <class T>
-std::string encoded_block(const std::vector<T>& numbers) {
+std::string encoded_block(const std::vector<T>& numbers,
+                          Repeats repeats = Repeats::yes) {
   BlockBytes bytes;
   bytes.add(std::span<const T>(numbers));
-  return bytes.encoded();
+  return bytes.encoded(repeats);
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -127,4 +127,32 @@ double tile_error(const ViewedHead& head) {
   return error;
 }
 
+double rounding_error(const ViewedHead& head) {
+  float largest = 0;
+  double lse = 0;
+  for (std::size_t i = 0; i < head.attn_weights.extent(0); ++i) {
+    for (std::size_t j = 0; j < head.attn_weights.extent(1); ++j) {
+      const float off =
+          std::abs(head.attn_weights(i, j) - head.rounded_weights(i, j));
+      largest = off > largest ? off : largest;
+    }
+    if (std::isfinite(head.lse(i))) {
+      lse = std::max(lse, std::abs(static_cast<double>(head.lse(i))));
+    }
+  }
+  return static_cast<double>(largest) + kRounding * (2 + 2 * lse);
+}
+
+double lse_error(const ViewedHead& head) {
+  double error = 0;
+  for (std::size_t i = 0; i < head.lse.extent(0); ++i) {
+    if (std::isfinite(head.lse(i))) {
+      error =
+          std::max(error, std::abs(static_cast<double>(head.lse(i)) -
+                                   static_cast<double>(head.rounded_lse(i))));
+    }
+  }
+  return error;
+}
+
 }  // namespace headwise::inline HEADWISE_ABI

@@ -11,5 +11,10 @@ namespace headwise::inline HEADWISE_ABI {
 // the other keys follows from the Cauchy-Schwarz inequality. Throws
 // std::bad_alloc.
 double tile_error(const ViewedHead& head);
+// The same where all weights are known, with the log-sum-exp of the rounded
+// scores: those of a row then sum to what the true ones do.
+double rounding_error(const ViewedHead& head);
+// Of that log-sum-exp; 0 where both are infinite.
+double lse_error(const ViewedHead& head);
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -23,10 +23,14 @@ double largest_gradient(TensorView<const float, 2> rows) {
 }
 
 std::string encode_divided(TensorView<const float, 2> rows, double largest) {
-  return encoded_block(each_of(rows, [&](float x) {
-    const double part = largest == 0 ? 0 : static_cast<double>(x) / largest;
-    return narrowed_to_float16(static_cast<float>(part)).bits;
-  }));
+  return encoded_block(
+      each_of(rows,
+              [&](float x) {
+                const double part =
+                    largest == 0 ? 0 : static_cast<double>(x) / largest;
+                return narrowed_to_float16(static_cast<float>(part)).bits;
+              }),
+      Repeats::no);
 }
 
 }  // namespace

@@ -101,39 +101,34 @@ std::string encode_top(const ViewedHead& head) {
   return bytes.encoded();
 }
 
+// The largest of each cell, then the means, unless each cell is one pair.
 std::string encode_small(const ViewedHead& head) {
   BlockBytes bytes;
-  for (const auto& map : {head.map_largest, head.map_mean}) {
-    bytes.add(std::span<const std::uint8_t>(each_of(map, code_of)));
+  bytes.add(std::span<const std::uint8_t>(each_of(head.map_largest, code_of)));
+  if (std::max(head.rows.extent(0), head.columns.extent(0)) > kMostMapCells) {
+    bytes.add(std::span<const std::uint8_t>(each_of(head.map_mean, code_of)));
   }
   return bytes.encoded();
 }
 
-// Without attention weights, from what each key receives.
-double sum_of_norms(const ViewedHead& head) {
-  double sum = 0;
-  for (std::size_t j = 0; j < head.key_norms.extent(0); ++j) {
-    double received = 0;
-    if (head.attn_weights.data() == nullptr) {
-      received = static_cast<double>(head.columns(j));
-    }
-    for (std::size_t i = 0; i < head.attn_weights.extent(0); ++i) {
-      received += static_cast<double>(head.attn_weights(i, j));
-    }
-    sum += received * static_cast<double>(head.key_norms(j));
-  }
-  return sum;
-}
-
+// Of weight times norm, from what each key receives.
 std::optional<double> mean_norm_of(const ViewedHead& head,
                                    std::size_t counted) {
-  return counted == 0
-             ? std::nullopt
-             : std::optional(sum_of_norms(head) / static_cast<double>(counted));
+  double sum = 0;
+  for (std::size_t j = 0; j < head.key_norms.extent(0); ++j) {
+    sum += static_cast<double>(head.columns(j)) *
+           static_cast<double>(head.key_norms(j));
+  }
+  return counted == 0 ? std::nullopt
+                      : std::optional(sum / static_cast<double>(counted));
 }
 
-// What a page that has no exact attention weights cannot compute.
+// What the page cannot compute from the attention weights.
 void encode_numbers(const ViewedHead& head, EncodedHead& to) {
+  if (!head.all_numbers) {
+    to.rows = encode_rows(head, kRowsBesideMap);
+    return;
+  }
   to.rows = encode_rows(head, all_statistics());
   to.columns = encode_columns(head, head.rows.extent(0) - to.pooled.empty_rows);
   to.top = encode_top(head);
@@ -163,11 +158,6 @@ void encode_map(const ViewedHead& head, EncodedHead& to) {
   const std::vector<std::uint8_t> codes = each_of(head.attn_weights, code_of);
   to.error = coding_error(head, codes);
   to.map = encoded_block(codes);
-  if (head.all_numbers) {
-    encode_numbers(head, to);
-  } else {
-    to.rows = encode_rows(head, kRowsBesideMap);
-  }
   if (head.weights_only) {
     to.uneven =
         uneven_rows_of(head.attn_weights, 0, head.attn_weights.extent(0));
@@ -219,7 +209,7 @@ std::string encode_row(TensorView<const float, 1> row) {
   for (std::size_t i = 0; i < row.extent(0); ++i) {
     numbers.push_back(row(i));
   }
-  return encoded_block(numbers);
+  return encoded_block(numbers, Repeats::no);
 }
 
 std::string encode_rows_of(TensorView<const float, 2> rows) {
@@ -228,22 +218,23 @@ std::string encode_rows_of(TensorView<const float, 2> rows) {
 
 std::string encode_halves(TensorView<const float, 2> rows) {
   return encoded_block(
-      each_of(rows, [](float x) { return narrowed_to_float16(x).bits; }));
+      each_of(rows, [](float x) { return narrowed_to_float16(x).bits; }),
+      Repeats::no);
 }
 
 EncodedHead encode_head(const ViewedHead& head) {
   EncodedHead encoded;
   encoded.pooled = pool_rows(head);
-  if (head.attn_weights.data() == nullptr) {
-    encode_numbers(head, encoded);
+  encode_numbers(head, encoded);
+  if (head.elements) {
     encoded.small = encode_small(head);
-    encoded.error = tile_error(head);
+    encoded.query = encode_halves(head.query);
+    const bool whole = head.rounded_weights.data() != nullptr;
+    encoded.lse = encode_row(whole ? head.rounded_lse : head.lse);
+    encoded.lse_error = whole ? lse_error(head) : 0;
+    encoded.error = whole ? rounding_error(head) : tile_error(head);
   } else {
     encode_map(head, encoded);
-  }
-  if (head.elements) {
-    encoded.query = encode_halves(head.query);
-    encoded.lse = encode_row(head.lse);
   }
   if (head.key_norms.data() != nullptr) {
     encoded.norms = encode_row(head.key_norms);

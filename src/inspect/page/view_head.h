@@ -21,26 +21,30 @@ namespace headwise::inline HEADWISE_ABI {
 // Number of top keys per query that a page holds.
 inline constexpr std::size_t kPageTopKeys = 8;
 
-// The statistics per query that a page with attention weights holds. It
-// computes the other statistics from the weights.
+// The statistics per query that a page holds if it has the attention weights of
+// all pairs at once, from which it computes the others.
 inline constexpr std::array<Statistic, 2> kRowsBesideMap = {
     Statistic::entropy, Statistic::distance};
 
-// One head. Without attn_weights, the page computes them.
+// One head.
 struct ViewedHead {
-  TensorView<const float, 2> query;           // (Lq, D)
-  TensorView<const float, 2> key;             // (Lkv, D)
-  TensorView<const float, 2> rows;            // (Lq, kStatistics)
-  TensorView<const float, 2> map_largest;     // (map_size(Lq), map_size(Lkv))
-  TensorView<const float, 2> map_mean;        // the same
-  TensorView<const float, 1> lse{};           // (Lq), with elements
+  TensorView<const float, 2> query;        // (Lq, D)
+  TensorView<const float, 2> key;          // (Lkv, D)
+  TensorView<const float, 2> rows;         // (Lq, kStatistics)
+  TensorView<const float, 2> map_largest;  // (map_size(Lq), map_size(Lkv))
+  TensorView<const float, 2> map_mean;     // the same
+  TensorView<const float, 1> columns;      // (Lkv): sums
+  TensorView<const float, 1> lse{};        // (Lq), with elements
+  // With few enough queries and keys:
   TensorView<const float, 2> attn_weights{};  // (Lq, Lkv)
+  // ... and elements: what the page computes from these in binary16.
+  TensorView<const float, 2> rounded_weights{};
+  TensorView<const float, 1> rounded_lse{};
   // With all_numbers:
   TensorView<const std::int64_t, 2> top_keys{};  // (Lq, n), n >= kPageTopKeys
   TensorView<const float, 2> top_weights{};      // (Lq, n)
-  TensorView<const float, 1> columns{};          // (Lkv): sums
   TensorView<const float, 1> key_norms{};        // (Lkv), if there are any
-  TensorView<const float, 2> norm_map{};         // without attn_weights
+  TensorView<const float, 2> norm_map{};         // with many pairs
   std::optional<HeadGradient> gradient{};
   std::optional<double> integrated{};
   std::optional<double> integrated_by_layer{};
@@ -67,8 +71,8 @@ std::size_t kv_head_number(const AttentionShape& shape, std::size_t h,
 // would say something of the head.
 PooledRows pool_rows(const ViewedHead& head);
 
-// A head's encoded blocks and its numbers. A page with a map computes the
-// missing blocks from it.
+// A head's encoded blocks and its numbers. The page computes the missing
+// blocks.
 struct EncodedHead {
   std::string rows;
   std::optional<std::string> columns{};
@@ -81,7 +85,7 @@ struct EncodedHead {
   PooledRows pooled{};
   std::optional<UnevenRows> uneven{};        // with weights_only
   std::optional<std::string> uneven_sums{};  // where there are such rows
-  std::optional<std::string> norm_small{};   // without a map
+  std::optional<std::string> norm_small{};   // with many pairs
   std::optional<EncodedGradient> gradient{};
   std::optional<double> integrated{};
   std::optional<double> integrated_by_layer{};
@@ -91,6 +95,9 @@ struct EncodedHead {
   // The largest difference between an attention weight that the page shows and
   // the true one.
   double error = 0;
+  // The largest difference between the log-sum-exp that it holds and the true
+  // one.
+  double lse_error = 0;
 };
 
 // Throws std::bad_alloc.

@@ -9,6 +9,8 @@
 
 #include "base/check.h"
 #include "base/check_exact.h"
+#include "base/copy_of.h"
+#include "headwise/base/half.h"
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/view_page.h"
 #include "headwise/steps/mask.h"
@@ -94,6 +96,27 @@ bool fill_has_weight(TensorView<const float, 4> weights, std::size_t b,
   return std::ranges::count(has_weight.elements(), false) != 0;
 }
 
+// To binary16.
+Result<Tensor<float, 4>> rounded(TensorView<const float, 4> x) {
+  auto copy = copy_of(x);
+  if (copy) {
+    std::ranges::transform(copy->elements(), copy->data(), [](float value) {
+      return widened(narrowed_to_float16(value));
+    });
+  }
+  return copy;
+}
+
+// Whether a page of many pairs is smaller with the bytes of attention weights
+// than with the binary16 numbers of query and key. One of few pairs is small
+// either way.
+bool map_is_smaller(const AttentionShape& shape, const SequencePlace& place) {
+  const std::size_t elements =
+      shape.D * (place.Lq * shape.Hq + place.Lkv * shape.Hkv);
+  return place.Lq * place.Lkv > kPairsPooledByPage &&
+         place.Lq * place.Lkv * shape.Hq < 2 * elements;
+}
+
 Status check_supported(const AttentionSpec& spec, bool maps) {
   if (!maps && (spec.bias.given() || spec.additive())) {
     return value_error(
@@ -111,7 +134,8 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
                                       TensorView<const float, 4> key,
                                       const AttentionOptions& options,
                                       const OperationOptions& operation_options,
-                                      std::size_t sequence, bool elements) {
+                                      std::size_t sequence, bool elements,
+                                      WeightsMemory memory) {
   const auto shape = attention_shape(query.extents(), key.extents(),
                                      without_features(key.extents()));
   HEADWISE_TRY(shape);
@@ -126,7 +150,8 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   layer.sequence_ = sequence;
   layer.maps_ = std::max(place.Lq, place.Lkv) <= kMostMapLength;
   layer.can_compute_ = !layer.spec_.bias.given() && !layer.spec_.additive();
-  layer.elements_ = !layer.maps_ || (elements && layer.can_compute_);
+  layer.elements_ = !layer.maps_ || (elements && layer.can_compute_ &&
+                                     !map_is_smaller(layer.spec_.shape, place));
   layer.query_ = sequence_of(query, place.batch, place.first_query,
                              layer.spec_.statistics.queries(sequence));
   layer.key_ = sequence_of(key, place.batch, place.first_key, place.Lkv);
@@ -137,19 +162,25 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
                               {place.batch, place.first_query}, largest));
   HEADWISE_TRY(check_elements("key", layer.key_, {place.batch, place.first_key},
                               largest));
+  layer.computed_weights_ = std::move(memory.weights);
+  layer.rounded_weights_ = std::move(memory.rounded);
   HEADWISE_TRY(layer.compute(query, key, options, operation_options));
+  if (layer.maps_ && layer.elements_) {
+    HEADWISE_TRY(layer.compute_rounded(query, key, options, operation_options));
+  }
   return layer;
 }
 
 Result<ShownLayer> ShownLayer::of(const ViewedLayer& layer,
                                   const AttentionOptions& options,
                                   const OperationOptions& operation_options,
-                                  std::size_t sequence, bool elements) {
+                                  std::size_t sequence, bool elements,
+                                  WeightsMemory memory) {
   auto shown =
       layer.has_weights()
           ? of_weights(layer.attn_weights, options, operation_options, sequence)
           : create(layer.query, layer.key, options, operation_options, sequence,
-                   elements);
+                   elements, std::move(memory));
   HEADWISE_TRY(shown);
   HEADWISE_TRY(shown->take_norms(layer));
   HEADWISE_TRY(shown->take_gradient(layer.gradient));
@@ -277,7 +308,7 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
   StatisticsOptions& statistics = operation_options.statistics;
   statistics.rows = true;
   statistics.map = true;
-  statistics.columns = all_numbers();
+  statistics.columns = true;
   statistics.top_keys = !maps_          ? kTopKeysForError
                         : all_numbers() ? kPageTopKeys
                                         : 0;
@@ -287,9 +318,10 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
       Tensor<float, 3>::create({sizes.batches(), sizes.Hq, sizes.query_rows()}),
       lse_));
   if (maps_) {
-    HEADWISE_TRY(
-        take(Tensor<float, 4>::create({sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}),
-             computed_weights_));
+    HEADWISE_TRY(take(Tensor<float, 4>::create_unset_in(
+                          std::move(computed_weights_),
+                          {sizes.B, sizes.Hq, sizes.Lq, sizes.Lkv}),
+                      computed_weights_));
     attn_weights_ = computed_weights_;
   }
   const TensorView<const float, 4> no_value(nullptr,
@@ -302,6 +334,36 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
           {.output = no_output, .attn_weights = computed_weights_, .lse = lse_},
           options, operation_options),
       statistics_);
+}
+
+Status ShownLayer::compute_rounded(TensorView<const float, 4> query,
+                                   TensorView<const float, 4> key,
+                                   const AttentionOptions& options,
+                                   const OperationOptions& operation_options) {
+  auto rounded_query = rounded(query);
+  auto rounded_key = rounded(key);
+  HEADWISE_TRY(rounded_query);
+  HEADWISE_TRY(rounded_key);
+  HEADWISE_TRY(take(Tensor<float, 3>::create(lse_.extents()), rounded_lse_));
+  HEADWISE_TRY(
+      take(Tensor<float, 4>::create_unset_in(std::move(rounded_weights_),
+                                             computed_weights_.extents()),
+           rounded_weights_));
+  AttentionOptions asked = options;
+  asked.attn_weights = AttnWeights::per_head;
+  asked.scores = ScoresStage::none;
+  OperationOptions plain = operation_options;
+  plain.statistics = {.rows = true};  // there are no values
+  const TensorView<const float, 4> no_value(nullptr,
+                                            without_features(key.extents()));
+  const TensorView<float, 4> no_output(nullptr,
+                                       without_features(query.extents()));
+  const auto done = attention_statistics(*rounded_query, *rounded_key, no_value,
+                                         {.output = no_output,
+                                          .attn_weights = rounded_weights_,
+                                          .lse = rounded_lse_},
+                                         asked, plain);
+  return done ? ok() : Status(done.error());
 }
 
 TensorView<const float, 2> ShownLayer::key(std::size_t kv_head) const {
@@ -318,6 +380,10 @@ std::vector<std::size_t> ShownLayer::separators() const {
   return found;
 }
 
+TensorView<const float, 2> ShownLayer::weights(std::size_t h) const {
+  return rows_of(attn_weights_, sequence_, h, 0, {queries(), keys()});
+}
+
 ViewedHead ShownLayer::head(std::size_t h) const {
   const SequencePlace place = spec_.shape.sequence(sequence_);
   const auto of_queries = [&]<class T>(const Tensor<T, 4>& x) {
@@ -332,6 +398,8 @@ ViewedHead ShownLayer::head(std::size_t h) const {
       .map_largest =
           rows_of<float>(statistics_.map_largest, sequence_, h, 0, cells),
       .map_mean = rows_of<float>(statistics_.map_mean, sequence_, h, 0, cells),
+      .columns =
+          row_of(statistics_.columns, place.batch, h, place.first_key, keys()),
       .scale = spec_.scale,
       .softcap = spec_.softcap,
       .query_start = spec_.mask.query_start(sequence_),
@@ -344,14 +412,17 @@ ViewedHead ShownLayer::head(std::size_t h) const {
     head.lse = row_of(lse_, place.batch, h, place.first_query, queries());
   }
   if (maps_) {
-    head.attn_weights =
-        rows_of(attn_weights_, sequence_, h, 0, {queries(), keys()});
+    head.attn_weights = weights(h);
+  }
+  if (maps_ && elements_) {
+    head.rounded_lse =
+        row_of(rounded_lse_, place.batch, h, place.first_query, queries());
+    head.rounded_weights =
+        rows_of<float>(rounded_weights_, sequence_, h, 0, {queries(), keys()});
   }
   if (all_numbers()) {
     head.top_keys = of_queries(statistics_.top_keys);
     head.top_weights = of_queries(statistics_.top_weights);
-    head.columns =
-        row_of(statistics_.columns, place.batch, h, place.first_key, keys());
   }
   if (has_norms()) {
     head.key_norms =

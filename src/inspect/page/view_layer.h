@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "headwise/attention/spec.h"
@@ -16,6 +17,12 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+// The memory of attention weights, which the next layer may take.
+struct WeightsMemory {
+  Tensor<float, 4> weights{};
+  Tensor<float, 4> rounded{};
+};
+
 class ShownLayer {
  public:
   // Of either kind; the views of the layer must outlive this object, too.
@@ -23,7 +30,8 @@ class ShownLayer {
   static Result<ShownLayer> of(const ViewedLayer& layer,
                                const AttentionOptions& options,
                                const OperationOptions& operation_options,
-                               std::size_t sequence, bool elements);
+                               std::size_t sequence, bool elements,
+                               WeightsMemory memory = {});
   // Query (B, Lq, Hq, D), key (B, Lkv, Hkv, D). `elements` is that of the
   // page's settings; the options must outlive the layer. Errors: those of
   // ViewPage.
@@ -31,7 +39,12 @@ class ShownLayer {
                                    TensorView<const float, 4> key,
                                    const AttentionOptions& options,
                                    const OperationOptions& operation_options,
-                                   std::size_t sequence, bool elements);
+                                   std::size_t sequence, bool elements,
+                                   WeightsMemory memory = {});
+  // Leaves the layer without its attention weights.
+  WeightsMemory take_memory() {
+    return {std::move(computed_weights_), std::move(rounded_weights_)};
+  }
 
   const AttentionSpec& spec() const { return spec_; }
   std::size_t sequence() const { return sequence_; }
@@ -39,9 +52,10 @@ class ShownLayer {
   std::size_t queries() const { return query_.extent(1); }
   std::size_t keys() const { return key_.extent(1); }
   std::size_t head_dim() const { return query_.extent(3); }
-  // Whether the page holds query and key.
+  // Whether the page holds query and key, from which it computes the attention
+  // weights; otherwise it holds these.
   bool elements() const { return elements_; }
-  // Whether it holds the attention weights; otherwise it computes them.
+  // Whether it has the attention weights of all pairs of a head at once.
   bool maps() const { return maps_; }
   // Whether the page holds every number exactly because it cannot compute them:
   // it has no scores, or not all that they are made of. The attention weights
@@ -62,6 +76,8 @@ class ShownLayer {
   std::vector<std::size_t> separators() const;
 
   ViewedHead head(std::size_t h) const;
+  // (queries, keys). Only with maps().
+  TensorView<const float, 2> weights(std::size_t h) const;
   TensorView<const float, 2> key(std::size_t kv_head) const;
 
  private:
@@ -76,6 +92,11 @@ class ShownLayer {
   Status compute(TensorView<const float, 4> query,
                  TensorView<const float, 4> key, AttentionOptions options,
                  OperationOptions operation_options);
+  // What the page computes from rounded queries and keys.
+  Status compute_rounded(TensorView<const float, 4> query,
+                         TensorView<const float, 4> key,
+                         const AttentionOptions& options,
+                         const OperationOptions& operation_options);
 
   AttentionSpec spec_;
   std::size_t sequence_ = 0;
@@ -90,8 +111,11 @@ class ShownLayer {
   Tensor<float, 3> lse_;  // (B, Hq, Lq)
   Tensor<float, 4> computed_weights_;
   TensorView<const float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), with maps
-  TensorView<const float, 3> key_norms_;     // (B, Hq, Lkv)
-  TensorView<const float, 4> norm_map_;      // (B, Hq, rows, columns)
+  // The same of rounded queries and keys; with maps and elements.
+  Tensor<float, 3> rounded_lse_;
+  Tensor<float, 4> rounded_weights_;
+  TensorView<const float, 3> key_norms_;  // (B, Hq, Lkv)
+  TensorView<const float, 4> norm_map_;   // (B, Hq, rows, columns)
   ViewedGradient gradient_;
   std::span<const double> integrated_;  // (Hq), or empty
   std::span<const double> integrated_by_layer_;

@@ -8,6 +8,7 @@
 #include "headwise/json/json.h"
 #include "inspect/page/encoded_layer.h"
 #include "inspect/page/head_numbers.h"
+#include "inspect/page/layer_parts.h"
 #include "inspect/page/page_documents.h"
 #include "inspect/page/page_json.h"
 #include "inspect/page/through_layers.h"
@@ -62,7 +63,8 @@ struct ViewPage::Parts {
   bool integrated_by_layer = true;
   Json through{};  // what goes through all layers; or null
   std::vector<EncodedMask> known_masks{};
-  Extents<3> sizes{};  // Lq, Lkv, D of the first layer that has heads
+  WeightsMemory memory{};  // of the layer before
+  Extents<3> sizes{};      // Lq, Lkv, D of the first layer that has heads
   // Of all documents.
   std::vector<std::string> blocks{};
   std::size_t bytes = 0;    // of the blocks
@@ -133,25 +135,19 @@ struct ViewPage::Parts {
                        "(keys)", {{layer.keys()}});
   }
 
-  Status check_fits(const ViewedLayer& layer, const EncodedLayer& encoded,
-                    bool could_do_without) const {
+  Status check_fits(const ViewedLayer& layer,
+                    const EncodedLayer& encoded) const {
     const std::size_t more = encoded.bytes();
     if (bytes + more <= settings.most_bytes) {
       return ok();
     }
     const std::size_t documents = earlier.size();
-    std::string fits =
+    const std::string fits =
         documents == 0
             ? std::to_string(layers.size()) +
                   (layers.size() == 1 ? " layer fits" : " layers fit")
             : std::to_string(documents) +
                   (documents == 1 ? " document fits" : " documents fit");
-    const std::size_t bare = more - encoded.element_bytes();
-    if (documents == 0 && could_do_without && encoded.element_bytes() != 0 &&
-        bare != 0) {
-      fits = fits + ", or about " + std::to_string(settings.most_bytes / bare) +
-             " without query and key";
-    }
     return value_error(
         kViewPage, "page",
         megabytes(bytes + more) + " with layer " + std::to_string(layer.number),
@@ -253,6 +249,7 @@ struct ViewPage::Parts {
                  {"query", add_optional(std::move(head.query))},
                  {"key", place.key ? Json(*place.key) : Json(nullptr)},
                  {"lse", add_optional(std::move(head.lse))},
+                 {"lse_error", head.lse_error},
                  {"norms", add_optional(std::move(head.norms))}};
     if (head.norm_small) {
       json["norm_small"] = add_block(*std::move(head.norm_small));
@@ -309,6 +306,31 @@ struct ViewPage::Parts {
     layers.push_back({{"number", given.number}, {"heads", std::move(heads)}});
   }
 
+  // Adds a layer that has heads.
+  Result<ShownLayer> see(const ViewedLayer& layer) {
+    auto shown = ShownLayer::of(layer, settings.attention, settings.operation,
+                                settings.sequence, settings.elements,
+                                std::exchange(memory, {}));
+    HEADWISE_TRY(shown);
+    HEADWISE_TRY(check_sizes(*shown));
+    HEADWISE_TRY(check_head_numbers(layer));
+    EncodedLayer encoded = encode(*shown);
+    HEADWISE_TRY(check_fits(layer, encoded));
+    Json sizes_of_this = sizes_json(*shown);
+    add_layer(layer, *shown, std::move(encoded));
+    norms = norms && shown->has_norms();
+    gradient = gradient && shown->has_gradient();
+    integrated = integrated && shown->has_integrated();
+    integrated_by_layer =
+        integrated_by_layer && shown->has_integrated_by_layer();
+    if (sizes_of_all.is_null()) {
+      sizes_of_all = std::move(sizes_of_this);
+      sizes = {shown->queries(), shown->keys(), shown->head_dim()};
+      maps = shown->maps();
+    }
+    return shown;
+  }
+
   void take_back_to(const Mark& mark) {
     masks.resize(mark.masks);
     known_masks.resize(mark.masks);
@@ -337,30 +359,24 @@ ViewPage& ViewPage::operator=(ViewPage&& other) noexcept = default;
 ViewPage::~ViewPage() = default;
 
 Status ViewPage::add(const ViewedLayer& layer) {
+  if (layer.pruned()) {
+    return add_pruned(layer.number, layer.num_heads);
+  }
   return catching_out_of_memory([&]() -> Status {
-    Parts& parts = *parts_;
-    const ViewPageSettings& settings = parts.settings;
-    const auto shown =
-        ShownLayer::of(layer, settings.attention, settings.operation,
-                       settings.sequence, settings.elements);
+    auto shown = parts_->see(layer);
     HEADWISE_TRY(shown);
-    HEADWISE_TRY(parts.check_sizes(*shown));
-    HEADWISE_TRY(check_head_numbers(layer));
-    EncodedLayer encoded = encode(*shown);
-    HEADWISE_TRY(parts.check_fits(layer, encoded, shown->maps()));
-    Json sizes = sizes_json(*shown);
-    parts.add_layer(layer, *shown, std::move(encoded));
-    parts.norms = parts.norms && shown->has_norms();
-    parts.gradient = parts.gradient && shown->has_gradient();
-    parts.integrated = parts.integrated && shown->has_integrated();
-    parts.integrated_by_layer =
-        parts.integrated_by_layer && shown->has_integrated_by_layer();
-    if (parts.sizes_of_all.is_null()) {
-      parts.sizes_of_all = std::move(sizes);
-      parts.sizes = {shown->queries(), shown->keys(), shown->head_dim()};
-      parts.maps = shown->maps();
-    }
+    parts_->memory = shown->take_memory();
     return ok();
+  });
+}
+
+Result<LayerHeads> ViewPage::add_heads(const ViewedLayer& layer) {
+  return catching_out_of_memory([&]() -> Result<LayerHeads> {
+    auto shown = parts_->see(layer);
+    HEADWISE_TRY(shown);
+    return LayerHeads(std::make_unique<LayerHeads::Parts>(LayerHeads::Parts{
+        *std::move(shown),
+        {layer.head_numbers.begin(), layer.head_numbers.end()}}));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -85,6 +86,42 @@ TEST(TileErrorTest, CoversTheKeysBehindTheLargest) {
   const double error = error_of(query, key, truth);
   EXPECT_GT(truth, 1e-5);
   EXPECT_GE(error, truth);
+}
+
+TEST(RoundingErrorTest, IsThatOfRowsOfRoundedScores) {
+  auto query = Tensor<float, 4>::create({1, 9, 1, 8}).value();
+  auto key = Tensor<float, 4>::create({1, 30, 1, 8}).value();
+  RandomStream(Seed{1}, 0).fill_uniform(query.elements(), -9, 9);
+  RandomStream(Seed{2}, 0).fill_uniform(key.elements(), -9, 9);
+  const ShownLayer layer =
+      ShownLayer::create(query, key, {}, {}, 0, true).value();
+  const ViewedHead head = layer.head(0);
+  double truth = 0;
+  double lse = 0;
+  for (std::size_t i = 0; i < 9; ++i) {
+    std::array<double, 30> exact{};
+    std::array<double, 30> half{};
+    std::array<double, 2> sums{};
+    for (std::size_t j = 0; j < 30; ++j) {
+      for (std::size_t d = 0; d < 8; ++d) {
+        exact[j] += head.scale * static_cast<double>(query(0, i, 0, d)) *
+                    static_cast<double>(key(0, j, 0, d));
+        half[j] +=
+            head.scale * as_half(query(0, i, 0, d)) * as_half(key(0, j, 0, d));
+      }
+      sums[0] += std::exp(exact[j]);
+      sums[1] += std::exp(half[j]);
+    }
+    for (std::size_t j = 0; j < 30; ++j) {
+      truth = std::max(truth, std::abs(std::exp(half[j]) / sums[1] -
+                                       std::exp(exact[j]) / sums[0]));
+    }
+    lse = std::max(lse, std::abs(std::log(sums[1] / sums[0])));
+  }
+  EXPECT_GT(truth, 1e-4);
+  EXPECT_GE(rounding_error(head), truth);
+  EXPECT_LT(rounding_error(head), truth + 1e-4);
+  EXPECT_NEAR(lse_error(head), lse, 2e-5);
 }
 
 }  // namespace

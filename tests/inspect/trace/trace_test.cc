@@ -212,5 +212,35 @@ TEST(ListStepsTest, EveryAxisHasItsOwnSize) {
   }
 }
 
+TEST(TraceSummaryTest, KeepsWhatIsSaidOfAStepAndNotTheStep) {
+  std::vector<float> data = counted();
+  data.resize(24);
+  data[3] = -kInf;
+  data[5] = kInf;
+  data[7] = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& view :
+       {TensorView<const float, 2>(data.data(), {2, 12}, {12, 1}),
+        TensorView<const float, 2>(data.data(), {12, 2}, {1, 12})}) {
+    Trace trace;
+    TraceSummary summary;
+    report<2>(trace, view, {"A", "B"});
+    summary.on_step("step", std::to_array<std::string_view>({"A", "B"}), view);
+    const TracedStep& step = summary.steps().front();
+    EXPECT_FALSE(step.has_data());
+    EXPECT_THAT(step.axes, ElementsAre("A", "B"));
+    for (const StepSummary& found :
+         {summarize(step), summarize(trace.steps().front())}) {
+      EXPECT_EQ(found.count, 24u);
+      EXPECT_EQ(found.finite, 21u);
+      EXPECT_EQ(found.masked, 1u);
+      EXPECT_EQ(found.nan, 1u);
+      EXPECT_EQ(found.min, *std::ranges::min_element(data, {}, [](float x) {
+                  return std::isfinite(x) ? x
+                                          : std::numeric_limits<float>::max();
+                }));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace headwise

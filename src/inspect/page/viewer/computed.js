@@ -16,8 +16,8 @@
     const PRODUCT = 2.01 * 2 ** -11;  // two roundings to binary16, relative to the product
     const SUBNORMAL = 2 ** -25;       // error of a number below binary16's normal range
     const FLOAT = 8 * 2 ** -24;       // some roundings in binary32, in the true weight itself
-    const {query, key, lse, dim, scale, softcap, t5, t5Steps, alibi, start, firstQuery,
-           firstKey} = head;
+    const {query, key, lse, lseError, dim, scale, softcap, t5, t5Steps, alibi, start,
+           firstQuery, firstKey} = head;
     const columns = toKey - fromKey;
     const values = new Float32Array((toQuery - fromQuery) * columns);
     const errors = withErrors ? new Float32Array(values.length) : null;
@@ -55,7 +55,7 @@
         if (alibi) score -= alibi * Math.abs(i + start - j);
         values[at] = Math.exp(score - rowLse);
         if (withErrors) {
-          const off = Math.abs(scale) * (PRODUCT * large + SUBNORMAL * small) +
+          const off = lseError + Math.abs(scale) * (PRODUCT * large + SUBNORMAL * small) +
               FLOAT * (1 + Math.abs(score) + Math.abs(bias) + Math.abs(rowLse));
           errors[at] = values[at] * Math.expm1(off);
         }
@@ -68,10 +68,10 @@
   function options(head) {
     const {page} = head;
     return {dim: page.head_dim, scale: page.scale, softcap: page.softcap,
-            t5: head.t5, t5Steps: page.t5_steps, alibi: head.alibi, start: page.query_start};
+            lseError: head.lse_error, t5: head.t5, t5Steps: page.t5_steps, alibi: head.alibi, start: page.query_start};
   }
 
-  async function here(head, area) {
+  async function here(head, area, withErrors) {
     const {blocks, half} = headwise;
     const {page} = head;
     const [query, key, lse] = await Promise.all([
@@ -81,15 +81,15 @@
     return weightsOf({
       ...options(head), query: rows(query, area[0], area[1]), key: rows(key, area[2], area[3]),
       lse: lse.subarray(area[0], area[1]), firstQuery: area[0], firstKey: area[2],
-    }, area, true);
+    }, area, withErrors);
   }
 
   // -> Promise of {values, errors} for a head with q, k and LSE.
-  function area(head, [fromQuery, toQuery, fromKey, toKey]) {
+  function area(head, [fromQuery, toQuery, fromKey, toKey], withErrors = true) {
     const work = (toQuery - fromQuery) * (toKey - fromKey) * head.page.head_dim;
     const whole = [fromQuery, toQuery, fromKey, toKey];
-    return work <= HERE ? here(head, whole) :
-        headwise.tiles.compute(head, whole, {urgent: true, withErrors: true});
+    return work <= HERE ? here(head, whole, withErrors) :
+        headwise.tiles.compute(head, whole, {urgent: true, withErrors});
   }
 
   headwise.computed = {weightsOf, options, area};

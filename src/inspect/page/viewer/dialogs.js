@@ -158,11 +158,12 @@
 
   // Where the numbers come from, and how exact they are.
   function coding() {
-    const {t, page: {coding: {kind, error}}, numbers, heads} = headwise;
-    const maps = kind === 'maps' ? heads.kept : [];
+    const {t, page: {coding: {error}}, numbers, heads} = headwise;
+    const maps = heads.kept.filter(head => head.map !== null);
     const [given] = maps.filter(head => head.top.block !== null);
-    return [t('shell.coding_' + kind), error > 0 && t('shell.error', numbers.bound(error)),
-      maps.some(head => head.query !== null) && t('shell.exact'),
+    const stored = heads.kept.length === 0 || maps.length > 0;
+    return [t('shell.coding_' + (stored ? 'maps' : 'tiles')),
+      error > 0 && t('shell.error', numbers.bound(error)),
       given && t('shell.given', given.top.count)].filter(Boolean).join(' ');
   }
 

@@ -74,6 +74,7 @@
     for (const number of gone) opened.delete(number);
     headwise.blocks.clear();
     headwise.tiles.clear();
+    headwise.exact.clear();
   }
 
   const sameSizes = (a, b) => a.num_queries === b.num_queries && a.num_keys === b.num_keys;

@@ -5,12 +5,49 @@
   // The largest error of a decoded byte: half a step of its square root.
   const codingError = value => (255 * Math.sqrt(Math.max(0, value)) + 0.25) / 255 ** 2;
 
-  // Copies cells (queries x keys, by indices) from a map with rows of `width` keys.
-  function fromMap(map, width, queries, keys) {
+  const ROUNDING = 4e-6;  // of the sum of a row's true weights, in binary32
+
+  // ---- All pairs of a head. ----
+
+  const KEPT = 8;   // heads whose attention weights are kept
+  let recent = [];  // [[head, Promise]], the most recent last
+
+  // Does the page have all attention weights of the head at once?
+  const isWhole = head => head.page.coding.kind === 'maps';
+
+  async function load(head) {
+    const {num_queries: queries, num_keys: keys} = head.page;
+    if (head.map !== null) {
+      return Float32Array.from(await headwise.blocks.bytes(head.map), byte => decode[byte]);
+    }
+    const [{values}, mask] = await Promise.all([
+      headwise.computed.area(head, [0, queries, 0, keys], false), headwise.mask.of(head)]);
+    for (let i = 0, at = 0; i < queries; ++i) {
+      for (let j = 0; j < keys; ++j, ++at) {
+        if (!mask.full && !mask.visible(i, j)) values[at] = 0;
+        else if (values[at] > 1 - ROUNDING) values[at] = 1;  // where colours end, too
+      }
+    }
+    return values;
+  }
+
+  // -> Promise of the attention weights of all pairs, 0 where they are masked; not to be
+  // changed.
+  function all(head) {
+    const found = recent.find(([one]) => one === head) || [head, load(head)];
+    recent = [...recent.filter(one => one !== found), found].slice(-KEPT);
+    found[1].catch(() => { recent = recent.filter(one => one !== found); });
+    return found[1];
+  }
+
+  function clear() { recent = []; }
+
+  // Copies cells (queries x keys, by indices) from rows of `width` keys.
+  function pick(all, width, queries, keys) {
     const out = new Float32Array(queries.length * keys.length);
     let at = 0;
     for (const i of queries) {
-      for (const j of keys) out[at++] = decode[map[i * width + j]];
+      for (const j of keys) out[at++] = all[i * width + j];
     }
     return out;
   }
@@ -33,21 +70,22 @@
     return {values, errors};
   }
 
-  function decoded(map, width, queries, keys) {
-    const values = fromMap(map, width, queries, keys);
+  async function decoded(head, queries, keys) {
+    const values = pick(await all(head), head.page.num_keys, queries, keys);
     return {values, errors: values.map(codingError)};
   }
 
   const allKeys = head => Int32Array.from({length: head.page.num_keys}, (_, n) => n);
 
-  // What the attention weights of a row sum to: the sink takes the rest.
-  const sumOfRow = (head, lse) =>
-      1 - (Number.isFinite(head.sink) ? Math.exp(head.sink - lse) : 0);
+  // What the attention weights of a row sum to, and its error: the sink takes the rest.
+  function sumOfRow(head, lse) {
+    const rest = Number.isFinite(head.sink) ? Math.exp(head.sink - lse) : 0;
+    return [1 - rest, ROUNDING + rest * Math.expm1(head.lse_error)];
+  }
 
-  // Narrows the intervals of a row: its attention weights sum to `total`, so each is bounded
-  // by the others. `sees` says which keys count.
-  function boundBySum(low, high, count, total, sees) {
-    const ROUNDING = 4e-6;  // of the sum of the true weights, in binary32
+  // Narrows the intervals of a row: its attention weights sum to `total` within `off`, so each
+  // is bounded by the others. `sees` says which keys count.
+  function boundBySum(low, high, count, [total, off], sees) {
     let least = 0;
     let most = 0;
     for (let key = 0; key < count; ++key) {
@@ -58,23 +96,22 @@
     for (let key = 0; key < count; ++key) {
       if (!sees(key)) continue;
       [low[key], high[key]] = [
-        Math.max(low[key], total - (most - high[key]) - ROUNDING),
-        Math.min(high[key], total - (least - low[key]) + ROUNDING)];
+        Math.max(low[key], total - (most - high[key]) - off),
+        Math.min(high[key], total - (least - low[key]) + off)];
     }
   }
 
-  // Whole rows of a head that has a map as well as q and k. The true weight is within the
-  // errors of the byte and of the computed number, and the sum of its row is known. The value
-  // is the middle of the interval that remains.
+  // Whole rows of a head that has q and k. The true weight is within the errors of the pair
+  // and of the head, and the sum of its row is known. The value is the middle of the interval
+  // that remains.
   async function wholeRows(head, queries) {
     const keys = allKeys(head);
-    const [map, found, mask, lse] = await Promise.all([headwise.blocks.bytes(head.map),
-      computed(head, queries, keys), headwise.mask.of(head), headwise.blocks.floats(head.lse)]);
-    const bytes = decoded(map, keys.length, queries, keys);
-    const bound = (side, inner) => Float64Array.from(found.values, (value, n) => inner(
-        value + side * found.errors[n], bytes.values[n] + side * bytes.errors[n]));
-    const low = bound(-1, Math.max);
-    const high = bound(1, Math.min);
+    const [found, mask, lse] = await Promise.all([computed(head, queries, keys),
+      headwise.mask.of(head), headwise.blocks.floats(head.lse)]);
+    const bound = side => Float64Array.from(found.values, (value, n) =>
+        Math.min(1, Math.max(0, value + side * Math.min(found.errors[n], head.error + ROUNDING))));
+    const low = bound(-1);
+    const high = bound(1);
     queries.forEach((query, r) => {
       const row = [r * keys.length, (r + 1) * keys.length];
       boundBySum(low.subarray(...row), high.subarray(...row), keys.length,
@@ -116,11 +153,10 @@
       return {values: new Float32Array(0), errors: new Float32Array(0)};
     }
     if (head.query === null) {
-      const found = decoded(
-          await headwise.blocks.bytes(head.map), head.page.num_keys, queries, keys);
+      const found = await decoded(head, queries, keys);
       return head.top.block === null ? found : withLargest(head, queries, keys, found);
     }
-    if (head.map !== null) {
+    if (isWhole(head)) {
       return columnsOf(
           await wholeRows(head, queries), head.page.num_keys, queries.length, keys);
     }
@@ -130,5 +166,5 @@
     return found;
   }
 
-  headwise.exact = {decode, codingError, fromMap, computed, raw};
+  headwise.exact = {decode, codingError, isWhole, all, clear, pick, computed, raw};
 }

@@ -87,13 +87,10 @@
 
   // The mean attention weight that each key receives.
   async function meanWeights(head) {
-    const {blocks, weights} = headwise;
     const {page} = head;
-    if (head.columns !== null) return blocks.floats(head.columns);
+    if (head.columns !== null) return headwise.blocks.floats(head.columns);
     const sums = new Float32Array(page.num_keys);
-    for (let query = 0; query < page.num_queries; ++query) {
-      (await weights.codedRow(head, query)).forEach((weight, key) => { sums[key] += weight; });
-    }
+    (await headwise.exact.all(head)).forEach((weight, n) => { sums[n % page.num_keys] += weight; });
     const counted = Math.max(1, page.num_queries - head.empty_rows);
     return sums.map(sum => sum / counted);
   }

@@ -1,8 +1,6 @@
 // Each query's largest attention weights: as the forward pass found them, or from the
 // attention weights that the page holds.
 {
-  const {decode} = headwise.exact;
-
   // -> query => [[key, attention weight]], the largest first.
   async function carried({page, top: {count, block}}) {
     const data = await headwise.blocks.buffer(block);
@@ -32,28 +30,28 @@
     return best.map(key => [key, number(key)]);
   }
 
-  // By the attention weights of the map, or by these times a factor.
-  async function fromMap(head, factor) {
+  // By the attention weights of all pairs, or by these times a factor.
+  async function found(head, factor) {
     const {num_keys: width} = head.page;
-    const map = await headwise.blocks.bytes(head.map);
+    const all = await headwise.exact.all(head);
     return query => {
-      const row = map.subarray(query * width, (query + 1) * width);
-      const shown = Float32Array.from(row, (byte, key) =>
-        byte === 0 || factor === null ? decode[byte] : decode[byte] * factor(query, key));
+      const row = all.subarray(query * width, (query + 1) * width);
+      const shown = factor === null ? row :
+          row.map((weight, key) => weight === 0 ? 0 : weight * factor(query, key));
       return largest([...row.keys()].filter(key => row[key] !== 0), key => shown[key],
           head.top.count);
     };
   }
 
   const of = async head =>
-      ({of: await (head.top.block === null ? fromMap(head, null) : carried(head))});
+      ({of: await (head.top.block === null ? found(head, null) : carried(head))});
 
-  // The same by what the page shows; of a page without maps, for the keys of the largest
+  // The same by what the page shows; of a page that has tiles alone, for the keys of the largest
   // attention weights.
   async function shown(head) {
     const factor = await headwise.measure.factor(head);
     if (factor === null) return of(head);
-    if (head.map !== null) return {of: await fromMap(head, factor)};
+    if (headwise.exact.isWhole(head)) return {of: await found(head, factor)};
     const known = await carried(head);
     return {of: query => known(query).map(([key, weight]) => [key, weight * factor(query, key)])};
   }

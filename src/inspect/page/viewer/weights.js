@@ -1,17 +1,9 @@
-// Attention weights of a head, from its coded map or from tiles that a worker computes.
+// Attention weights of a head: of all pairs at once, or from tiles that a worker computes.
 // The shares of special tokens are removed here. Cells, lines and pooled maps are of what
 // the page shows (measure.js).
 {
   const {MASKED, EMPTY, PENDING, isPattern} = headwise.mask;
-  const {decode, fromMap, computed, raw} = headwise.exact;
-
-  // The query's attention weights from the map; 0 where they are masked.
-  async function codedRow(head, query) {
-    const {num_keys: width} = head.page;
-    const map = await headwise.blocks.bytes(head.map);
-    return Float32Array.from(
-        map.subarray(query * width, (query + 1) * width), byte => decode[byte]);
-  }
+  const {decode, isWhole, all, pick, computed, raw} = headwise.exact;
 
   function fromTiles(head, queries, keys) {
     const {SIDE, ready, areaOf} = headwise.tiles;
@@ -62,9 +54,9 @@
   // The cells of a window, masked ones marked. `partly` is called with the cells so
   // far while tiles arrive.
   async function cells(head, queries, keys, partly) {
-    if (head.map !== null) {
-      const map = await headwise.blocks.bytes(head.map);
-      return finish(head, fromMap(map, head.page.num_keys, queries, keys), queries, keys);
+    if (isWhole(head)) {
+      const values = pick(await all(head), head.page.num_keys, queries, keys);
+      return finish(head, values, queries, keys);
     }
     const {SIDE, tile} = headwise.tiles;
     const wanted = [];
@@ -85,7 +77,7 @@
 
   // One query's row over these keys, or one key's column over these queries.
   async function line(head, queries, keys) {
-    if (head.map !== null) return cells(head, queries, keys);
+    if (isWhole(head)) return cells(head, queries, keys);
     return finish(head, (await computed(head, queries, keys)).values, queries, keys);
   }
 
@@ -121,7 +113,7 @@
                    errors: new Float32Array(queries.length)};
     const mask = await headwise.mask.of(head);
     // All at once if whole rows are computed anyway.
-    const together = head.map !== null ? [page.key_special] : page.key_special.map(key => [key]);
+    const together = isWhole(head) ? [page.key_special] : page.key_special.map(key => [key]);
     for (const keys of together) {
       const found = await raw(head, queries, keys);
       queries.forEach((i, a) => keys.forEach((key, b) => {
@@ -168,7 +160,8 @@
 
   async function carriedSmall({rows, columns, block}, pool) {
     const bytes = await headwise.blocks.bytes(block);
-    const from = pool === 'mean' ? rows * columns : 0;
+    // With one pair in each cell there are no other means.
+    const from = pool === 'mean' ? bytes.length - rows * columns : 0;
     return Float32Array.from(
         bytes.subarray(from, from + rows * columns), byte => decode[byte]);
   }
@@ -176,7 +169,7 @@
   async function pooledMap(head, pool) {
     const {num_queries: queries, num_keys: keys} = head.page;
     const {rows, columns} = head.small;
-    const map = await headwise.blocks.bytes(head.map);
+    const weights = await all(head);
     const factor = await headwise.measure.factor(head);
     const values = new Float32Array(rows * columns);
     const counts = new Uint32Array(rows * columns);
@@ -184,8 +177,8 @@
       const row = Math.floor(i * rows / queries) * columns;
       for (let j = 0; j < keys; ++j) {
         const cell = row + Math.floor(j * columns / keys);
-        const byte = map[i * keys + j];
-        const weight = byte === 0 || factor === null ? decode[byte] : decode[byte] * factor(i, j);
+        const given = weights[i * keys + j];
+        const weight = given === 0 || factor === null ? given : given * factor(i, j);
         values[cell] = pool === 'mean' ? values[cell] + weight : Math.max(values[cell], weight);
         ++counts[cell];
       }
@@ -218,7 +211,7 @@
   // that of all tokens.
   async function thumbnail(head, pool) {
     const {page} = head;
-    if (head.map === null || headwise.parts.shown(page, 'query') === null) {
+    if (!isWhole(head) || headwise.parts.shown(page, 'query') === null) {
       return small(head, pool);
     }
     const queries = headwise.axes.queries(page);
@@ -236,6 +229,6 @@
         isPattern(value) || isPattern(b[n]) ? MASKED : value - b[n]);
   }
 
-  headwise.weights = {codedRow, cells, line, known, knownDifference, row, small, thumbnail,
+  headwise.weights = {cells, line, known, knownDifference, row, small, thumbnail,
                       difference};
 }

@@ -36,7 +36,6 @@ headwise.wordTables.ko = {
   'shell.error': '참값과의 차이는 {0} 이하이고, 풀링한 칸은 0.004 이하입니다.',
   'shell.coding_maps': '색은 1바이트로 저장한 어텐션 가중치를 나타냅니다.',
   'shell.coding_tiles': '이 페이지는 쿼리, 키, log-sum-exp로 어텐션 가중치를 계산합니다.',
-  'shell.exact': '숫자는 쿼리, 키, log-sum-exp로 다시 계산한 값입니다.',
   'shell.given': '쿼리별 통계와 쿼리마다 가장 큰 가중치 {0}개는 정확한 값입니다.',
   'shell.again': '이 페이지를 만든 명령:',
 
@@ -270,7 +269,7 @@ headwise.wordTables.ko = {
   'elements.title': '쿼리와 키의 성분별 값',
   'elements.none': '칸을 클릭하거나 탭하거나 Enter를 누르면 점수의 계산 과정을 보여 줍니다.',
   'elements.left_out':
-      '이 페이지에는 q와 k가 없습니다. --no-elements로 만들었거나, 점수가 가산(additive) 방식이거나 바이어스가 있습니다.',
+      '이 페이지에는 q와 k가 없습니다. 어텐션 가중치가 더 작거나, --no-elements로 만들었거나, 점수가 가산(additive) 방식이거나 바이어스가 있습니다.',
   'elements.weights_only': '어텐션 가중치로 만든 페이지이므로 q와 k가 없습니다.',
   'elements.bars': '성분마다 막대 하나입니다. 위는 양수, 아래는 음수입니다.',
   'elements.component': '성분',

@@ -18,7 +18,7 @@ import zlib
 import numpy as np
 
 VIEWER = pathlib.Path(__file__).resolve().parents[4] / "src/inspect/page/viewer"
-# What a page carries of each query beside its maps; it takes the rest from those.
+# What a page carries of each query if it has all weights of a head at once.
 BESIDE_MAP = ["entropy", "distance"]
 POOLED_BY_PAGE = 4 * 64 * 64  # pairs
 STATISTICS = ["entropy", "distance", "largest", "first", "previous", "self",
@@ -136,7 +136,20 @@ def decoded(b):
     return (b.astype(np.float64) / 255) ** 2
 
 
-def describe_head(head, spec, mask, blocks, shared):
+def holds_maps(spec, heads):
+    """Whether the page holds the weights of a layer, and not query and key."""
+    if spec["kind_of_coding"] == "tiles":
+        return False
+    if spec.get("weights_only") or not spec.get("elements", True):
+        return True
+    kept = [head for head in heads if not head.get("pruned")]
+    lq, lk = spec["num_queries"], spec["num_keys"]
+    keys = len({head.get("kv_head", head["number"]) for head in kept})
+    return (lq * lk > POOLED_BY_PAGE and lq * lk * len(kept) <
+            2 * spec["head_dim"] * (lq * len(kept) + lk * keys))
+
+
+def describe_head(head, spec, mask, blocks, shared, holds_map):
     """One head's JSON; its arrays go to `blocks`."""
     if head.get("pruned"):
         return {"number": head["number"], "pruned": True}
@@ -157,8 +170,9 @@ def describe_head(head, spec, mask, blocks, shared):
     small = np.zeros((r, c)), np.zeros((r, c)), np.zeros((r, c))
     lse = np.empty(lq, np.float32)
     sums = np.empty(lq)
-    codes = np.empty((lq, lk), np.uint8) if spec["kind_of_coding"] == "maps" else None
-    error = 0.0
+    whole = spec["kind_of_coding"] == "maps"
+    codes = np.empty((lq, lk), np.uint8) if holds_map else None
+    error = lse_error = 0.0
     next_seen = False  # by any query
     for start in range(0, lq, CHUNK):
         rows = slice(start, min(start + CHUNK, lq))
@@ -183,6 +197,12 @@ def describe_head(head, spec, mask, blocks, shared):
             shown = decoded(codes[rows])
             if spec.get("weights_only"):  # above 1 and among the largest: as it is
                 shown = np.where(w > np.maximum(1, top_weights[rows, -1:]), w, shown)
+        elif whole:  # with the log-sum-exp of what is rounded
+            shown, rounded_lse, _ = weights(half_query, half_key, head, rows, spec, mask)
+            with np.errstate(invalid="ignore"):
+                lse_error = max(lse_error, float(np.nan_to_num(
+                    np.abs(rounded_lse - row_lse)).max(initial=0)))
+            lse[rows] = rounded_lse
         else:
             with np.errstate(invalid="ignore", over="ignore"):
                 s = scores(half_query, half_key, head, rows, spec)
@@ -197,7 +217,7 @@ def describe_head(head, spec, mask, blocks, shared):
         entry["pooled"]["next"] = None
     entry["empty_rows"] = int((~full).sum())
     entry["error"] = error
-    by_map = codes is not None and not spec.get("weights_only")
+    by_map = whole and not spec.get("weights_only")
     kept = map(STATISTICS.index, BESIDE_MAP) if by_map else range(len(STATISTICS))
     entry["rows"] = blocks.add(table[list(kept)].astype("<f4"))
     entry["columns"] = None if by_map else blocks.add(
@@ -211,12 +231,14 @@ def describe_head(head, spec, mask, blocks, shared):
                                       if uneven.any() else 1)
         if uneven.any():
             entry["uneven_sums"] = blocks.add(np.where(uneven, sums, np.nan).astype("<f4"))
+    planes = [coded(small[0]), coded(small[1] / np.maximum(small[2], 1))]
     by_page = codes is not None and lq * lk <= POOLED_BY_PAGE
     entry["small"] = {"rows": r, "columns": c, "block": None if by_page else blocks.add(
-        coded(small[0]), coded(small[1] / np.maximum(small[2], 1)))}
+        *planes[:1 if max(lq, lk) <= 64 else 2])}
     entry["map"] = None if codes is None else blocks.add(codes)
     entry["query"] = entry["key"] = entry["lse"] = None
-    if codes is None or spec.get("elements", True) and not spec.get("weights_only"):
+    entry["lse_error"] = lse_error
+    if codes is None:
         entry["query"] = blocks.add(half_query.astype("<f2"))
         name = (head.get("layer"), entry["kv_head"])
         if name not in shared:
@@ -228,7 +250,7 @@ def describe_head(head, spec, mask, blocks, shared):
     if norms is not None:
         entry["pooled"]["norm"] = (float(received @ norms.astype(np.float64) / full.sum())
                                    if full.any() else None)
-        if codes is None:
+        if not whole:
             entry["norm_small"] = blocks.add(
                 pooled_products(head, spec, mask, norm_products(head)).astype("<f4"))
     describe_gradient(head, spec, mask, blocks, entry)
@@ -275,7 +297,8 @@ def describe_gradient(head, spec, mask, blocks, entry):
     largest = [np.abs(part).max() for part in parts]
     halves = [(part / most).astype(np.float32).astype("<f2")
               for part, most in zip(parts, largest)]
-    by_page = entry["small"]["block"] is None
+    by_page = (spec["kind_of_coding"] == "maps" and
+               spec["num_queries"] * spec["num_keys"] <= POOLED_BY_PAGE)
     entry["gradient"] = {
         "scale": float(np.prod(largest)), "query": blocks.add(halves[0]),
         "key": blocks.add(halves[1]), "columns": blocks.add(columns.astype("<f4")),
@@ -322,7 +345,8 @@ def describe(spec, layers, masks, blocks):
     shared = {}
     described = [{"number": layer["number"], "heads": [
         describe_head({**head, "layer": layer["number"]}, spec,
-                      masks[head.get("mask", 0)], blocks, shared)
+                      masks[head.get("mask", 0)], blocks, shared,
+                      holds_maps(spec, layer["heads"]))
         for head in layer["heads"]]} for layer in layers]
     page = {"format": "headwise.view", "version": 1,
             "generator": spec.get("generator", "headwise 0.1.0"),

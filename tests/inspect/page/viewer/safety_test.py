@@ -14,7 +14,7 @@ class Failures(PageCase):
         for name, damage in (("damaged", lambda text: text[:-12] + "AAAAAAAA" + text[-4:]),
                              ("cut", lambda text: text[:24])):
             text = cases["small"].path.read_text("utf-8")
-            number = cases["small"].entry(0, 1)["map"]
+            number = cases["small"].entry(0, 1)["small"]["block"]
             block = f'<script type="text/plain" id="block-{number}">'
             begin = text.index(block) + len(block)
             end = text.index("</script>", begin)

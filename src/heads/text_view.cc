@@ -1,0 +1,231 @@
+#include "headwise/heads/text_view.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "base/assign.h"
+#include "base/check.h"
+#include "base/copy_of.h"
+#include "base/out_of_memory.h"
+#include "headwise/heads/gradient_attention.h"
+#include "headwise/heads/special_tokens.h"
+#include "headwise/heads/value_norms.h"
+#include "headwise/inspect/trace.h"
+
+namespace headwise::inline HEADWISE_ABI {
+namespace {
+
+// Weight times norm is gradient times attention where a key's only value is its
+// norm and every gradient is 1.
+Result<Tensor<float, 4>> norm_map_of(TensorView<const float, 4> query,
+                                     TensorView<const float, 4> key,
+                                     TensorView<const float, 3> norms,
+                                     const AttentionOptions& options) {
+  const std::size_t H = query.extent(2);
+  const std::size_t kv = H / key.extent(2);  // a norm belongs to a query head
+  auto keys =
+      Tensor<float, 4>::create_unset({1, key.extent(1), H, key.extent(3)});
+  auto value = Tensor<float, 4>::create_unset({1, key.extent(1), H, 1});
+  auto d_context = Tensor<float, 4>::create_unset({1, query.extent(1), H, 1});
+  HEADWISE_TRY(keys);
+  HEADWISE_TRY(value);
+  HEADWISE_TRY(d_context);
+  for (std::size_t j = 0; j < key.extent(1); ++j) {
+    for (std::size_t h = 0; h < H; ++h) {
+      (*value)(0, j, h, 0) = norms(0, h, j);
+      for (std::size_t d = 0; d < key.extent(3); ++d) {
+        (*keys)(0, j, h, d) = key(0, j, h / kv, d);
+      }
+    }
+  }
+  std::ranges::fill(d_context->elements(), 1.0F);
+  return gradient_attention_map({query, *keys, *value}, *d_context, options);
+}
+
+// Collects what a layer shows while the model runs it.
+class RunningLayer {
+ public:
+  RunningLayer(const TextModel& model, const TextViewPass& pass,
+               const AttentionOptions& options, HeadGateSpan gates,
+               FunctionRef<Status(const ViewedLayer&)> see)
+      : model_(model),
+        pass_(pass),
+        options_(options),
+        gates_(gates),
+        see_(see) {}
+
+  bool wanted(std::size_t layer) const {
+    return pass_.layers.empty() ||
+           std::ranges::find(pass_.layers, layer) != pass_.layers.end();
+  }
+
+  // Shows the layer before, and begins this one.
+  Status begin(std::size_t layer, TensorView<const float, 3> hidden) {
+    HEADWISE_TRY(show());
+    if (!wanted(layer)) {
+      return ok();
+    }
+    trace_ = {};
+    heads_ = model_.heads_in(layer);
+    layer_ = {.number = layer, .num_heads = model_.shape().num_heads};
+    running_ = true;
+    if (pass_.steps) {
+      trace_.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
+                     hidden);
+    }
+    return ok();
+  }
+
+  TraceSink* trace(std::size_t layer) {
+    return pass_.steps && wanted(layer) ? &trace_ : nullptr;
+  }
+
+  // Copies the heads, whose memory the layer uses again.
+  Status take(std::size_t layer, const HookedHeads& heads) {
+    if (!wanted(layer)) {
+      return ok();
+    }
+    HEADWISE_TRY(assign(query_, copy_of(heads.query)));
+    HEADWISE_TRY(assign(key_, copy_of(heads.key)));
+    layer_.query = query_;
+    layer_.key = key_;
+    return pass_.norms ? take_norms(layer, heads.value) : ok();
+  }
+
+  Status show() {
+    if (!std::exchange(running_, false)) {
+      return ok();
+    }
+    layer_.head_numbers = heads_;
+    layer_.steps = trace_.steps();
+    return see_(layer_);
+  }
+
+ private:
+  Status take_norms(std::size_t layer, TensorView<const float, 4> value) {
+    HEADWISE_TRY(assign(norms_, value_norms(model_.attention(layer), value,
+                                            *options_.executor)));
+    const std::size_t rows = norms_.extent(2);
+    for (std::size_t n = 0; !gates_.empty() && n < norms_.size(); ++n) {
+      norms_.data()[n] *= std::abs(gates_[layer](n / rows));
+    }
+    layer_.key_norms = norms_;
+    if (rows > kMostMapLength) {
+      HEADWISE_TRY(
+          assign(norm_map_, norm_map_of(query_, key_, norms_, options_)));
+      layer_.norm_map = norm_map_;
+    }
+    return ok();
+  }
+
+  const TextModel& model_;
+  const TextViewPass& pass_;
+  const AttentionOptions& options_;
+  HeadGateSpan gates_;
+  FunctionRef<Status(const ViewedLayer&)> see_;
+  bool running_ = false;
+  ViewedLayer layer_{};
+  std::vector<std::size_t> heads_{};
+  TraceSummary trace_{};
+  Tensor<float, 4> query_{};
+  Tensor<float, 4> key_{};
+  Tensor<float, 3> norms_{};
+  Tensor<float, 4> norm_map_{};
+};
+
+}  // namespace
+
+Result<TextView> TextView::create(const TextModel& model, std::string_view text,
+                                  const Executor* executor) {
+  auto tokens = model.encode(text, model.shape().max_tokens);
+  HEADWISE_TRY(tokens);
+  return create(model, *std::move(tokens), {}, executor);
+}
+
+Result<TextView> TextView::create(const TextModel& model, ModelTokens tokens,
+                                  std::vector<Tensor<float, 1>> head_gates,
+                                  const Executor* executor) {
+  return catching_out_of_memory([&]() -> Result<TextView> {
+    if (tokens.ids.empty()) {
+      return value_error("text_view", "text", "empty", "at least 1 token");
+    }
+    TextView view(model);
+    view.executor_ =
+        executor == nullptr ? &Executor::default_executor() : executor;
+    view.head_gates_ = std::move(head_gates);
+    view.token_types_ = std::move(tokens.token_types);
+    HEADWISE_TRY(assign(view.separators_,
+                        Tensor<bool, 2>::create({1, tokens.ids.size()})));
+    for (std::size_t t = 0; t < tokens.ids.size(); ++t) {
+      const std::string_view token = model.token(tokens.ids[t]);
+      view.labels_.emplace_back(token);
+      view.separators_(0, t) = is_separator(token);
+      if (is_special(token)) {
+        view.special_.push_back(t);
+      }
+    }
+    view.ids_.push_back(std::move(tokens.ids));
+    return view;
+  });
+}
+
+AttentionOptions TextView::options() const {
+  AttentionOptions options;
+  options.executor = executor_;
+  if (model_->shape().causal) {
+    options.mask = causal();
+  }
+  return options;
+}
+
+OperationOptions TextView::operation_options() const {
+  return {.statistics = {.separators = separators_}};
+}
+
+ViewPageSettings TextView::settings(std::string title) const {
+  return {.title = std::move(title),
+          .command = {},
+          .query_labels = labels_,
+          .key_labels = labels_,
+          .token_types = token_types_,
+          .query_special = special_,
+          .key_special = special_,
+          .attention = options(),
+          .operation = operation_options()};
+}
+
+Status TextView::visit(const TextViewPass& pass,
+                       FunctionRef<Status(const ViewedLayer&)> see) const {
+  return catching_out_of_memory([&]() -> Status {
+    const AttentionOptions attention = options();
+    RunningLayer running(*model_, pass, attention, head_gates_, see);
+    std::vector<std::vector<TokenId>> types;
+    if (!token_types_.empty()) {
+      types.push_back(token_types_);
+    }
+    const std::size_t last = pass.layers.empty()
+                                 ? model_->shape().num_layers - 1
+                                 : pass.layers.back();
+    HEADWISE_TRY(model_->run(
+        ids_,
+        {.before_layer = last + 1,
+         .head_gates = head_gates_,
+         .token_types = types,
+         .before_each =
+             [&](std::size_t layer, TensorView<const float, 3> hidden) {
+               return running.begin(layer, hidden);
+             },
+         .hooks = {
+             .see_inputs =
+                 [&](std::size_t layer, const HookedHeads& heads) {
+                   return running.take(layer, heads);
+                 },
+             .trace = [&](std::size_t layer) { return running.trace(layer); }},
+         .executor = executor_}));
+    return running.show();
+  });
+}
+
+}  // namespace headwise::inline HEADWISE_ABI
