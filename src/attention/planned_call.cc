@@ -24,8 +24,8 @@ bool has_no_query(const AttentionSpec& spec) {
   return spec.shape.B == 0 || spec.shape.Lq == 0;
 }
 
-// Errors: out_of_memory for tensors whose size is no number: the sizes of the
-// workspace would not be either.
+// Errors: out_of_memory if the size of a tensor overflows; that of the
+// workspace would, too.
 Status check_sizes(const AttentionSpec& spec) {
   const AttentionShape& shape = spec.shape;
   const std::size_t size = std::max(shape.D, shape.Dv);

@@ -152,7 +152,7 @@ std::string fill_text(const Dialect& dialect) {
 
 std::string why_rows_differ(const Dialect& a, const Dialect& b,
                             const DialectCall& call) {
-  return "a row without a key gives " + empty_row_text(a, call) + " in " +
+  return "a fully masked row gives " + empty_row_text(a, call) + " in " +
          dialect_name(a) + " and " + empty_row_text(b, call) + " in " +
          dialect_name(b);
 }

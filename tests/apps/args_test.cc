@@ -135,8 +135,7 @@ TEST(ParseErrorTest, NamesTheOptionWhatWasGivenAndWhatWasExpected) {
        "--dropout is 2, expected a number from 0 to 1"},
       {{"explain", "--scale", "nan"},
        "--scale is nan, expected a number from -2e38 to 2e38"},
-      {{"explain", "--lang", "de"},
-       "--lang is de, expected one of en, ko"},
+      {{"explain", "--lang", "de"}, "--lang is de, expected one of en, ko"},
       {{"explain", "--tokens", ""}, "--tokens is empty, expected a value"},
       {{"run", "--key", "k.npy"}, "--query is required"},
   };

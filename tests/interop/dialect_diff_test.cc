@@ -123,7 +123,7 @@ TEST_F(DialectDiffTest, RowWithoutAKey) {
                                           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
   input_.mask = &mask;
   const auto found = expect("torch-sdpa", "jax", "attn_weights",
-                            "a row without a key gives 0 in torch-sdpa and the "
+                            "a fully masked row gives 0 in torch-sdpa and the "
                             "mean of all values in jax");
   EXPECT_EQ(found.rows, 1U);
   EXPECT_EQ(found.first, 0);
@@ -188,7 +188,7 @@ TEST_F(DialectDiffTest, RowOfMinusInf) {
   const Array mask = floats({2, 2, 2, 3}, closed);
   input_.mask = &mask;
   expect("transformers", "torch-sdpa", "attn_weights",
-         "a row without a key gives NaN in transformers and 0 in torch-sdpa");
+         "a fully masked row gives NaN in transformers and 0 in torch-sdpa");
 }
 
 TEST_F(DialectDiffTest, Softcap) {

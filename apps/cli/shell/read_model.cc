@@ -40,7 +40,7 @@ bool has_file(const std::string& folder, const char* name) {
   return ::stat(fmt::format("{}/{}", folder, name).c_str(), &status) == 0;
 }
 
-// What `headwise train` writes for a task is no model of texts.
+// Refuses the folder of a training task: its layer reads token ids, not texts.
 Status check_no_task(const std::string& folder, std::string_view option) {
   if (has_file(folder, "config.json") || !has_file(folder, "params.npz")) {
     return ok();

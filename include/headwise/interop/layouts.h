@@ -88,7 +88,7 @@ using ShapesByName = std::map<std::string, std::vector<std::size_t>>;
 // A file's tensors seen as layers of a layout.
 struct LayoutMatch {
   const Layout* layout = nullptr;
-  std::string prefix;  // {N} in it stands for the number of a layer
+  std::string prefix;               // with {N} in place of the layer number
   std::vector<std::size_t> layers;  // their numbers; 0 where names have none
   FileSubject subject;              // what errors about them are about
 };

@@ -3,10 +3,10 @@
 //
 //   config.json                the family and the sizes; must be there
 //   tokenizer_config.json      how the tokenizer normalises a sentence
-//   tokenizer.json             the same, if there is no vocab.txt, where a key
-//                              in tokenizer_config.json takes precedence, or if
+//   tokenizer.json             the same; read if there is no vocab.txt (keys of
+//                              tokenizer_config.json take precedence), or if
 //                              tokenizer_class is PreTrainedTokenizerFast or
-//                              TokenizersBackend, whose only settings these are
+//                              TokenizersBackend (then it alone counts)
 //   added_tokens.json, special_tokens_map.json   only to check that no tokens
 //                                                are added
 //   modules.json               what follows the encoder: Transformer, Pooling

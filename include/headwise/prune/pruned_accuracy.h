@@ -44,8 +44,8 @@ class PrunedAccuracy {
   ~PrunedAccuracy();
 
   // Keeps all answers in this journal from now on, and uses those in it from an
-  // interrupted run. A journal that cannot be written is no error: the run goes
-  // on without. Errors: out_of_memory.
+  // interrupted run. If the journal cannot be written, the run goes on without
+  // it. Errors: out_of_memory.
   Status keep_in(Journal journal);
 
   // The answers of the model without the first `count` heads of `order`; `name`

@@ -102,14 +102,14 @@ def _first_gone(mask: torch.Tensor | None, batch: int, first: int) -> torch.Tens
 
 
 def _seen(mask: torch.Tensor, first: int, keys: int) -> torch.Tensor:
-    """Which of the keys [first, first + keys) are no padding. The cache may have more
-    keys than the mask; they come later.
+    """Which of the keys [first, first + keys) are not padding. The cache may hold more
+    keys than the mask does; those come later.
     """
     return mask[:, first:first + keys].to(device="cpu", dtype=torch.bool)
 
 
 def _first_of(seen: torch.Tensor) -> torch.Tensor:
-    """(B): the first key that is no padding, 0 where there is none."""
+    """(B): the first key that is not padding, or 0 if all are."""
     return seen.to(torch.uint8).argmax(1) if seen.shape[1] else seen.sum(1)
 
 
