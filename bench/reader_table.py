@@ -102,7 +102,7 @@ def time_text(seconds):
 
 def table(rows):
     counts = sorted({result["threads"] for _, file, *_ in rows for result in results_of(file)})
-    head = [f"{threads} thread{'s' * (threads > 1)} | " for threads in counts]
+    head = [f"{threads} thread{'s' * (threads > 1)} | times as fast" for threads in counts]
     lines = [f"| | compared with | {' | '.join(head)} |",
              "| --- | --- |" + " ---: | ---: |" * len(counts)]
     for text, file, workload, own, peer in rows:

@@ -3,6 +3,7 @@ import importlib.util
 import pathlib
 import re
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_python_gradients(run):
 
 def test_python_layer(run):
     x = numbers(2, 4, 512)
-    run("python", ["The layer with its projections", "Fewer heads"], {
+    run("python", ["The layer with its projections", "Prune a layer"], {
         "headwise": headwise, "x": x, "d_output": x, "target": x,
         "gates": np.ones(8, np.float32)})
 
@@ -91,8 +92,7 @@ def test_python_files(run, tmp_path, monkeypatch):
     (tmp_path / "model.safetensors").symlink_to("all-MiniLM-L6-v2/model.safetensors")
     x = numbers(1, 3, 2, 8)
     run("python", ["The page of every head", "Safetensors files", "Sentences"], {
-        "headwise": headwise, "query": x, "key": x, "tokens": list("abc"),
-        "texts": ["heads matter"]})
+        "headwise": headwise, "query": x, "key": x, "texts": ["heads matter"]})
     assert (tmp_path / "page.html").exists()
 
 
@@ -124,6 +124,21 @@ def classifier(tf):
         vocab_size=64, num_labels=2)).eval()
 
 
+def write_gpt2(tf, folder):
+    """A small model that a folder named gpt2 gives in place of the real one."""
+    tokenizers = pytest.importorskip("tokenizers")
+    words = "The cat sat on the mat because it was tired .".split()
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(
+        {word: n for n, word in enumerate(words)}, unk_token="."))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tf.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_input_names=["input_ids", "attention_mask"]).save_pretrained(folder)
+    tf.GPT2LMHeadModel(tf.GPT2Config(
+        vocab_size=len(words), n_embd=32, n_layer=2, n_head=4, n_positions=32,
+        bos_token_id=0, eos_token_id=0)).save_pretrained(folder)
+
+
 def test_transformers(run, tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     tf = pytest.importorskip("transformers")
@@ -133,14 +148,14 @@ def test_transformers(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (tmp_path / "all-MiniLM-L6-v2").symlink_to(pathlib.Path(MINILM.origin).parent / "model")
-    run("transformers", ["headwise for transformers"], {})
+    write_gpt2(tf, tmp_path / "gpt2")
+    run("transformers", ["headwise for Hugging Face Transformers"], {})
+    assert (tmp_path / "gpt2.html").exists()
 
     inputs = {"input_ids": torch.arange(5)[None]}
     run("transformers", ["Every head", "Pruning"], {
         "headwise": headwise, "model": classifier(tf), "inputs": inputs,
-        "tokens": list("abcde"), "batches": [inputs | {"labels": torch.tensor([1])}],
-        "cross_entropy": torch.nn.functional.cross_entropy,
-        "AutoModelForSequenceClassification": tf.AutoModelForSequenceClassification})
+        "tokens": list("abcde"), "batches": [inputs | {"labels": torch.tensor([1])}]})
     assert (tmp_path / "page.html").exists()
 
 
@@ -152,9 +167,13 @@ def test_viewer_reads_the_weights_of_any_model(run, tmp_path, monkeypatch):
                                        num_hidden_layers=2, num_attention_heads=4,
                                        vocab_size=64, attn_implementation="eager")).eval()
     inputs = {"input_ids": torch.arange(5)[None]}
-    with torch.no_grad():
-        run("viewer", ["Weights of any model"], {"np": np, "model": model, "inputs": inputs})
+    tokenizer = types.SimpleNamespace(
+        convert_ids_to_tokens=lambda ids: [f"t{int(id)}" for id in ids])
+    run("viewer", ["Weights of any model"], {
+        "np": np, "pathlib": pathlib, "torch": torch, "model": model, "inputs": inputs,
+        "tokenizer": tokenizer})
     assert np.load(tmp_path / "attentions.npz")["1"].shape == (1, 4, 5, 5)
+    assert (tmp_path / "tokens.txt").read_text().split() == ["t0", "t1", "t2", "t3", "t4"]
 
 
 def test_every_block_is_run_by_a_test():
@@ -166,8 +185,9 @@ def test_every_block_is_run_by_a_test():
         "headwise for Python", "Gradients", "The layer with its projections", "Caches",
         "The page of every head", "Safetensors files", "Sentences",
         "A corpus on Spark or Ray", "A corpus on Spark or Ray", "The steps of a call",
-        "Fewer heads",
+        "Prune a layer",
         "headwise for PyTorch", "`attention`", "`MultiheadAttention`", "`make_batch_invariant`",
-        "headwise for transformers", "Any model", "Every head", "Every head", "Pruning",
+        "headwise for Hugging Face Transformers", "headwise for Hugging Face Transformers",
+        "Every head", "Every head", "Pruning",
         "Weights of any model",
         "Attention weights with a fused kernel", "With a KV cache"]

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "base/assign.h"
@@ -24,24 +26,17 @@ Result<Tensor<float, 4>> norm_map_of(TensorView<const float, 4> query,
                                      TensorView<const float, 3> norms,
                                      const AttentionOptions& options) {
   const std::size_t H = query.extent(2);
-  const std::size_t kv = H / key.extent(2);  // a norm belongs to a query head
-  auto keys =
-      Tensor<float, 4>::create_unset({1, key.extent(1), H, key.extent(3)});
   auto value = Tensor<float, 4>::create_unset({1, key.extent(1), H, 1});
   auto d_context = Tensor<float, 4>::create_unset({1, query.extent(1), H, 1});
-  HEADWISE_TRY(keys);
   HEADWISE_TRY(value);
   HEADWISE_TRY(d_context);
   for (std::size_t j = 0; j < key.extent(1); ++j) {
     for (std::size_t h = 0; h < H; ++h) {
       (*value)(0, j, h, 0) = norms(0, h, j);
-      for (std::size_t d = 0; d < key.extent(3); ++d) {
-        (*keys)(0, j, h, d) = key(0, j, h / kv, d);
-      }
     }
   }
   std::ranges::fill(d_context->elements(), 1.0F);
-  return gradient_attention_map({query, *keys, *value}, *d_context, options);
+  return gradient_attention_map({query, key, *value}, *d_context, options);
 }
 
 // Collects what a layer shows while the model runs it.
@@ -71,7 +66,7 @@ class RunningLayer {
     heads_ = model_.heads_in(layer);
     layer_ = {.number = layer, .num_heads = model_.shape().num_heads};
     running_ = true;
-    if (pass_.steps) {
+    if (trace(layer) != nullptr) {
       trace_.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
                      hidden);
     }
@@ -79,7 +74,7 @@ class RunningLayer {
   }
 
   TraceSink* trace(std::size_t layer) {
-    return pass_.steps && wanted(layer) ? &trace_ : nullptr;
+    return pass_.steps && wanted(layer) && !heads_.empty() ? &trace_ : nullptr;
   }
 
   // Copies the heads, whose memory the layer uses again.
@@ -98,6 +93,10 @@ class RunningLayer {
     if (!std::exchange(running_, false)) {
       return ok();
     }
+    if (!heads_.empty() && layer_.query.data() == nullptr) {
+      return value_error("text_view", "model", "does not call hooks.see_inputs",
+                         "a TextModel whose run() calls the hooks of its pass");
+    }
     layer_.head_numbers = heads_;
     layer_.steps = trace_.steps();
     return see_(layer_);
@@ -112,7 +111,7 @@ class RunningLayer {
       norms_.data()[n] *= std::abs(gates_[layer](n / rows));
     }
     layer_.key_norms = norms_;
-    if (rows > kMostMapLength) {
+    if (pass_.norm_map && rows > kMostMapLength) {
       HEADWISE_TRY(
           assign(norm_map_, norm_map_of(query_, key_, norms_, options_)));
       layer_.norm_map = norm_map_;
@@ -135,6 +134,40 @@ class RunningLayer {
   Tensor<float, 4> norm_map_{};
 };
 
+// Those of a text, of which the view has labels.
+Status check_ids(std::span<const TokenId> ids, std::size_t vocab_size) {
+  if (ids.empty()) {
+    return value_error("text_view", "text", "empty", "at least 1 token");
+  }
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    if (ids[t] < 0 || static_cast<std::size_t>(ids[t]) >= vocab_size) {
+      return value_error("text_view", "ids[" + std::to_string(t) + "]",
+                         std::to_string(ids[t]),
+                         "from 0 to " + std::to_string(vocab_size - 1),
+                         ErrorCode::out_of_range);
+    }
+  }
+  return ok();
+}
+
+Status check_layers(std::span<const std::size_t> layers,
+                    std::size_t num_layers) {
+  for (std::size_t n = 0; n < layers.size(); ++n) {
+    const std::string name = "layers[" + std::to_string(n) + "]";
+    if (layers[n] >= num_layers) {
+      return value_error("text_view", name, std::to_string(layers[n]),
+                         "less than the model's " + std::to_string(num_layers),
+                         ErrorCode::out_of_range);
+    }
+    if (n != 0 && layers[n] <= layers[n - 1]) {
+      return value_error(
+          "text_view", name, std::to_string(layers[n]),
+          "more than the layer before it, " + std::to_string(layers[n - 1]));
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 Result<TextView> TextView::create(const TextModel& model, std::string_view text,
@@ -148,14 +181,13 @@ Result<TextView> TextView::create(const TextModel& model, ModelTokens tokens,
                                   std::vector<Tensor<float, 1>> head_gates,
                                   const Executor* executor) {
   return catching_out_of_memory([&]() -> Result<TextView> {
-    if (tokens.ids.empty()) {
-      return value_error("text_view", "text", "empty", "at least 1 token");
-    }
+    HEADWISE_TRY(check_ids(tokens.ids, model.shape().vocab_size));
     TextView view(model);
     view.executor_ =
         executor == nullptr ? &Executor::default_executor() : executor;
     view.head_gates_ = std::move(head_gates);
     view.token_types_ = std::move(tokens.token_types);
+    view.cut_ = tokens.cut;
     HEADWISE_TRY(assign(view.separators_,
                         Tensor<bool, 2>::create({1, tokens.ids.size()})));
     for (std::size_t t = 0; t < tokens.ids.size(); ++t) {
@@ -199,6 +231,7 @@ ViewPageSettings TextView::settings(std::string title) const {
 Status TextView::visit(const TextViewPass& pass,
                        FunctionRef<Status(const ViewedLayer&)> see) const {
   return catching_out_of_memory([&]() -> Status {
+    HEADWISE_TRY(check_layers(pass.layers, model_->shape().num_layers));
     const AttentionOptions attention = options();
     RunningLayer running(*model_, pass, attention, head_gates_, see);
     std::vector<std::vector<TokenId>> types;

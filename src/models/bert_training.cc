@@ -257,7 +257,8 @@ Status check_bert_options(const BertOptions& options, std::size_t layers) {
        {"before_each", static_cast<bool>(options.before_each)},
        {"before_layer", options.before_layer.value_or(layers) != layers},
        {"from", options.from.has_value()},
-       {"hooks.edit", static_cast<bool>(options.hooks.edit)}});
+       {"hooks.edit", static_cast<bool>(options.hooks.edit)},
+       {"hooks.trace", static_cast<bool>(options.hooks.trace)}});
 }
 
 }  // namespace

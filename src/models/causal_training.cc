@@ -49,9 +49,11 @@ namespace {
 // Options that a forward pass of training does not take.
 Status check_causal_options(const CausalOptions& options) {
   return check_none_given(
-      kCausalTraining, {{"from", options.from.has_value()},
-                        {"before_each", static_cast<bool>(options.before_each)},
-                        {"hooks.edit", static_cast<bool>(options.hooks.edit)}});
+      kCausalTraining,
+      {{"from", options.from.has_value()},
+       {"before_each", static_cast<bool>(options.before_each)},
+       {"hooks.edit", static_cast<bool>(options.hooks.edit)},
+       {"hooks.trace", static_cast<bool>(options.hooks.trace)}});
 }
 
 // A backward pass on its way through the layers.

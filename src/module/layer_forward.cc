@@ -159,9 +159,20 @@ Result<TensorView<float, 4>> normalized(const LayerState& layer,
 
 Status check_hooks(const LayerCall& call) {
   const HeadHooks* const hooks = call.layer_options.hooks;
-  return call.for_backward && hooks != nullptr && hooks->edit
-             ? value_error(kLayerOperation, "hooks.edit", "given",
-                           "none in a forward pass of training")
+  if (hooks == nullptr) {
+    return ok();
+  }
+  for (const auto& [name, given] :
+       {std::pair("hooks.edit", static_cast<bool>(hooks->edit)),
+        {"hooks.trace", hooks->trace != nullptr}}) {
+    if (given && call.for_backward) {
+      return value_error(kLayerOperation, name, "given",
+                         "none in a forward pass of training");
+    }
+  }
+  return hooks->trace != nullptr && call.trace != nullptr
+             ? value_error(kLayerOperation, "hooks.trace", "given",
+                           "none beside the trace of the call")
              : ok();
 }
 
@@ -300,11 +311,15 @@ Result<LayerRun> run_with_cache(const LayerState& layer, const LayerCall& call,
 
 namespace headwise::internal::inline HEADWISE_ABI {
 
-Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& call) {
+Result<LayerRun> run_layer(const LayerState& layer, const LayerCall& given) {
+  HEADWISE_TRY(check_hooks(given));
+  LayerCall call = given;
+  if (call.trace == nullptr && call.layer_options.hooks != nullptr) {
+    call.trace = call.layer_options.hooks->trace;
+  }
   HEADWISE_TRY(check_inputs(layer, call.inputs));
   HEADWISE_TRY(check_arithmetic(layer, call));
   HEADWISE_TRY(check_layer_options(layer, call.layer_options));
-  HEADWISE_TRY(check_hooks(call));
   if (call.layer_options.cache != nullptr && layer.config.num_heads != 0) {
     return run_with_cache(layer, call, options_of(layer, call));
   }

@@ -198,12 +198,6 @@ Result<MultiHeadAttentionResult<Rank, T>> narrow_result(
       std::move(result.scores)};
 }
 
-// The trace of the call or of its hooks.
-TraceSink* trace_of(const LayerOptions& options, TraceSink* trace = nullptr) {
-  return trace == nullptr && options.hooks != nullptr ? options.hooks->trace
-                                                      : trace;
-}
-
 template <class T>
 Result<MultiHeadAttentionResult<3, T>> forward_of(
     const LayerState& layer, const LayerInputsOf<T>& in,
@@ -215,7 +209,7 @@ Result<MultiHeadAttentionResult<3, T>> forward_of(
   auto run = run_layer(layer, {.inputs = inputs->views(),
                                .options = options,
                                .layer_options = layer_options,
-                               .trace = trace_of(layer_options, trace)});
+                               .trace = trace});
   HEADWISE_TRY(run);
   return narrow_result<T>(std::move(run->result), executor);
 }
@@ -264,8 +258,7 @@ Status forward_to(const LayerState& layer, const LayerInputsOf<T>& in,
   HEADWISE_TRY(inputs);
   LayerCall call{.inputs = inputs->views(),
                  .options = options,
-                 .layer_options = layer_options,
-                 .trace = trace_of(layer_options)};
+                 .layer_options = layer_options};
   if constexpr (std::is_same_v<T, float>) {
     call.output = output;
   }

@@ -20,44 +20,45 @@ double default_scale(std::size_t D) {
 
 namespace {
 
-// Calls row(b, h, i, g) once for each row of scores; g is the key head.
-template <class Row>
-Status for_each_score_row(std::string_view operation,
-                          TensorView<const float, 4> query,
-                          const GroupedHeads& key, TensorView<float, 4> scores,
-                          const Executor& executor, const Row& row) {
+Status check_scores(std::string_view operation,
+                    TensorView<const float, 4> query, const GroupedHeads& key,
+                    TensorView<float, 4> scores) {
   const auto [B, Hq, Lq, Lkv] = scores.extents();
   const std::size_t D = query.extent(3);
   HEADWISE_TRY(check_shape(operation, "query", query.extents(),
                            "(B, Lq, Hq, D)", Extents<4>{B, Lq, Hq, D}));
   HEADWISE_TRY(check_grouped_heads(operation, "key", key, "(B, Lkv, Hkv, D)",
                                    {B, Lkv, key.heads.extent(2), D}, Hq));
-  if (Status s = check_overlap(
-          operation, {{"scores", Footprint(scores)}},
-          {{"query", Footprint(query)}, {"key", Footprint(key.heads)}});
-      !s || scores.size() == 0) {
-    return s;
-  }
+  return check_overlap(
+      operation, {{"scores", Footprint(scores)}},
+      {{"query", Footprint(query)}, {"key", Footprint(key.heads)}});
+}
+
+// Calls row(b, h, i, g) once for each row of scores; g is the key head.
+template <class Row>
+void for_each_score_row(const GroupedHeads& key, TensorView<float, 4> scores,
+                        const Executor& executor, const Row& row) {
+  const auto [B, Hq, Lq, Lkv] = scores.extents();
   const HeadMap heads = key.map(Hq);
   for_each_row(executor, {B, Hq, Lq},
                [&](std::size_t b, std::size_t h, std::size_t i) {
                  row(b, h, i, heads.kv_head(h));
                });
-  return ok();
 }
 
 // (B, Hkv, D, Lkv): a row per feature, so that the scores of a query are sums
 // of rows.
-Result<Tensor<float, 4>> features_of(TensorView<const float, 4> key) {
+Result<Tensor<float, 4>> features_of(TensorView<const float, 4> key,
+                                     const Executor& executor) {
   const auto [B, L, H, D] = key.extents();
   auto rows = Tensor<float, 4>::create_unset({B, H, D, L});
   HEADWISE_TRY(rows);
-  for (std::size_t row = 0; row < B * H * D && L != 0; ++row) {
-    float* const to = rows->data() + row * L;
-    for (std::size_t j = 0; j < L; ++j) {
-      to[j] = key(row / (H * D), j, row / D % H, row % D);
-    }
-  }
+  for_each_row(executor, {B, H, D},
+               [&, L = L](std::size_t b, std::size_t h, std::size_t d) {
+                 for (std::size_t j = 0; j < L; ++j) {
+                   (*rows)(b, h, d, j) = key(b, j, h, d);
+                 }
+               });
   return rows;
 }
 
@@ -66,14 +67,18 @@ Result<Tensor<float, 4>> features_of(TensorView<const float, 4> key) {
 Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
               double scale, TensorView<float, 4> scores,
               const Executor& executor) try {
-  const auto features = features_of(key.heads);
+  HEADWISE_TRY(check_scores("scores", query, key, scores));
+  if (scores.size() == 0) {
+    return ok();
+  }
+  const auto features = features_of(key.heads, executor);
   HEADWISE_TRY(features);
   const auto factor = static_cast<float>(scale);
   const std::size_t D = query.extent(3);
   const std::size_t keys = scores.extent(3);
   const auto step = scores.stride(3);
-  return for_each_score_row(
-      "scores", query, key, scores, executor,
+  for_each_score_row(
+      key, scores, executor,
       [&](std::size_t b, std::size_t h, std::size_t i, std::size_t g) {
         // Some keys at a time, whose sums stay in registers.
         constexpr std::size_t kKeys = 32;
@@ -91,6 +96,7 @@ Status scores(TensorView<const float, 4> query, const GroupedHeads& key,
           }
         }
       });
+  return ok();
 } catch (...) {
   return caught_out_of_memory();
 }
@@ -105,8 +111,12 @@ Status additive_scores(TensorView<const float, 4> query,
                            {{query.extent(2), query.extent(3)}}));
   HEADWISE_TRY(check_overlap("additive_scores", {{"scores", Footprint(scores)}},
                              {{"score_weight", Footprint(score_weight)}}));
-  return for_each_score_row(
-      "additive_scores", query, key, scores, executor,
+  HEADWISE_TRY(check_scores("additive_scores", query, key, scores));
+  if (scores.size() == 0) {
+    return ok();
+  }
+  for_each_score_row(
+      key, scores, executor,
       [&](std::size_t b, std::size_t h, std::size_t i, std::size_t g) {
         for (std::size_t j = 0; j < scores.extent(3); ++j) {
           float sum = 0;
@@ -117,6 +127,7 @@ Status additive_scores(TensorView<const float, 4> query,
           scores(b, h, i, j) = one_nan(sum);
         }
       });
+  return ok();
 } catch (...) {
   return caught_out_of_memory();
 }

@@ -47,21 +47,21 @@ Status weigh(TensorView<const float, 4> attn_weights, const GroupedHeads& value,
   const auto [B, Hq, Lq, Lkv] = attn_weights.extents();
   const std::size_t Dv = value.heads.extent(3);
   const HeadMap heads = value.map(Hq);
-  const bool all = mask.parts().empty();
+  const bool all = mask.allows_all();
   const bool in_rows = value.heads.stride(3) == 1;
   for_each_row(executor, {B, Hq, Lq},
-               [&, keys = Lkv](std::size_t b, std::size_t h, std::size_t i) {
+               [&, Lkv = Lkv](std::size_t b, std::size_t h, std::size_t i) {
                  const bool empty = lse(b, h, i) == kMinusInf;
                  const bool is_nan = empty && empty_rows == EmptyRow::nan;
                  const bool is_zero = empty && empty_rows == EmptyRow::zero;
+                 const std::size_t keys = is_nan || is_zero ? 0 : Lkv;
                  const std::size_t g = heads.kv_head(h);
                  // Some features at a time, whose sums stay in registers.
                  constexpr std::size_t kFeatures = 32;
                  for (std::size_t first = 0; first < Dv; first += kFeatures) {
                    const std::size_t count = std::min(kFeatures, Dv - first);
                    float sums[kFeatures] = {};
-                   for (std::size_t j = 0; j < keys && !is_nan && !is_zero;
-                        ++j) {
+                   for (std::size_t j = 0; j < keys; ++j) {
                      // An empty row averages every value, masked ones too.
                      if (!empty && !all && !mask.may_attend(b, h, i, j)) {
                        continue;

@@ -5,17 +5,20 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/copy_of.h"
 #include "models/small_causal.h"
+#include "support/errors.h"
 
 namespace headwise {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing_support::HasError;
 using testing_support::small_causal_model;
 
 ModelTokens some_tokens() { return {.ids = {7, 9, 7, 3, 5}}; }
@@ -94,6 +97,84 @@ TEST(TextViewTest, ItsPageIsThatOfTheLayers) {
   EXPECT_THAT(html, HasSubstr("<title>Mine</title>"));
   EXPECT_THAT(html, HasSubstr("\"measures\":[\"norm\"]"));
   EXPECT_THAT(html, HasSubstr("\"step\":\"masked_scores\""));
+}
+
+TEST(TextViewTest, ALongTextIsCutAndSaysSo) {
+  const CausalModel model = small_causal_model();
+  const TextView view =
+      TextView::create(model, "heads matter we see a head why heads matter")
+          .value();
+  EXPECT_EQ(view.labels().size(), model.shape().max_tokens);
+  EXPECT_EQ(view.cut(), 9 - model.shape().max_tokens);
+}
+
+TEST(TextViewTest, GatesAreFactorsOfTheNorms) {
+  const CausalModel model = small_causal_model();
+  std::vector<Tensor<float, 1>> gates;
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    gates.push_back(Tensor<float, 1>::create({3}).value());
+    std::ranges::fill(gates.back().elements(), 1.0F);
+  }
+  gates[0](1) = -2;
+  const TextView whole = TextView::create(model, some_tokens()).value();
+  const TextView gated =
+      TextView::create(model, some_tokens(), std::move(gates)).value();
+  const std::vector<std::size_t> layers = {0};
+  Tensor<float, 3> norms;
+  const auto keep = [&](const ViewedLayer& layer) {
+    norms = copy_of(layer.key_norms).value();
+    return ok();
+  };
+  ASSERT_TRUE(whole.visit({.layers = layers}, keep));
+  const Tensor<float, 3> before = std::move(norms);
+  ASSERT_TRUE(gated.visit({.layers = layers}, keep));
+  for (std::size_t j = 0; j < 5; ++j) {
+    EXPECT_EQ(norms(0, 0, j), before(0, 0, j));
+    EXPECT_EQ(norms(0, 1, j), 2 * before(0, 1, j));
+  }
+}
+
+// With more tokens than a page has pairs for, the mean over a cell's pairs of
+// attention weight times norm.
+TEST(TextViewTest, ManyTokensHaveAMapOfNorms) {
+  CausalConfig config = testing_support::kSmallCausal;
+  config.max_positions = 1030;
+  const CausalModel model = small_causal_model(config);
+  ModelTokens tokens;
+  for (TokenId t = 0; t < 1030; ++t) {
+    tokens.ids.push_back(t % 11);
+  }
+  const TextView view = TextView::create(model, std::move(tokens)).value();
+  const std::vector<std::size_t> layers = {1};
+  for (const bool wanted : {true, false}) {
+    ASSERT_TRUE(view.visit(
+        {.layers = layers, .norm_map = wanted}, [&](const ViewedLayer& layer) {
+          EXPECT_EQ(layer.norm_map.data() != nullptr, wanted);
+          if (wanted) {
+            // The first cell's queries see few keys.
+            EXPECT_GT(layer.norm_map(0, 0, 0, 0), 0);
+            EXPECT_EQ(layer.norm_map(0, 0, 0, 63), 0);
+          }
+          return ok();
+        }));
+  }
+}
+
+TEST(TextViewTest, WhatTheModelDoesNotHaveIsNamed) {
+  const CausalModel model = small_causal_model();
+  for (const TokenId id : {-1, 14}) {
+    EXPECT_THAT(
+        TextView::create(model, {.ids = {7, id}}),
+        HasError({.code = ErrorCode::out_of_range, .argument = "ids[1]"}));
+  }
+  const TextView view = TextView::create(model, some_tokens()).value();
+  const auto see = [](const ViewedLayer&) { return ok(); };
+  EXPECT_THAT(
+      view.visit({.layers = std::vector<std::size_t>{0, 2}}, see),
+      HasError({.code = ErrorCode::out_of_range, .argument = "layers[1]"}));
+  EXPECT_THAT(
+      view.visit({.layers = std::vector<std::size_t>{1, 0}}, see),
+      HasError({.code = ErrorCode::invalid_argument, .argument = "layers[1]"}));
 }
 
 TEST(TextViewTest, ATextWithoutTokensIsRefused) {

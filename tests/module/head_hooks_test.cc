@@ -7,6 +7,7 @@
 
 #include "module/layer.h"
 #include "support/errors.h"
+#include "support/recorded_trace.h"
 #include "support/tensors.h"
 
 namespace headwise {
@@ -16,6 +17,8 @@ using testing_support::filled;
 using testing_support::forward_of;
 using testing_support::HasError;
 using testing_support::layer_of;
+using testing_support::RecordedStep;
+using testing_support::RecordedTrace;
 using testing_support::same_bits;
 using testing_support::tensor_of;
 using testing_support::uniform;
@@ -175,14 +178,54 @@ TEST(HeadHooksTest, AnErrorOfAHookEndsTheCall) {
   }
 }
 
-TEST(HeadHooksTest, TrainingRefusesEdits) {
+TEST(HeadHooksTest, TrainingRefusesEditsAndTraces) {
   const MultiHeadAttention layer = layer_of(kGrouped);
   const auto x = uniform<3>({1, 3, 12}, 9);
-  const HeadHooks hooks{.edit = [](const HeadContext&) { return ok(); }};
-  EXPECT_THAT(layer.forward_for_backward(x.view(), x.view(), x.view(), {},
-                                         {.hooks = &hooks}),
+  RecordedTrace trace;
+  const HeadHooks edits{.edit = [](const HeadContext&) { return ok(); }};
+  const HeadHooks traces{.trace = &trace};
+  for (const auto& [hooks, argument] :
+       {std::pair(&edits, "hooks.edit"), {&traces, "hooks.trace"}}) {
+    EXPECT_THAT(
+        layer.forward_for_backward(x.view(), x.view(), x.view(), {},
+                                   {.hooks = hooks}),
+        HasError({.code = ErrorCode::invalid_argument, .argument = argument}));
+  }
+}
+
+TEST(HeadHooksTest, TheInputsAreThoseThatAreCompared) {
+  MultiHeadAttentionConfig config = kGrouped;
+  config.head_dim = 6;
+  config.rotary = Rotary::create({.rotary_dim = 6, .base = 100}).value();
+  const MultiHeadAttention layer = layer_of(config);
+  const auto x = uniform<3>({1, 3, 12}, 12);
+  RecordedTrace steps;
+  Tensor<float, 4> query;
+  const HeadHooks hooks{
+      .see_inputs =
+          [&](const HookedHeads& heads) {
+            query = copy_of(heads.query);
+            EXPECT_EQ(heads.key.extents(), (Extents<4>{1, 3, 2, 6}));
+            EXPECT_EQ(heads.value.extents(), (Extents<4>{1, 3, 2, 6}));
+            return ok();
+          },
+      .trace = &steps};
+  const auto seen = forward_of(layer, x, {}, {.hooks = &hooks});
+  EXPECT_TRUE(same_bits(seen.output, forward_of(layer, x).output));
+  const RecordedStep* const rotated = steps.find("q_rotated");
+  ASSERT_NE(rotated, nullptr);
+  EXPECT_THAT(query.elements(), testing::ElementsAreArray(rotated->elements));
+}
+
+TEST(HeadHooksTest, ACallHasOneTrace) {
+  const MultiHeadAttention layer = layer_of(kGrouped);
+  const auto x = uniform<3>({1, 3, 12}, 13);
+  RecordedTrace trace;
+  const HeadHooks hooks{.trace = &trace};
+  EXPECT_THAT(layer.forward(x.view(), x.view(), x.view(), {}, {.hooks = &hooks},
+                            &trace),
               HasError({.code = ErrorCode::invalid_argument,
-                        .argument = "hooks.edit"}));
+                        .argument = "hooks.trace"}));
 }
 
 TEST(HeadHooksTest, ACacheShowsTheNewTokens) {

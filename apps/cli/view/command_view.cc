@@ -64,6 +64,7 @@ struct ViewFlags {
   std::string sort;
   bool json = false;
   bool open = false;
+  bool elements = false;
   bool no_elements = false;
   std::string typed;  // the whole command line
 
@@ -81,10 +82,15 @@ Outcome check_flags(const ViewFlags& flags) {
        {std::pair(!flags.seen.texts.empty(), "--texts"),
         {!flags.seen.ablate.empty(), "--ablate"},
         {!flags.seen.against.empty(), "--against"},
+        {flags.elements, "--elements"},
         {flags.no_elements, "--no-elements"}}) {
     if (given && !flags.page()) {
       return usage(fmt::format("{} needs --out PAGE.html or --open", option));
     }
+  }
+  if (flags.elements && flags.no_elements) {
+    return usage(
+        fmt::format("give {} or {}, not both", "--elements", "--no-elements"));
   }
   if (!flags.seen.ablate.empty() && (flags.pictures() || flags.json)) {
     return usage(
@@ -156,6 +162,10 @@ Error in_words_of(const ViewFlags& flags, const Error& error) {
 
 ViewPageSettings settings_of(const ViewFlags& flags, const ViewedHeads& heads) {
   const ViewedText& text = heads.text();
+  std::optional<bool> elements;
+  if (flags.elements || flags.no_elements) {
+    elements = flags.elements;
+  }
   return {.title = title_of(flags, text),
           .command = flags.typed,
           .model = text.model,
@@ -163,7 +173,7 @@ ViewPageSettings settings_of(const ViewFlags& flags, const ViewedHeads& heads) {
           .variant = text.variant,
           .cross = text.cross,
           .language = language(),
-          .elements = !flags.no_elements,
+          .elements = elements,
           .query_labels = text.query_labels,
           .key_labels = text.key_labels,
           .token_types = text.token_types,
@@ -255,7 +265,8 @@ Result<MadePage> make_page(const ViewFlags& flags, const ManyHeads& documents,
       show();
       return s ? s : Status(error_of_layer(layer, option, s.error()));
     };
-    HEADWISE_TRY(heads.visit({.steps = true, .norms = true}, see));
+    HEADWISE_TRY(
+        heads.visit({.steps = true, .norms = true, .norm_map = true}, see));
   }
   std::string only;
   if (!flags.seen.against.empty() ||
@@ -441,6 +452,11 @@ void add_output_options(const Arguments& output, ViewFlags& flags) {
   output.add_flag(
       "--open", flags.open,
       "open the page in the browser (without --out: a temporary file)");
+  output
+      .add_flag("--elements", flags.elements,
+                "put the components of queries and keys into the page, even if "
+                "that makes it larger")
+      .advanced();
   output
       .add_flag("--no-elements", flags.no_elements,
                 "leave the components of queries and keys out of the page")

@@ -118,6 +118,9 @@ constexpr auto kTexts = std::to_array<Translation>({
      "출력합니다"},
     {"print what each head does, in numbers",
      "헤드마다 하는 일을 숫자로 보여 줍니다"},
+    {"put the components of queries and keys into the page, even if that makes "
+     "it larger",
+     "페이지가 커지더라도 쿼리와 키의 성분을 넣습니다"},
     {"sequence of the batch (default 0)", "배치에서 사용할 시퀀스(기본값 0)"},
     {"show each text also without these heads, such as 3.1,4.5",
      "각 텍스트를 이 헤드들을 뺐을 때와 함께 보여 줍니다(예: 3.1,4.5)"},

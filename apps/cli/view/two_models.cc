@@ -22,10 +22,11 @@
 namespace headwise::cli {
 namespace {
 
-constexpr std::array<std::string_view, 15> kBesideAgainst = {
-    "--model", "TEXT",    "--against", "--texts",       "--max-tokens",
-    "--sort",  "--json",  "--csv",     "--out",         "--matched",
-    "--lang",  "--title", "--open",    "--no-elements", "--threads"};
+constexpr std::array<std::string_view, 16> kBesideAgainst = {
+    "--model",      "TEXT",       "--against",     "--texts",
+    "--max-tokens", "--sort",     "--json",        "--csv",
+    "--out",        "--matched",  "--lang",        "--title",
+    "--open",       "--elements", "--no-elements", "--threads"};
 
 // TEXT as if it were a file.
 Result<TextFile> read_one_text(const std::string& text) {

@@ -99,7 +99,7 @@ Error error_of_layer(const ViewedLayer& layer, std::string_view option,
 Status HeadDrawing::add(const ViewedLayer& seen, const LayerHeads* layer) {
   if (whole_ && whole_->layer == seen.number &&
       seen.heads.pruned(whole_->head)) {
-    return was_pruned(*whole_, seen.heads);
+    no_whole_ = was_pruned(*whole_, seen.heads);
   }
   for (const std::size_t number : seen.heads.pruned()) {
     drawn_.heads.push_back({.name = {seen.number, number}, .pruned = true});
@@ -114,14 +114,20 @@ Status HeadDrawing::add(const ViewedLayer& seen, const LayerHeads* layer) {
                             .map = std::move(head->map)});
     if (whole_ == name) {
       auto kept = whole_of(*layer, h);
-      HEADWISE_TRY(kept);
-      drawn_.whole = *std::move(kept);
+      if (kept) {
+        drawn_.whole = *std::move(kept);
+      } else {
+        no_whole_ = kept.error();
+      }
     }
   }
   return ok();
 }
 
 Result<DrawnHeads> HeadDrawing::finish(const ViewedHeads& heads) && {
+  if (no_whole_) {
+    return *no_whole_;
+  }
   std::ranges::sort(drawn_.heads, {}, &DrawnHead::name);
   if (whole_ && !drawn_.whole) {
     return bad_option("--head",

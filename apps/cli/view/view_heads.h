@@ -40,6 +40,7 @@ class HeadDrawing {
 
  private:
   std::optional<HeadId> whole_;
+  std::optional<Error> no_whole_{};  // why it cannot be drawn
   DrawnHeads drawn_;
 };
 

@@ -19,10 +19,10 @@ namespace headwise::cli {
 namespace {
 
 // Options for all heads: which heads to show and how.
-constexpr std::array<std::string_view, 13> kOfHeads = {
-    "--layers", "--threads", "--lang",       "--out", "--open",
-    "--svg",    "--png",     "--json",       "--csv", "--head",
-    "--sort",   "--title",   "--no-elements"};
+constexpr std::array<std::string_view, 14> kOfHeads = {
+    "--layers", "--threads", "--lang",     "--out",        "--open",
+    "--svg",    "--png",     "--json",     "--csv",        "--head",
+    "--sort",   "--title",   "--elements", "--no-elements"};
 // Those that go with --model only. All others describe tensors.
 constexpr std::array<std::string_view, 11> kOfModel = {
     "--model",      "TEXT",          "--pair",   "--texts",

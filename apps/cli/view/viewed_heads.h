@@ -82,6 +82,7 @@ struct ViewedLayer {
 struct SeenParts {
   bool steps = false;  // of its attention
   bool norms = false;  // of the keys of a text in a model
+  bool norm_map = false;
 };
 using SeeLayer = std::function<Status(const ViewedLayer&)>;
 

@@ -47,7 +47,7 @@ class ViewedSentence : public ViewedHeads {
   explicit ViewedSentence(std::shared_ptr<const LoadedModel> loaded)
       : loaded_(std::move(loaded)) {}
 
-  // Without `ablated`, whose context is replaced by 0; empty: none. Errors:
+  // Reads `text`. The context of the heads `ablated` is replaced by 0. Errors:
   // those of TextModel::encode(), out_of_memory, of --layers, of --ablate for a
   // head that the model does not have and for heads that change none of
   // --layers.
@@ -133,18 +133,20 @@ Status ViewedSentence::read(const ViewedFlags& flags, const GivenText& text,
 }
 
 Status ViewedSentence::visit(SeenParts parts, const SeeLayer& see) const {
-  return view_->visit(
-      {.layers = layers_, .steps = parts.steps, .norms = parts.norms},
-      [&](const headwise::ViewedLayer& layer) {
-        return see({.number = layer.number,
-                    .heads = kept_heads(model(), layer.number),
-                    .query = layer.query,
-                    .key = layer.key,
-                    .steps = layer.steps,
-                    .of_text = !layer.pruned(),
-                    .key_norms = layer.key_norms,
-                    .norm_map = layer.norm_map});
-      });
+  return view_->visit({.layers = layers_,
+                       .steps = parts.steps,
+                       .norms = parts.norms,
+                       .norm_map = parts.norm_map},
+                      [&](const headwise::ViewedLayer& layer) {
+                        return see({.number = layer.number,
+                                    .heads = kept_heads(model(), layer.number),
+                                    .query = layer.query,
+                                    .key = layer.key,
+                                    .steps = layer.steps,
+                                    .of_text = !layer.pruned(),
+                                    .key_norms = layer.key_norms,
+                                    .norm_map = layer.norm_map});
+                      });
 }
 
 // TEXT or the sentences of --pair.

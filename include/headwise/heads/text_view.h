@@ -35,21 +35,26 @@ namespace headwise::inline HEADWISE_ABI {
 struct TextViewPass {
   std::span<const std::size_t> layers{};  // ascending; empty: all
   bool steps = true;
-  bool norms = true;
+  bool norms = true;     // of keys: ViewedLayer::key_norms
+  bool norm_map = true;  // with norms, and as ViewedLayer::norm_map says
 };
 
 class TextView {
  public:
-  // The model and the executor must outlive the view, null:
-  // Executor::default_executor(). `head_gates`, by layer: the factors of the
-  // heads (steps/head_gates.h), or empty. Errors: those of TextModel::encode();
-  // invalid_argument for a text without tokens; out_of_memory.
+  // A text of more than TextModelShape::max_tokens tokens is cut there: cut().
+  // `head_gates`, by layer: the factors of the heads (steps/head_gates.h), or
+  // empty. No executor: Executor::default_executor(). The model and the
+  // executor must outlive the view. Errors: those of TextModel::encode();
+  // invalid_argument for a text without tokens; out_of_range for ids that the
+  // vocabulary does not have; out_of_memory.
   static Result<TextView> create(const TextModel& model, std::string_view text,
                                  const Executor* executor = nullptr);
   static Result<TextView> create(const TextModel& model, ModelTokens tokens,
                                  std::vector<Tensor<float, 1>> head_gates = {},
                                  const Executor* executor = nullptr);
 
+  // How many tokens of the text were left out.
+  std::size_t cut() const { return cut_; }
   const std::vector<std::string>& labels() const { return labels_; }
   // The tokens such as [CLS] (heads/special_tokens.h), ascending.
   const std::vector<std::size_t>& special() const { return special_; }
@@ -61,8 +66,10 @@ class TextView {
   ViewPageSettings settings(std::string title) const;
 
   // Calls `see` with each layer after the model has run it; a layer without
-  // heads has only its numbers. Views are valid during the call. Errors: those
-  // of TextModel::run() and of `see`; out_of_memory.
+  // heads has only its number and num_heads. Views are valid during the call.
+  // Errors: those of TextModel::run() and of `see`; out_of_range for layers
+  // that the model does not have, invalid_argument where they do not ascend;
+  // unsupported for steps of a model in bf16; out_of_memory.
   Status visit(const TextViewPass& pass,
                FunctionRef<Status(const ViewedLayer&)> see) const;
 
@@ -73,6 +80,7 @@ class TextView {
   const Executor* executor_ = nullptr;
   RaggedTokens ids_{};  // one sequence
   std::vector<TokenId> token_types_{};
+  std::size_t cut_ = 0;
   std::vector<std::string> labels_{};
   std::vector<std::size_t> special_{};
   Tensor<bool, 2> separators_{};  // (1, L)

@@ -87,11 +87,12 @@ struct ViewPageSettings {
   std::optional<std::string> variant{};
   bool cross = false;                // queries and keys of different sequences
   Language language = Language::en;  // the page opens in it, and has both
-  // Whether the page may hold query and key; if not, it holds attention weights
-  // with up to kMostMapLength queries and keys. It holds them, too, where it
-  // cannot compute them (a bias, additive scores) and where a head has more
-  // than kPairsPooledByPage pairs and its weights take less memory.
-  bool elements = true;
+  // Whether the page holds query and key, and computes attention weights from
+  // them; if not, it holds the weights of up to kMostMapLength queries and
+  // keys. Not given: what takes less memory, query and key up to
+  // kPairsPooledByPage pairs. A page that cannot compute the weights (a bias,
+  // additive scores) always holds them.
+  std::optional<bool> elements{};
   // One per query and key of the sequence; any text is safe.
   std::vector<std::string> query_labels{};
   std::vector<std::string> key_labels{};
@@ -161,7 +162,9 @@ struct ViewedLayer {
   bool has_weights() const { return attn_weights.data() != nullptr; }
   // Whether no head of the layer is left.
   bool pruned() const {
-    return num_heads != 0 && query.data() == nullptr && !has_weights();
+    return num_heads != 0 && head_numbers.empty() &&
+           query.extents() == Extents<4>{} && key.data() == nullptr &&
+           !has_weights();
   }
 };
 
@@ -199,8 +202,9 @@ class ViewPage {
   // attention weights. An error leaves the page unchanged. Options with an axis
   // of heads need layers with as many heads.
   Status add(const ViewedLayer& layer);
-  // The same for a layer that has heads, and the heads for pictures of it. The
-  // views of the layer must outlive the result.
+  // The same, and the heads for pictures of the layer. The views of the layer
+  // and of the page's settings must outlive the result. Errors: those of add();
+  // shape_mismatch for a layer without heads.
   Result<LayerHeads> add_heads(const ViewedLayer& layer);
   // A layer whose heads were all pruned: `num_heads` hatched heads. Errors:
   // invalid_argument for 0.

@@ -68,6 +68,8 @@ struct ModelPass {
   // Sees the input of each layer's attention, (1, rows, hidden_size), before
   // that layer is run; an error ends the pass.
   BeforeLayer before_each{};
+  // Those of each layer's attention (models/model_hooks.h), with the same
+  // sequences; a trace needs a single one. An error ends the pass.
   ModelHooks hooks{};
   const Executor* executor = nullptr;  // null: Executor::default_executor()
 };
@@ -98,7 +100,8 @@ class TextModel {
   // Runs the layers on sequences, one after another in the rows. A row's bits
   // depend only on its own sequence. Errors: out_of_range for an id outside the
   // vocabulary, a sequence of more than max_positions tokens, a layer that does
-  // not exist; shape_mismatch for gates; those of before_each; out_of_memory.
+  // not exist; shape_mismatch for gates; those of before_each and of the hooks;
+  // out_of_memory.
   virtual Status run(const RaggedTokens& ids, const ModelPass& pass) const = 0;
 };
 

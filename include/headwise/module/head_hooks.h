@@ -9,7 +9,7 @@
 //
 // In a ragged batch B is 1, and the rows are those of all sequences. Over a
 // cache `value` holds the new tokens alone, and in a LayerShard all of them
-// have the rank's own heads. A layer without heads calls none of them.
+// have the rank's own heads. A layer without heads calls none of the functions.
 //
 // Without hooks a call computes the same bits at the same cost. An error of a
 // hook ends the call and is returned. Views are valid only during the hook.
@@ -56,8 +56,9 @@ struct HeadHooks {
   std::function<Status(TensorView<const float, 4> context)> see{};
   // In the backward pass.
   std::function<Status(TensorView<const float, 4> d_context)> see_gradient{};
-  // Receives each step, as the trace of MultiHeadAttention::forward(); null:
-  // none. Of a single sequence, and not in a forward pass of training.
+  // Receives each step, as the trace of MultiHeadAttention::forward(), in its
+  // place and with its errors; null: none. Of a single sequence, in an exact
+  // layer, without a cache, and not in a forward pass of training.
   TraceSink* trace = nullptr;
 };
 

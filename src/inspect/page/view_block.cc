@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -13,7 +14,8 @@ std::string deflated_base64(std::span<const std::byte> bytes, Repeats repeats) {
   constexpr int kWindowBits = 15;
   constexpr int kMemory = 8;  // zlib's default
   z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWindowBits,
+  if (bytes.size() > std::numeric_limits<uInt>::max() ||
+      deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kWindowBits,
                    kMemory,
                    repeats == Repeats::yes ? Z_DEFAULT_STRATEGY
                                            : Z_HUFFMAN_ONLY) != Z_OK) {
@@ -27,7 +29,9 @@ std::string deflated_base64(std::span<const std::byte> bytes, Repeats repeats) {
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(deflated.data());
   stream.avail_out = static_cast<uInt>(deflated.size());
-  deflate(&stream, Z_FINISH);  // the buffer is large enough for any input
+  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) {
+    throw std::bad_alloc();
+  }
   deflated.resize(stream.total_out);
   return base64(deflated);
 }

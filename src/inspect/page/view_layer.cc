@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "attention/call_part.h"
 #include "base/check.h"
 #include "base/check_exact.h"
 #include "base/copy_of.h"
@@ -117,6 +118,17 @@ bool map_is_smaller(const AttentionShape& shape, const SequencePlace& place) {
          place.Lq * place.Lkv * shape.Hq < 2 * elements;
 }
 
+// Without values and an output.
+Result<AttentionStatistics> statistics_of(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    AttentionOutputs outputs, const AttentionOptions& options,
+    const OperationOptions& operation_options) {
+  outputs.output = {nullptr, without_features(query.extents())};
+  return attention_statistics(query, key,
+                              {nullptr, without_features(key.extents())},
+                              outputs, options, operation_options);
+}
+
 Status check_supported(const AttentionSpec& spec, bool maps) {
   if (!maps && (spec.bias.given() || spec.additive())) {
     return value_error(
@@ -130,12 +142,10 @@ Status check_supported(const AttentionSpec& spec, bool maps) {
 
 }  // namespace
 
-Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
-                                      TensorView<const float, 4> key,
-                                      const AttentionOptions& options,
-                                      const OperationOptions& operation_options,
-                                      std::size_t sequence, bool elements,
-                                      WeightsMemory memory) {
+Result<ShownLayer> ShownLayer::create(
+    TensorView<const float, 4> query, TensorView<const float, 4> key,
+    const AttentionOptions& options, const OperationOptions& operation_options,
+    std::size_t sequence, std::optional<bool> elements, WeightsMemory memory) {
   const auto shape = attention_shape(query.extents(), key.extents(),
                                      without_features(key.extents()));
   HEADWISE_TRY(shape);
@@ -150,8 +160,9 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   layer.sequence_ = sequence;
   layer.maps_ = std::max(place.Lq, place.Lkv) <= kMostMapLength;
   layer.can_compute_ = !layer.spec_.bias.given() && !layer.spec_.additive();
-  layer.elements_ = !layer.maps_ || (elements && layer.can_compute_ &&
-                                     !map_is_smaller(layer.spec_.shape, place));
+  layer.elements_ =
+      !layer.maps_ || (layer.can_compute_ && elements.value_or(!map_is_smaller(
+                                                 layer.spec_.shape, place)));
   layer.query_ = sequence_of(query, place.batch, place.first_query,
                              layer.spec_.statistics.queries(sequence));
   layer.key_ = sequence_of(key, place.batch, place.first_key, place.Lkv);
@@ -166,7 +177,7 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
   layer.rounded_weights_ = std::move(memory.rounded);
   HEADWISE_TRY(layer.compute(query, key, options, operation_options));
   if (layer.maps_ && layer.elements_) {
-    HEADWISE_TRY(layer.compute_rounded(query, key, options, operation_options));
+    HEADWISE_TRY(layer.compute_rounded(options, operation_options));
   }
   return layer;
 }
@@ -174,7 +185,8 @@ Result<ShownLayer> ShownLayer::create(TensorView<const float, 4> query,
 Result<ShownLayer> ShownLayer::of(const ViewedLayer& layer,
                                   const AttentionOptions& options,
                                   const OperationOptions& operation_options,
-                                  std::size_t sequence, bool elements,
+                                  std::size_t sequence,
+                                  std::optional<bool> elements,
                                   WeightsMemory memory) {
   auto shown =
       layer.has_weights()
@@ -324,46 +336,48 @@ Status ShownLayer::compute(TensorView<const float, 4> query,
                       computed_weights_));
     attn_weights_ = computed_weights_;
   }
-  const TensorView<const float, 4> no_value(nullptr,
-                                            without_features(key.extents()));
-  const TensorView<float, 4> no_output(nullptr,
-                                       without_features(query.extents()));
-  return take(
-      attention_statistics(
-          query, key, no_value,
-          {.output = no_output, .attn_weights = computed_weights_, .lse = lse_},
-          options, operation_options),
-      statistics_);
+  return take(statistics_of(query, key,
+                            {.attn_weights = computed_weights_, .lse = lse_},
+                            options, operation_options),
+              statistics_);
 }
 
-Status ShownLayer::compute_rounded(TensorView<const float, 4> query,
-                                   TensorView<const float, 4> key,
-                                   const AttentionOptions& options,
-                                   const OperationOptions& operation_options) {
-  auto rounded_query = rounded(query);
-  auto rounded_key = rounded(key);
+Status ShownLayer::compute_rounded(AttentionOptions options,
+                                   OperationOptions operation_options) {
+  auto rounded_query = rounded(query_);
+  auto rounded_key = rounded(key_);
   HEADWISE_TRY(rounded_query);
   HEADWISE_TRY(rounded_key);
-  HEADWISE_TRY(take(Tensor<float, 3>::create(lse_.extents()), rounded_lse_));
+  const std::size_t Hq = spec_.shape.Hq;
+  HEADWISE_TRY(
+      take(Tensor<float, 3>::create({1, Hq, queries()}), rounded_lse_));
   HEADWISE_TRY(
       take(Tensor<float, 4>::create_unset_in(std::move(rounded_weights_),
-                                             computed_weights_.extents()),
+                                             {1, Hq, queries(), keys()}),
            rounded_weights_));
-  AttentionOptions asked = options;
-  asked.attn_weights = AttnWeights::per_head;
-  asked.scores = ScoresStage::none;
-  OperationOptions plain = operation_options;
-  plain.statistics = {.rows = true};  // there are no values
-  const TensorView<const float, 4> no_value(nullptr,
-                                            without_features(key.extents()));
-  const TensorView<float, 4> no_output(nullptr,
-                                       without_features(query.extents()));
-  const auto done = attention_statistics(*rounded_query, *rounded_key, no_value,
-                                         {.output = no_output,
-                                          .attn_weights = rounded_weights_,
-                                          .lse = rounded_lse_},
-                                         asked, plain);
+  options.attn_weights = AttnWeights::per_head;
+  options.scores = ScoresStage::none;
+  operation_options.statistics = {};
+  internal::CallPart part = internal::whole_call(spec_.shape);
+  part.sequences = {sequence_, 1};
+  part.queries = {0, queries()};
+  auto own = internal::options_of_part(spec_.shape, options, operation_options,
+                                       part, kViewPage);
+  HEADWISE_TRY(own);
+  own->operation_options.statistics.rows = true;  // there are no values
+  const auto done =
+      statistics_of(*rounded_query, *rounded_key,
+                    {.attn_weights = rounded_weights_, .lse = rounded_lse_},
+                    own->options, own->operation_options);
   return done ? ok() : Status(done.error());
+}
+
+WeightsMemory ShownLayer::take_memory() {
+  constexpr std::size_t kMostKept = std::size_t{1} << 24U;  // elements
+  return computed_weights_.size() > kMostKept
+             ? WeightsMemory{}
+             : WeightsMemory{std::move(computed_weights_),
+                             std::move(rounded_weights_)};
 }
 
 TensorView<const float, 2> ShownLayer::key(std::size_t kv_head) const {
@@ -415,10 +429,9 @@ ViewedHead ShownLayer::head(std::size_t h) const {
     head.attn_weights = weights(h);
   }
   if (maps_ && elements_) {
-    head.rounded_lse =
-        row_of(rounded_lse_, place.batch, h, place.first_query, queries());
+    head.rounded_lse = row_of(rounded_lse_, 0, h, 0, queries());
     head.rounded_weights =
-        rows_of<float>(rounded_weights_, sequence_, h, 0, {queries(), keys()});
+        rows_of<float>(rounded_weights_, 0, h, 0, {queries(), keys()});
   }
   if (all_numbers()) {
     head.top_keys = of_queries(statistics_.top_keys);

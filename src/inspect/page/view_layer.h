@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,7 +31,8 @@ class ShownLayer {
   static Result<ShownLayer> of(const ViewedLayer& layer,
                                const AttentionOptions& options,
                                const OperationOptions& operation_options,
-                               std::size_t sequence, bool elements,
+                               std::size_t sequence,
+                               std::optional<bool> elements,
                                WeightsMemory memory = {});
   // Query (B, Lq, Hq, D), key (B, Lkv, Hkv, D). `elements` is that of the
   // page's settings; the options must outlive the layer. Errors: those of
@@ -39,12 +41,12 @@ class ShownLayer {
                                    TensorView<const float, 4> key,
                                    const AttentionOptions& options,
                                    const OperationOptions& operation_options,
-                                   std::size_t sequence, bool elements,
+                                   std::size_t sequence,
+                                   std::optional<bool> elements,
                                    WeightsMemory memory = {});
-  // Leaves the layer without its attention weights.
-  WeightsMemory take_memory() {
-    return {std::move(computed_weights_), std::move(rounded_weights_)};
-  }
+  // Leaves the layer without its attention weights. Those of a large batch are
+  // not kept.
+  WeightsMemory take_memory();
 
   const AttentionSpec& spec() const { return spec_; }
   std::size_t sequence() const { return sequence_; }
@@ -93,10 +95,8 @@ class ShownLayer {
                  TensorView<const float, 4> key, AttentionOptions options,
                  OperationOptions operation_options);
   // What the page computes from rounded queries and keys.
-  Status compute_rounded(TensorView<const float, 4> query,
-                         TensorView<const float, 4> key,
-                         const AttentionOptions& options,
-                         const OperationOptions& operation_options);
+  Status compute_rounded(AttentionOptions options,
+                         OperationOptions operation_options);
 
   AttentionSpec spec_;
   std::size_t sequence_ = 0;
@@ -111,7 +111,8 @@ class ShownLayer {
   Tensor<float, 3> lse_;  // (B, Hq, Lq)
   Tensor<float, 4> computed_weights_;
   TensorView<const float, 4> attn_weights_;  // (B, Hq, Lq, Lkv), with maps
-  // The same of rounded queries and keys; with maps and elements.
+  // The same of rounded queries and keys, for the sequence alone; with maps and
+  // elements.
   Tensor<float, 3> rounded_lse_;
   Tensor<float, 4> rounded_weights_;
   TensorView<const float, 3> key_norms_;  // (B, Hq, Lkv)

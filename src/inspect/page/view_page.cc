@@ -325,6 +325,7 @@ struct ViewPage::Parts {
         integrated_by_layer && shown->has_integrated_by_layer();
     if (sizes_of_all.is_null()) {
       sizes_of_all = std::move(sizes_of_this);
+      settings.elements = shown->elements();  // as all layers of a document
       sizes = {shown->queries(), shown->keys(), shown->head_dim()};
       maps = shown->maps();
     }

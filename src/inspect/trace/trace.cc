@@ -53,7 +53,9 @@ std::vector<std::byte> packed(const AnyView& view) {
 template <class Row>
 void for_each_view_row(const AnyView& view, const Row& row) {
   const std::size_t last = view.rank() - 1;
-  const std::size_t count = elements_in(view.extents().first(last));
+  const std::size_t count = elements_in(view.extents()) == 0
+                                ? 0
+                                : elements_in(view.extents().first(last));
   std::vector<std::size_t> index(last, 0);
   std::ptrdiff_t offset = 0;
   for (std::size_t n = 0; n < count; ++n) {

@@ -316,6 +316,31 @@ TEST(ViewPageTest, ALayerWithoutHeadsMayBeTheFirst) {
             "layer");
 }
 
+TEST(ViewPageTest, OnlyALayerOfNumbersHasNoHeadsLeft) {
+  const Heads heads(1, 3, 5);
+  EXPECT_TRUE((ViewedLayer{.num_heads = 2}).pruned());
+  ViewedLayer empty = heads.layer();
+  empty.num_heads = 2;
+  empty.query = {nullptr, {1, 0, 2, 4}};
+  EXPECT_FALSE(empty.pruned());
+  ViewPage page = ViewPage::create(heads.settings()).value();
+  EXPECT_EQ(page.add(empty).error().details().argument, "query");
+}
+
+// 200 tokens of heads of 64: the weights take less memory than q and k.
+TEST(ViewPageTest, QueriesAndKeysAreLeftOutWhereTheyAreLargerUnlessAskedFor) {
+  const Heads heads(1, 200, 200, 1, 64);
+  ViewPageSettings settings = heads.settings();
+  EXPECT_THAT(page_of(heads, settings), HasSubstr("\"query\":null"));
+  settings.elements = true;
+  EXPECT_THAT(page_of(heads, settings), Not(HasSubstr("\"query\":null")));
+  const Heads few(1, 100, 100, 1, 64);
+  settings = few.settings();
+  EXPECT_THAT(page_of(few, settings), Not(HasSubstr("\"query\":null")));
+  settings.elements = false;
+  EXPECT_THAT(page_of(few, settings), HasSubstr("\"query\":null"));
+}
+
 // Attention weights of one sequence, 2 heads, 3 queries and 5 keys. Key 4 has
 // no weight; a row of head 1 does not sum to 1.
 Tensor<float, 4> some_weights() {

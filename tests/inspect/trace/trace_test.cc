@@ -156,6 +156,38 @@ TEST(SummarizeTest, TakesTheFiniteAloneForTheRange) {
   EXPECT_EQ(summary.nan, 2u);
 }
 
+// Long rows are read many elements at a time.
+TEST(SummarizeTest, LongRowsAreCountedAsShortOnes) {
+  for (const std::size_t length : {64, 65, 130}) {
+    for (const std::size_t at : {0, 15, 16, 63, 64}) {
+      for (const float special : {-kInf, kInf, kNaN}) {
+        std::vector<float> row(length, 1);
+        row[length / 2] = -2;
+        row[length - 2] = 3;
+        if (at < length) {
+          row[at] = special;
+        }
+        const StepSummary found = summarize(step_of(row));
+        const std::size_t specials = at < length ? 1 : 0;
+        EXPECT_EQ(found.count, length);
+        EXPECT_EQ(found.finite, length - specials);
+        EXPECT_EQ(found.masked, special == -kInf ? specials : 0);
+        EXPECT_EQ(found.nan, std::isnan(special) ? specials : 0);
+        EXPECT_EQ(found.min, -2);
+        EXPECT_EQ(found.max, 3);
+      }
+    }
+  }
+}
+
+TEST(SummarizeTest, NoElementsInManyRowsAreNothing) {
+  Trace trace;
+  report<3>(trace,
+            TensorView<const float, 3>(nullptr, {1'000'000, 1'000'000, 0}),
+            {"A", "B", "C"});
+  EXPECT_EQ(summarize(trace.steps().front()).count, 0u);
+}
+
 TEST(SummarizeTest, AllMaskedHasNoRange) {
   const StepSummary summary = summarize(step_of({-kInf, -kInf}));
   EXPECT_EQ(summary.finite, 0u);

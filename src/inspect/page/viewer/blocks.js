@@ -1,9 +1,6 @@
-// Blocks are inflated on demand; the most recent ones are kept, up to a limit, so that a
-// page with many heads never holds all of them.
+// Blocks are inflated on demand.
 {
   const LIMIT = 96 * 1024 * 1024;  // bytes kept
-  const kept = new Map();          // number -> Promise; in order of last use
-  const sizes = new Map();
 
   function decode(text) {
     if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -27,47 +24,18 @@
     }
   }
 
-  const bytesKept = () => [...sizes.values()].reduce((total, size) => total + size, 0);
-
-  function forget() {
-    let total = bytesKept();
-    for (const [number, size] of sizes) {
-      if (total <= LIMIT || sizes.size === 1) return;
-      total -= size;
-      sizes.delete(number);
-      kept.delete(number);
-    }
-  }
+  const kept = new headwise.Recent(LIMIT, inflate, data => data.byteLength);
 
   // -> Promise of the block's ArrayBuffer; not to be changed.
-  function buffer(number) {
-    let found = kept.get(number);
-    if (found) {
-      kept.delete(number);  // to the end of the order
-    } else {
-      found = inflate(number);
-    }
-    kept.set(number, found);
-    found.then(data => {
-      if (kept.get(number) !== found) return;
-      sizes.delete(number);
-      sizes.set(number, data.byteLength);
-      forget();
-    }, () => {  // the caller gets the error; the next call tries again
-      if (kept.get(number) === found) kept.delete(number);
-    });
-    return found;
-  }
+  const buffer = number => kept.of(number);
 
   // All numbers are little endian, as are all machines that run browsers.
   const bytes = async number => new Uint8Array(await buffer(number));
   const floats = async number => new Float32Array(await buffer(number));
   const integers = async number => new Int32Array(await buffer(number));
 
-  function clear() {
-    kept.clear();
-    sizes.clear();
-  }
+  const clear = () => kept.clear();
+  const bytesKept = () => kept.bytes();
 
   headwise.blocks = {buffer, bytes, floats, integers, bytesKept, inflate, clear};
 }

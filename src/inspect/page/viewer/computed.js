@@ -67,8 +67,10 @@
   // What the formula needs besides q, k and LSE.
   function options(head) {
     const {page} = head;
-    return {dim: page.head_dim, scale: page.scale, softcap: page.softcap,
-            lseError: head.lse_error, t5: head.t5, t5Steps: page.t5_steps, alibi: head.alibi, start: page.query_start};
+    return {
+      dim: page.head_dim, scale: page.scale, softcap: page.softcap, lseError: head.lse_error,
+      t5: head.t5, t5Steps: page.t5_steps, alibi: head.alibi, start: page.query_start,
+    };
   }
 
   async function here(head, area, withErrors) {
@@ -85,11 +87,12 @@
   }
 
   // -> Promise of {values, errors} for a head with q, k and LSE.
-  function area(head, [fromQuery, toQuery, fromKey, toKey], withErrors = true) {
+  function area(head, [fromQuery, toQuery, fromKey, toKey],
+                {urgent = true, withErrors = true} = {}) {
     const work = (toQuery - fromQuery) * (toKey - fromKey) * head.page.head_dim;
     const whole = [fromQuery, toQuery, fromKey, toKey];
     return work <= HERE ? here(head, whole, withErrors) :
-        headwise.tiles.compute(head, whole, {urgent: true, withErrors});
+        headwise.tiles.compute(head, whole, {urgent, withErrors});
   }
 
   headwise.computed = {weightsOf, options, area};

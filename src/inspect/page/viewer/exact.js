@@ -9,19 +9,19 @@
 
   // ---- All pairs of a head. ----
 
-  const KEPT = 8;   // heads whose attention weights are kept
-  let recent = [];  // [[head, Promise]], the most recent last
+  const KEPT = 96 * 1024 * 1024;  // bytes of attention weights
 
   // Does the page have all attention weights of the head at once?
   const isWhole = head => head.page.coding.kind === 'maps';
 
-  async function load(head) {
+  async function load(head, urgent) {
     const {num_queries: queries, num_keys: keys} = head.page;
     if (head.map !== null) {
       return Float32Array.from(await headwise.blocks.bytes(head.map), byte => decode[byte]);
     }
     const [{values}, mask] = await Promise.all([
-      headwise.computed.area(head, [0, queries, 0, keys], false), headwise.mask.of(head)]);
+      headwise.computed.area(head, [0, queries, 0, keys], {urgent, withErrors: false}),
+      headwise.mask.of(head)]);
     for (let i = 0, at = 0; i < queries; ++i) {
       for (let j = 0; j < keys; ++j, ++at) {
         if (!mask.full && !mask.visible(i, j)) values[at] = 0;
@@ -31,16 +31,12 @@
     return values;
   }
 
-  // -> Promise of the attention weights of all pairs, 0 where they are masked; not to be
-  // changed.
-  function all(head) {
-    const found = recent.find(([one]) => one === head) || [head, load(head)];
-    recent = [...recent.filter(one => one !== found), found].slice(-KEPT);
-    found[1].catch(() => { recent = recent.filter(one => one !== found); });
-    return found[1];
-  }
+  const recent = new headwise.Recent(KEPT, load, values => values.byteLength);
 
-  function clear() { recent = []; }
+  // -> Promise of the attention weights of all pairs, 0 where they are masked; not to be
+  // changed. What is not urgent may be forgotten (tiles.js).
+  const all = (head, urgent = true) => recent.of(head, urgent);
+  const clear = () => recent.clear();
 
   // Copies cells (queries x keys, by indices) from rows of `width` keys.
   function pick(all, width, queries, keys) {

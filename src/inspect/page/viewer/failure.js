@@ -4,6 +4,7 @@
   const {make, button} = headwise.dom;
   const node = make('div', {id: 'failure', class: 'failure', role: 'alert', hidden: true});
   let shown = null;  // the last failure
+  const FORGOTTEN = Symbol('nobody waits for it any more');
 
   // An error with its own text: the key of the text, and the values to fill in.
   class Failure extends Error {
@@ -28,6 +29,7 @@
   }
 
   function tell(error) {
+    if (error === FORGOTTEN) return;
     shown = error;
     draw();
   }
@@ -35,7 +37,7 @@
   // Errors that nobody handles end here; those without a text also stay on the console.
   function watch() {
     window.addEventListener('unhandledrejection', event => {
-      if (event.reason instanceof Failure) event.preventDefault();
+      if (event.reason instanceof Failure || event.reason === FORGOTTEN) event.preventDefault();
       tell(event.reason);
     });
     window.addEventListener('error', event => {
@@ -43,5 +45,5 @@
     });
   }
 
-  headwise.failure = {Failure, text, node, draw, tell, watch};
+  headwise.failure = {Failure, FORGOTTEN, text, node, draw, tell, watch};
 }

@@ -8,8 +8,7 @@
   const {make} = headwise.dom;
   const PRODUCT = 2.01 * 2 ** -11;  // two roundings to binary16, relative to the product
   const SUBNORMAL = 2 ** -25;       // error of a number below binary16's normal range
-  const KEPT = 4;                   // heads whose numbers are kept
-  let recent = [];                  // [[head, Promise]], the most recent last
+  const KEPT = 32 * 1024 * 1024;    // bytes of query and key
 
   async function read({page, gradient}) {
     const {blocks, half} = headwise;
@@ -18,15 +17,12 @@
     return {query, key, dim: query.length / page.num_queries, scale: gradient.scale};
   }
 
-  function load(head) {
-    const found = recent.find(([one]) => one === head) || [head, read(head)];
-    recent = [...recent.filter(one => one !== found), found].slice(-KEPT);
-    return found[1];
-  }
+  const recent = new headwise.Recent(
+      KEPT, read, ({query, key}) => query.byteLength + key.byteLength);
 
   // -> Promise of (query, key) => [the gradient by their attention weight, its error].
   async function known(head) {
-    const {query, key, dim, scale} = await load(head);
+    const {query, key, dim, scale} = await recent.of(head);
     return (i, j) => {
       let [sum, large, small] = [0, 0, 0];
       for (let d = 0, a = i * dim, b = j * dim; d < dim; ++d, ++a, ++b) {
@@ -41,7 +37,7 @@
 
   // The same without the error.
   async function factor(head) {
-    const {query, key, dim, scale} = await load(head);
+    const {query, key, dim, scale} = await recent.of(head);
     return (i, j) => {
       let sum = 0;
       for (let d = 0, a = i * dim, b = j * dim; d < dim; ++d, ++a, ++b) sum += query[a] * key[b];

@@ -42,7 +42,7 @@
       id, title, corner, scale, page: head.page, room: width, mask: headwise.mask.of(head),
       sums: headwise.statistics.unevenSums(head), caption: title && title + ': ' + nameOf(head),
       label: headwise.measure.word('matrix.label', head.layer, head.number),
-      cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, partly),
+      cells: (queries, keys, partly) => headwise.weights.cells(head, queries, keys, {partly}),
       small: () => headwise.weights.small(head, headwise.measure.pool()),
     });
   }

@@ -1,5 +1,5 @@
-// A query's statistics and what each key receives: as the page holds them or, if
-// it holds the head's attention weights, computed from those.
+// A query's statistics and what each key receives: as the page holds them, or computed from
+// the head's attention weights.
 {
   const OF_HEADS = ['integrated', 'integrated-by-layer'];
   const largest = row => row.reduce((best, weight, key) => weight > row[best] ? key : best, 0);

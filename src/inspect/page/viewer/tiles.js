@@ -1,6 +1,6 @@
-// Attention weights that a worker computes from q, k and LSE, tile by tile for heads
-// without a map; the most recent tiles are kept. Urgent jobs, such as a single row, come
-// before tiles.
+// Attention weights that a worker computes from q, k and LSE: an area of a head, or tiles of
+// one that is too large to be computed at once; the most recent tiles are kept. Urgent jobs,
+// such as a single row, come before the others.
 {
   const SIDE = 256;
   const KEPT = 192;      // tiles, a quarter of a mebibyte each
@@ -121,12 +121,11 @@
     return asked.get(key);
   }
 
-  // Cancels tiles that were requested but not started.
+  // Cancels jobs that are not urgent and were not started.
   function forgetWaiting() {
     for (let n = waiting.length - 1; n >= 0; --n) {
       if (waiting[n].urgent) continue;
-      const {head, area} = waiting.splice(n, 1)[0];
-      asked.delete(name(head, area[0] / SIDE, area[2] / SIDE));
+      waiting.splice(n, 1)[0].failed(headwise.failure.FORGOTTEN);
     }
   }
 

@@ -53,9 +53,9 @@
 
   // The cells of a window, masked ones marked. `partly` is called with the cells so
   // far while tiles arrive.
-  async function cells(head, queries, keys, partly) {
+  async function cells(head, queries, keys, {partly, urgent = true} = {}) {
     if (isWhole(head)) {
-      const values = pick(await all(head), head.page.num_keys, queries, keys);
+      const values = pick(await all(head, urgent), head.page.num_keys, queries, keys);
       return finish(head, values, queries, keys);
     }
     const {SIDE, tile} = headwise.tiles;
@@ -169,7 +169,7 @@
   async function pooledMap(head, pool) {
     const {num_queries: queries, num_keys: keys} = head.page;
     const {rows, columns} = head.small;
-    const weights = await all(head);
+    const weights = await all(head, false);
     const factor = await headwise.measure.factor(head);
     const values = new Float32Array(rows * columns);
     const counts = new Uint32Array(rows * columns);
@@ -216,7 +216,8 @@
     }
     const queries = headwise.axes.queries(page);
     const keys = headwise.axes.keys(page);
-    const values = await cells(head, queries.slice(0, queries.size), keys.slice(0, keys.size));
+    const values = await cells(head, queries.slice(0, queries.size), keys.slice(0, keys.size),
+                               {urgent: false});
     const factor = size => Math.ceil(size / POOLED_SIDE);
     return headwise.paint.pool({rows: queries.size, columns: keys.size, values},
         factor(queries.size), factor(keys.size), pool);

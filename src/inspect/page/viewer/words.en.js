@@ -276,7 +276,7 @@ headwise.wordTables.en = {
   'elements.title': 'Query and key by component',
   'elements.none': 'Click or tap a cell, or press Enter, to see how its score is computed.',
   'elements.left_out':
-      'This page has no q and k: its attention weights are smaller, it was made with --no-elements, or its scores are additive or have a bias.',
+      'This page has no q and k: its attention weights are smaller (--elements keeps q and k), it was made with --no-elements, or its scores are additive or have a bias.',
   'elements.weights_only':
       'This page has no q and k: it was made from attention weights.',
   'elements.bars': 'One bar per component: up is positive, down is negative.',

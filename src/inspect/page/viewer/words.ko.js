@@ -269,7 +269,7 @@ headwise.wordTables.ko = {
   'elements.title': '쿼리와 키의 성분별 값',
   'elements.none': '칸을 클릭하거나 탭하거나 Enter를 누르면 점수의 계산 과정을 보여 줍니다.',
   'elements.left_out':
-      '이 페이지에는 q와 k가 없습니다. 어텐션 가중치가 더 작거나, --no-elements로 만들었거나, 점수가 가산(additive) 방식이거나 바이어스가 있습니다.',
+      '이 페이지에는 q와 k가 없습니다. 어텐션 가중치가 더 작거나(--elements를 주면 q와 k를 담습니다), --no-elements로 만들었거나, 점수가 가산(additive) 방식이거나 바이어스가 있습니다.',
   'elements.weights_only': '어텐션 가중치로 만든 페이지이므로 q와 k가 없습니다.',
   'elements.bars': '성분마다 막대 하나입니다. 위는 양수, 아래는 음수입니다.',
   'elements.component': '성분',
