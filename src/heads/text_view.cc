@@ -150,8 +150,8 @@ Status check_ids(std::span<const TokenId> ids, std::size_t vocab_size) {
   return ok();
 }
 
-Status check_layers(std::span<const std::size_t> layers,
-                    std::size_t num_layers) {
+Status check_shown_layers(std::span<const std::size_t> layers,
+                          std::size_t num_layers) {
   for (std::size_t n = 0; n < layers.size(); ++n) {
     const std::string name = "layers[" + std::to_string(n) + "]";
     if (layers[n] >= num_layers) {
@@ -231,7 +231,7 @@ ViewPageSettings TextView::settings(std::string title) const {
 Status TextView::visit(const TextViewPass& pass,
                        FunctionRef<Status(const ViewedLayer&)> see) const {
   return catching_out_of_memory([&]() -> Status {
-    HEADWISE_TRY(check_layers(pass.layers, model_->shape().num_layers));
+    HEADWISE_TRY(check_shown_layers(pass.layers, model_->shape().num_layers));
     const AttentionOptions attention = options();
     RunningLayer running(*model_, pass, attention, head_gates_, see);
     std::vector<std::vector<TokenId>> types;
