@@ -158,8 +158,8 @@ TEST(SummarizeTest, TakesTheFiniteAloneForTheRange) {
 
 // Long rows are read many elements at a time.
 TEST(SummarizeTest, LongRowsAreCountedAsShortOnes) {
-  for (const std::size_t length : {64, 65, 130}) {
-    for (const std::size_t at : {0, 15, 16, 63, 64}) {
+  for (const std::size_t length : {64u, 65u, 130u}) {
+    for (const std::size_t at : {0u, 15u, 16u, 63u, 64u}) {
       for (const float special : {-kInf, kInf, kNaN}) {
         std::vector<float> row(length, 1);
         row[length / 2] = -2;
