@@ -111,8 +111,8 @@ TEST(ViewHeadsTest, ThePageHasEveryLayer) {
                                 .query_labels = heads.text().query_labels,
                                 .key_labels = heads.text().key_labels})
                   .value();
-  ASSERT_TRUE(heads.visit(false, [&](const ViewedLayer& layer) {
-    return add_to_page(page, layer, heads.options(), {});
+  ASSERT_TRUE(heads.visit({}, [&](const ViewedLayer& layer) {
+    return add_to_page(page, layer, PageAttribution(), nullptr);
   }));
   const std::string html = page.html().value();
   EXPECT_THAT(html, HasSubstr("{\"number\":2,\"heads\":[{\"number\":0,"
