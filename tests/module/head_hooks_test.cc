@@ -214,7 +214,10 @@ TEST(HeadHooksTest, TheInputsAreThoseThatAreCompared) {
   EXPECT_TRUE(same_bits(seen.output, forward_of(layer, x).output));
   const RecordedStep* const rotated = steps.find("q_rotated");
   ASSERT_NE(rotated, nullptr);
-  EXPECT_THAT(query.elements(), testing::ElementsAreArray(rotated->elements));
+  ASSERT_EQ(rotated->extents, (std::vector<std::size_t>{1, 4, 3, 6}));
+  for (std::size_t n = 0; n < rotated->elements.size(); ++n) {
+    EXPECT_EQ(query(0, n / 6 % 3, n / 18, n % 6), rotated->elements[n]);
+  }
 }
 
 TEST(HeadHooksTest, ACallHasOneTrace) {

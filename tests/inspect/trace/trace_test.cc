@@ -163,7 +163,7 @@ TEST(SummarizeTest, LongRowsAreCountedAsShortOnes) {
       for (const float special : {-kInf, kInf, kNaN}) {
         std::vector<float> row(length, 1);
         row[length / 2] = -2;
-        row[length - 2] = 3;
+        row[length - 3] = 3;
         if (at < length) {
           row[at] = special;
         }
