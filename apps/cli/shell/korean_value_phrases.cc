@@ -475,8 +475,6 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
     {"{} to {}", "{0}에서 {1} 사이"},
     {"{} too", "{0:이/가} 함께 필요합니다."},
     {"{}, as w_q", "w_q와 같은 {0}"},
-    {"{}, or about {} without query and key",
-     "{*0}. query와 key를 빼면 약 {1}개"},
     {"{}, which is fixed", "이미 정해진 {0}"},
 });
 static_assert(is_sorted(kValuePhrases));
