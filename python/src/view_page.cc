@@ -52,7 +52,7 @@ ViewPageSettings settings_of(NamedFields& fields) {
   take_text(fields, "text", settings.text);
   take_boolean(fields, "cross", settings.cross);
   take_word(fields, "language", settings.language, kLanguages);
-  take_boolean(fields, "elements", settings.elements);
+  fields.take("elements", settings.elements, boolean);
   fields.take("query_labels", settings.query_labels, texts);
   fields.take("key_labels", settings.key_labels, texts);
   fields.take("query_special", settings.query_special, numbers_of);
@@ -182,19 +182,21 @@ one call.)")
                 settings, PageObject::Form::query_and_key);
           },
           nb::arg("settings"),
-          nb::sig("def create(*, title: str = '', command: str = '', "
-                  "model: str | None = None, text: str | None = None, "
-                  "cross: bool = False, language: str = 'en', "
-                  "elements: bool = True, query_labels: Sequence[str] = (), "
-                  "key_labels: Sequence[str] = (), "
-                  "query_special: Integers = (), key_special: Integers = (), "
-                  "sequence: int = 0, most_bytes: int = 536870912, "
-                  "**options: Any) -> ViewPage"),
+          nb::sig(
+              "def create(*, title: str = '', command: str = '', "
+              "model: str | None = None, text: str | None = None, "
+              "cross: bool = False, language: str = 'en', "
+              "elements: bool | None = None, query_labels: Sequence[str] = (), "
+              "key_labels: Sequence[str] = (), "
+              "query_special: Integers = (), key_special: Integers = (), "
+              "sequence: int = 0, most_bytes: int = 536870912, "
+              "**options: Any) -> ViewPage"),
           "Labels: one per query and key of the sequence. query_special and "
           "key_special: positions, ascending, of tokens such as [CLS] that the "
           "page can hide. cross: queries and keys are of different sequences. "
-          "elements: keep the components of query and key even where the page "
-          "does not need them. The options are those of attention(), for every "
+          "elements: whether the page holds query and key and computes the "
+          "weights from them; None: what is smaller. The options are those of "
+          "attention(), for every "
           "layer. Errors: TypeError, ValueError for wrong arguments.")
       .def_static(
           "of_attn_weights",
