@@ -74,5 +74,10 @@
   const svgText = (x, y, words, more) => makeSvg('text', {
     x, y, 'font-family': FONT, 'font-size': 11, fill: colour('--ink'), ...more}, words);
 
-  headwise.dom = {make, makeSvg, put, choice, field, button, toggle, colour, svgText, FONT};
+  // -> Promise of the time after the next frame.
+  const painted = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+
+  headwise.dom = {
+    make, makeSvg, put, choice, field, button, toggle, colour, svgText, painted, FONT,
+  };
 }

@@ -17,6 +17,7 @@
           axis.slice(first, Math.min(count, MOST));
       this.head = head;
       this.asked = 0;
+      this.shown = [];  // the shade of each key
       this.indices = part(keys, window.column, window.columns);
       const rows = part(queries, window.row, window.rows);
       const tokensOf = (axis, indices) => Array.from(indices, n => axis.tokens[n]).join('\0');
@@ -60,12 +61,15 @@
       const pair = headwise.pick.active();
       const mine = ++this.asked;
       const row = pair && await this.row(pair.query);
+      await headwise.dom.painted();  // first the frame that answers the pointer
       if (mine !== this.asked) return;
       const {get, inkOn} = headwise.palette;
       const {shades, index} = get(headwise.measure.signed(), 'ink');
       const largest = row ? row.reduce((most, value) => Math.max(most, sizeOf(value)), 0) : 0;
       this.keys.forEach((node, n) => {
         const shade = largest > 0 && sizeOf(row[n]) > 0 && shades[index(row[n], largest)];
+        if (shade === this.shown[n]) return;
+        this.shown[n] = shade;
         node.style.setProperty('background', shade ? `rgb(${shade.join(',')})` : '');
         node.style.setProperty('color', shade ? inkOn(shade) : '');
       });
