@@ -8,19 +8,19 @@
 what it printed and the files it wrote. `compare` runs the same jobs with another
 program, prints what differs and exits with 1 if anything does. Both take minutes.
 
-It is a recording, not two programs side by side, for three reasons: the old program
-writes the files that the new one has to resume; one recording serves every step of a
-long redesign; and which jobs there are depends on what the old program accepts.
+There is a recording, instead of two programs that run side by side, for three reasons.
+The old program writes the files that the new one resumes. One recording serves every
+step of a long redesign. Which jobs there are depends on what the old program accepts.
 
-    options  each option alone on several calls of its command, with values that do not
-             fit and written in other ways, and all pairs of options; --json is one of
-             them. In Korean what succeeds, and two jobs of each kind of message.
-    resume   runs that were killed (checkpoints, journals, rows of one process or of
-             two) and results that other commands read.
+    options  each option alone on several calls of its command, with wrong values and
+             misspelt, and all pairs of options, --json among them. In Korean: each
+             option that succeeds alone, and two jobs of each kind of message.
+    resume   runs that were killed (checkpoints, journals, rows of one or two processes)
+             and results that other commands read.
     ranks    two processes of one call: with equal options, and with one that differs.
 
-Times, speeds, names of temporary files and the values of digests may differ; so may the
-scripts of a page, but not its data.
+Times, speeds, names of temporary files, values of digests and the scripts of a page may
+differ. Do not rebuild the program while this runs.
 """
 
 import argparse

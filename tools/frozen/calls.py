@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from frozen import values
+from frozen import base_calls, values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Call:
 
 def calls_of(command):
     """name -> Call; a command that is not listed is called without options."""
-    listed = values.CALLS.get(command, {"bare": ([], [])})
+    listed = base_calls.CALLS.get(command, {"bare": ([], [])})
     return {name: Call(command, tuple(words), ()).with_options(*options)
             for name, (words, options) in listed.items()}
 

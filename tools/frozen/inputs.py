@@ -151,13 +151,13 @@ class Numbers:
                 self.put(f"cases/{case}/test_data_set_0/{path.name}", path.read_bytes())
 
 
-def made_by(program, folder, names):
+def made_by(program, folder, calls, **options):
     """What the command itself writes, for its other commands to read."""
-    for words in names:
+    for words in calls:
         done = subprocess.run([program, *words], cwd=folder, capture_output=True,
-                              check=False)
+                              check=False, **options)
         if done.returncode:
-            sys.exit(f"cannot make the inputs: headwise {' '.join(words)}\n"
+            sys.exit(f"cannot make what other jobs read: headwise {' '.join(words)}\n"
                      f"{done.stderr.decode()}")
 
 

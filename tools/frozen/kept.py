@@ -21,10 +21,11 @@ CHANGES = [
     ("train", r'"seconds":[\d.e+-]+', '"seconds":N'),
 ]
 CHANGES = [(command, re.compile(what), place) for command, what, place in CHANGES]
-DIGEST = re.compile(r"\b(?:[0-9a-f]{16}|[0-9a-f]{64})\b")
-# Ranks that differ and do not compare it: which of them stumbles, and when, is chance.
-STUMBLED = re.compile(rb"rank \d+ sent \d+ bytes, expected \d+")
-BY_CHANCE = {"exit code": "of ranks that differ and find out by chance, if at all"}
+# With a letter: a number can have 16 digits after its point, too.
+DIGEST = re.compile(r"(?<![\w.])(?=\d*[a-f])(?:[0-9a-f]{16}|[0-9a-f]{64})\b")
+# Ranks differ, but do not compare what differs: it is chance which one fails, and where.
+DISAGREED = re.compile(rb"rank \d+ sent \d+ bytes, expected \d+")
+BY_CHANCE = {"exit code": "left to chance: ranks differ, but do not compare what differs"}
 
 
 def numbered_digests(text):
@@ -45,7 +46,7 @@ def digest_of(data):
 
 
 def said_by_ranks(data):
-    """In no order, each line once: all say the same, or one says it for all."""
+    """Each line once and sorted: all ranks print it, or one of them does for all."""
     return b"".join(sorted({line for line in data.splitlines(True)
                             if line.startswith(b"headwise: ")}))
 
@@ -85,7 +86,7 @@ class Kept:
 
 def kept(job, folder, code, output, errors):
     """(result, texts)"""
-    if job.part == "ranks" and (code.startswith("none") or STUMBLED.search(errors)):
+    if job.part == "ranks" and (code.startswith("none") or DISAGREED.search(errors)):
         return BY_CHANCE, {}
     all_of_it = Kept(job, folder)
     all_of_it.result["exit code"] = code

@@ -8,13 +8,13 @@ runs the same ones.
 import hashlib
 import itertools
 
-from frozen.calls import (calls_of, entry, together, wrong_values, written_otherwise)
+from frozen.calls import calls_of, entry, together, wrong_values, written_otherwise
 from frozen.jobs import job
 from frozen.options import commands_of, options_of
 from frozen.values import other_values, value_of
 
 PART = "options"
-# They end a command before it looks at anything else: alone is enough.
+# They print something else entirely, or apply to every message: no pairs.
 ALONE = ("--help-all", "--lang")
 TAKEN = ("0", "1")  # exit codes of a call that was understood
 WITHOUT_COMMAND = [[], ["--help"], ["-h"], ["--help-all"], ["--version"], ["nope"], ["ru"],
@@ -55,18 +55,12 @@ class CommandJobs:
         """Calls without one of their options, or without a word."""
         shorter = [call.without(name) for call in self.calls.values()
                    for name, _ in call.options]
-        jobs = [plain(call.argv()) for call in (*self.calls.values(), *shorter)
-                if not self.measures_everything(call)]
+        jobs = [plain(call.argv()) for call in (*self.calls.values(), *shorter)]
         for call in self.calls.values():
             jobs += [plain(call.argv("more")), plain(call.argv("--nope"))]
             jobs += [plain([self.command, *call.words[:n], *call.argv()[1 + len(call.words):]])
                      for n in range(len(call.words))]
         return jobs
-
-    def measures_everything(self, call):
-        """bench takes minutes unless a workload is named."""
-        return call.command == "bench" and not any(
-            call.has(name) for name in ("--workload", "--list"))
 
     def record_alone(self):
         added = [(name, option, call.with_options(*entry(self.command, option)))
@@ -104,11 +98,7 @@ class CommandJobs:
             jobs += [needed.with_options((option.name, [value])).argv()
                      for value in wrong_values(option)]
             jobs += written_otherwise(needed, option, value_of(self.command, option))
-        return [plain(words) for words in jobs if not self.measures_without(words)]
-
-    def measures_without(self, words):
-        return self.command == "bench" and not {"--workload", "--list"} & {
-            word.partition("=")[0] for word in words}
+        return [plain(words) for words in jobs]
 
     def pairs(self):
         options = [each for each in self.options if each.name not in ALONE]

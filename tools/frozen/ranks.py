@@ -1,5 +1,5 @@
-"""Two ranks of one call: with the same option, and with an option that one of them lacks
-or has another value of. What changes bits must be refused.
+"""Two ranks of one call: with equal options, with an option that only one rank has, and
+with two values of an option. Ranks that would compute different results must be refused.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from frozen.options import options_of
 from frozen.values import other_values, value_of
 
 PART = "ranks"
-# Of no process alone: where output goes, or what the other process does not see.
+# Options of output and of processes: ranks may differ in them.
 LEFT_OUT = {"--help", "--help-all", "--lang", "--threads", "--deadline", "--save-every",
             "--parallel", "--out", "--json", "--csv", "--force"}
 CALLS = {
@@ -54,7 +54,7 @@ def are_possible(recorder):
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """The calls of two ranks, which differ in an option; or not, if it is not said."""
+    """The calls of two ranks, and the option in which they differ, or ""."""
     option: str
     first: Call
     second: Call
@@ -117,7 +117,7 @@ class CommandRanks:
         in, and those in which a difference is found by chance."""
         pairs = list(self.pairs())
         self.recorder.add([each for pair in pairs for each in pair.alone()])
-        # A process that refuses its own options leaves before there is a job of ranks.
+        # A process that refuses its own options ends before it joins the job.
         pairs = [pair for pair in pairs if all(self.recorder.exit_of(each) == TAKEN
                                                for each in pair.alone())]
         self.recorder.add([pair.job() for pair in pairs])
@@ -129,7 +129,7 @@ class CommandRanks:
         return [pair for pair in pairs if self.recorder.exit_of(pair.job()) == code]
 
     def results_differ(self, pair):
-        """In a file of both, if each of the calls is made by one process."""
+        """Whether one process prints or writes something else with the other call."""
         first, second = (self.recorder.results[each] for each in pair.alone())
         return any(first[name] != second.get(name, first[name]) for name in first)
 
@@ -139,8 +139,8 @@ def record(recorder):
     lines = []
     for command in CALLS:
         taken, by_chance = CommandRanks(recorder, command).record()
-        for pairs, what in ((taken, "not refused, though results differ"),
-                            (by_chance, "refused by chance, if at all")):
+        for pairs, what in ((taken, "accepted, though results differ"),
+                            (by_chance, "refusal is left to chance")):
             names = list(dict.fromkeys(pair.option for pair in pairs if pair.option))
             lines += [f"  {command}: {what}: {', '.join(names)}"] if names else []
     return lines

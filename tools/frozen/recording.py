@@ -29,6 +29,13 @@ def read(folder):
     return {job_of(each["job"]): each["result"] for each in saved["jobs"]}, saved["texts"]
 
 
+def takes_minutes(each):
+    """bench measures everything unless it is told what."""
+    words = each.ranks[0]
+    return words[:1] == ("bench",) and not any(
+        word.startswith(("--workload", "--list", "--help", "-h")) for word in words)
+
+
 class Workers:
     """Runs jobs of one program, a few at a time; keeps their results."""
 
@@ -39,7 +46,8 @@ class Workers:
         self.texts = {}
 
     def run(self, jobs):
-        new = [each for each in dict.fromkeys(jobs) if each not in self.results]
+        new = [each for each in dict.fromkeys(jobs)
+               if each not in self.results and not takes_minutes(each)]
         with concurrent.futures.ThreadPoolExecutor(self.count) as pool:
             for each, (result, texts) in zip(new, pool.map(self.runner.run, new)):
                 self.results[each] = result
@@ -47,7 +55,7 @@ class Workers:
 
 
 class Recorder(Workers):
-    """Runs jobs whose choice depends on what others did."""
+    """Chooses jobs by the results of earlier ones."""
 
     def add(self, jobs, both=False):
         """`both`: in both languages."""
@@ -55,7 +63,7 @@ class Recorder(Workers):
         self.run([each.in_language(language) for language in languages for each in jobs])
 
     def exit_of(self, each):
-        """Or why there is none."""
+        """Also a text, if there is no exit code."""
         return self.results[each]["exit code"]
 
     def text_of(self, each, stream="stdout"):

@@ -1,6 +1,7 @@
 """What differs between a recording and a run, in few lines."""
 
 import difflib
+import functools
 
 MOST_LINES = 8  # of one difference
 LONGEST = 200  # of a line of JSON or of a picture
@@ -15,14 +16,20 @@ def around_difference(before, after):
             for line in (before, after)]
 
 
+@functools.cache  # many jobs print the same
 def changed_lines(before, after):
     """Without numbers of lines, so that equal changes of several jobs are equal."""
     before, after = before.splitlines(), after.splitlines()
-    if len(before) == len(after) == 1:
-        before, after = ([line] for line in around_difference(before[0], after[0]))
-    lines = difflib.unified_diff(before, after, lineterm="", n=0)
-    return [line[:LONGEST] for line in lines
-            if not line.startswith(("---", "+++", "@@"))]
+    changed = []
+    for kind, i, j, k, n in difflib.SequenceMatcher(
+            None, before, after, autojunk=False).get_opcodes():
+        old, new = before[i:j], after[k:n]
+        if kind != "equal" and len(old) == len(new):
+            old, new = zip(*map(around_difference, old, new))
+        if kind != "equal":
+            changed += [sign + line[:LONGEST] for sign, lines in (("-", old), ("+", new))
+                        for line in lines]
+    return changed
 
 
 def differences(before, after, texts, other_texts):

@@ -2,31 +2,22 @@
 
 A killed run leaves a checkpoint, a journal or parts of its rows. It is also resumed from
 a copy in which one number is changed, with the checksum that belongs to it: the result
-shows that number, unless the run began anew. With other options it must begin anew.
+shows that number, unless the run started over. With other options it must start over.
 """
 
 import dataclasses
-import hashlib
-import json
-import os
-import shutil
-import signal
-import subprocess
-import time
 
-from mpirun_job import members
-
+from frozen.base_calls import IN
 from frozen.jobs import job
-from frozen.values import I
+from frozen.states import States
 
 PART = "resume"
-TRIES = 5
-TOPICS = ["--model", I + "topics"]
-CORPUS = ["--data", I + "corpus.tsv"]
-SOME = [*TOPICS, "--scores", I + "scores.json", "--data", I + "some.tsv"]
-ALL = ["train", "--model", I + "tiny", "--data", I + "some.tsv", "--train", "all",
+TOPICS = ["--model", IN + "topics"]
+CORPUS = ["--data", IN + "corpus.tsv"]
+SOME = [*TOPICS, "--scores", IN + "scores.json", "--data", IN + "some.tsv"]
+ALL = ["train", "--model", IN + "tiny", "--data", IN + "some.tsv", "--train", "all",
        "--epochs", "2", "--out", "made"]
-RUN = ["run", "--query", I + "q.npy", "--key", I + "k.npy", "--value", I + "v.npy",
+RUN = ["run", "--query", IN + "q.npy", "--key", IN + "k.npy", "--value", IN + "v.npy",
        "--causal"]
 
 
@@ -41,7 +32,7 @@ class Killed:
 
 
 KILLED = [
-    Killed("statistics", ["stats", "--model", I + "tiny", "--corpus", I + "corpus.txt",
+    Killed("statistics", ["stats", "--model", IN + "tiny", "--corpus", IN + "corpus.txt",
                           "--save-every", "0", "--json", "--out", "out.json"],
            "out.json.partial",
            others=(["--layers", "1"], ["--max-tokens", "4"], ["--model", "../other/tiny"],
@@ -53,10 +44,10 @@ KILLED = [
                    ["--max-tokens", "4"], ["--model", "../other/topics"],
                    ["--data", "../other/corpus.tsv"])),
     Killed("iterative importance",
-           ["importance", "--model", I + "tiny", "--data", I + "corpus.txt", "--iterative",
+           ["importance", "--model", IN + "tiny", "--data", IN + "corpus.txt", "--iterative",
             "0.5", "--save-every", "0", "--batch", "400", "--out", "out.json"],
            "out.json.partial", others=(["--seed", "3"], ["--iterative", "0.25"])),
-    Killed("embeddings", ["encode", I + "corpus.txt", "--model", I + "tiny", "--save-every",
+    Killed("embeddings", ["encode", IN + "corpus.txt", "--model", IN + "tiny", "--save-every",
                           "0", "--out", "out.npy"],
            "out.npy.partial/rows-0",
            others=(["--arithmetic", "bf16"], ["--model", "../other/tiny"])),
@@ -105,7 +96,7 @@ MADE = {
          *([*ALL, "--resume", "made", *more]
            for more in ([], ["--seed", "3"], ["--learning-rate", "0.01"], ["--batch", "8"],
                         ["--arithmetic", "bf16"], ["--max-tokens", "4"], ["--epochs", "1"],
-                        ["--data", "../other/some.tsv"], ["--test", I + "data.tsv"],
+                        ["--data", "../other/some.tsv"], ["--test", IN + "data.tsv"],
                         ["--model", "../other/tiny"]))]),
     "trained induction": (
         [["train", "--task", "induction", "--steps", "3", "--out", "made"]],
@@ -119,111 +110,18 @@ MADE = {
          ["encode", "--model", "made", "lines.txt", "--json"],
          ["prune", "--model", "made", "--heads", "0.0", "--out", "next"]]),
     "exported": (
-        [["convert", I + "tiny", "made.onnx", "--to", "onnx", "--layer", "1"],
-         ["convert", I + "tiny", "made.npz", "--to", "keras", "--attention-only",
+        [["convert", IN + "tiny", "made.onnx", "--to", "onnx", "--layer", "1"],
+         ["convert", IN + "tiny", "made.npz", "--to", "keras", "--attention-only",
           "--layer", "0"]],
         [["inspect", "made.onnx", "--json"], ["inspect", "made.npz"],
          ["convert", "made.npz", "back.safetensors", "--to", "bert"]]),
     "scores": (
-        [["importance", *TOPICS, "--data", I + "data.tsv", "--method", "ablation", "--out",
+        [["importance", *TOPICS, "--data", IN + "data.tsv", "--method", "ablation", "--out",
           "scores.json"]],
         [["prune", *TOPICS, "--scores", "scores.json", "--keep", "2", "--out", "made"],
-         ["prune", *TOPICS, "--scores", "scores.json", "--data", I + "data.tsv", "--curve",
+         ["prune", *TOPICS, "--scores", "scores.json", "--data", IN + "data.tsv", "--curve",
           "curve.svg"]]),
 }
-
-
-class States:
-    """Makes the folders that jobs begin with a copy of."""
-
-    def __init__(self, recorder, folder):
-        self.recorder = recorder
-        self.runner = recorder.runner
-        self.folder = folder
-        (folder / "states").mkdir()
-
-    def keep(self, work, name):
-        shutil.copytree(work, self.folder / "states" / name)
-        return f"states/{name}"
-
-    def made(self, name, calls):
-        work = self.runner.place / "state"
-        work.mkdir()
-        environment = self.runner.environment(job(PART, calls[0]))
-        for words in calls:
-            subprocess.run([self.runner.program, *words], cwd=work, env=environment,
-                           capture_output=True, check=True)
-        return self.moved(work, name)
-
-    def moved(self, work, name):
-        start = self.keep(work, name.replace(" ", "-"))
-        shutil.rmtree(work)
-        return start
-
-    def killed(self, each, ranks):
-        """The folder of a run that was killed once it had saved something."""
-        work = self.runner.place / "state"
-        of = job(PART, each.call)
-        of = dataclasses.replace(of, ranks=of.ranks * ranks)
-        for _ in range(TRIES):
-            work.mkdir()
-            if self.kill(self.runner.words(of), self.runner.environment(of), work,
-                         work / each.saved):
-                return self.moved(work, each.name + (f" by {ranks}" if ranks > 1 else ""))
-            shutil.rmtree(work)
-        raise RuntimeError(f"{each.name}: it always ends before it can be killed")
-
-    @staticmethod
-    def kill(words, environment, work, saved):
-        """Whether it was killed in time. It is nice, or it would end too soon."""
-        with subprocess.Popen(["/usr/bin/nice", "-n", "10", *words], cwd=work,
-                              env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              start_new_session=True) as process:
-            while process.poll() is None and not saved.exists():
-                time.sleep(0.001)
-            in_time = process.poll() is None
-            for member in members(process.pid):
-                os.kill(member, signal.SIGKILL)
-        return in_time
-
-    def with_another_number(self, start, saved):
-        """Beside it a copy with one number changed; none if it has no checksum."""
-        path = self.folder / start / saved
-        if saved.endswith("checkpoint.npz"):
-            return ""
-        copy = f"{start}-changed"
-        shutil.copytree(self.folder / start, self.folder / copy)
-        changed = changed_rows if path.name.startswith("rows-") else changed_journal
-        path = self.folder / copy / saved
-        path.write_bytes(changed(path.read_bytes()))
-        return copy
-
-
-def changed_journal(data):
-    """A line of JSON, then its SHA-256."""
-    saved = json.loads(data.splitlines()[0])
-    change(saved["state"])
-    line = json.dumps(saved).encode()
-    return line + b"\n" + hashlib.sha256(line).hexdigest().encode() + b"\n"
-
-
-def change(state):
-    """The last of a list of numbers; all digits of a word of zeros and ones."""
-    for name, value in state.items():
-        if isinstance(value, list) and value and isinstance(value[-1], (int, float)):
-            value[-1] = 3 * value[-1] + 1
-        elif isinstance(value, str) and value and not value.strip("01"):
-            state[name] = "1" * len(value)  # every answer is right
-
-
-def changed_rows(data):
-    """A line with the SHA-256 of the rows, its own SHA-256, the rows."""
-    line, _, rows = data.split(b"\n", 2)
-    other = bytes([rows[0] ^ 1]) + rows[1:]
-    line = line.replace(hashlib.sha256(rows).hexdigest().encode(),
-                        hashlib.sha256(other).hexdigest().encode())
-    return b"\n".join([line, hashlib.sha256(line).hexdigest().encode(), other])
 
 
 def changed_call(call, options):
@@ -266,7 +164,7 @@ def checks_of_killed(states, each, ranks):
     if not changed:
         return
     seen = job(PART, again, start=changed)
-    yield Check(seen, whole, False, "began anew")
+    yield Check(seen, whole, False, "started over")
     for options in each.others if ranks == 1 else ():
         words = changed_call(again, options)
         yield Check(job(PART, words, start=changed), job(PART, words), True,
