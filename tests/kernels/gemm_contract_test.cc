@@ -18,20 +18,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::contract_gradients;
-using testing_support::contract_projection;
-using testing_support::expect_contract_gradients;
-using testing_support::filled;
-using testing_support::kFusedTargets;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
 
 Linear linear_of(std::size_t in, std::size_t out, bool bias = true) {
   return Linear::create({in, out, bias}, RandomStream(Seed{7}, 1)).value();
@@ -384,4 +372,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, GemmEveryTargetTest,
                          testing::ValuesIn(targets()), target_name);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support
