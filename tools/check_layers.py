@@ -94,10 +94,8 @@ THIRD_PARTIES = {
     "librsvg/": ["apps/"],
     "nettle/": ["src/inspect/", "src/interop/"],
     # The system, where the standard library has no word for it.
-    "cpuid.h": ["src/kernels/amx_support.cc"],
     "unistd.h": [
         "src/interop/",
-        "src/kernels/amx_support.cc",
         "src/onnx/external_data.cc",
         "src/run/machine_memory.h",
         "apps/",
@@ -113,7 +111,6 @@ THIRD_PARTIES = {
     ],
     "sys/": [
         "src/interop/",
-        "src/kernels/amx_support.cc",
         "src/onnx/external_data.cc",
         "src/run/",
         "apps/",

@@ -33,10 +33,9 @@ void bind_targets(nb::module_& module) {
   module.def(
       "bf16_projections", [] { return value_of(bf16_projections()); },
       nb::sig("def bf16_projections() -> str"),
-      "What multiplies the projections of arithmetic=\"bf16\": \"amx\", "
-      "\"avx512_bf16\" or, with fused multiply-adds, \"emulated\". AMX has "
-      "bits of its own; only HEADWISE_BF16=amx in the environment asks for it. "
-      "Errors: those of current_target().");
+      "What multiplies the projections of arithmetic=\"bf16\": "
+      "\"avx512_bf16\" if native_bf16(), otherwise \"emulated\". Errors: those "
+      "of current_target().");
   module.def(
       "promises_same_bits",
       [](nb::handle target) {

@@ -13,9 +13,7 @@
 // Before all that is compiled for its instructions:
 #include "kernels/pairs-inl.h"
 // clang-format off
-#include "kernels/amx_tiles-inl.h"
 #include "kernels/gemm-inl.h"
-#include "kernels/tile_gemm-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -24,19 +22,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 const Gemm* loops() {
-  return with_pairs([](auto pairs) -> const Gemm* {
-    using Pairs = decltype(pairs);
-    switch (bf16_tiles()) {
-#ifdef HEADWISE_AMX
-      case Bf16Tiles::processor:
-        return loops_of_tiles<AmxTiles, Pairs>();
-#endif
-      case Bf16Tiles::emulated:
-        return loops_of_tiles<EmulatedTiles, Pairs>();
-      default:
-        return loops_of<Pairs>();
-    }
-  });
+  return with_pairs([](auto pairs) { return loops_of<decltype(pairs)>(); });
 }
 
 }  // namespace

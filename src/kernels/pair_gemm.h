@@ -1,8 +1,7 @@
 // The inner loops of a projection (gemm.h) in bfloat16: pairs of input features
 // in the place of floats (pairs-inl.h), in x and in strips (strips, 1 +
 // count_pairs(in_features), 16), whose first row is the bias in float32. The
-// last pair of an odd number of features ends in 0. Rows of x have a stride of
-// 1 and are equally far apart.
+// last pair of an odd number of features ends in 0.
 //
 // Nothing is checked or allocated.
 #pragma once
@@ -29,8 +28,7 @@ void pack_transposed_pair_strips(const float* weight, std::size_t in_features,
                                  std::size_t out_features, float* pairs);
 
 // Their `in_features` are pairs, and so are elements of x. For the best
-// instruction set of this processor, or the forced one. multiply() uses the
-// tiles of AMX where HEADWISE_BF16 asks for them (tile_gemm-inl.h).
+// instruction set of this processor, or the forced one.
 const Gemm& pair_gemm();
 
 }  // namespace headwise::inline HEADWISE_ABI::kernels

@@ -20,9 +20,9 @@
 
 #include "headwise/version.h"
 #include "kernels/attention_tile.h"
-#include "kernels/bf16_choice.h"
 #include "kernels/half-inl.h"
 #include "kernels/mask_word-inl.h"
+#include "kernels/native_pairs.h"
 
 // Highway 1.0.3 has no target with these instructions.
 #if HWY_TARGET == HWY_AVX3

@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "base/out_of_memory.h"
-#include "kernels/bf16_choice.h"
+#include "kernels/native_pairs.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -54,13 +55,14 @@ Status force_target() {
 
 Status check_bf16() {
   const char* const choice = std::getenv("HEADWISE_BF16");
-  if (kernels::bf16_choice().has_value() || choice == nullptr) {
+  if (choice == nullptr || *choice == '\0' ||
+      std::string_view(choice) == "emulated") {
     return ok();
   }
   return Error{ErrorCode::unsupported,
                ErrorDetails{.argument = "HEADWISE_BF16",
                             .given = "is " + std::string(choice),
-                            .expected = "amx, emulated or nothing"}};
+                            .expected = "emulated or nothing"}};
 }
 
 Status check_environment() {
@@ -100,16 +102,9 @@ Result<bool> native_bf16() try {
 }
 
 Result<std::string> bf16_projections() try {
-  HEADWISE_TRY(check_target());
-  const bool is_avx3 = best_first(available()).front() == HWY_AVX3;
-  if (kernels::bf16_tiles() == kernels::Bf16Tiles::emulated) {
-    return std::string("amx_emulated");
-  }
-  if (is_avx3 && kernels::bf16_tiles() == kernels::Bf16Tiles::processor) {
-    return std::string("amx");
-  }
-  return std::string(is_avx3 && kernels::native_pairs() ? "avx512_bf16"
-                                                        : "emulated");
+  const auto native = native_bf16();
+  HEADWISE_TRY(native);
+  return std::string(*native ? "avx512_bf16" : "emulated");
 } catch (...) {
   return caught_out_of_memory();
 }

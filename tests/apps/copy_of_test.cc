@@ -7,7 +7,7 @@
 namespace headwise::cli {
 namespace {
 
-using testing_support::uniform;
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
 
 TEST(CopyOfTest, IsInCOrderWhateverTheStrides) {
   const auto all = uniform<4>({2, 3, 4, 5}, 1);

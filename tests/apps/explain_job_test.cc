@@ -20,9 +20,10 @@
 namespace headwise::cli {
 namespace {
 
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
+
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::HasError;
 
 Error error_of(const ExplainFlags& flags) {
   const auto job = run_job(flags, {});

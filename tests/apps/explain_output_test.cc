@@ -19,10 +19,11 @@
 namespace headwise::cli {
 namespace {
 
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-using testing_support::HasError;
 using Json = nlohmann::json;
 
 TEST(ExplainTextTest, SaysTheMaximumLengthAndEveryStep) {

@@ -11,10 +11,11 @@
 namespace headwise::cli {
 namespace {
 
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
+
 namespace fs = std::filesystem;
 
 using testing::HasSubstr;
-using testing_support::HasError;
 
 // A folder with the file "in" and a model of one file.
 class FilePlanTest : public testing::Test {

@@ -56,7 +56,7 @@ ERRORS_ONLY = ("src/base/error.cc", "src/inspect/")
 
 # Words of Latin letters that Korean keeps: names of values, axes and programs.
 NAMES = set("""
-    ablate ablation accuracy additive al alibi amx auto bench bert bias bool bottom-right cividis
+    ablate ablation accuracy additive al alibi auto bench bert bias bool bottom-right cividis
     classify clone cls confidence cpu cuda distance distilbert dot download duplicate
     dtype emulated encoder-decoder entropy et exact explain false first fisher flash-attention flax flow
     full-size git gradient headwise headwise-causal hidden huggingface-cli id importance induction inf

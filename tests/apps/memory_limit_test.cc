@@ -9,9 +9,7 @@
 namespace headwise::cli {
 namespace {
 
-using testing_support::kCostlyFileBytes;
-using testing_support::memory_of;
-using testing_support::repeated;
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
 
 // For each of its bytes what a file of `bytes` may take.
 double most_memory(std::size_t bytes) {

@@ -8,7 +8,7 @@
 namespace headwise::cli {
 namespace {
 
-using testing_support::HasError;
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
 
 TEST(ReadTokensTest, NamesAFileThatCannotBeRead) {
   for (const auto& [path, reason] :

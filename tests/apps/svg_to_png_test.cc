@@ -16,8 +16,9 @@
 namespace headwise::cli {
 namespace {
 
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
+
 using testing::EndsWith;
-using testing_support::HasError;
 
 constexpr std::array<std::uint8_t, 3> kWhite = {255, 255, 255};
 constexpr std::array<std::uint8_t, 3> kRed = {255, 0, 0};

@@ -20,11 +20,12 @@
 namespace headwise::cli {
 namespace {
 
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
+
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
-using testing_support::HasError;
 
 using Json = nlohmann::json;
 

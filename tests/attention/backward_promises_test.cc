@@ -11,24 +11,10 @@
 
 #include "attention/backward_call.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::clone;
-using testing_support::differentiate;
-using testing_support::EveryBias;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Gradients;
-using testing_support::Inputs;
-using testing_support::random_inputs;
-using testing_support::random_upstream;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::Upstream;
-using testing_support::view_of;
 
 // Around a block of keys and blocks of queries, grouped, and so few heads that
 // several threads work at one.
@@ -500,4 +486,4 @@ TEST(BackwardErrorTest, NamesAGradientOfScoreWeightThatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -13,29 +13,8 @@
 #include "attention/contract_backward.h"
 #include "support/targets.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::ContractBackward;
-using testing_support::differentiate;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::Gradients;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::kFusedTargets;
-using testing_support::kShapes;
-using testing_support::OptionsCase;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::random_upstream;
-using testing_support::reference_gradients;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::Upstream;
-using testing_support::widened;
 
 template <std::size_t Rank>
 testing::AssertionResult near_reference(const Tensor<float, Rank>& got,
@@ -203,4 +182,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, BackwardContractTest,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackwardContractTest);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

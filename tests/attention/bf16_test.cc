@@ -14,28 +14,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::clone;
-using testing_support::Contract;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::Inputs;
-using testing_support::kFusedTargets;
-using testing_support::kShapes;
-using testing_support::narrowed_to;
-using testing_support::OptionsCase;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::rounded_to;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::tensor_of;
-using testing_support::widened_to_float;
 
 AttentionOptions in_bf16(AttentionOptions options) {
   options.arithmetic = Arithmetic::bf16;
@@ -228,4 +208,4 @@ TEST(Bf16ErrorsTest, NameTheArithmeticWhereOnlyFloat32IsComputed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -10,7 +10,7 @@
 #include "attention/key_parts.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using internal::CallPart;
@@ -19,20 +19,6 @@ using internal::OptionsOfPart;
 using internal::part_along;
 using internal::PartRange;
 using internal::whole_call;
-using testing_support::coin_tosses;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::key_part;
-using testing_support::options_of_parts;
-using testing_support::OptionsCase;
-using testing_support::PartOutputs;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::StateTensors;
-using testing_support::tensor_of;
-using testing_support::view_of;
 
 // The parts of (B, Lq, Hq, D) and (B, Hq, Lq, ...).
 template <class T>
@@ -344,4 +330,4 @@ TEST(CallPartTest, WhatDependsOnPlacesInTheWholeCallIsRefused) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

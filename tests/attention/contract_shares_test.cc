@@ -13,30 +13,12 @@
 #include "attention/statistics/weighted_shares.h"
 #include "support/targets.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using internal::attention_with_shares;
 using internal::StatisticsOf;
 using internal::WeightedShares;
-using testing_support::attend;
-using testing_support::coin_tosses;
-using testing_support::ContractShares;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::kFusedTargets;
-using testing_support::kShapes;
-using testing_support::OptionsCase;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
 
 class ContractSharesTest : public TargetTest {
  protected:
@@ -176,4 +158,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, ContractSharesTest,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ContractSharesTest);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

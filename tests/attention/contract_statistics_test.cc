@@ -7,22 +7,8 @@
 #include "attention/attention_call.h"
 #include "support/targets.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::ContractStatistics;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::kFusedTargets;
-using testing_support::kShapes;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::view_of;
 
 class ContractStatisticsTest : public TargetTest {
  protected:
@@ -89,4 +75,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, ContractStatisticsTest,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ContractStatisticsTest);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,29 +12,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::Contract;
-using testing_support::contract_exp2;
-using testing_support::contract_tanh;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::kFusedTargets;
-using testing_support::kShapes;
-using testing_support::OptionsCase;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
 
 class ContractTest : public TargetTest {
  protected:
@@ -314,4 +293,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, ContractTest,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ContractTest);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

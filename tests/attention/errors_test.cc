@@ -14,18 +14,10 @@
 #include "headwise/attention/plan.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::filled;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::tensor_of;
-using testing_support::widened;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};
@@ -506,4 +498,4 @@ TEST(AttentionErrorsTest, APlanSaysTheSameForOptionsAndOutputs) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -22,28 +22,10 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::all_near;
-using testing_support::attend;
-using testing_support::bits;
-using testing_support::clone;
-using testing_support::Contract;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::kNaNBits;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::reference;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
-using testing_support::widened;
 
 class ExtremesTest : public TargetTest {};
 
@@ -265,4 +247,4 @@ TEST(LongSequenceTest, OfMoreThan2To31PairsHasTheBitsOfTheContract) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -9,27 +9,10 @@
 #include "headwise/steps/heads.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::all_near;
-using testing_support::attend;
-using testing_support::bits;
-using testing_support::every_options;
-using testing_support::EveryBias;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::kNaNBits;
-using testing_support::kShapes;
-using testing_support::kSmall;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::reference;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::widened;
 
 TEST(AttentionTest, MatchesTheReferenceInBinary64) {
   for (const AttentionShape& shape : kShapes) {
@@ -406,4 +389,4 @@ TEST(ZeroSizeTest, ScoresUpTo2e38AreLegal) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

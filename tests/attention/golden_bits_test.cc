@@ -12,19 +12,8 @@
 #include "support/checksum.h"
 #include "support/targets.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::Checksum;
-using testing_support::EveryMask;
-using testing_support::Inputs;
-using testing_support::kFusedTargets;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
 
 // More than two blocks of keys and two of queries, and no multiple of anything.
 const AttentionShape kShape = {
@@ -121,4 +110,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, GoldenBitsTest,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenBitsTest);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

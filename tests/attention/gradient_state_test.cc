@@ -18,40 +18,10 @@
 #include "support/half_tensors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::attend_and_save;
-using testing_support::backward_inputs;
-using testing_support::cut_axis;
-using testing_support::differentiate;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Gradients;
-using testing_support::GradientStateTensors;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::key_gradients_in_parts;
-using testing_support::keys_cut;
-using testing_support::keys_of;
-using testing_support::narrowed_to;
-using testing_support::options_of_parts;
-using testing_support::queries_cut;
-using testing_support::query_calls;
-using testing_support::query_gradients_in_parts;
-using testing_support::random_inputs;
-using testing_support::random_upstream;
-using testing_support::same_bits;
-using testing_support::SavedForward;
-using testing_support::StateMemory;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::Upstream;
-using testing_support::view_of;
-using testing_support::WholeCall;
-using testing_support::widened_to_float;
 
 // Few heads, which threads divide; more, which they share out; one group.
 const std::vector<AttentionShape> kShapes = {
@@ -835,4 +805,4 @@ TEST(GradientPartErrorsTest, OnlyTheBackwardPassTakesAPartOfTheQueries) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

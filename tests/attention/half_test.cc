@@ -17,31 +17,10 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Gradients;
-using testing_support::gradients_for;
-using testing_support::Inputs;
-using testing_support::kSmall;
-using testing_support::narrowed_to;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::random_upstream;
-using testing_support::rounded_to;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
-using testing_support::Upstream;
-using testing_support::view_of;
-using testing_support::widened_to_float;
 
 struct Options {
   AttentionOptions attention;
@@ -270,4 +249,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, HalfAttentionTest,
                          testing::ValuesIn(targets()), target_name);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

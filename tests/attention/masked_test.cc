@@ -10,24 +10,8 @@
 #include "attention/attention_call.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::bits;
-using testing_support::clone;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::kNaNBits;
-using testing_support::kSmall;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::reference;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::view_of;
-using testing_support::widened;
 
 // What every way of computing it gives for row (b, h, i).
 std::vector<std::vector<float>> rows_of_every_path(
@@ -429,4 +413,4 @@ TEST(AllowedNaNTest, EveryNaNThatIsReturnedHasTheSameBits) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

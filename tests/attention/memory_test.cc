@@ -15,27 +15,8 @@
 #include "support/half_tensors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::allocations;
-using testing_support::attend;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::failing_allocation;
-using testing_support::filled;
-using testing_support::gradients_for;
-using testing_support::Inputs;
-using testing_support::kShapes;
-using testing_support::kSmall;
-using testing_support::narrowed_to;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::StateTensors;
-using testing_support::tensor_of;
-using testing_support::view_of;
 
 TEST(WorkspaceTest, ARunAllocatesNothingAndHasTheBitsOfOneCall) {
   const Executor executor = Executor::with_threads(1).value();
@@ -373,4 +354,4 @@ TEST(BackwardMemoryTest, EachAllocationMayFailAndNothingIsWritten) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,16 +15,8 @@
 #include "support/failures.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::as_status;
-using testing_support::expect_failures;
-using testing_support::expect_failures_of_errors;
-using testing_support::filled;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 // One thread: what oneTBB does without memory is its own affair.
 const Executor& alone() {
@@ -205,4 +197,4 @@ TEST_F(AttentionFailuresTest, EveryAllocationOfAnErrorMayFail) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,22 +16,8 @@
 #include "headwise/steps/softmax.h"
 #include "headwise/steps/weigh.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::clone;
-using testing_support::differentiate;
-using testing_support::filled;
-using testing_support::Gradients;
-using testing_support::gradients_for;
-using testing_support::Inputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::random_upstream;
-using testing_support::same_bits;
-using testing_support::uniform;
-using testing_support::view_of;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 2, .Lq = 5, .Lkv = 5, .D = 4, .Dv = 4};
@@ -224,4 +210,4 @@ TEST(OverlapTest, OfAStepsOutputAndItsInputIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

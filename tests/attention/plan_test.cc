@@ -7,18 +7,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::attend;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::uniform;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 3, .Lkv = 5, .D = 8, .Dv = 6};
@@ -121,4 +113,4 @@ TEST(AttentionPlanTest, AdditiveScoringNeedsNoMoreMemoryThanDotProducts) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,15 +11,8 @@
 #include "attention/attention_call.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::attend;
-using testing_support::Inputs;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::same_bits;
 
 // Sizes around one block of keys and well inside it.
 AttentionShape any_shape() {
@@ -268,4 +261,4 @@ RC_GTEST_PROP(AttentionPropertyTest, TheOutputLiesBetweenTheValues, ()) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -13,24 +13,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::all_near;
-using testing_support::attend;
-using testing_support::every_options;
-using testing_support::EveryBias;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
-using testing_support::widened;
 
 // Lengths around a vector, a tile and a block of keys, one of them 0.
 struct Batch {
@@ -426,4 +412,4 @@ TEST(RaggedTest, NewOffsetsThatDoNotFitThePlanAreErrors) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

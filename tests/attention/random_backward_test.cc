@@ -14,20 +14,8 @@
 #include "attention/random_call.h"
 #include "attention/random_call_tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::GradientBound;
-using testing_support::Gradients;
-using testing_support::random_call;
-using testing_support::RandomCall;
-using testing_support::RandomCallTensors;
-using testing_support::reference_gradients;
-using testing_support::rounded_to;
-using testing_support::same_bits;
-using testing_support::uniform;
-using testing_support::Upstream;
-using testing_support::widened;
 
 // The first element that is too far away, in words; empty: none is.
 template <std::size_t Rank>
@@ -148,4 +136,4 @@ TEST(RandomBackwardTest, EveryGradientIsWithinTheBoundOfTheReference) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,19 +14,8 @@
 #include "attention/random_call.h"
 #include "attention/random_call_tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::Feature;
-using testing_support::key_part;
-using testing_support::KeyRange;
-using testing_support::Layout;
-using testing_support::random_call;
-using testing_support::RandomCall;
-using testing_support::RandomCallTensors;
-using testing_support::same_bits;
-using testing_support::StateTensors;
-using testing_support::StridedTensor;
 
 constexpr std::size_t kBlock = 128;
 
@@ -139,4 +128,4 @@ TEST(RandomPartsTest, AnyCutHasTheBitsOfOneCall) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

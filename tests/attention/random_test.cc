@@ -15,19 +15,8 @@
 #include "attention/random_call.h"
 #include "attention/random_call_tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::ErrorBound;
-using testing_support::Feature;
-using testing_support::kFeatureNames;
-using testing_support::Outputs;
-using testing_support::random_call;
-using testing_support::RandomCall;
-using testing_support::RandomCallTensors;
-using testing_support::rounded_to;
-using testing_support::RowKeys;
-using testing_support::same_bits;
 
 // Compares one call, row by row; the first element that is too far away.
 class Comparison {
@@ -253,4 +242,4 @@ TEST(RandomTest, EveryElementIsWithinTheBoundOfTheReference) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

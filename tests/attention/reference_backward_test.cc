@@ -10,23 +10,8 @@
 #include "attention/attention_call.h"
 #include "attention/backward_call.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::Gradients;
-using testing_support::Inputs;
-using testing_support::OptionsCase;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::random_upstream;
-using testing_support::reference;
-using testing_support::reference_gradients;
-using testing_support::uniform;
-using testing_support::Upstream;
-using testing_support::view_of;
-using testing_support::widened;
 
 double loss(const Inputs<double>& in, const Upstream<double>& upstream,
             const AttentionOptions& options,
@@ -247,4 +232,4 @@ TEST_F(ReferenceBackwardTest, OfT5BucketsAreDerivatives) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -10,23 +10,10 @@
 #include "attention/naive_attention.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::DoubleNear;
-using testing_support::all_near;
-using testing_support::contract_bucket;
-using testing_support::EveryBias;
-using testing_support::EveryMask;
-using testing_support::Inputs;
-using testing_support::naive_attention;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::reference;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
-using testing_support::widened;
 
 // The scores are ln 1, ln 2, ln 5 for query 0 and 0, 0, 0 for query 1.
 Inputs<double> by_hand() {
@@ -250,4 +237,4 @@ TEST(ReferenceTest, BothPrecisionsAgree) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

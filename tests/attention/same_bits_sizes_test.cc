@@ -13,24 +13,8 @@
 #include "headwise/attention/plan.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::clone;
-using testing_support::every_options;
-using testing_support::EveryBias;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::OptionsCase;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 constexpr std::size_t kSizes[] = {16, 48, 128, 129};
 
@@ -318,4 +302,4 @@ TEST(SameBitsOfSizesTest, OfAHundredRepeatsWhileOtherThreadsAreBusy) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -6,24 +6,8 @@
 #include "attention/attention_call.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::copy_of;
-using testing_support::every_options;
-using testing_support::EveryBias;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::kShapes;
-using testing_support::kSmall;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 TEST(SameBitsTest, OnAnyNumberOfThreads) {
   for (const AttentionShape& shape : kShapes) {
@@ -190,4 +174,4 @@ TEST(SameBitsTest, OfTheOutputWhateverElseIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,32 +16,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::all_near;
-using testing_support::attend_in_parts;
-using testing_support::attend_to_all;
-using testing_support::bits;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::IsAbout;
-using testing_support::keys_of;
-using testing_support::kNaNBits;
-using testing_support::options_of_parts;
-using testing_support::PartOutputs;
-using testing_support::random_inputs;
-using testing_support::reference;
-using testing_support::same_bits;
-using testing_support::StateMemory;
-using testing_support::StateTensors;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
-using testing_support::widened;
 
 // For tiles and for few rows.
 const std::vector<AttentionShape> kLongShapes = {
@@ -521,4 +499,4 @@ TEST(KeyPartErrorsTest, OtherFunctionsTakeAllKeys) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

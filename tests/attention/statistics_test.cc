@@ -15,28 +15,8 @@
 #include "support/errors.h"
 #include "support/half_tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::IsError;
-using testing_support::kShapes;
-using testing_support::NaiveStatistics;
-using testing_support::NaiveStatisticsOf;
-using testing_support::narrowed_to;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::rounded_to;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
-using testing_support::widened;
-using testing_support::widened_to_float;
 
 const OperationOptions kAll = {
     .statistics = {.rows = true, .top_keys = 5, .columns = true, .map = true}};
@@ -492,4 +472,4 @@ TEST(StatisticsTest, AreNoneOfTheBackwardPass) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,30 +11,11 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
-using testing_support::all_near;
-using testing_support::attend;
-using testing_support::copy_of;
-using testing_support::every_added_option;
-using testing_support::every_additive_option;
-using testing_support::every_score_term;
-using testing_support::every_sink_option;
-using testing_support::EveryBias;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::Inputs;
-using testing_support::OptionsCase;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::RecordedStep;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::stepwise;
-using testing_support::view_of;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 5, .Lkv = 140, .D = 8, .Dv = 6};
@@ -286,4 +267,4 @@ TEST(StepwiseTest, SizesOfZeroAreLegal) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

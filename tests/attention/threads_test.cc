@@ -10,14 +10,8 @@
 #include "attention/attention_call.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::Inputs;
-using testing_support::Outputs;
-using testing_support::random_inputs;
-using testing_support::same_bits;
 
 // Enough work for several threads.
 const AttentionShape kBusy = {
@@ -75,4 +69,4 @@ TEST(ThreadsTest, AForkedChildComputesTheSameBits) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

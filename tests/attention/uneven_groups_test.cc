@@ -14,31 +14,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::differentiate;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::Gradients;
-using testing_support::Inputs;
-using testing_support::OptionsCase;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::random_inputs;
-using testing_support::random_upstream;
-using testing_support::reference;
-using testing_support::reference_gradients;
-using testing_support::same_bits;
-using testing_support::stepwise;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::tensor_of;
-using testing_support::Upstream;
-using testing_support::view_of;
-using testing_support::widened;
 
 // Sizes and the groups' offsets.
 struct Grouped {
@@ -451,4 +428,4 @@ TEST(UnevenGroupsRaggedTest, HaveTheBitsOfEachSequenceAlone) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,20 +14,8 @@
 #include "headwise/attention/backward.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend_and_save;
-using testing_support::backward_inputs;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::Gradients;
-using testing_support::gradients_for;
-using testing_support::Inputs;
-using testing_support::OptionsCase;
-using testing_support::random_inputs;
-using testing_support::random_upstream;
-using testing_support::Upstream;
 
 // Which gradients are wanted.
 enum : unsigned {
@@ -131,4 +119,4 @@ TEST(WantedGradientsTest, EachAloneHasTheBitsOfAllForEveryOption) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -8,13 +8,8 @@
 #include "attention/attention_call.h"
 #include "cuda/device_tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend_on_device;
-using testing_support::DeviceResult;
-using testing_support::Inputs;
-using testing_support::tensor_of;
 
 constexpr std::size_t kSizes[] = {64, 96, 128, 192, 256};
 
@@ -277,4 +272,4 @@ TEST(GpuPromisesTest, ANaNReachesTheRowsThatAttendToItAndNoOther) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,14 +11,8 @@
 #include "cuda/device_tensors.h"
 #include "cuda/random_gpu_calls.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::Inputs;
-using testing_support::kRounding;
-using testing_support::RandomCall;
-using testing_support::RandomCallTensors;
-using testing_support::rounded;
 
 // What the roundings to 16 bits of P, dS, the output and the gradients, each by
 // a relative `u`, can add up to: the sums of the gradients over magnitudes.
@@ -197,4 +191,4 @@ TEST(RandomBackwardTest, EveryGradientIsWithinTheBoundOfTheReference) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

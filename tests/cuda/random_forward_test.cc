@@ -11,14 +11,8 @@
 #include "cuda/device_tensors.h"
 #include "cuda/random_gpu_calls.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend_on_device;
-using testing_support::kRounding;
-using testing_support::RandomCall;
-using testing_support::RandomCallTensors;
-using testing_support::rounded;
 
 // A bound of q.k over sqrt(D).
 double largest_score(const testing_support::Inputs<float>& in) {
@@ -102,4 +96,4 @@ TEST(RandomForwardTest, EveryOutputIsWithinTheBoundOfTheReference) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

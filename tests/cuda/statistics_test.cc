@@ -9,13 +9,8 @@
 #include "attention/naive_statistics.h"
 #include "cuda/device_tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::DeviceArray;
-using testing_support::DeviceHalf;
-using testing_support::filled;
-using testing_support::Inputs;
 
 struct DeviceStatistics {
   Tensor<float, 4> rows;
@@ -194,4 +189,4 @@ INSTANTIATE_TEST_SUITE_P(
             .B = 1, .Hq = 1, .Hkv = 1, .Lq = 70, .Lkv = 33, .D = 20, .Dv = 4}));
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,7 +12,7 @@
 namespace headwise::cuda {
 namespace {
 
-using testing_support::EveryMask;
+using namespace testing_support;  // NOLINT(google-build-using-namespace)
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 4, .Hkv = 2, .Lq = 150, .Lkv = 170, .D = 4, .Dv = 4};

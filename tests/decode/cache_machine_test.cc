@@ -10,10 +10,8 @@
 #include <utility>
 #include <vector>
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::CacheMachine;
 
 std::size_t operations() {
   const char* const text = std::getenv("HEADWISE_CACHE_OPERATIONS");
@@ -93,4 +91,4 @@ TEST(CacheMachineTest, RandomOperationsGiveWhatPlainVectorsGive) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

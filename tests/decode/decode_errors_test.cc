@@ -10,16 +10,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::IsAbout;
-using testing_support::IsError;
-using testing_support::tensor_of;
-using testing_support::uniform;
 using enum ErrorCode;
 
 const KvCacheOptions kCache = {.num_kv_heads = 2,
@@ -376,4 +370,4 @@ TEST(KvCacheErrorsTest, ValuesThatTheKeysHold) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

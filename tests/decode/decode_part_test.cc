@@ -9,10 +9,8 @@
 #include "headwise/run/executor.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::uniform;
 
 constexpr std::size_t kTokens = 1024;
 constexpr std::size_t kSize = 4;
@@ -64,4 +62,4 @@ TEST(DecodePartTest, FewHeadsOfManyKeepToTheirMemory) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,28 +14,8 @@
 #include "headwise/kernels/targets.h"
 #include "support/allocations.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::add_tokens;
-using testing_support::allocations;
-using testing_support::attend_plainly;
-using testing_support::cache_of;
-using testing_support::Decoder;
-using testing_support::every_cache;
-using testing_support::filled;
-using testing_support::kD;
-using testing_support::kDv;
-using testing_support::kHeads;
-using testing_support::kKeyHeads;
-using testing_support::name_of;
-using testing_support::one_call;
-using testing_support::PlainSequence;
-using testing_support::rows;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::Text;
-using testing_support::uniform;
 
 class DecodePlanBitsTest : public testing::TestWithParam<Arithmetic> {
  protected:
@@ -480,4 +460,4 @@ TEST(DecodePlanTest, TheWorkspaceDoesNotGrowWithTheLengths) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

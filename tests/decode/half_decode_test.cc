@@ -12,26 +12,10 @@
 #include "support/errors.h"
 #include "support/half_tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::cache_of;
-using testing_support::Decoder;
-using testing_support::every_cache;
-using testing_support::filled;
-using testing_support::IsError;
-using testing_support::kD;
-using testing_support::kDv;
-using testing_support::kHeads;
-using testing_support::kKeyHeads;
-using testing_support::name_of;
-using testing_support::narrowed_to;
-using testing_support::rounded_to;
-using testing_support::rows;
-using testing_support::same_bits;
-using testing_support::Text;
-using testing_support::widened_to_float;
 
 template <class T>
 struct HalfText {
@@ -272,4 +256,4 @@ TEST(DecodePlanHalfTest, ErrorsLeaveTheCacheAsItWas) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -13,16 +13,11 @@
 #include "support/failures.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing_support::failures_of;
-using testing_support::filled;
-using testing_support::round_as;
-using testing_support::same_bits;
-using testing_support::uniform;
 
 KvCacheOptions small_cache(std::size_t page_size = 16) {
   return {.num_kv_heads = 2,
@@ -225,4 +220,4 @@ TEST(StoredNumbersTest, AreRoundedOnce) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,31 +15,8 @@
 #include "headwise/kernels/targets.h"
 #include "support/allocations.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::add_tokens;
-using testing_support::allocations;
-using testing_support::attend_plainly;
-using testing_support::cache_of;
-using testing_support::Contract;
-using testing_support::Decoder;
-using testing_support::every_cache;
-using testing_support::filled;
-using testing_support::kD;
-using testing_support::kDv;
-using testing_support::keep_plainly;
-using testing_support::kHeads;
-using testing_support::kKeyHeads;
-using testing_support::name_of;
-using testing_support::plain;
-using testing_support::PlainSequence;
-using testing_support::receive_plainly;
-using testing_support::rows;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::Text;
-using testing_support::uniform;
 
 KvCacheOptions collecting(KvCacheOptions options) {
   options.received_heads = kHeads;
@@ -520,4 +497,4 @@ TEST(KeepTest, NothingIsAllocated) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

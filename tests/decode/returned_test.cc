@@ -13,27 +13,8 @@
 #include "support/allocations.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::add_tokens;
-using testing_support::allocations;
-using testing_support::cache_of;
-using testing_support::Decoder;
-using testing_support::filled;
-using testing_support::IsError;
-using testing_support::kD;
-using testing_support::kDv;
-using testing_support::kHeads;
-using testing_support::kKeyHeads;
-using testing_support::name_of;
-using testing_support::PlainSequence;
-using testing_support::rows;
-using testing_support::run_plainly;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::Text;
-using testing_support::uniform;
 
 const OperationOptions kAllStatistics = {
     .statistics = {.rows = true, .top_keys = 5, .columns = true, .map = true}};
@@ -500,4 +481,4 @@ TEST(DecodeStatisticsTest, ErrorsLeaveTheCacheAsItWas) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,12 +12,10 @@
 #include "headwise/distribute/thread_ranks.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::HasError;
-using testing_support::IsError;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kMostRanks = 8;
@@ -388,4 +386,4 @@ TEST(CommunicatorTest, AnErrorOfAnAbortWithoutDetailsKeepsItsMeaning) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,28 +15,10 @@
 #include "attention/key_parts.h"
 #include "distribute/ranked_call.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::by_one_process;
-using testing_support::by_ranks;
-using testing_support::Deal;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::narrowed_to;
-using testing_support::options_of_parts;
-using testing_support::options_of_ranks;
-using testing_support::OptionsCase;
-using testing_support::plan_of;
-using testing_support::random_inputs;
-using testing_support::RankTensors;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::WholeCall;
-using testing_support::WholeOutputs;
 
 const Executor& one_thread() {
   static const Executor executor = Executor::with_threads(1).value();
@@ -463,4 +445,4 @@ TEST(ContextAttentionErrorsTest, AChunkAndAPlanMustFit) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,28 +11,11 @@
 #include "attention/key_parts.h"
 #include "distribute/ranked_backward.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-using testing_support::AllGradients;
-using testing_support::BackwardCall;
-using testing_support::Deal;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::groups_of;
-using testing_support::Inputs;
-using testing_support::narrowed_to;
-using testing_support::options_of_parts;
-using testing_support::OptionsCase;
-using testing_support::plan_of;
-using testing_support::random_inputs;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
-using testing_support::WholeCall;
-using testing_support::WholeOutputs;
 
 template <class T>
 testing::AssertionResult same_by_context(const BackwardCall<T>& backward,
@@ -223,4 +206,4 @@ TEST(ContextBackwardErrorsTest, QueriesAreCutWhereABlockEnds) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,13 +16,10 @@
 #include "support/half_tensors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::narrowed_to;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 using std::chrono::milliseconds;
 
@@ -475,4 +472,4 @@ TEST(ContextCacheErrorsTest, CachesThatCannotBeDivided) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

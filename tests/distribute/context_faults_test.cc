@@ -10,19 +10,8 @@
 #include "headwise/distribute/context_attention.h"
 #include "headwise/distribute/heads_attention.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::by_one_process;
-using testing_support::Deal;
-using testing_support::Inputs;
-using testing_support::plan_of;
-using testing_support::random_inputs;
-using testing_support::RankTensors;
-using testing_support::RankWork;
-using testing_support::same_bits;
-using testing_support::WholeCall;
-using testing_support::WholeOutputs;
 
 using std::chrono::milliseconds;
 
@@ -104,4 +93,4 @@ TEST(HeadsFaultsTest, NoRankWaitsForEver) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,18 +14,11 @@
 #include "steps/call_part.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using internal::part_along;
 using testing::HasSubstr;
-using testing_support::draw_norms;
-using testing_support::kGrouped;
-using testing_support::layer_of;
-using testing_support::random_layer_call;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 constexpr std::size_t kTokens = 300;
 
@@ -238,4 +231,4 @@ TEST(ContextLayerStepTest, AMistakeOfOneRankIsAnErrorOfAll) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

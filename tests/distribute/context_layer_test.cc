@@ -17,33 +17,10 @@
 #include "module/random_layer_call.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::add_inputs;
-using testing_support::add_params;
-using testing_support::by_one_process;
-using testing_support::copy_elements;
-using testing_support::CountingRank;
-using testing_support::Deal;
-using testing_support::draw_norms;
-using testing_support::expect_part;
-using testing_support::kGrouped;
-using testing_support::kinds_of_layers;
-using testing_support::layer_of;
-using testing_support::LayerCall;
-using testing_support::part_along;
-using testing_support::PlaceOfPiece;
-using testing_support::plan_of;
-using testing_support::random_layer_call;
-using testing_support::Results;
-using testing_support::results_of;
-using testing_support::tensor_of;
-using testing_support::tokens_of;
-using testing_support::uniform;
-using testing_support::Whole;
-using testing_support::whole_of;
 
 // The tokens of a whole call, and who has them.
 struct Division {
@@ -417,4 +394,4 @@ TEST(ContextLayerErrorsTest, WhatARankCannotDoIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,30 +11,10 @@
 #include "distribute/ranked_call.h"
 #include "distribute/ranked_heads.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::by_one_process;
-using testing_support::by_ranks;
-using testing_support::Deal;
-using testing_support::every_options;
-using testing_support::EveryMask;
-using testing_support::filled;
-using testing_support::groups_of;
-using testing_support::heads_call_of;
-using testing_support::Inputs;
-using testing_support::kHeadsShape;
-using testing_support::narrowed_to;
-using testing_support::options_of_ranks;
-using testing_support::OptionsCase;
-using testing_support::RaggedHeads;
-using testing_support::random_inputs;
-using testing_support::RankTensors;
-using testing_support::same_bits;
-using testing_support::view_of;
-using testing_support::WholeCall;
-using testing_support::WholeOutputs;
 
 template <class T>
 testing::AssertionResult same_by_heads(const WholeCall<T>& whole,
@@ -250,4 +230,4 @@ TEST(HeadsAttentionErrorsTest, AnErrorOfOneRankIsOneOfAll) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,27 +11,11 @@
 #include "distribute/ranked_backward.h"
 #include "distribute/ranked_heads.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-using testing_support::AllGradients;
-using testing_support::BackwardCall;
-using testing_support::Deal;
-using testing_support::every_options;
-using testing_support::EveryBias;
-using testing_support::EveryMask;
-using testing_support::groups_of;
-using testing_support::heads_call_of;
-using testing_support::Inputs;
-using testing_support::kHeadsShape;
-using testing_support::narrowed_to;
-using testing_support::options_of_ranks;
-using testing_support::RaggedHeads;
-using testing_support::random_inputs;
-using testing_support::uniform;
-using testing_support::WholeCall;
 
 template <class T>
 testing::AssertionResult same_by_heads(const BackwardCall<T>& backward,
@@ -262,4 +246,4 @@ TEST(HeadsBackwardErrorsTest, GradientsThatDoNotFitAreNamed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -20,29 +20,11 @@
 #include "support/half_tensors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using internal::part_along;
 using testing::HasSubstr;
-using testing_support::add_inputs;
-using testing_support::add_params;
-using testing_support::by_one_process;
-using testing_support::draw_norms;
-using testing_support::expect_part;
-using testing_support::kGrouped;
-using testing_support::kinds_of_layers;
-using testing_support::layer_of;
-using testing_support::LayerCall;
-using testing_support::narrowed_to;
-using testing_support::random_layer_call;
-using testing_support::Results;
-using testing_support::results_of;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::Whole;
-using testing_support::whole_of;
 
 // What one rank gets; only rank 0 has the gradients of parameters.
 template <class T>
@@ -448,4 +430,4 @@ TEST(LayerShardErrorsTest, SavedStatesAreUsedOnceByTheirShard) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,13 +14,11 @@
 #include "steps/call_part.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using internal::part_along;
 using testing::HasSubstr;
-using testing_support::same_bits;
-using testing_support::uniform;
 
 constexpr std::size_t kHeads = 6;
 constexpr Extents<4> kMean = {2, 1, 9, 40};
@@ -169,4 +167,4 @@ TEST(MeanOfHeadsTest, AllRanksAskForTheSame) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -4,11 +4,8 @@
 #include "headwise/distribute/mpi.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::ErrorParts;
-using testing_support::HasError;
 
 TEST(NoMpiTest, AGroupIsUnsupported) {
   const ErrorParts unsupported{.code = ErrorCode::unsupported,
@@ -20,4 +17,4 @@ TEST(NoMpiTest, AGroupIsUnsupported) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

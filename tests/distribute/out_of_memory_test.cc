@@ -14,12 +14,10 @@
 #include "support/allocations.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-using testing_support::failing_allocation;
-using testing_support::uniform;
 
 constexpr std::size_t kRanks = 3;
 
@@ -118,4 +116,4 @@ TEST(DistributeOutOfMemoryTest, ARankWithoutMemoryEndsAStepOfACache) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,13 +12,11 @@
 #include "support/half_tensors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::narrowed_to;
-using testing_support::uniform;
 
 constexpr std::size_t kHq = 4;
 constexpr std::size_t kHkv = 2;
@@ -231,4 +229,4 @@ TEST(SequenceDecodeTest, AnErrorOfOneRankIsOneOfAll) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -13,10 +13,8 @@
 #include "headwise/attention/spec.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
 
 constexpr std::size_t kTokens = 1024;
 constexpr std::size_t kPiece = 256;
@@ -155,4 +153,4 @@ TEST(ShardsTest, NumbersOfAMaskAreInTheDescription) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,12 +15,10 @@
 
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::HasError;
-using testing_support::IsError;
 using Bytes = std::vector<std::byte>;
 using Kind = RankFault::Kind;
 using std::chrono::milliseconds;
@@ -412,4 +410,4 @@ TEST(ThreadRanksTest, NoRanksAndFaultsOfUnknownRanksAreErrors) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

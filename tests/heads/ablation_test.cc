@@ -18,17 +18,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::DoubleNear;
-using testing_support::BertReference;
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::put_small_model;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::uniform;
 
 const RaggedTokens kIds = {
     {2, 5, 9, 3}, {2, 3}, {2, 13, 0, 1, 5, 6, 7, 8, 3}, {2, 11, 4, 3}};
@@ -399,4 +392,4 @@ TEST(ReplacementTest, NamesAreThoseOfTheCommand) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

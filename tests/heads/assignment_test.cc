@@ -12,11 +12,10 @@
 #include "headwise/base/tensor.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using Columns = std::vector<std::optional<std::size_t>>;
-using testing_support::tensor_of;
 
 Tensor<double, 2> random_gains(std::size_t rows, std::size_t columns,
                                std::uint32_t stream) {
@@ -100,4 +99,4 @@ TEST(AssignmentTest, HasNoPairsWithoutRowsOrColumns) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -9,14 +9,8 @@
 #include "heads/plain_heads.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::IsError;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 // Done by hand, with the weights of RolloutTest.IsWhatThreeTokensGiveByHand:
 //   M_1 = (1 0 0; 1/4 3/4 0; 1/4 1/8 5/8), M_2 = (1 0 0; 1/8 7/8 0; 1/8 1/4
@@ -116,4 +110,4 @@ TEST(AttentionFlowTest, RefusesWhatIsNoAttention) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,19 +14,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::BertReference;
-using testing_support::IsError;
-using testing_support::put_small_model;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::tensor_of;
-using testing_support::uniform;
-
-using testing_support::filled;
-using testing_support::Params;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -242,4 +231,4 @@ TEST(EmbeddingTargetErrorsTest, RefuseOutputsThatOverflow) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,10 +15,8 @@
 #include "headwise/heads/repeated_tokens.h"
 #include "headwise/heads/text_statistics.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::StubModel;
 
 // Texts of many lengths, more than go through the layers together; text 3 has
 // no token, and no token occurs twice in the texts of one or two tokens.
@@ -214,4 +212,4 @@ TEST_P(FindHeadsTest, StatisticsOverTextsAreTheirMeans) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -8,20 +8,8 @@
 #include "heads/plain_heads.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::count_of;
-using testing_support::every_call;
-using testing_support::EveryCall;
-using testing_support::IsError;
-using testing_support::kOffsets;
-using testing_support::OptionsCase;
-using testing_support::plain_batch;
-using testing_support::PlainMatrix;
-using testing_support::same_bits;
-using testing_support::sequence_of;
-using testing_support::uniform;
 
 class GradientAttentionTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Causal, GradientAttentionTest, testing::Bool());
@@ -211,4 +199,4 @@ TEST(GradientAttentionBitsTest, RefuseRaggedKeysOfBatchedQueries) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

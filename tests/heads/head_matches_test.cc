@@ -8,12 +8,10 @@
 #include "headwise/base/tensor.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using Indices = std::vector<std::optional<std::size_t>>;
-using testing_support::filled;
-using testing_support::tensor_of;
 
 const std::vector<HeadId> kThree = {{0, 0}, {0, 1}, {1, 0}};
 
@@ -51,4 +49,4 @@ TEST(HeadMatchesTest, HasNoneWithoutHeads) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

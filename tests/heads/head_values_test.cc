@@ -7,14 +7,8 @@
 #include "heads/plain_heads.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::IsError;
-using testing_support::plain_head_value;
-using testing_support::plain_norm;
-using testing_support::same_bits;
-using testing_support::uniform;
 
 constexpr std::size_t kFirst = 3;  // of the keys that are asked for
 constexpr std::size_t kCount = 4;
@@ -90,4 +84,4 @@ TEST(HeadValuesTest, RefuseValuesOfOtherHeads) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

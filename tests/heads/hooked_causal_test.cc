@@ -14,12 +14,8 @@
 #include "models/small_causal.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::small_causal_model;
 
 const RaggedTokens kTexts = {{5, 6, 8, 5, 6}, {9}, {13, 12, 11, 10, 9, 8, 7}};
 
@@ -143,4 +139,4 @@ TEST(HookedCausalTest, APatchBeforeADifferenceDoesNothing) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -6,10 +6,8 @@
 
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::IsError;
 
 // F = exp(a + b c) + a^2 c of the gates a, b of layer 0 and c of layer 1.
 GatedModel model_by_hand() {
@@ -100,4 +98,4 @@ TEST(IntegratedGatesTest, RefuseWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -9,23 +9,8 @@
 #include "heads/plain_heads.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::count_of;
-using testing_support::every_call;
-using testing_support::EveryCall;
-using testing_support::IsError;
-using testing_support::kOffsets;
-using testing_support::OptionsCase;
-using testing_support::plain_batch;
-using testing_support::plain_head_value;
-using testing_support::plain_norm;
-using testing_support::PlainBatch;
-using testing_support::PlainMatrix;
-using testing_support::same_bits;
-using testing_support::sequence_of;
-using testing_support::uniform;
 
 MultiHeadAttention small_layer() {
   return MultiHeadAttention::create({.embed_dim = 24, .num_heads = 3}, Seed{5})
@@ -246,4 +231,4 @@ TEST(LayerNormsBitsTest, RefuseRaggedKeysOfBatchedQueries) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,13 +12,8 @@
 #include "headwise/run/executor.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::Heads;
-using testing_support::naive_weights;
-using testing_support::random_heads;
 
 struct Model {
   std::vector<Heads> heads;  // by layer
@@ -159,4 +154,4 @@ TEST(MapOverlapTest, RefusesDifferentNumbersOfTokens) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,15 +16,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::IsError;
-using testing_support::Params;
-using testing_support::put_small_model;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::write_params;
 
 using Indices = std::vector<std::optional<std::size_t>>;
 
@@ -373,4 +366,4 @@ TEST(ModelComparisonTest, KeepsManyThreadsBusy) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,28 +12,8 @@
 #include "headwise/heads/value_norms.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::attend;
-using testing_support::coin_tosses;
-using testing_support::every_call;
-using testing_support::EveryCall;
-using testing_support::IsError;
-using testing_support::kOffsets;
-using testing_support::NaiveStatistics;
-using testing_support::NaiveStatisticsOf;
-using testing_support::OptionsCase;
-using testing_support::Outputs;
-using testing_support::outputs_for;
-using testing_support::plain_batch;
-using testing_support::plain_head_value;
-using testing_support::plain_norm;
-using testing_support::PlainBatch;
-using testing_support::PlainMatrix;
-using testing_support::same_bits;
-using testing_support::sequence_of;
-using testing_support::uniform;
 
 struct Case {
   MultiHeadAttention layer;
@@ -422,4 +402,4 @@ TEST(StatisticsWithNormsTest, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

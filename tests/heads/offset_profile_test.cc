@@ -9,14 +9,8 @@
 #include "heads/naive_weights.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::Heads;
-using testing_support::naive_weights;
-using testing_support::random_heads;
-using testing_support::uniform;
 
 constexpr auto kFar = static_cast<std::int64_t>(kMostOffset);
 
@@ -180,4 +174,4 @@ TEST(PositionalScoresTest, LeaveOutTextsWithNaN) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

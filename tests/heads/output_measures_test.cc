@@ -9,10 +9,8 @@
 #include "headwise/heads/patching.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -84,4 +82,4 @@ TEST(TowardCorruptedTest, NeedsOutputsThatDiffer) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

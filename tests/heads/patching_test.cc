@@ -17,14 +17,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::put_small_model;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::uniform;
 
 const std::vector<TokenId> kClean = {2, 5, 9, 6, 3};
 const std::vector<TokenId> kCorrupted = {2, 5, 11, 6, 3};
@@ -357,4 +351,4 @@ TEST_F(PatchingTest, WhatCannotBePatchedIsSaid) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

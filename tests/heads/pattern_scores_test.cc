@@ -11,15 +11,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::coin_tosses;
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::Heads;
-using testing_support::naive_weights;
-using testing_support::random_heads;
 
 constexpr std::size_t kLength = 101;  // more than two tiles of queries
 
@@ -215,4 +208,4 @@ TEST(UniformScoreTest, CountsTheKeysOfEachQuery) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

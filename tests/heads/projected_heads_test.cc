@@ -7,10 +7,8 @@
 #include "headwise/attention/forward.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::uniform;
 
 MultiHeadAttention layer_with(bool norm, bool rotary) {
   MultiHeadAttentionConfig config{
@@ -63,4 +61,4 @@ TEST(ProjectedHeadsTest, AreRotatedFromTheBeginningOfTheirSequence) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

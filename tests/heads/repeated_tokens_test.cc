@@ -10,11 +10,8 @@
 #include "heads/stub_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::StubModel;
 
 std::vector<std::string> with_words(std::vector<std::string> special,
                                     std::size_t words) {
@@ -91,4 +88,4 @@ TEST(RepeatedTokensTest, NeedWordsAndPositions) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

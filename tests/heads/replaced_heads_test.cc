@@ -4,10 +4,8 @@
 
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::uniform;
 
 TEST(ReplacedHeadsTest, AverageTheValuesThatAHeadReadsInGroups) {
   const auto value = uniform<4>({1, 5, 2, 3}, 1);
@@ -31,4 +29,4 @@ TEST(ReplacedHeadsTest, AverageTheValuesThatAHeadReadsInGroups) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

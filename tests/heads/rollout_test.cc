@@ -9,22 +9,8 @@
 #include "heads/plain_heads.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::every_call;
-using testing_support::EveryCall;
-using testing_support::filled;
-using testing_support::IsError;
-using testing_support::kOffsets;
-using testing_support::OptionsCase;
-using testing_support::plain_batch;
-using testing_support::PlainBatch;
-using testing_support::PlainMatrix;
-using testing_support::same_bits;
-using testing_support::sequence_of;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 // Queries and keys of one head whose attention weights are these: with D = L
 // and keys of the unit vectors, the scores are the queries.
@@ -229,4 +215,4 @@ TEST(RolloutTest, RefusesLayersThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

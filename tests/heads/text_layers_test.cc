@@ -13,12 +13,10 @@
 #include "base/copy_of.h"
 #include "heads/stub_model.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::same_bits;
-using testing_support::StubModel;
 
 // Several batches, two of them of one text; texts 0 and 4 have no token.
 RaggedTokens texts() {
@@ -42,8 +40,8 @@ Seen seen_by(const StubModel& model, const RaggedTokens& texts,
       model, texts, {.layers = layers, .executor = &executor},
       [&](const TextLayer& at) {
         const std::scoped_lock lock(mutex);
-        seen[{at.text, at.layer}] = {copy_of(at.query).value(),
-                                     copy_of(at.key).value()};
+        seen[{at.text, at.layer}] = {headwise::copy_of(at.query).value(),
+                                     headwise::copy_of(at.key).value()};
         return ok();
       }));
   return seen;
@@ -113,4 +111,4 @@ TEST(TextLayersTest, SeparatorsAreTheTokensWithSuchNames) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

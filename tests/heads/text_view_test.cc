@@ -13,13 +13,11 @@
 #include "models/small_causal.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::HasError;
-using testing_support::small_causal_model;
 
 ModelTokens some_tokens() { return {.ids = {7, 9, 7, 3, 5}}; }
 
@@ -30,7 +28,7 @@ TEST(TextViewTest, LayersHaveTheHeadsOfTheModelAndTheStepsOfItsPass) {
   ASSERT_TRUE(model.run(
       {some_tokens().ids},
       {.before_each = [&](std::size_t, TensorView<const float, 3> hidden) {
-        inputs.push_back(copy_of(hidden).value());
+        inputs.push_back(headwise::copy_of(hidden).value());
         return ok();
       }}));
   std::size_t seen = 0;
@@ -122,7 +120,7 @@ TEST(TextViewTest, GatesAreFactorsOfTheNorms) {
   const std::vector<std::size_t> layers = {0};
   Tensor<float, 3> norms;
   const auto keep = [&](const ViewedLayer& layer) {
-    norms = copy_of(layer.key_norms).value();
+    norms = headwise::copy_of(layer.key_norms).value();
     return ok();
   };
   ASSERT_TRUE(whole.visit({.layers = layers}, keep));
@@ -184,4 +182,4 @@ TEST(TextViewTest, ATextWithoutTokensIsRefused) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,12 +15,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::CausalReference;
-using testing_support::IsError;
-using testing_support::small_causal_model;
 
 using Rows = CausalReference::Rows;
 
@@ -200,4 +196,4 @@ TEST(TokenTargetErrorsTest, RefuseToPredictFromLogitsThatOverflow) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

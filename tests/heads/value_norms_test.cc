@@ -7,16 +7,8 @@
 #include "heads/plain_heads.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::IsError;
-using testing_support::plain_head_value;
-using testing_support::plain_norm;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 MultiHeadAttention layer_with(const MultiHeadAttentionConfig& config) {
   return MultiHeadAttention::create(config, Seed{5}).value();
@@ -136,4 +128,4 @@ TEST(ValueNormsTest, RefuseOtherHeads) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,13 +14,10 @@
 #include "heads/weight_rows.h"
 #include "headwise/run/executor.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::Heads;
-using testing_support::naive_weights;
-using testing_support::random_heads;
 
 constexpr std::size_t kLength = 101;  // two tiles and a short one
 
@@ -114,4 +111,4 @@ TEST_P(WeightTilesTest, AnErrorEndsTheWalkOverRows) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -23,18 +23,8 @@
 #include "support/failures.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::as_status;
-using testing_support::expect_failures;
-using testing_support::expect_failures_of_errors;
-using testing_support::failing_allocation;
-using testing_support::failures_of;
-using testing_support::filled;
-using testing_support::not_counted;
-using testing_support::uniform;
-using testing_support::view_of;
 
 // One thread: what oneTBB does without memory is its own affair.
 const Executor& alone() {
@@ -226,4 +216,4 @@ TEST(TraceFailuresTest, TextsAndListsThrowBadAllocAlone) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,12 +12,11 @@
 
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_support::HasError;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -228,4 +227,4 @@ TEST(ArrayTest, CheckFiniteNamesTheFirstElementThatIsNot) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

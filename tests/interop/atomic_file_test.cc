@@ -36,10 +36,8 @@ extern "C" int fsync(int descriptor) {
   return static_cast<int>(::syscall(SYS_fsync, descriptor));
 }
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
 
 mode_t mode_of(const std::string& path) {
   struct stat status {};
@@ -363,4 +361,4 @@ TEST(AtomicFileTest, StandardOutputIsWrittenToWhereItStands) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

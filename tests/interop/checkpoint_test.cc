@@ -13,12 +13,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::same_bits;
-using testing_support::uniform;
 
 const ModelConfig kConfig = {
     {"heads", std::int64_t{4}}, {"rate", 0.1}, {"task", "recall"}};
@@ -238,4 +234,4 @@ TEST(CheckpointTest, AWriteThatFailsLeavesTheOldFile) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,12 +12,11 @@
 #include "interop/bert_file.h"
 #include "interop/files.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing_support::BertFile;
 
 TEST(ConvertParamsTest, ThereAndBackHasTheSameBytes) {
   const BertFile file;
@@ -106,4 +105,4 @@ TEST(InspectParamsTest, AMissingFileIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -13,17 +13,8 @@
 #include "interop/layout_tensors.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::counted;
-using testing_support::expect_equal;
-using testing_support::grouped_keras;
-using testing_support::HasError;
-using testing_support::layer_of;
-using testing_support::layout;
-using testing_support::shapes_of;
-using testing_support::take;
 
 Result<LayoutMatch> found(const ShapesByName& shapes,
                           std::string_view wanted = "") {
@@ -285,4 +276,4 @@ TEST(LayoutErrorsTest, FileThatChangedMeanwhileIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

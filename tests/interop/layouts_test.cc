@@ -11,18 +11,10 @@
 
 #include "interop/layout_tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::at;
-using testing_support::counted;
-using testing_support::expect_equal;
-using testing_support::grouped_keras;
-using testing_support::layer_of;
-using testing_support::layout;
-using testing_support::shapes_of;
-using testing_support::take;
 
 class EveryLayoutTest : public testing::TestWithParam<Layout> {};
 
@@ -283,4 +275,4 @@ TEST(LayoutsTest, EachLayerIsTakenByItsNumber) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

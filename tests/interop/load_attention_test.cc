@@ -19,12 +19,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::same_bits;
-using testing_support::uniform;
 
 constexpr std::size_t kHeads = 3;
 constexpr std::size_t kEmbed = 6;
@@ -310,4 +306,4 @@ TEST(LoadAttentionFileTest, AnEmbeddingComesWithTheLayer) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

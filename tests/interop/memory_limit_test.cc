@@ -9,13 +9,8 @@
 #include "interop/zip_file.h"
 #include "support/memory.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::kCostlyFileBytes;
-using testing_support::memory_of;
-using testing_support::repeated;
-using testing_support::short_name;
 
 std::vector<std::string> costly_headers() {
   const std::string fill(kCostlyFileBytes, 'x');
@@ -156,4 +151,4 @@ TEST(MemoryLimitTest, LengthOfAHeaderThatIsNotThereCostsNothing) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

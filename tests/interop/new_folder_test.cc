@@ -16,12 +16,10 @@
 #include "interop/folder.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 namespace fs = std::filesystem;
-
-using testing_support::HasError;
 
 // A folder `place` with the old files, and a new one that is to replace it.
 class NewFolderTest : public testing::TestWithParam<FolderExchange> {
@@ -201,4 +199,4 @@ TEST_F(NewFolderTest, AFolderThatCannotBeMadeIsNamed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,10 +12,8 @@
 #include "interop/hostile_shapes.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
 
 Error error_of(std::span<const std::byte> file) {
   const Result<Array> array = parse_npy(file, "x.npy");
@@ -226,4 +224,4 @@ TEST(NpyHostileTest, OtherVersionsAndOtherFilesAreErrors) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

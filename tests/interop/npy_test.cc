@@ -11,11 +11,10 @@
 #include "interop/files.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::HasError;
 
 struct Type {
   std::string_view code;
@@ -224,4 +223,4 @@ TEST(NpyTest, FileThatCannotBeReadIsNamedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

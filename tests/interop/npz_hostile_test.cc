@@ -10,10 +10,8 @@
 #include "interop/zip_file.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
 
 const Bytes kArray = npy_file(npy_dict("|u1", "(3,)"), bytes_of("abc"));
 
@@ -181,4 +179,4 @@ TEST(NpzHostileTest, EntryThatIsNoArrayIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,11 +11,10 @@
 #include "interop/zip_file.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::HasError;
 
 std::vector<std::string> names_of(const NamedArrays& arrays) {
   std::vector<std::string> names;
@@ -155,4 +154,4 @@ TEST(NpzTest, FileThatIsNoArchiveIsNamedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -17,14 +17,8 @@
 #include "interop/files.h"
 #include "support/failures.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::as_status;
-using testing_support::expect_failures;
-using testing_support::expect_failures_of_errors;
-using testing_support::failing_allocation;
-using testing_support::failures_of;
 
 TEST(OutOfMemoryTest, EveryAllocationOfAReaderMayFail) {
   const Bytes file = file_bytes(data_path("big_endian_fortran.npy"));
@@ -167,4 +161,4 @@ TEST(OutOfMemoryTest, EveryAllocationOfACheckpointMayFail) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,16 +14,8 @@
 #include "interop/layout_tensors.h"
 #include "support/failures.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::as_status;
-using testing_support::BertFile;
-using testing_support::expect_failures_of_errors;
-using testing_support::failures_of;
-using testing_support::layer_of;
-using testing_support::layout;
-using testing_support::shapes_of;
 
 TEST(ParamsOutOfMemoryTest, EveryAllocationOfAPackedLayerMayFail) {
   const std::vector<float> zeros(12 * 4);
@@ -117,4 +109,4 @@ TEST(ParamsOutOfMemoryTest, EveryAllocationOfLoadingALayerMayFail) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -13,11 +13,10 @@
 #include "interop/files.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::HasError;
 
 const ParamNames kNames = {.required = {"w_q.weight", "w_o.weight"},
                            .optional = {"w_q.bias", "embedding.weight"}};
@@ -333,4 +332,4 @@ TEST(ParamsTest, FileThatIsNoArrayIsAnErrorThatNamesIt) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,10 +16,8 @@
 #include "interop/safetensors_bytes.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
 
 // As the same error of all three ways to a file.
 Error error_of(std::span<const std::byte> bytes) {
@@ -426,4 +424,4 @@ TEST(SafetensorsHostileTest, SizesBeyondTheFileAreFoundBeforeItIsRead) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

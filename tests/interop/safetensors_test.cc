@@ -11,13 +11,12 @@
 #include "interop/safetensors_bytes.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
 using testing::UnorderedElementsAre;
-using testing_support::HasError;
 
 // The numbers that the tensor `name` of `file` widens to.
 std::vector<float> floats_of(const SafetensorsFile& file,
@@ -337,4 +336,4 @@ TEST(SafetensorsTest, FileThatIsNotThereIsNamedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -28,11 +28,10 @@
 #include "interop/leftovers.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::StartsWith;
-using testing_support::HasError;
 
 constexpr std::size_t kElements = 200'000;
 
@@ -229,4 +228,4 @@ TEST(SaveLeftoverTest, WhatAKilledSaveLeftIsNoParameter) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

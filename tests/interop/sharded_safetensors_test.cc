@@ -13,12 +13,11 @@
 #include "interop/safetensors_index.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
-using testing_support::HasError;
 
 // A model of two shards: w_q, w_k in one.safetensors, w_v in two.safetensors.
 class Model {
@@ -349,4 +348,4 @@ TEST(ShardedSafetensorsTest, EveryFlippedBitOfAnIndexGivesAValueOrAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

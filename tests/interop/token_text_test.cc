@@ -12,10 +12,8 @@
 
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
 
 RaggedTokens tokens_of(std::string_view text) {
   const auto tokens = parse_tokens(text, "t");
@@ -135,4 +133,4 @@ TEST(ParseTokensTest, AMillionSequencesAreReadAndNotOneMore) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

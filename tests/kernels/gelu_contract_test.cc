@@ -16,19 +16,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::Checksum;
-using testing_support::contract_gelu;
-using testing_support::contract_gelu_backward;
-using testing_support::filled;
-using testing_support::kFusedTargets;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
 
 Tensor<float, 2> gelu_of(const Tensor<float, 2>& x) {
   auto y = filled<float, 2>(x.extents(), -7);
@@ -175,4 +164,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, GeluContractTest,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GeluContractTest);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

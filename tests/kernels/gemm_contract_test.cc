@@ -6,33 +6,20 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "headwise/kernels/targets.h"
 #include "headwise/steps/softmax.h"
-#include "kernels/bf16_cases.h"
 #include "kernels/gemm_gradient_contract.h"
 #include "steps/project.h"
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::contract_gradients;
-using testing_support::contract_projection;
-using testing_support::expect_contract_gradients;
-using testing_support::filled;
-using testing_support::for_numbers_of_every_size;
-using testing_support::kFusedTargets;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
-using testing_support::with_nans_and_infinities;
 
 Linear linear_of(std::size_t in, std::size_t out, bool bias = true) {
   return Linear::create({in, out, bias}, RandomStream(Seed{7}, 1)).value();
@@ -135,19 +122,33 @@ TEST_P(GemmContractTest, InBfloat16HoldsForEverySize) {
   }
 }
 
+// Products and sums that are denormal, and factors that round to infinity.
 TEST_P(GemmContractTest, InBfloat16HoldsForNumbersOfEverySize) {
-  for_numbers_of_every_size(
-      9, [](const Linear& linear, const auto& x, double range) {
-        EXPECT_TRUE(
-            same_bits(linear.in_bf16().value().forward(x.view()).value(),
-                      contract_projection(x.view(), linear, Arithmetic::bf16)))
-            << "range " << range << ", bias " << linear.has_bias();
-      });
+  for (const double range : {1e-38, 1e-20, 1e-18, 1.0, 1e19, 3.4e38}) {
+    for (const bool bias : {false, true}) {
+      const Linear linear =
+          Linear::from_params(uniform<2>({20, 301}, 19, -range, range),
+                              bias ? uniform<1>({20}, 20) : Tensor<float, 1>())
+              .value();
+      const auto x = uniform<3>({1, 9, 301}, 12, -range, range);
+      EXPECT_TRUE(
+          same_bits(linear.in_bf16().value().forward(x.view()).value(),
+                    contract_projection(x.view(), linear, Arithmetic::bf16)))
+          << "range " << range << ", bias " << bias;
+    }
+  }
 }
 
 TEST_P(GemmContractTest, InBfloat16HoldsWithNaNsAndInfinities) {
   const Linear linear = linear_of(141, 33);
-  const auto x = with_nans_and_infinities(8);
+  auto x = uniform<3>({1, 8, 141}, 13);
+  x(0, 1, 3) = kNaN;
+  x(0, 2, 140) = kNaN;
+  x(0, 3, 139) = -kMinusInf;
+  x(0, 5, 0) = kMinusInf;
+  x(0, 5, 130) = -kMinusInf;
+  x(0, 6, 7) = std::numeric_limits<float>::max();  // infinity, rounded
+  x(0, 7, 8) = std::numeric_limits<float>::denorm_min();
   EXPECT_TRUE(
       same_bits(linear.in_bf16().value().forward(x.view()).value(),
                 contract_projection(x.view(), linear, Arithmetic::bf16)));
@@ -280,6 +281,11 @@ TEST_P(GemmEveryTargetTest, InBfloat16ARowHasItsBitsWithAnyOthersAndStrides) {
   }
 }
 
+TEST_P(GemmEveryTargetTest, InBfloat16TheNameIsOfTheInstructionsInUse) {
+  EXPECT_EQ(bf16_projections().value(),
+            native_bf16().value() ? "avx512_bf16" : "emulated");
+}
+
 // A factor is rounded by at most 2^-8 of itself, so a product by 2^-7 + 2^-16,
 // and the sums are rounded by at most 137 times 2^-24 of what they add.
 TEST_P(GemmEveryTargetTest, InBfloat16StaysWithinItsBound) {
@@ -366,4 +372,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, GemmEveryTargetTest,
                          testing::ValuesIn(targets()), target_name);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

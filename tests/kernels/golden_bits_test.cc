@@ -12,15 +12,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::Checksum;
-using testing_support::kFusedTargets;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
 
 struct GoldenProjection {
   LinearConfig linear;
@@ -71,4 +64,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, GoldenBitsTest,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GoldenBitsTest);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -19,7 +19,7 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using kernels::kValuePanel;
@@ -27,15 +27,6 @@ using kernels::NumberRows;
 using kernels::Rows;
 using kernels::RowState;
 using kernels::TileLayout;
-using testing_support::bits;
-using testing_support::filled;
-using testing_support::narrowed_to;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
-using testing_support::widened_to_float;
 
 constexpr std::size_t kHalves = 0x10000;
 
@@ -48,8 +39,8 @@ bool same_number(T got, T want) {
       return x.bits;
     }
   };
-  return bits_of(got) == bits_of(want) ||
-         (std::isnan(widened(got)) && std::isnan(widened(want)));
+  return bits_of(got) == bits_of(want) || (std::isnan(headwise::widened(got)) &&
+                                           std::isnan(headwise::widened(want)));
 }
 
 // Calls body() as the library computes, then without flushing denormals.
@@ -236,4 +227,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, HalfKernelTest, testing::ValuesIn(targets()),
                          target_name);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,19 +12,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::Checksum;
-using testing_support::clone;
-using testing_support::contract_layer_norm;
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
-using testing_support::view_of;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -131,4 +120,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, LayerNormContractTest,
                          testing::ValuesIn(targets()), target_name);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,18 +15,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::Checksum;
-using testing_support::contract_layer_norm_backward;
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -159,4 +149,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, LayerNormGradientContractTest,
                          testing::ValuesIn(targets()), target_name);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -17,7 +17,7 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using kernels::KeyPanel;
@@ -28,12 +28,6 @@ using kernels::Rows;
 using kernels::StoredType;
 using kernels::ValueRows;
 using kernels::whole_lines;
-using testing_support::bits;
-using testing_support::kFusedTargets;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
@@ -281,4 +275,4 @@ INSTANTIATE_TEST_SUITE_P(Targets, RowTileTest,
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RowTileTest);
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

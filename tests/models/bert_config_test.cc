@@ -8,17 +8,8 @@
 #include "models/model_texts.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::bert_fields;
-using testing_support::distilbert_fields;
-using testing_support::Fields;
-using testing_support::IsBad;
-using testing_support::IsUnsupported;
-using testing_support::json;
-using testing_support::with;
-using testing_support::without;
 
 Result<BertConfig> parsed_text(const std::string& text) {
   return parse_bert_config(text, {"", "file"});
@@ -330,4 +321,4 @@ TEST(BertConfigTest, EveryPrefixIsAnErrorAndEveryFlippedBitIsHarmless) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -10,12 +10,8 @@
 #include "headwise/models/bert_encoder.h"
 #include "models/small_model.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::small_config;
-using testing_support::tensor_of;
 
 const RaggedTokens kIds = {{2, 5, 9, 3}, {2, 3}, {2, 13, 0, 1, 5, 6, 7, 8, 3}};
 const std::vector<std::vector<float>> kGates = {{1, 0.5f, 0}, {-1, 1, 2}};
@@ -63,4 +59,4 @@ TEST(BertGradientsTest, TheyAreThoseOfPyTorch) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

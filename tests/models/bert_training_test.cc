@@ -18,20 +18,8 @@
 #include "models/small_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::BertReference;
-using testing_support::ContextGradients;
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::Params;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::write_params;
 
 const RaggedTokens kIds = {{2, 5, 9, 3}, {2, 3}, {2, 13, 0, 1, 5, 6, 7, 8, 3}};
 constexpr std::size_t kRows = 15;
@@ -405,4 +393,4 @@ INSTANTIATE_TEST_SUITE_P(Families, BertTrainingTest,
                          });
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,17 +15,11 @@
 #include "models/small_causal.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing_support::CausalReference;
-using testing_support::ContextGradients;
-using testing_support::HasError;
-using testing_support::kSmallCausal;
-using testing_support::same_bits;
-using testing_support::small_causal_model;
 
 const RaggedTokens kTexts = {{5, 6, 8, 5, 6}, {9}, {13, 12, 11, 10, 9, 8, 7}};
 const CausalReference::Rows kGates = {{1, 0.5, 0}, {0.25, 1, 2}};
@@ -572,4 +566,4 @@ TEST_F(CausalFolderTest, FaultyFilesAreNamed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

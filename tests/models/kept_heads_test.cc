@@ -14,19 +14,8 @@
 #include "models/small_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::BertReference;
-using testing_support::HasError;
-using testing_support::KeptHeads;
-using testing_support::Params;
-using testing_support::pruned;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::uniform;
-using testing_support::write_params;
 
 const RaggedTokens kIds = {{2, 5, 9, 3}, {2, 3}, {2, 13, 0, 1, 5, 6, 7, 8, 3}};
 const KeptHeads kKept = {{0, 2}, {}};
@@ -339,4 +328,4 @@ INSTANTIATE_TEST_SUITE_P(Families, PrunedModelTest,
                          });
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,16 +16,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 constexpr std::size_t kExamples = 40;
 const std::vector<std::string> kLabels = {"sport", "tech \"x\" \u00E9"};
@@ -371,4 +365,4 @@ TEST_F(LabelProbeFileTest, ParametersThatAreMissingOrNoNumbersAreNamed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

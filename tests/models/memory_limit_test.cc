@@ -6,13 +6,8 @@
 #include "models/model_files.h"
 #include "support/memory.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::kCostlyFileBytes;
-using testing_support::memory_of;
-using testing_support::repeated;
-using testing_support::short_name;
 
 std::string number(std::size_t n) { return "\"" + std::to_string(n) + "\":1"; }
 
@@ -82,4 +77,4 @@ TEST(MemoryLimitTest, TheTextOfKeptHeadsTakesAtMostSixteenTimesItsSize) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -9,16 +9,10 @@
 #include "models/model_texts.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::bert_fields;
-using testing_support::distilbert_fields;
-using testing_support::HasError;
-using testing_support::json;
-using testing_support::modules_text;
-using testing_support::with;
 
 // A model's folder, as sentence-transformers writes it; tests change it.
 class Model {
@@ -404,4 +398,4 @@ TEST(ModelSettingsTest, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

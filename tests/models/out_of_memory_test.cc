@@ -20,17 +20,8 @@
 #include "models/vocabularies.h"
 #include "support/failures.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::as_status;
-using testing_support::expect_failures;
-using testing_support::expect_failures_of_errors;
-using testing_support::failing_allocation;
-using testing_support::failures_of;
-using testing_support::not_counted;
-using testing_support::vocabulary_of;
-using testing_support::vocabulary_text;
 
 TEST(OutOfMemoryTest, EveryAllocationOfAVocabularyMayFail) {
   const std::string text = vocabulary_text({"the", "##s", "head"});
@@ -300,4 +291,4 @@ TEST(OutOfMemoryTest, EveryAllocationOfWritingAModelMayFail) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

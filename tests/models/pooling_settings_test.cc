@@ -4,16 +4,10 @@
 #include "models/model_files.h"
 #include "models/model_texts.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::Fields;
-using testing_support::IsBad;
-using testing_support::IsUnsupported;
-using testing_support::json;
-using testing_support::with;
-using testing_support::without;
 
 constexpr std::size_t kHidden = 384;
 
@@ -156,4 +150,4 @@ TEST(PoolingSettingsTest, SwitchesAreTrueOrFalse) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,16 +11,8 @@
 #include "models/pooling_reference.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::contract_sum;
-using testing_support::filled;
-using testing_support::kNaNBits;
-using testing_support::pooled;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 // The first row of `hidden`, normalized.
 std::vector<float> normalized(const Tensor<float, 2>& hidden) {
@@ -164,4 +156,4 @@ TEST(PoolingTest, OfAVectorOfAlmostNoLengthTheGradientIsDividedByTheLeast) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

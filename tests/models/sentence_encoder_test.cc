@@ -11,18 +11,10 @@
 #include "models/small_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::BertReference;
-using testing_support::HasError;
-using testing_support::Params;
-using testing_support::pooled;
-using testing_support::put_modules;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
 
 class SentenceEncoderTest : public testing::Test {
  protected:
@@ -195,4 +187,4 @@ TEST_F(SentenceEncoderTest, AVocabularyOfMoreTokensThanTheModelIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -3,13 +3,8 @@
 #include "models/model_files.h"
 #include "models/model_texts.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::IsBad;
-using testing_support::IsUnsupported;
-using testing_support::json;
-using testing_support::modules_text;
 
 Result<SentenceModules> parsed(const std::string& text) {
   return parse_sentence_modules(text, {"", "file"});
@@ -162,4 +157,4 @@ TEST(SentenceModulesTest, WhatIsNoListOfModulesIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,20 +14,10 @@
 #include "models/small_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::BertReference;
-using testing_support::HasError;
-using testing_support::Params;
-using testing_support::pooled;
-using testing_support::put_modules;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 const std::vector<std::string_view> kSentences = {"Heads matter!", "",
                                                   "we see heads why"};
@@ -250,4 +240,4 @@ TEST_F(SentenceTrainingTest, NoSentencesAreLegal) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -10,16 +10,11 @@
 #include "models/small_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing_support::HasError;
-using testing_support::Params;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
 
 class TextModelTest : public testing::Test {
  protected:
@@ -157,4 +152,4 @@ TEST_F(TextModelTest, AnErrorOfWhoLooksEndsThePass) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

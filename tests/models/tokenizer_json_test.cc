@@ -10,14 +10,8 @@
 #include "models/small_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::kSmallVocabulary;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
 
 // The vocabulary of the small model, the last token first.
 std::string small_vocab() {
@@ -255,4 +249,4 @@ TEST_F(TokenizerJsonFolderTest, AFaultNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -3,13 +3,8 @@
 #include "models/model_files.h"
 #include "models/model_texts.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::Fields;
-using testing_support::IsBad;
-using testing_support::IsUnsupported;
-using testing_support::json;
 
 Result<TokenizerSettings> parsed(const Fields& fields) {
   return parse_tokenizer_config(json(fields), {"", "file"});
@@ -143,4 +138,4 @@ TEST(TokenizerSettingsTest, ADefaultPromptIsUnsupportedAndNamed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

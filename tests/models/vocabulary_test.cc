@@ -10,13 +10,10 @@
 #include "models/vocabularies.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::HasError;
-using testing_support::vocabulary_of;
-using testing_support::vocabulary_text;
 
 TEST(VocabularyTest, TheLineIsTheId) {
   const Vocabulary vocabulary = vocabulary_of({"the", "##s", "h\xC3\xA9"});
@@ -186,4 +183,4 @@ TEST(VocabularyTest, AMovedVocabularyIsTheSame) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,12 +11,10 @@
 #include "models/vocabularies.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::HasError;
-using testing_support::vocabulary_of;
 
 constexpr std::size_t kAll = 1'000'000;
 
@@ -305,4 +303,4 @@ TEST(WordPieceTest, AHundredThousandWordsAreEncoded) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,22 +14,10 @@
 #include "models/small_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 namespace fs = std::filesystem;
-
-using testing_support::HasError;
-using testing_support::KeptHeads;
-using testing_support::Params;
-using testing_support::part_names;
-using testing_support::pruned;
-using testing_support::put_modules;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::uniform;
-using testing_support::write_params;
 
 const std::vector<std::string_view> kSentences = {"Heads matter!", "why"};
 
@@ -451,4 +439,4 @@ TEST_F(WriteModelTest, ASourceThatCannotBeReadIsNamed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -13,20 +13,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::clone;
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::HasError;
-using testing_support::IsAbout;
-using testing_support::layer_of;
-using testing_support::same_bits;
-using testing_support::same_params;
-using testing_support::uniform;
-using testing_support::view_of;
 
 // Two heads of keys for four of queries.
 MultiHeadAttentionConfig added(bool bias_kv, bool zero_attn) {
@@ -67,7 +57,7 @@ TEST(AddedKeysLayerTest, GivesTheOperationItsParameters) {
         operation));
     const auto got = forward_of(layer, x, options);
     EXPECT_TRUE(same_bits(got.attn_weights, weights));
-    const auto merged = merge_heads(std::move(context));
+    const auto merged = headwise::merge_heads(std::move(context));
     const auto want = params.w_o->forward(merged).value();
     EXPECT_TRUE(same_bits(got.output, want));
   }
@@ -169,4 +159,4 @@ TEST(AddedKeysLayerTest, HasNoCache) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,17 +16,8 @@
 #include "module/layer.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::clone;
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::layer_of;
-using testing_support::same_bits;
-using testing_support::same_params;
-using testing_support::uniform;
-using testing_support::view_of;
 
 // d2l's: one head over a hidden layer, the values as they are.
 const MultiHeadAttentionConfig kD2l = {.embed_dim = 8,
@@ -260,4 +251,4 @@ TEST(AdditiveLayerTest, ParametersThatDoNotFitAreAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

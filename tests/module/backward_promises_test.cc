@@ -19,16 +19,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::filled;
-using testing_support::gradients_of;
-using testing_support::LayerCall;
-using testing_support::random_layer_call;
-using testing_support::same_bits;
-using testing_support::tensor_of;
 
 TEST(LayerBackwardTest, UsesTheDropoutOfTheLayer) {
   const auto layer =
@@ -331,4 +325,4 @@ TEST(GradientsByNameTest, AnOptimiserTakesThem) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

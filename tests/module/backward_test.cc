@@ -15,19 +15,8 @@
 #include "steps/wide_norm.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::draw_norms;
-using testing_support::gradients_of;
-using testing_support::LayerCall;
-using testing_support::random_layer_call;
-using testing_support::uniform;
-using testing_support::view_of;
-using testing_support::widened;
-using testing_support::WideNorm;
-using testing_support::WideNormGradients;
 
 using Wide = Tensor<double, 3>;
 
@@ -384,4 +373,4 @@ TEST(LayerBackwardTest, TakesAGradientOfTheReturnedWeights) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -21,24 +21,8 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::gradients_of;
-using testing_support::HasError;
-using testing_support::IsError;
-using testing_support::layer_of;
-using testing_support::LayerCall;
-using testing_support::narrowed_to;
-using testing_support::random_layer_call;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::same_params;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::widened_to_float;
 
 std::vector<MultiHeadAttentionConfig> configs() {
   return {{.embed_dim = 24, .num_heads = 4, .arithmetic = Arithmetic::bf16},
@@ -334,4 +318,4 @@ TEST(Bf16LayerTest, ProjectionsOfOneLayerHaveOneArithmetic) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

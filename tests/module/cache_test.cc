@@ -11,18 +11,8 @@
 #include "support/half_tensors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::IsError;
-using testing_support::layer_of;
-using testing_support::narrowed_to;
-using testing_support::rounded_to;
-using testing_support::same_bits;
-using testing_support::uniform;
-using testing_support::widened_to_float;
 
 constexpr std::size_t kE = 24;
 
@@ -172,4 +162,4 @@ TEST(LayerCacheTest, WhatACacheDoesNotDoIsAnErrorAndNothingIsAppended) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,10 +15,8 @@
 #include "headwise/steps/heads.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
 
 constexpr std::size_t kMany = std::size_t{1} << 60;
 
@@ -142,4 +140,4 @@ TEST(EmptyBatchTest, ALayerOfAnyNumberOfSequencesIsNothing) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

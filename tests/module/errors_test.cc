@@ -11,16 +11,8 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::layer_of;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::same_params;
-using testing_support::uniform;
 
 // ---- Errors. ----
 
@@ -266,4 +258,4 @@ TEST(FromParamsTest, ParametersThatDoNotFitNameTheOne) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

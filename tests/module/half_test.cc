@@ -14,21 +14,8 @@
 #include "support/half_tensors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::filled;
-using testing_support::gradients_of;
-using testing_support::IsError;
-using testing_support::layer_of;
-using testing_support::LayerCall;
-using testing_support::narrowed_to;
-using testing_support::random_layer_call;
-using testing_support::rounded_to;
-using testing_support::same_bits;
-using testing_support::uniform;
-using testing_support::widened_to_float;
 
 std::vector<MultiHeadAttentionConfig> configs() {
   return {{.embed_dim = 24, .num_heads = 4},
@@ -182,4 +169,4 @@ TEST(HalfLayerTest, ErrorsAreThoseOfFloats) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

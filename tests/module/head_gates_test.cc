@@ -9,17 +9,10 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::layer_of;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 const MultiHeadAttentionConfig kGrouped = {
     .embed_dim = 12, .num_heads = 4, .num_kv_heads = 2, .head_dim = 5};
@@ -270,4 +263,4 @@ TEST(NoHeadsTest, ParametersOfHeadsThatAreNotThereAreAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -10,18 +10,8 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::HasError;
-using testing_support::layer_of;
-using testing_support::RecordedStep;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 const MultiHeadAttentionConfig kGrouped = {
     .embed_dim = 12, .num_heads = 4, .num_kv_heads = 2, .head_dim = 5};
@@ -279,4 +269,4 @@ TEST(HeadHooksTest, ALayerWithoutHeadsCallsNone) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

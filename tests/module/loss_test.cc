@@ -10,14 +10,8 @@
 
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::kNaNBits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 constexpr double kLn2 = 0.69314718055994531;
 
@@ -205,4 +199,4 @@ TEST(LossErrorsTest, EachNamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,21 +15,10 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::all_near;
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::layer_of;
-using testing_support::RecordedStep;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::same_params;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 // ---- Sizes. ----
 
@@ -103,7 +92,7 @@ TEST(MultiHeadAttentionTest, IsProjectionHeadsAttentionMergeAndProjection) {
       split_heads(view_of(q), 3).value(), split_heads(view_of(k), 3).value(),
       split_heads(view_of(v), 3).value(), {context, attn_weights, lse},
       {.mask = causal(), .attn_weights = AttnWeights::per_head}));
-  const auto merged = merge_heads(std::move(context));
+  const auto merged = headwise::merge_heads(std::move(context));
   const auto want = w_o->forward(merged).value();
 
   const auto got =
@@ -410,4 +399,4 @@ TEST(ForwardIntoTest, TheOutputHasMemoryOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

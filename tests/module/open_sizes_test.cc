@@ -7,13 +7,8 @@
 #include "module/layer.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::layer_of;
-using testing_support::same_bits;
-using testing_support::same_params;
-using testing_support::uniform;
 
 const MultiHeadAttentionConfig kOpen = {.embed_dim = 8,
                                         .num_heads = 2,
@@ -128,4 +123,4 @@ TEST(ForwardTest, AConstLayerTakesInputsWithoutABatch) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -8,11 +8,8 @@
 
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::same_bits;
-using testing_support::uniform;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -297,4 +294,4 @@ TEST(ClipGradientNormTest, Errors) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

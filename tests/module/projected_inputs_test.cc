@@ -13,16 +13,8 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::clone;
-using testing_support::forward_of;
-using testing_support::layer_of;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 TEST(ProjectedInputsTest, OneTensorThriceGivesTheBitsOfThreeCopies) {
   const auto layer = layer_of({.embed_dim = 136, .num_heads = 4});
@@ -253,4 +245,4 @@ TEST(GroupedHeadsTest, HeadsThatDoNotDivideAreErrors) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -18,23 +18,10 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::draw_norms;
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::gradients_of;
-using testing_support::HasError;
-using testing_support::layer_of;
-using testing_support::LayerCall;
-using testing_support::random_layer_call;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::same_params;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 std::vector<QkNorm> norms() {
   return {{},
@@ -272,4 +259,4 @@ TEST(QkNormLayerTest, ErrorsNameTheArgument) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

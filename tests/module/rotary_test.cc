@@ -17,18 +17,10 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Contains;
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::HasError;
-using testing_support::layer_of;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 Rotary rotary_of(std::size_t dim, RotaryLayout layout = RotaryLayout::halves) {
   return Rotary::create({.rotary_dim = dim, .base = 100, .layout = layout})
@@ -269,4 +261,4 @@ TEST(RotaryLayerTest, ErrorsNameTheArgument) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

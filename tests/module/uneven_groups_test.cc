@@ -12,16 +12,8 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::filled;
-using testing_support::forward_of;
-using testing_support::layer_of;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::uniform;
 
 const std::vector<std::size_t> kSizes = {3, 4};
 
@@ -196,4 +188,4 @@ TEST(UnevenLayerTest, SizesThatDoNotAddUpAreErrors) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -17,10 +17,8 @@
 #include "interop/files.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::IsError;
 
 constexpr std::size_t kRows = 3;
 constexpr std::size_t kFeatures = 8;  // of 2 heads
@@ -118,4 +116,4 @@ TEST(OnnxAttentionTest, NumbersAscendAndNameNodes) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,11 +15,8 @@
 
 #include "onnx/onnx_case.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::OnnxCases;
-using testing_support::OnnxVerdict;
 
 std::uint64_t setting(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
@@ -63,4 +60,4 @@ TEST(RandomModelsTest, KeepThePromises) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -23,15 +23,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::coin_tosses;
-using testing_support::HasError;
-using testing_support::IsError;
-using testing_support::uniform;
-using testing_support::view_of;
 
 constexpr std::size_t kBatch = 2;
 constexpr std::size_t kQueries = 5;
@@ -343,4 +338,4 @@ TEST(WriteLayerTest, PackedLayersAndWrongNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,17 +16,10 @@
 #include "prune/pruned_layer.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::contexts_of;
-using testing_support::HasError;
-using testing_support::Params;
-using testing_support::part_names;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::write_params;
 
 using HeadIds = std::vector<HeadId>;
 
@@ -353,4 +346,4 @@ TEST_F(CorrectOutputsTest, HiddenStatesThatAreNotFiniteAreAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

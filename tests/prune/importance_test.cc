@@ -13,12 +13,10 @@
 #include "prune/known_model.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::HasError;
-using testing_support::KnownModel;
 
 const std::vector<ImportanceMethod> kScored = {
     ImportanceMethod::gradient, ImportanceMethod::fisher,
@@ -453,4 +451,4 @@ TEST(ImportanceStateTest, AStateOfOtherOptionsIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

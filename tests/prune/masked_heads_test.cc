@@ -12,20 +12,8 @@
 #include "prune/pruned_layer.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::coin_tosses;
-using testing_support::forward_of;
-using testing_support::gates_without;
-using testing_support::Heads;
-using testing_support::heads_left;
-using testing_support::layer_of;
-using testing_support::picked;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 constexpr std::size_t B = 2;
 constexpr std::size_t H = 6;
@@ -234,4 +222,4 @@ INSTANTIATE_TEST_SUITE_P(Masks, MaskedHeadsTest, testing::ValuesIn(cases()),
                          [](const auto& one) { return one.param.name; });
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

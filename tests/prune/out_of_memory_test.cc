@@ -20,15 +20,8 @@
 #include "support/failures.h"
 #include "train/small_texts.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::as_status;
-using testing_support::expect_failures_of_errors;
-using testing_support::failures_of;
-using testing_support::filled;
-using testing_support::KnownModel;
-using testing_support::not_counted;
 
 // ---- Importance. ----
 
@@ -266,4 +259,4 @@ TEST_F(PruningFailuresTest, EveryAllocationOfPruningAModelMayFail) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -6,10 +6,8 @@
 
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
 
 // Accuracies that fall below the limit from `beyond` heads on.
 std::size_t found_of(std::size_t beyond, std::size_t total,
@@ -56,4 +54,4 @@ TEST(MostHeadsTest, AnErrorOfMeasuringIsGivenOn) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,23 +16,10 @@
 #include "prune/pruned_layer.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::all_near;
-using testing_support::BertReference;
-using testing_support::HasError;
-using testing_support::Heads;
-using testing_support::json;
-using testing_support::Params;
-using testing_support::part_names;
-using testing_support::picked;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::uniform;
-using testing_support::write_params;
 
 using HeadIds = std::vector<HeadId>;
 
@@ -417,4 +404,4 @@ INSTANTIATE_TEST_SUITE_P(Families, PrunedEncoderTest,
                          });
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,27 +14,10 @@
 #include "support/recorded_trace.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::all_near;
-using testing_support::contexts_of;
-using testing_support::draw_norms;
-using testing_support::filled;
-using testing_support::gates_without;
-using testing_support::HasError;
-using testing_support::Heads;
-using testing_support::heads_left;
-using testing_support::kv_heads;
-using testing_support::kv_heads_left;
-using testing_support::layer_of;
-using testing_support::picked;
-using testing_support::RecordedTrace;
-using testing_support::same_bits;
-using testing_support::same_params;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 struct Form {
   std::string name;
@@ -472,4 +455,4 @@ TEST(RemovedHeadsTest, WhatWasKeptForInferenceAloneIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

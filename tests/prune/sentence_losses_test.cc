@@ -19,17 +19,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::BertReference;
-using testing_support::HasError;
-using testing_support::Params;
-using testing_support::put_small_model;
-using testing_support::same_bits;
-using testing_support::small_config;
-using testing_support::small_params;
-using testing_support::uniform;
 
 using Rows = BertReference::Rows;
 using Vector = std::vector<double>;
@@ -435,4 +426,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& setting) { return setting.param.name; });
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,10 +11,8 @@
 #include "headwise/prune/importance.h"
 #include "prune/known_model.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::KnownModel;
 
 const std::vector<ImportanceMethod> kMethods = {
     ImportanceMethod::gradient,   ImportanceMethod::fisher,
@@ -142,4 +140,4 @@ TEST(ShareExamplesTest, AllRanksHaveTheErrorOfOne) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

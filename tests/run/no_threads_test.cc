@@ -28,12 +28,8 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attr,
   return create(thread, attr, run, argument);
 }
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::uniform;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 8, .Hkv = 8, .Lq = 300, .Lkv = 300, .D = 32, .Dv = 32};
@@ -67,4 +63,4 @@ TEST(NoThreadsTest, ThreadsThatRunOutLaterAreDoneWithout) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

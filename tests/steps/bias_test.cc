@@ -14,15 +14,8 @@
 #include "steps/mask_tile.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::bits;
-using testing_support::EveryBias;
-using testing_support::filled;
-using testing_support::kNaNBits;
-using testing_support::tensor_of;
-using testing_support::view_of;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 1, .Lq = 70, .Lkv = 150, .D = 1, .Dv = 1};
@@ -162,4 +155,4 @@ TEST(BiasTileTest, JoinsTheRulesOfTheMask) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -14,17 +14,10 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::bits;
-using testing_support::coin_tosses;
-using testing_support::filled;
-using testing_support::kNaNBits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 class DropoutWordsTest : public testing_support::TargetTest {};
 
@@ -368,4 +361,4 @@ TEST(DropoutErrorsTest, AKeepMaskMustHaveOneBooleanAWeight) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,14 +12,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 TEST(EmbeddingTest, EachTokenIsItsRowOfTheWeight) {
   const Embedding embedding =
@@ -189,4 +185,4 @@ TEST(EmbeddingTest, TheGradientOfSomeRowsHasTheBitsOfAll) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

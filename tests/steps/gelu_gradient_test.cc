@@ -13,20 +13,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::bits;
-using testing_support::clone;
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -213,4 +201,4 @@ TEST(GeluGradientErrorsTest, NameTheArgument) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

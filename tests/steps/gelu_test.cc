@@ -15,19 +15,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::bits;
-using testing_support::clone;
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 Tensor<float, 2> gelu_of(
     TensorView<const float, 2> x,
@@ -166,4 +155,4 @@ TEST(GeluErrorsTest, NameTheArgument) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -11,13 +11,10 @@
 #include "headwise/steps/softmax.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 Tensor<float, 4> gated(const Tensor<float, 4>& context,
                        const Tensor<float, 1>& gates) {
@@ -143,4 +140,4 @@ TEST(HeadGatesTest, WhatDoesNotFitIsNamed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

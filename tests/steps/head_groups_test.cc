@@ -12,11 +12,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::same_bits;
-using testing_support::tensor_of;
 
 HeadGroups groups_of(const std::vector<std::size_t>& sizes) {
   return HeadGroups::create(sizes).value();
@@ -100,4 +97,4 @@ TEST(HeadGroupsTest, AStepReadsTheHeadOfTheGroup) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

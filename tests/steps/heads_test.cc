@@ -5,13 +5,10 @@
 
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 TEST(SplitHeadsTest, AHeadIsARunOfFeaturesOfTheSameMemory) {
   const auto x = uniform<3>({2, 3, 8}, 1);
@@ -83,4 +80,4 @@ TEST(AverageHeadsTest, HeadsAreAddedInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

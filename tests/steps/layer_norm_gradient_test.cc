@@ -15,21 +15,10 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::all_near;
-using testing_support::clone;
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
-using testing_support::widened;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 using OffsetsView = TensorView<const std::int64_t, 1>;
@@ -340,4 +329,4 @@ TEST_F(LayerNormGradientErrorsTest, NameTheOffsetsThatDoNotCutTheRows) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

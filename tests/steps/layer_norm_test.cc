@@ -15,19 +15,10 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
-using testing_support::all_near;
-using testing_support::clone;
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::uniform;
-using testing_support::view_of;
 
 LayerNormParams params_of(std::size_t weight_size, std::size_t bias_size) {
   return {uniform<1>({weight_size}, 51, 0.5, 1.5), uniform<1>({bias_size}, 52)};
@@ -239,4 +230,4 @@ TEST(LayerNormErrorsTest, NameAnEpsThatIsNotPositive) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

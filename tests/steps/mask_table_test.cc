@@ -16,14 +16,8 @@
 #include "steps/mask_tile.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::coin_tosses;
-using testing_support::filled;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 using Formula = std::function<bool(std::size_t b, std::size_t h, std::size_t i,
                                    std::size_t j)>;
@@ -433,4 +427,4 @@ TEST(DocumentsMaskTest, IdsMayBeStridedViews) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,15 +12,10 @@
 #include "headwise/steps/softmax.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::bits;
-using testing_support::filled;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 const AttentionShape kShape{.B = 2, .Hq = 3, .Hkv = 3, .Lq = 4, .Lkv = 6};
 
@@ -341,4 +336,4 @@ TEST(ShowMaskTest, LengthsForEachQueryVaryOverTheQueries) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -12,10 +12,8 @@
 #include "attention/attention_call.h"
 #include "headwise/steps/mask.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::EveryMask;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 1, .Lq = 70, .Lkv = 150, .D = 1, .Dv = 1};
@@ -267,4 +265,4 @@ TEST(MaskTileTest, WhatIsVisibleStaysAmongTheKeys) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -6,11 +6,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::uniform;
-using testing_support::view_of;
 
 TEST(MergeHeadsTest, TheHeadsOfATokenAreOneRunOfTheSameMemory) {
   const auto context = uniform<4>({2, 3, 4, 5}, 1);
@@ -57,4 +54,4 @@ TEST(MergeHeadsTest, OneHeadMayLieAnywhere) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -20,24 +20,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::clone;
-using testing_support::contract_layer_norm;
-using testing_support::contract_layer_norm_backward;
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
-using testing_support::widened;
-using testing_support::WideNorm;
 
 struct Form {
   std::string name;
@@ -356,4 +340,4 @@ TEST(NormHeadsTest, ErrorsNameTheArgument) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -16,15 +16,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-
-using testing_support::expect_contract_gradients;
 
 Linear linear_of(std::size_t in, std::size_t out, Arithmetic arithmetic) {
   const auto exact =
@@ -148,4 +141,4 @@ INSTANTIATE_TEST_SUITE_P(Arithmetics, ProjectionGradientTest,
                          });
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

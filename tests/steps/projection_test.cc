@@ -12,19 +12,11 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
 using testing::ElementsAre;
-using testing_support::all_near;
-using testing_support::bits;
-using testing_support::filled;
-using testing_support::kNaNBits;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 Linear linear_of(std::size_t in, std::size_t out, bool bias = true) {
   return Linear::create({.in_features = in, .out_features = out, .bias = bias},
@@ -442,4 +434,4 @@ TEST(LinearTest, AMapToNoFeaturesGivesNoneAndBackZeros) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -5,10 +5,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::tensor_of;
 
 const AttentionShape kShape{.B = 2, .Lq = 7, .Lkv = 4};
 
@@ -68,4 +66,4 @@ TEST(QueryStartTest, ANumberSoLargeThatPositionsOverflowIsAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -19,22 +19,8 @@
 #include "support/targets.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::bits;
-using testing_support::clone;
-using testing_support::copy_of;
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::kFusedTargets;
-using testing_support::kNaNBits;
-using testing_support::same_bits;
-using testing_support::target_name;
-using testing_support::targets;
-using testing_support::TargetTest;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 constexpr std::int64_t kLast = (std::int64_t{1} << 31) - 1;
 
@@ -749,4 +735,4 @@ TEST(RotaryErrorsTest, NothingIsWrittenForAWrongCall) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -13,15 +13,8 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::clone;
-using testing_support::filled;
-using testing_support::HasError;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
 
 constexpr std::size_t kD = 8;
 
@@ -193,4 +186,4 @@ TEST(RotateHeadsTest, ErrorsNameTheSideAndNothingIsRotated) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -8,18 +8,8 @@
 #include "headwise/steps/softmax.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::all_near;
-using testing_support::bits;
-using testing_support::copy_of;
-using testing_support::filled;
-using testing_support::kNaNBits;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 Tensor<float, 4> scores_of(
     TensorView<const float, 4> query, TensorView<const float, 4> key,
@@ -162,4 +152,4 @@ TEST(SoftcapTest, KeepsScoresBetweenMinusAndPlusSoftcap) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

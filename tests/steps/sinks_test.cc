@@ -11,14 +11,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
-using testing_support::filled;
-using testing_support::IsAbout;
-using testing_support::tensor_of;
-using testing_support::view_of;
 
 const AttentionShape kShape = {
     .B = 1, .Hq = 2, .Hkv = 2, .Lq = 2, .Lkv = 2, .D = 1, .Dv = 1};
@@ -125,4 +121,4 @@ TEST(SinksTest, ThatDoNotFitTheScoresOrShareMemoryAreErrors) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

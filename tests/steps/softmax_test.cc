@@ -10,18 +10,11 @@
 
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
 using testing::ElementsAre;
-using testing_support::bits;
-using testing_support::filled;
-using testing_support::kNaNBits;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 struct Softmax {
   Tensor<float, 4> attn_weights;
@@ -180,4 +173,4 @@ TEST(SoftmaxTest, TheLayoutAndTheThreadsDoNotShowInTheBits) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -21,11 +21,8 @@
 #include "headwise/steps/weigh.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::filled;
-using testing_support::uniform;
 
 constexpr std::size_t B = 2, Hq = 4, Hkv = 2, Lq = 3, Lkv = 5, D = 6, Dv = 7;
 const AttentionShape kShape = {B, Hq, Hkv, Lq, Lkv, D, Dv};
@@ -251,4 +248,4 @@ TEST(StepShapesTest, BackwardPassesCheckTheirOffsets) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

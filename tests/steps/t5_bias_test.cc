@@ -12,13 +12,10 @@
 #include "support/errors.h"
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
-using testing_support::filled;
-using testing_support::tensor_of;
-using testing_support::view_of;
 
 const AttentionShape kShape = {
     .B = 2, .Hq = 2, .Hkv = 2, .Lq = 2, .Lkv = 3, .D = 1, .Dv = 1};
@@ -169,4 +166,4 @@ TEST(T5BiasTest, ErrorsNameWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -8,20 +8,11 @@
 
 #include "support/tensors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::Each;
 using testing::ElementsAre;
-using testing_support::all_near;
-using testing_support::bits;
-using testing_support::copy_of;
-using testing_support::filled;
-using testing_support::kNaNBits;
-using testing_support::same_bits;
-using testing_support::tensor_of;
-using testing_support::uniform;
-using testing_support::view_of;
 
 struct WeighCase {
   const Tensor<float, 4>& attn_weights;
@@ -154,4 +145,4 @@ TEST(WeighTest, WithoutKeysTheContextIsZero) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

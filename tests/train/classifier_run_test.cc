@@ -16,14 +16,8 @@
 #include "train/epoch_order.h"
 #include "train/small_run.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::kSmallSettings;
-using testing_support::small_examples;
-using testing_support::small_settings;
-using testing_support::SmallRunTest;
 
 using Values = std::map<std::string, std::vector<float>, std::less<>>;
 
@@ -208,4 +202,4 @@ TEST_F(ClassifierRunTest, ABatchOfMoreThanAllExamplesIsAllOfThem) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -9,13 +9,8 @@
 #include "support/tensors.h"
 #include "train/run_steps.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::same_bits;
-using testing_support::saved_bytes;
-using testing_support::take_steps;
 
 InductionRun new_run(std::uint64_t seed = 3,
                      Arithmetic arithmetic = Arithmetic::exact) {
@@ -136,4 +131,4 @@ TEST(InductionRunTest, UnseenTextsAreNotThoseTrainedOn) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

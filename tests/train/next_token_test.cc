@@ -9,12 +9,11 @@
 #include "headwise/train/repeated_words.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing_support::HasError;
 
 CausalModel model() {
   auto vocabulary = repeated_vocabulary().value();
@@ -125,4 +124,4 @@ TEST(NextTokenTest, ErrorsAreTheModels) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,11 +15,8 @@
 #include "support/failures.h"
 #include "train/small_texts.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::failures_of;
-using testing_support::not_counted;
 
 const Executor& one_thread() {
   static const Executor executor = Executor::with_threads(1).value();
@@ -123,4 +120,4 @@ TEST(OutOfMemoryTest, EveryAllocationOfAClassifierMayFail) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -15,13 +15,11 @@
 #include "train/small_run.h"
 #include "train/small_texts.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing_support::failing_allocation;
-using testing_support::small_texts;
 
 constexpr std::size_t kRanks = 3;
 constexpr std::size_t kFails = 1;
@@ -142,4 +140,4 @@ TEST_F(RankedOutOfMemoryTest, ARankWithoutMemoryEndsTheStart) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

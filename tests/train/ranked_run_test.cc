@@ -12,14 +12,8 @@
 #include "train/small_run.h"
 #include "train/small_texts.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::kSmallSettings;
-using testing_support::small_examples;
-using testing_support::small_settings;
-using testing_support::small_texts;
-using testing_support::SmallRunTest;
 
 constexpr std::size_t kMostRanks = 7;  // more than a batch has examples
 
@@ -227,4 +221,4 @@ TEST_F(RankedRunTest, AClassifierTrainedTogetherHasTheBitsOfOne) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -17,12 +17,8 @@
 #include "train/run_steps.h"
 #include "train/task_model.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
-
-using testing_support::HasError;
-using testing_support::saved_bytes;
-using testing_support::take_steps;
 
 TaskSettings settings_of(Task task, Scoring scoring = Scoring::dot) {
   return {.task = task, .scoring = scoring, .seed = Seed{3}};
@@ -329,4 +325,4 @@ TEST(TaskRunTest, SequencesThatScoresAreTakenOnAreNotTrainedOn) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

@@ -30,22 +30,11 @@ std::string of_bf16(bool native) {
                     "float32 연산으로 계산합니다. exact보다 빠르지 않습니다"});
 }
 
-std::string of_projections(const std::string& products) {
-  return products.starts_with("amx")
-             ? say({"AMX, whose result bits differ from those of other "
-                    "processors",
-                    "AMX를 씁니다. 결과 비트가 다른 프로세서와 다릅니다"})
-             : say({"the same, without AMX",
-                    "위와 같으며 AMX를 쓰지 않습니다"});
-}
-
 Outcome run_info(const Streams& streams) {
   const auto in_use = current_target();
   HEADWISE_TRY(in_use);
   const auto native = native_bf16();
   HEADWISE_TRY(native);
-  const auto projections = bf16_projections();
-  HEADWISE_TRY(projections);
   std::string targets;
   for (const std::string& target : available_targets()) {
     targets += (targets.empty() ? "" : " ") + target;
@@ -55,18 +44,15 @@ Outcome run_info(const Streams& streams) {
                                  "instruction sets: {}\n"
                                  "in use: {}, {}\n"
                                  "bf16: {}\n"
-                                 "bf16 projections: {}\n"
                                  "threads: {}\n",
                                  "버전: {}\n"
                                  "컴파일러: {}\n"
                                  "명령어 집합: {}\n"
                                  "사용 중: {}, {}\n"
                                  "bf16: {}\n"
-                                 "bf16 투영: {}\n"
                                  "스레드: {}\n"},
                                 version(), HEADWISE_COMPILER, targets, *in_use,
                                 of_bits(*in_use), of_bf16(*native),
-                                of_projections(*projections),
                                 Executor::default_executor().threads()));
 }
 

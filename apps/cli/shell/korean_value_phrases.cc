@@ -117,7 +117,6 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
     {"all: only attention_backward() takes a part of the queries",
      "쿼리의 일부는 attention_backward()만 받으므로 쿼리를 모두 주어야 "
      "합니다."},
-    {"amx, emulated or nothing", "amx, emulated 또는 빈 값"},
     {"an NVIDIA GPU with a driver for CUDA 13",
      "CUDA 13용 드라이버가 있는 NVIDIA GPU가 필요합니다."},
     {"an element of memory for each", "원소마다 따로 있는 메모리"},
@@ -194,6 +193,7 @@ constexpr auto kValuePhrases = std::to_array<Translation>({
     {"each sequence once", "시퀀스마다 한 번"},
     {"elements as {} takes them: {}", "{0:이/가} 받는 자료형: {1}"},
     {"elements in C order", "C 순서로 놓인 원소"},
+    {"emulated or nothing", "emulated 또는 빈 값"},
     {"exact on cuda: only the CPU has others",
      "다른 산술은 CPU에만 있으므로 cuda에서는 exact여야 합니다."},
     {"exact with {}", "{*0:은/는} exact에서만 됩니다."},

@@ -23,7 +23,7 @@ double run_multiply_adds(std::size_t turns);
 
 // The same with the products of Arithmetic::bf16: pairs of bfloat16, by the
 // processor's dot product or, where it has none or HEADWISE_BF16=emulated turns
-// it off, by two fused multiply-adds. Never by AMX.
+// it off, by two fused multiply-adds.
 double run_pair_products(std::size_t turns);
 
 // Loads every element once.

@@ -1,9 +1,7 @@
 // The instruction sets that the kernels can use on this processor.
 //
 // The environment variable HEADWISE_TARGET forces one, by the names below.
-// HEADWISE_BF16=emulated turns the processor's products of bfloat16 off, and
-// HEADWISE_BF16=amx asks for AMX in projections, with bits of its own
-// (docs/arithmetic.md).
+// HEADWISE_BF16=emulated turns the processor's products of bfloat16 off.
 #pragma once
 
 #include <string>
@@ -25,7 +23,7 @@ std::vector<std::string> available_targets();
 Result<std::string> current_target();
 
 // Returns only the errors of current_target(), and unsupported for another
-// HEADWISE_BF16 than "amx" or "emulated". Cheap enough for every call.
+// HEADWISE_BF16 than "emulated". Cheap enough for every call.
 Status check_target();
 
 // Whether Arithmetic::bf16 uses the processor's dot products of bfloat16
@@ -33,10 +31,8 @@ Status check_target();
 // those of check_target().
 Result<bool> native_bf16();
 
-// What multiplies the projections of Arithmetic::bf16: "amx", "avx512_bf16" or,
-// with fused multiply-adds, "emulated". It is "amx" only if HEADWISE_BF16 asks
-// for it, the processor has AMX-BF16 and Linux permits its use. Errors: those
-// of check_target().
+// What multiplies the projections of Arithmetic::bf16: "avx512_bf16" if
+// native_bf16(), otherwise "emulated". Errors: those of check_target().
 Result<std::string> bf16_projections();
 
 // Whether the kernels of `target` keep the promise of the same bits

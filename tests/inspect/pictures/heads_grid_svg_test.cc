@@ -15,13 +15,12 @@
 #include "inspect/pictures/svg_images.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-using testing_support::HasError;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
@@ -256,4 +255,4 @@ TEST(HeadsGridSvgTest, NoHeadsAndMapsThatAreTooLargeAreErrors) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support

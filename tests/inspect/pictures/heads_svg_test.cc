@@ -17,12 +17,11 @@
 #include "inspect/pictures/svg_images.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using testing_support::HasError;
 
 // A picture of 2 heads, 3 queries and 4 keys: weight 0.01 * (12 h + 4 i + j).
 struct Drawing {
@@ -386,4 +385,4 @@ TEST(HeadsSvgTest, MoreKeysThanAnImageHoldsAreAnError) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support
