@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/paths.h"
 #include "headwise/interop/sha256.h"
 #include "headwise/json/json.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
-#include "interop/other_atomic_files.h"
 #include "interop/read_bytes.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -93,7 +93,7 @@ Status Journal::keep(std::string_view state) try {
   last_ = Clock::now();
   const std::string folder = folder_of(path_);
   HEADWISE_TRY(folder.empty() ? ok() : make_folder(kJournal, folder));
-  return write_own_file(path_, text);
+  return write_file_atomically(path_, text, {.own_name = true});
 } catch (...) {
   return caught_out_of_memory();
 }

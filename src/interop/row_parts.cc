@@ -10,15 +10,15 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/base/any_view.h"
+#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/journal.h"
 #include "headwise/interop/sha256.h"
 #include "interop/folder.h"
-#include "interop/leftovers.h"
 #include "interop/npy_header.h"
-#include "interop/other_atomic_files.h"
 #include "interop/row_part_file.h"
 #include "interop/row_sources.h"
+#include "interop/temporary.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -114,7 +114,7 @@ Status write_rows(const std::string& path, const Extents<2>& extents,
   const auto header = format_npy_header(
       AnyView(nullptr, DType::float32, extents), {"write_npy", path});
   HEADWISE_TRY(header);
-  return write_file_in_turn(
+  return write_file_atomically(
       path, 1 + sources.count(),
       [&](std::size_t n) -> Result<std::span<const std::byte>> {
         if (n == 0) {
@@ -187,10 +187,10 @@ Status RowParts::save() {
     bytes.insert(bytes.begin(), std::as_bytes(std::span(header)));
     HEADWISE_TRY(make_folder(kRowParts, folder_));
     HEADWISE_TRY(check_folder_named_by_file(kRowParts, folder_));
-    HEADWISE_TRY(write_file_among_others(
+    HEADWISE_TRY(write_file_atomically(
         path_in(folder_,
                 std::string(kName) + std::to_string(pieces[0].ranges[0].first)),
-        bytes));
+        bytes, {.own_name = true, .shared_folder = true}));
     held_.clear();
     held_bytes_ = 0;
     return ok();

@@ -16,10 +16,9 @@
 
 #include "headwise/interop/journal.h"
 #include "headwise/interop/signal_handlers.h"
+#include "interop/atomic_folder.h"
 #include "interop/files.h"
-#include "interop/leftovers.h"
-#include "interop/new_folder.h"
-#include "interop/other_atomic_files.h"
+#include "interop/temporary.h"
 #include "support/errors.h"
 
 namespace {
@@ -174,15 +173,18 @@ TEST(AtomicFileTest, ASignalHandlerRemovesWhatIsBeingWritten) {
       std::raise(signal);
     });
     std::filesystem::create_directory(folder / "model");
-    auto fresh = NewFolder::create("test", folder / "model");
-    put_file(fresh->path() + "/config.json", bytes_of("{}"));
-    static_cast<void>(write_file_in_turn(
-        folder / "file", 2,
-        [](std::size_t n) -> Result<std::span<const std::byte>> {
-          if (n == 1) {
-            std::raise(SIGTERM);
-          }
-          return std::span<const std::byte>();
+    static_cast<void>(write_folder_atomically(
+        {.operation = "test", .place = folder / "model", .old = {}, .last = {}},
+        [&](const std::string& fresh) {
+          put_file(fresh + "/config.json", bytes_of("{}"));
+          return write_file_atomically(
+              folder / "file", 2,
+              [](std::size_t n) -> Result<std::span<const std::byte>> {
+                if (n == 1) {
+                  std::raise(SIGTERM);
+                }
+                return std::span<const std::byte>();
+              });
         }));
     ::_exit(0);
   }
@@ -311,12 +313,12 @@ TEST(AtomicFileTest, APieceThatFailsIsTheErrorAndTheOldFileStays) {
     }
     return std::span<const std::byte>(text);
   };
-  const Status written = write_file_in_turn(folder / "file", 3, piece);
+  const Status written = write_file_atomically(folder / "file", 3, piece);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code(), ErrorCode::bad_data);
   EXPECT_EQ(file_bytes(folder / "file"), bytes_of("old"));
   EXPECT_EQ(folder.count(), 1u);
-  ASSERT_TRUE(write_file_in_turn(folder / "file", 2, piece));
+  ASSERT_TRUE(write_file_atomically(folder / "file", 2, piece));
   EXPECT_EQ(file_bytes(folder / "file"), bytes_of("newnew"));
 }
 

@@ -9,7 +9,7 @@
 
 #include "headwise/interop/npy.h"
 #include "interop/files.h"
-#include "interop/leftovers.h"
+#include "interop/temporary.h"
 
 namespace headwise {
 namespace {
