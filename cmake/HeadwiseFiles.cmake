@@ -81,9 +81,8 @@ headwise_component(files
     src/interop/checkpoint.cc
     src/interop/sha256.cc
     src/interop/journal.cc
-    src/interop/row_part_file.cc
+    src/interop/row_part.cc
     src/interop/row_parts.cc
-    src/interop/row_sources.cc
     src/interop/param_inspection.cc
     src/interop/convert_params.cc
     src/interop/model_file_names.cc

@@ -16,8 +16,7 @@
 #include "headwise/interop/sha256.h"
 #include "interop/folder.h"
 #include "interop/npy_header.h"
-#include "interop/row_part_file.h"
-#include "interop/row_sources.h"
+#include "interop/row_part.h"
 #include "interop/temporary.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -27,37 +26,25 @@ constexpr std::string_view kRowParts = "row_parts";
 constexpr std::string_view kName = "rows-";
 constexpr std::size_t kMostHeld = std::size_t{1} << 26;
 
-// Which rows have been seen.
-class SeenRows {
- public:
-  explicit SeenRows(std::size_t rows) : seen_(rows) {}
-
-  // False, and nothing changes, if one was seen before.
-  bool add(const std::vector<RowPiece>& pieces) {
-    return each(pieces, [](bool seen) { return !seen; }) &&
-           each(pieces, [](std::vector<bool>::reference seen) {
-             seen = true;
-             return true;
-           });
-  }
-
- private:
-  template <class Visit>
-  bool each(const std::vector<RowPiece>& pieces, const Visit& visit) {
+// Marks the rows of the pieces as seen. False, and nothing changes, if one was
+// seen before.
+bool see(const std::vector<RowPiece>& pieces, std::vector<bool>& seen) {
+  for (const bool mark : {false, true}) {
     for (const RowPiece& piece : pieces) {
       for (const RowInterval& range : piece.ranges) {
-        for (std::size_t row = range.first; row < range.end(); ++row) {
-          if (!visit(seen_[row])) {
-            return false;
-          }
+        const auto first =
+            seen.begin() + static_cast<std::ptrdiff_t>(range.first);
+        const auto end = first + static_cast<std::ptrdiff_t>(range.count);
+        if (mark) {
+          std::fill(first, end, true);
+        } else if (std::find(first, end, true) != end) {
+          return false;
         }
       }
     }
-    return true;
   }
-
-  std::vector<bool> seen_;
-};
+  return true;
+}
 
 bool is_part_name(std::string_view name) { return name.starts_with(kName); }
 
@@ -91,12 +78,12 @@ Result<std::vector<std::string>> files_in(const std::string& folder,
 
 // visit(path, part) for the parts of the same work.
 template <class Visit>
-Status visit_parts(const std::string& folder, const std::string& work,
+Status visit_parts(const std::string& folder, const Json& work,
                    const Extents<2>& extents, const Visit& visit) {
   const auto paths = files_in(folder, is_part_name);
   HEADWISE_TRY(paths);
   for (const std::string& path : *paths) {
-    const auto part = RowPartFile::open(path, work, extents);
+    const auto part = RowPart::open(path, work, extents);
     HEADWISE_TRY(part);
     if (*part) {
       visit(path, **part);
@@ -131,20 +118,16 @@ std::span<const std::byte> row_bytes(const Tensor<float, 2>& rows) {
 }  // namespace
 
 RowParts::RowParts(const std::string& output, const Extents<2>& extents)
-    : output_(output), folder_(folder_of_parts(output)), extents_(extents) {}
-
-std::string RowParts::folder_of_parts(const std::string& output) {
-  return Journal::path_of(output);
-}
+    : output_(output), folder_(Journal::path_of(output)), extents_(extents) {}
 
 Result<std::vector<RowPiece>> RowParts::read() const {
   return catching_out_of_memory([&]() -> Result<std::vector<RowPiece>> {
     std::vector<RowPiece> pieces;
-    SeenRows seen(extents_[0]);
+    std::vector<bool> seen(extents_[0]);
     HEADWISE_TRY(visit_parts(
         folder_, work_, extents_,
-        [&](const std::string& path, const RowPartFile& part) {
-          if (part.is_undamaged() && seen.add(part.pieces())) {
+        [&](const std::string& path, const RowPart& part) {
+          if (part.is_undamaged() && see(part.pieces(), seen)) {
             pieces.insert(pieces.end(), part.pieces().begin(),
                           part.pieces().end());
           } else {
@@ -208,17 +191,17 @@ Result<std::vector<RowPiece>> RowParts::join() {
 
 Result<std::vector<RowPiece>> RowParts::write_output() const {
   std::vector<RowPiece> pieces;
-  SeenRows seen(extents_[0]);
+  std::vector<bool> seen(extents_[0]);
   RowSources sources(work_, extents_);
-  HEADWISE_TRY(
-      visit_parts(folder_, work_, extents_,
-                  [&](const std::string& path, const RowPartFile& part) {
-                    if (seen.add(part.pieces())) {
-                      sources.add_part(path, part);
-                      pieces.insert(pieces.end(), part.pieces().begin(),
-                                    part.pieces().end());
-                    }
-                  }));
+  HEADWISE_TRY(visit_parts(folder_, work_, extents_,
+                           [&](const std::string& path, const RowPart& part) {
+                             if (see(part.pieces(), seen)) {
+                               sources.add_part(path, part);
+                               pieces.insert(pieces.end(),
+                                             part.pieces().begin(),
+                                             part.pieces().end());
+                             }
+                           }));
   for (const Held& held : held_) {
     sources.add_held(held.piece, row_bytes(held.rows));
     pieces.push_back(held.piece);

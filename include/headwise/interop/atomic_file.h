@@ -59,7 +59,8 @@ Status write_file_atomically(const std::string& path,
                              std::span<const std::span<const std::byte>> pieces,
                              const FileSave& save = {});
 
-// The bytes of the n-th piece, valid until the next call. Must not throw.
+// The bytes of the n-th piece, valid until the next call. May throw only
+// std::bad_alloc.
 using FilePiece = FunctionRef<Result<std::span<const std::byte>>(std::size_t)>;
 
 // The same for `count` pieces, each asked for when it is written: more bytes
