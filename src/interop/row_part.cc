@@ -115,6 +115,25 @@ bool RowPart::is_undamaged() const {
 
 // ---- The rows of all. ----
 
+bool RowSources::add_part(const std::string& path, const RowPart& part) {
+  for (const bool mark : {false, true}) {
+    for (const RowPiece& piece : part.pieces()) {
+      for (const RowInterval& rows : piece.ranges) {
+        const auto first =
+            in_parts_.begin() + static_cast<std::ptrdiff_t>(rows.first);
+        const auto end = first + static_cast<std::ptrdiff_t>(rows.count);
+        if (mark) {
+          std::fill(first, end, true);
+        } else if (std::find(first, end, true) != end) {
+          return false;
+        }
+      }
+    }
+  }
+  add(part.pieces(), {path, part.sha256(), {}});
+  return true;
+}
+
 void RowSources::add(const std::vector<RowPiece>& pieces, Source source) {
   std::size_t offset = 0;
   for (const RowPiece& piece : pieces) {
@@ -124,6 +143,7 @@ void RowSources::add(const std::vector<RowPiece>& pieces, Source source) {
     }
   }
   sources_.push_back(std::move(source));
+  pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
 }
 
 std::size_t RowSources::sort() {

@@ -57,16 +57,17 @@ class RowPart {
 class RowSources {
  public:
   RowSources(const Json& work, const Extents<2>& extents)
-      : work_(work), extents_(extents) {}
+      : work_(work), extents_(extents), in_parts_(extents[0]) {}
 
-  void add_part(const std::string& path, const RowPart& part) {
-    add(part.pieces(), {path, part.sha256(), {}});
-  }
+  // False, and nothing changes, if a row of the part is in one before it.
+  bool add_part(const std::string& path, const RowPart& part);
   // Rows in memory, which stay where they are.
   void add_held(const RowPiece& piece, std::span<const std::byte> rows) {
     add({piece}, {"", "", rows});
   }
 
+  // In the order in which they were added.
+  const std::vector<RowPiece>& pieces() const { return pieces_; }
   // Brings the ranges into the order of their rows. Returns the first row that
   // is missing or comes twice; the number of rows if none is.
   std::size_t sort();
@@ -96,6 +97,8 @@ class RowSources {
 
   const Json& work_;
   Extents<2> extents_;
+  std::vector<bool> in_parts_;  // by row
+  std::vector<RowPiece> pieces_;
   std::vector<Source> sources_;
   std::vector<Range> ranges_;
   std::optional<RowPart> opened_;

@@ -26,26 +26,6 @@ constexpr std::string_view kRowParts = "row_parts";
 constexpr std::string_view kName = "rows-";
 constexpr std::size_t kMostHeld = std::size_t{1} << 26;
 
-// Marks the rows of the pieces as seen. False, and nothing changes, if one was
-// seen before.
-bool see(const std::vector<RowPiece>& pieces, std::vector<bool>& seen) {
-  for (const bool mark : {false, true}) {
-    for (const RowPiece& piece : pieces) {
-      for (const RowInterval& range : piece.ranges) {
-        const auto first =
-            seen.begin() + static_cast<std::ptrdiff_t>(range.first);
-        const auto end = first + static_cast<std::ptrdiff_t>(range.count);
-        if (mark) {
-          std::fill(first, end, true);
-        } else if (std::find(first, end, true) != end) {
-          return false;
-        }
-      }
-    }
-  }
-  return true;
-}
-
 bool is_part_name(std::string_view name) { return name.starts_with(kName); }
 
 // Also the name of a part that was never finished.
@@ -122,19 +102,15 @@ RowParts::RowParts(const std::string& output, const Extents<2>& extents)
 
 Result<std::vector<RowPiece>> RowParts::read() const {
   return catching_out_of_memory([&]() -> Result<std::vector<RowPiece>> {
-    std::vector<RowPiece> pieces;
-    std::vector<bool> seen(extents_[0]);
+    RowSources sources(work_, extents_);
     HEADWISE_TRY(visit_parts(
         folder_, work_, extents_,
         [&](const std::string& path, const RowPart& part) {
-          if (part.is_undamaged() && see(part.pieces(), seen)) {
-            pieces.insert(pieces.end(), part.pieces().begin(),
-                          part.pieces().end());
-          } else {
+          if (!part.is_undamaged() || !sources.add_part(path, part)) {
             ::unlink(path.c_str());  // join() would take it for a good one
           }
         }));
-    return pieces;
+    return sources.pieces();
   });
 }
 
@@ -190,24 +166,16 @@ Result<std::vector<RowPiece>> RowParts::join() {
 }
 
 Result<std::vector<RowPiece>> RowParts::write_output() const {
-  std::vector<RowPiece> pieces;
-  std::vector<bool> seen(extents_[0]);
   RowSources sources(work_, extents_);
   HEADWISE_TRY(visit_parts(folder_, work_, extents_,
                            [&](const std::string& path, const RowPart& part) {
-                             if (see(part.pieces(), seen)) {
-                               sources.add_part(path, part);
-                               pieces.insert(pieces.end(),
-                                             part.pieces().begin(),
-                                             part.pieces().end());
-                             }
+                             sources.add_part(path, part);
                            }));
   for (const Held& held : held_) {
     sources.add_held(held.piece, row_bytes(held.rows));
-    pieces.push_back(held.piece);
   }
   HEADWISE_TRY(write_rows(output_, extents_, sources));
-  return pieces;
+  return sources.pieces();
 }
 
 void RowParts::remove() const {
