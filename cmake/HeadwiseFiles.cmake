@@ -52,7 +52,6 @@ headwise_component(files
     src/interop/json_events.cc
     src/interop/json_fields.cc
     src/interop/json_leaves.cc
-    src/interop/keep_owner.cc
     src/interop/layout_forms.cc
     src/interop/layout_names.cc
     src/interop/layout_table.cc

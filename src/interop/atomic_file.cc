@@ -13,7 +13,6 @@
 #include "interop/descriptor.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
-#include "interop/keep_owner.h"
 #include "interop/temporary.h"
 
 namespace headwise::inline HEADWISE_ABI {
@@ -68,31 +67,24 @@ int write_bytes(int descriptor, std::span<const std::byte> rest) {
 }
 
 // One call of write_file_atomically().
-class AtomicWrite {
- public:
-  AtomicWrite(const std::string& path, std::size_t count,
-              const FilePiece& piece, const FileSave& save)
-      : path_(path), count_(count), piece_(piece), save_(save) {}
-
+struct FileWrite {
   Status run() const;
-
- private:
-  Status failed(int error_number) const {
-    return io_error({std::string(kAtomicFile), path_}, error_number);
-  }
-  Status write_to(Descriptor& file) const;
-  Status write_directly(int descriptor) const;
   Status replace(const std::string& path, const struct stat* old) const;
+  Status write_directly(int descriptor) const;
+  Status write_to(const Descriptor& file) const;
+  Status failed(int error_number) const {
+    return io_error({std::string(kAtomicFile), given}, error_number);
+  }
 
-  const std::string& path_;
-  std::size_t count_;
-  const FilePiece& piece_;
-  const FileSave& save_;
+  const std::string& given;  // the path
+  std::size_t count;
+  const FilePiece& piece;
+  const FileSave& save;
 };
 
-Status AtomicWrite::write_to(Descriptor& file) const {
-  for (std::size_t n = 0; n < count_; ++n) {
-    const auto bytes = piece_(n);
+Status FileWrite::write_to(const Descriptor& file) const {
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto bytes = piece(n);
     HEADWISE_TRY(bytes);
     if (const int error = write_bytes(file.number(), *bytes); error != 0) {
       return failed(error);
@@ -101,7 +93,7 @@ Status AtomicWrite::write_to(Descriptor& file) const {
   return ok();
 }
 
-Status AtomicWrite::write_directly(int descriptor) const {
+Status FileWrite::write_directly(int descriptor) const {
   Descriptor file(descriptor);
   if (file.number() < 0) {
     return failed(errno);
@@ -112,9 +104,9 @@ Status AtomicWrite::write_directly(int descriptor) const {
 }
 
 // `old` is the file whose owner and permissions stay, null where there is none.
-Status AtomicWrite::replace(const std::string& path,
-                            const struct stat* old) const {
-  if (!save_.shared_folder) {
+Status FileWrite::replace(const std::string& path,
+                          const struct stat* old) const {
+  if (!save.shared_folder) {
     remove_leftovers(folder_of(path));
   }
   Temporary fresh;
@@ -122,7 +114,7 @@ Status AtomicWrite::replace(const std::string& path,
   // Nobody else may open the copy, because the file may be private.
   int error = fresh.create_file(folder_of(path), old == nullptr ? 0666 : 0600);
   if (error == 0 && old != nullptr) {
-    error = keep_owner(file.number(), *old);
+    error = fresh.keep_owner(*old);
   }
   if (error != 0) {
     return failed(error);
@@ -143,9 +135,9 @@ Status AtomicWrite::replace(const std::string& path,
   return ok();
 }
 
-Status AtomicWrite::run() const {
+Status FileWrite::run() const {
   const auto target =
-      save_.own_name ? std::optional(LinkTarget{path_}) : follow_links(path_);
+      save.own_name ? std::optional(LinkTarget{given}) : follow_links(given);
   if (!target) {
     return failed(ELOOP);
   }
@@ -159,7 +151,7 @@ Status AtomicWrite::run() const {
     return failed(errno);
   }
   const bool is_link = exists && S_ISLNK(old.st_mode);
-  if (is_link && !save_.own_name) {
+  if (is_link && !save.own_name) {
     return failed(ELOOP);  // it could not be read, or has just been put there
   }
   if (!exists || is_link) {
@@ -169,7 +161,7 @@ Status AtomicWrite::run() const {
     return failed(EISDIR);
   }
   if (!S_ISREG(old.st_mode)) {
-    return save_.own_name ? failed(EINVAL) : write_directly(retried([&] {
+    return save.own_name ? failed(EINVAL) : write_directly(retried([&] {
       return ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     }));
   }
@@ -177,7 +169,7 @@ Status AtomicWrite::run() const {
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
     return failed(errno);
   }
-  return replace(path, save_.own_name ? nullptr : &old);
+  return replace(path, save.own_name ? nullptr : &old);
 }
 
 }  // namespace
@@ -204,7 +196,7 @@ Status write_file_atomically(const std::string& path, std::size_t count,
   return catching_out_of_memory([&]() -> Status {
     HEADWISE_TRY(check_path(kAtomicFile, path));
     const HeldBackSignals signals;
-    return AtomicWrite(path, count, piece, save).run();
+    return FileWrite{path, count, piece, save}.run();
   });
 }
 

@@ -15,7 +15,6 @@
 #include "interop/error_text.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
-#include "interop/keep_owner.h"
 #include "interop/temporary.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
@@ -155,7 +154,6 @@ class FolderWrite {
 };
 
 Status FolderWrite::create() {
-  constexpr mode_t kAsTheUmaskSays = 0777;
   const auto kind = kind_of_entry("", place_);
   if (!kind || *kind == EntryKind::file || *kind == EntryKind::other) {
     return failed(kind ? ENOTDIR : kind.error().details().system_error);
@@ -165,7 +163,7 @@ Status FolderWrite::create() {
   HEADWISE_TRY(make_folder(save_.operation, parent));
   recover_folder(place_);
   remove_leftovers(parent);
-  const int error = fresh_.create_folder(parent, kAsTheUmaskSays);
+  const int error = fresh_.create_folder(parent);
   return error == 0 ? ok() : failed(error);
 }
 
@@ -236,7 +234,7 @@ Status FolderWrite::replace_folder() {
   struct stat old {};
   int error = 0;
   if (::lstat(place_.c_str(), &old) == 0) {
-    error = keep_owner(fresh_.descriptor().number(), old);
+    error = fresh_.keep_owner(old);
     return error == 0 ? exchange() : failed(error);
   }
   error = means_absent(errno) ? rename_or_errno(path(), place_) : errno;

@@ -108,6 +108,19 @@ bool lock_temporary(int descriptor, const std::string& path) {
          open.st_ino == named.st_ino;
 }
 
+// Without setuid and setgid for a file; for a folder they set the owner of new
+// entries.
+mode_t permissions_of(const struct stat& old) {
+  return old.st_mode & (S_ISDIR(old.st_mode) ? 07777 : 0777);
+}
+
+// If the group cannot be kept: the new group and others get only the
+// permissions that both the old group and others had.
+mode_t without_group(mode_t mode) {
+  const mode_t both = (mode >> 3) & mode & S_IRWXO;
+  return (mode & S_IRWXU) | (both << 3) | both;
+}
+
 }  // namespace
 
 bool is_temporary_name(std::string_view name) {
@@ -181,9 +194,10 @@ int Temporary::create_file(const std::string& folder, mode_t mode) {
   });
 }
 
-int Temporary::create_folder(const std::string& folder, mode_t mode) {
+int Temporary::create_folder(const std::string& folder) {
+  constexpr mode_t kAsTheUmaskSays = 0777;
   return create(folder, [&](const char* path) {
-    if (::mkdir(path, mode) != 0) {
+    if (::mkdir(path, kAsTheUmaskSays) != 0) {
       return -1;
     }
     const int opened = retried([&] { return ::open(path, kOpenFolder); });
@@ -194,6 +208,24 @@ int Temporary::create_folder(const std::string& folder, mode_t mode) {
     }
     return opened;
   });
+}
+
+int Temporary::keep_owner(const struct stat& old) const {
+  constexpr auto kSameOwner = static_cast<uid_t>(-1);
+  // Only root may give a file away; a member of the group may keep that.
+  const bool kept =
+      ::fchown(descriptor_.number(), old.st_uid, old.st_gid) == 0 ||
+      ::fchown(descriptor_.number(), kSameOwner, old.st_gid) == 0;
+  struct stat now {};
+  if (!kept && ::fstat(descriptor_.number(), &now) != 0) {
+    return errno;
+  }
+  const mode_t mode = permissions_of(old);
+  const bool has_group = kept || now.st_gid == old.st_gid;
+  return ::fchmod(descriptor_.number(),
+                  has_group ? mode : without_group(mode)) == 0
+             ? 0
+             : errno;
 }
 
 Temporary::Unfinished Temporary::begin_unfinished(const std::string& path) {

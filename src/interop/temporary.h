@@ -7,7 +7,7 @@
 // locks, nothing is removed.
 #pragma once
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <memory>
@@ -39,9 +39,14 @@ class Temporary {
   ~Temporary();
 
   // Creates an empty one in a folder ("a/b/"; empty: the current one) and locks
-  // it. The umask applies to `mode`. 0 or an errno.
+  // it. The umask applies. 0 or an errno.
   int create_file(const std::string& folder, mode_t mode);
-  int create_folder(const std::string& folder, mode_t mode);
+  int create_folder(const std::string& folder);
+
+  // Gives it the owner, the group and the permissions of `old`. If the group
+  // cannot be kept, nobody gets new permissions: group and others keep those
+  // that both had. 0 or an errno.
+  int keep_owner(const struct stat& old) const;
 
   const std::string& path() const { return path_; }
   // Holds the lock as long as it, or a copy of it, is open.
