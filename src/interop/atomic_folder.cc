@@ -214,7 +214,7 @@ Status FolderWrite::put_in_place() {
     if (Status s = link_files(*keep); !s) {
       return in_place(s.error());
     }
-    const Status s = replace_folder();
+    Status s = replace_folder();
     if (s || !may_move_files(s.error())) {
       return s;
     }

@@ -85,8 +85,8 @@ class RowSources {
   };
   struct Range {
     RowInterval rows;
-    std::size_t source;
-    std::size_t offset;  // of its bytes in the source
+    std::size_t source = 0;
+    std::size_t offset = 0;  // of its bytes in the source
   };
 
   std::size_t bytes_of(const RowInterval& rows) const {

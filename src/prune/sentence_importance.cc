@@ -229,7 +229,7 @@ Status SentenceImportance::step() { return state_->run().step(); }
 ImportanceFile SentenceImportance::result() const { return state_->result(); }
 
 Journal SentenceImportance::journal(const std::string& output) const {
-  return Journal(output, state_->work());
+  return {output, state_->work()};
 }
 
 Status SentenceImportance::resume(const Journal& journal) try {
