@@ -37,6 +37,7 @@ headwise_component(files
     src/interop/array.cc
     src/interop/file_subject.cc
     src/interop/atomic_file.cc
+    src/interop/atomic_folder.cc
     src/interop/dialect_diff.cc
     src/interop/dialect_mask.cc
     src/interop/dialect_steps.cc
@@ -51,17 +52,14 @@ headwise_component(files
     src/interop/json_events.cc
     src/interop/json_fields.cc
     src/interop/json_leaves.cc
-    src/interop/keep_owner.cc
     src/interop/layout_forms.cc
     src/interop/layout_names.cc
     src/interop/layout_table.cc
     src/interop/layouts.cc
-    src/interop/leftovers.cc
     src/interop/load_attention.cc
     src/interop/mapped_file.cc
     src/interop/mask_lint.cc
     src/interop/model_heads.cc
-    src/interop/new_folder.cc
     src/interop/npy.cc
     src/interop/npy_file.cc
     src/interop/npy_header.cc
@@ -78,12 +76,12 @@ headwise_component(files
     src/interop/safetensors_writer.cc
     src/interop/said_heads.cc
     src/interop/sharded_safetensors.cc
+    src/interop/temporary.cc
     src/interop/checkpoint.cc
     src/interop/sha256.cc
     src/interop/journal.cc
-    src/interop/row_part_file.cc
+    src/interop/row_part.cc
     src/interop/row_parts.cc
-    src/interop/row_sources.cc
     src/interop/param_inspection.cc
     src/interop/convert_params.cc
     src/interop/model_file_names.cc

@@ -86,7 +86,6 @@ headwise_component(models
     src/models/bert_update.cc
     src/models/bert_encoder.cc
     src/models/bert_training.cc
-    src/models/placed_model.cc
     src/models/pooling.cc
     src/models/sentence_encoder.cc
     src/models/sentence_training.cc

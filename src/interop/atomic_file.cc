@@ -13,46 +13,12 @@
 #include "interop/descriptor.h"
 #include "interop/error_text.h"
 #include "interop/folder.h"
-#include "interop/keep_owner.h"
-#include "interop/leftovers.h"
-#include "interop/other_atomic_files.h"
+#include "interop/temporary.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kAtomicFile = "write_file_atomically";
-
-// The bytes of a file, and the error if one could not be read.
-class Pieces {
- public:
-  Pieces(std::size_t count, const PieceInTurn& piece)
-      : count_(count), piece_(piece) {}
-
-  std::size_t count() const { return count_; }
-  // Empty on failure; see failure().
-  std::optional<std::span<const std::byte>> piece(std::size_t n) {
-    auto bytes = piece_(n);
-    if (!bytes) {
-      failure_ = bytes.error();
-      return std::nullopt;
-    }
-    return *bytes;
-  }
-  const Status& failure() const { return failure_; }
-
- private:
-  std::size_t count_;
-  const PieceInTurn& piece_;
-  Status failure_ = ok();
-};
-
-enum class Leftovers { removed, kept };
-enum class Links { followed, replaced };
-
-struct Manner {
-  Leftovers leftovers = Leftovers::removed;
-  Links links = Links::followed;
-};
 
 // Holds back, in this thread, the signals that a write may raise: write()
 // then says EFBIG or EPIPE. One that came meanwhile is taken away; one that
@@ -85,12 +51,7 @@ class HeldBackSignals {
   sigset_t before_{};
 };
 
-int open_retrying(const std::string& path, int flags, mode_t mode = 0) {
-  return retried(
-      [&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY, mode); });
-}
-
-// 0 or an errno, as the next ones.
+// 0 or an errno.
 int write_bytes(int descriptor, std::span<const std::byte> rest) {
   while (!rest.empty()) {
     const ssize_t written = ::write(descriptor, rest.data(), rest.size());
@@ -105,190 +66,138 @@ int write_bytes(int descriptor, std::span<const std::byte> rest) {
   return 0;
 }
 
-int write_pieces(int descriptor, Pieces& pieces) {
-  for (std::size_t n = 0; n < pieces.count(); ++n) {
-    const auto bytes = pieces.piece(n);
-    const int failed = bytes ? write_bytes(descriptor, *bytes) : EIO;
-    if (failed != 0) {
-      return failed;
+// One call of write_file_atomically().
+struct FileWrite {
+  Status run() const;
+  Status replace(const std::string& path, const struct stat* old) const;
+  Status write_directly(int descriptor) const;
+  Status write_to(const Descriptor& file) const;
+  Status failed(int error_number) const {
+    return io_error({std::string(kAtomicFile), given}, error_number);
+  }
+
+  const std::string& given;  // the path
+  std::size_t count;
+  const FilePiece& piece;
+  const FileSave& save;
+};
+
+Status FileWrite::write_to(const Descriptor& file) const {
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto bytes = piece(n);
+    HEADWISE_TRY(bytes);
+    if (const int error = write_bytes(file.number(), *bytes); error != 0) {
+      return failed(error);
     }
   }
-  return 0;
+  return ok();
 }
 
-int write_directly(int descriptor, Pieces& pieces) {
+Status FileWrite::write_directly(int descriptor) const {
   Descriptor file(descriptor);
   if (file.number() < 0) {
-    return errno;
+    return failed(errno);
   }
-  const int failed = write_pieces(file.number(), pieces);
-  const int not_closed = file.close();
-  return failed != 0 ? failed : not_closed;
+  HEADWISE_TRY(write_to(file));
+  const int error = file.close();
+  return error == 0 ? ok() : failed(error);
 }
 
-// Creates a file next to `path` and sets `temporary` to its path; -1 and errno
-// on failure. A signal finds its name before the file is there.
-int open_temporary(const std::string& path, mode_t mode, std::string& temporary,
-                   Unfinished& unfinished) {
-  constexpr int kAttempts = 100;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::string name = temporary_name();
-    if (name.empty()) {
-      return -1;
-    }
-    temporary = folder_of(path) + name;
-    unfinished = begin_unfinished(temporary);
-    const int descriptor =
-        open_retrying(temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
-    if (descriptor < 0 && errno != EEXIST) {
-      return -1;
-    }
-    if (descriptor >= 0 && hold_temporary(descriptor, temporary)) {
-      return descriptor;
-    }
-    if (descriptor >= 0) {
-      ::close(descriptor);
-      errno = EAGAIN;
-    }
-  }
-  return -1;
-}
-
-// 0 or an errno. `file` holds all pieces, safely, when it is 0.
-int fill_file(Descriptor& file, const struct stat* old, Pieces& pieces) {
-  if (old != nullptr) {
-    if (const int failed = keep_owner(file.number(), *old); failed != 0) {
-      return failed;
-    }
-  }
-  if (const int failed = write_pieces(file.number(), pieces); failed != 0) {
-    return failed;
-  }
-  return ::fsync(file.number()) == 0 ? file.close() : errno;
-}
-
-// `old` is the file that is replaced, null when there is none.
-int replace_file(const std::string& path, const struct stat* old,
-                 Pieces& pieces, Leftovers leftovers) {
-  if (leftovers == Leftovers::removed) {
+// `old` is the file whose owner and permissions stay, null where there is none.
+Status FileWrite::replace(const std::string& path,
+                          const struct stat* old) const {
+  if (!save.shared_folder) {
     remove_leftovers(folder_of(path));
   }
-  std::string temporary;
-  Unfinished unfinished;
+  Temporary fresh;
+  Descriptor& file = fresh.descriptor();
   // Nobody else may open the copy, because the file may be private.
-  Descriptor file(open_temporary(path, old == nullptr ? 0666 : 0600, temporary,
-                                 unfinished));
-  if (file.number() < 0) {
-    return errno;
+  int error = fresh.create_file(folder_of(path), old == nullptr ? 0666 : 0600);
+  if (error == 0 && old != nullptr) {
+    error = fresh.keep_owner(*old);
+  }
+  if (error != 0) {
+    return failed(error);
   }
   // Keeps the lock until the file has its name.
   const Descriptor lock(::fcntl(file.number(), F_DUPFD_CLOEXEC, 0));
-  int failed = fill_file(file, old, pieces);
-  if (failed == 0) {
-    failed = ::rename(temporary.c_str(), path.c_str()) == 0
-                 ? sync_folder_of(path)
-                 : errno;
+  HEADWISE_TRY(write_to(file));
+  error = ::fsync(file.number()) == 0 ? file.close() : errno;
+  if (error == 0) {
+    error = ::rename(fresh.path().c_str(), path.c_str()) == 0
+                ? sync_folder_of(path)
+                : errno;
   }
-  if (failed != 0) {
-    ::unlink(temporary.c_str());
+  if (error != 0) {
+    return failed(error);
   }
-  return failed;
+  fresh.release();
+  return ok();
 }
 
-int write_target(const std::string& given, Pieces& pieces,
-                 const Manner& manner) {
-  const auto target = manner.links == Links::followed
-                          ? follow_links(given)
-                          : std::optional(LinkTarget{given});
+Status FileWrite::run() const {
+  const auto target =
+      save.own_name ? std::optional(LinkTarget{given}) : follow_links(given);
   if (!target) {
-    return ELOOP;
+    return failed(ELOOP);
   }
   if (target->descriptor) {
-    return write_directly(::fcntl(*target->descriptor, F_DUPFD_CLOEXEC, 0),
-                          pieces);
+    return write_directly(::fcntl(*target->descriptor, F_DUPFD_CLOEXEC, 0));
   }
   const std::string& path = target->path;
-  struct stat status {};
-  const bool exists = ::lstat(path.c_str(), &status) == 0;
+  struct stat old {};
+  const bool exists = ::lstat(path.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) {
-    return errno;
+    return failed(errno);
   }
-  const bool is_link = exists && S_ISLNK(status.st_mode);
-  if (is_link && manner.links == Links::followed) {
-    return ELOOP;  // it could not be read, or has just been put there
+  const bool is_link = exists && S_ISLNK(old.st_mode);
+  if (is_link && !save.own_name) {
+    return failed(ELOOP);  // it could not be read, or has just been put there
   }
   if (!exists || is_link) {
-    return replace_file(path, nullptr, pieces, manner.leftovers);
+    return replace(path, nullptr);
   }
-  if (S_ISDIR(status.st_mode)) {
-    return EISDIR;
+  if (S_ISDIR(old.st_mode)) {
+    return failed(EISDIR);
   }
-  if (!S_ISREG(status.st_mode)) {
-    return manner.links == Links::followed
-               ? write_directly(open_retrying(path, O_WRONLY), pieces)
-               : EINVAL;
+  if (!S_ISREG(old.st_mode)) {
+    return save.own_name ? failed(EINVAL) : write_directly(retried([&] {
+      return ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    }));
   }
   // A rename asks the folder only; a file that forbids writing is kept.
   if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
-    return errno;
+    return failed(errno);
   }
-  return replace_file(path, manner.links == Links::followed ? &status : nullptr,
-                      pieces, manner.leftovers);
-}
-
-Status write_file(const std::string& path, std::size_t count,
-                  const PieceInTurn& piece, const Manner& manner) {
-  return catching_out_of_memory([&]() -> Status {
-    HEADWISE_TRY(check_path(kAtomicFile, path));
-    const HeldBackSignals signals;
-    Pieces pieces(count, piece);
-    const int failed = write_target(path, pieces, manner);
-    HEADWISE_TRY(pieces.failure());
-    if (failed != 0) {
-      return io_error({std::string(kAtomicFile), path}, failed);
-    }
-    return ok();
-  });
-}
-
-Status write_file(const std::string& path,
-                  std::span<const std::span<const std::byte>> pieces,
-                  const Manner& manner) {
-  return write_file(
-      path, pieces.size(),
-      [&](std::size_t n) -> Result<std::span<const std::byte>> {
-        return pieces[n];
-      },
-      manner);
+  return replace(path, save.own_name ? nullptr : &old);
 }
 
 }  // namespace
 
 Status write_file_atomically(const std::string& path,
-                             std::span<const std::byte> bytes) {
-  return write_file_atomically(path, std::span(&bytes, 1));
+                             std::span<const std::byte> bytes,
+                             const FileSave& save) {
+  return write_file_atomically(path, std::span(&bytes, 1), save);
 }
 
-Status write_file_atomically(
-    const std::string& path,
-    std::span<const std::span<const std::byte>> pieces) {
-  return write_file(path, pieces, {});
+Status write_file_atomically(const std::string& path,
+                             std::span<const std::span<const std::byte>> pieces,
+                             const FileSave& save) {
+  return write_file_atomically(
+      path, pieces.size(),
+      [&](std::size_t n) -> Result<std::span<const std::byte>> {
+        return pieces[n];
+      },
+      save);
 }
 
-Status write_own_file(const std::string& path, std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return write_file(path, std::span(&bytes, 1), {.links = Links::replaced});
-}
-
-Status write_file_among_others(
-    const std::string& path,
-    std::span<const std::span<const std::byte>> pieces) {
-  return write_file(path, pieces, {Leftovers::kept, Links::replaced});
-}
-
-Status write_file_in_turn(const std::string& path, std::size_t count,
-                          const PieceInTurn& piece) {
-  return write_file(path, count, piece, {});
+Status write_file_atomically(const std::string& path, std::size_t count,
+                             const FilePiece& piece, const FileSave& save) {
+  return catching_out_of_memory([&]() -> Status {
+    HEADWISE_TRY(check_path(kAtomicFile, path));
+    const HeldBackSignals signals;
+    return FileWrite{path, count, piece, save}.run();
+  });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

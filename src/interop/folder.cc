@@ -149,12 +149,6 @@ Status make_folder(std::string_view operation, const std::string& path) {
   return check_folder(operation, folder.empty() ? path : folder);
 }
 
-Status remove_file(std::string_view operation, const std::string& path) {
-  return ::unlink(path.c_str()) == 0
-             ? ok()
-             : io_error({std::string(operation), path}, errno);
-}
-
 bool is_mount_point(const std::string& path) {
   constexpr std::uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT
   struct statx status {};
@@ -170,10 +164,6 @@ int sync_folder_of(const std::string& path) {
     return 0;
   }
   return errno == EIO || errno == ENOSPC || errno == EDQUOT ? errno : 0;
-}
-
-bool link_file(const std::string& path, const std::string& other) {
-  return ::link(path.c_str(), other.c_str()) == 0;
 }
 
 Result<bool> are_one_folder(std::string_view operation, const std::string& a,

@@ -43,9 +43,6 @@ Result<bool> is_regular_file(std::string_view operation,
 Status check_regular_file(std::string_view operation, const std::string& path);
 // The folder and those that it lies in, where they are not there.
 Status make_folder(std::string_view operation, const std::string& path);
-Status remove_file(std::string_view operation, const std::string& path);
-// Gives a file another name on the same file system; whether it could.
-bool link_file(const std::string& path, const std::string& other);
 // Whether both are there and one, whatever way leads to them.
 Result<bool> are_one_folder(std::string_view operation, const std::string& a,
                             const std::string& b);

@@ -4,23 +4,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/out_of_memory.h"
+#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/paths.h"
 #include "headwise/interop/sha256.h"
-#include "headwise/json/json.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
-#include "interop/other_atomic_files.h"
 #include "interop/read_bytes.h"
+#include "interop/work_lines.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
 
 constexpr std::string_view kJournal = "journal";
-constexpr std::size_t kMostJournalBytes = std::size_t{1} << 26;
-constexpr int kDeepestState = 6;
 
 // Empty if there is none, or one that is not read: a link is somebody else's.
 std::string read_journal(const std::string& path) {
@@ -28,12 +27,8 @@ std::string read_journal(const std::string& path) {
   if (!file) {
     return "";
   }
-  const auto bytes = read_bytes(*file, kMostJournalBytes, /*certain=*/false);
+  const auto bytes = read_bytes(*file, kMostWorkBytes, /*certain=*/false);
   return bytes ? std::string(text_of(*bytes)) : "";
-}
-
-std::string state_with_checksum(const std::string& line) {
-  return line + "\n" + sha256_of(line) + "\n";
 }
 
 // A file that can be replaced, a folder, or nothing yet.
@@ -50,7 +45,26 @@ bool can_have_journal(const std::string& output) {
 
 }  // namespace
 
-Journal::Journal(const std::string& output, std::string work)
+std::string work_lines(const std::string& first_line) {
+  return first_line + "\n" + sha256_of(first_line) + "\n";
+}
+
+std::optional<Json> parse_work_lines(std::string_view text, std::size_t size,
+                                     const Json& work) {
+  constexpr int kDeepest = 8;
+  const std::string line(text.substr(0, size));
+  if (!text.starts_with(work_lines(line))) {
+    return {};
+  }
+  auto json = Json::parse(line, kMostWorkBytes, kDeepest);
+  // As it would be read: a text that is not UTF-8 changes when it is written.
+  const auto wanted = Json::parse(work.dump(), kMostWorkBytes, kDeepest);
+  const Json* const of = json ? json->find("of") : nullptr;
+  return of != nullptr && wanted && *of == *wanted ? std::move(json)
+                                                   : std::nullopt;
+}
+
+Journal::Journal(const std::string& output, Json work)
     : path_(path_of(output)), work_(std::move(work)) {}
 
 std::string Journal::path_of(const std::string& output) {
@@ -61,39 +75,29 @@ std::string Journal::path_of(const std::string& output) {
   return output.substr(0, end) + ".partial";
 }
 
-std::optional<std::string> Journal::state() const {
-  constexpr std::size_t kChecksumBytes = 64 + 2;  // between two line ends
+std::optional<Json> Journal::state() const {
   const std::string text = path_.empty() ? "" : read_journal(path_);
-  // Not up to the first line end: WORK may have one.
-  const std::string line =
-      text.substr(0, text.size() - std::min(text.size(), kChecksumBytes));
-  if (text != state_with_checksum(line)) {
-    return {};
-  }
-  const auto json = Json::parse(line, kMostJournalBytes, kDeepestState);
-  const auto work = Json::parse(work_, kMostJournalBytes, kDeepestState);
-  const Json* const of = json ? json->find("of") : nullptr;
-  const Json* const state = json ? json->find("state") : nullptr;
-  if (!work || of == nullptr || *of != *work || state == nullptr) {
-    return {};
-  }
-  return state->dump();
+  // Not up to the first line end: those of earlier versions may have more.
+  const auto line = parse_work_lines(
+      text, text.size() - std::min(text.size(), kAfterFirstLine), work_);
+  const Json* const state = line ? line->find("state") : nullptr;
+  return state == nullptr ? std::nullopt : std::optional(*state);
 }
 
 bool Journal::due(std::chrono::seconds apart) const {
   return Clock::now() - last_ >= apart;
 }
 
-Status Journal::keep(std::string_view state) try {
+Status Journal::keep(const Json& state) try {
   if (path_.empty()) {
     return ok();
   }
-  const std::string text = state_with_checksum(
-      "{\"of\":" + work_ + ",\"state\":" + std::string(state) + "}");
+  const std::string text = work_lines("{\"of\":" + work_.dump() +
+                                      ",\"state\":" + state.dump() + "}");
   last_ = Clock::now();
   const std::string folder = folder_of(path_);
   HEADWISE_TRY(folder.empty() ? ok() : make_folder(kJournal, folder));
-  return write_own_file(path_, text);
+  return write_file_atomically(path_, text, {.own_name = true});
 } catch (...) {
   return caught_out_of_memory();
 }

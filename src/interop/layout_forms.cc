@@ -15,8 +15,8 @@ bool is_transposed(ParamForm form) {
 }
 
 // `array` is (rows, columns) in C order; the result is (columns, rows).
-AlignedBytes transposed(const Array& array, std::size_t rows,
-                        std::size_t columns) {
+AlignedBytes transposed_data(const Array& array, std::size_t rows,
+                             std::size_t columns) {
   AlignedBytes data(array.data.size());
   const std::array extents = {columns, rows};
   const std::array strides = {std::ptrdiff_t{1},
@@ -85,7 +85,7 @@ Array from_form(ParamForm form, const Array& array, std::size_t part,
   AlignedBytes turned;
   std::span<const std::byte> data = array.data;
   if (is_transposed(form)) {
-    turned = transposed(array, in, out);
+    turned = transposed_data(array, in, out);
     data = turned;
   }
   const std::size_t bytes = data.size() / parts;
@@ -98,7 +98,8 @@ Array to_form(ParamForm form, const Array& param, std::size_t heads) {
   const std::size_t out = param.shape[0];
   const std::size_t in = is_bias(form) ? 1 : param.shape[1];
   Array array{param.dtype, {}, {}};
-  array.data = is_transposed(form) ? transposed(param, out, in) : param.data;
+  array.data =
+      is_transposed(form) ? transposed_data(param, out, in) : param.data;
   switch (form) {
     case ParamForm::weight:
     case ParamForm::bias:

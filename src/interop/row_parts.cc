@@ -10,15 +10,14 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "headwise/base/any_view.h"
+#include "headwise/interop/atomic_file.h"
 #include "headwise/interop/file_subject.h"
 #include "headwise/interop/journal.h"
 #include "headwise/interop/sha256.h"
 #include "interop/folder.h"
-#include "interop/leftovers.h"
 #include "interop/npy_header.h"
-#include "interop/other_atomic_files.h"
-#include "interop/row_part_file.h"
-#include "interop/row_sources.h"
+#include "interop/row_part.h"
+#include "interop/temporary.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -26,38 +25,6 @@ namespace {
 constexpr std::string_view kRowParts = "row_parts";
 constexpr std::string_view kName = "rows-";
 constexpr std::size_t kMostHeld = std::size_t{1} << 26;
-
-// Which rows have been seen.
-class SeenRows {
- public:
-  explicit SeenRows(std::size_t rows) : seen_(rows) {}
-
-  // False, and nothing changes, if one was seen before.
-  bool add(const std::vector<RowPiece>& pieces) {
-    return each(pieces, [](bool seen) { return !seen; }) &&
-           each(pieces, [](std::vector<bool>::reference seen) {
-             seen = true;
-             return true;
-           });
-  }
-
- private:
-  template <class Visit>
-  bool each(const std::vector<RowPiece>& pieces, const Visit& visit) {
-    for (const RowPiece& piece : pieces) {
-      for (const RowInterval& range : piece.ranges) {
-        for (std::size_t row = range.first; row < range.end(); ++row) {
-          if (!visit(seen_[row])) {
-            return false;
-          }
-        }
-      }
-    }
-    return true;
-  }
-
-  std::vector<bool> seen_;
-};
 
 bool is_part_name(std::string_view name) { return name.starts_with(kName); }
 
@@ -91,12 +58,12 @@ Result<std::vector<std::string>> files_in(const std::string& folder,
 
 // visit(path, part) for the parts of the same work.
 template <class Visit>
-Status visit_parts(const std::string& folder, const std::string& work,
+Status visit_parts(const std::string& folder, const Json& work,
                    const Extents<2>& extents, const Visit& visit) {
   const auto paths = files_in(folder, is_part_name);
   HEADWISE_TRY(paths);
   for (const std::string& path : *paths) {
-    const auto part = RowPartFile::open(path, work, extents);
+    const auto part = RowPart::open(path, work, extents);
     HEADWISE_TRY(part);
     if (*part) {
       visit(path, **part);
@@ -114,7 +81,7 @@ Status write_rows(const std::string& path, const Extents<2>& extents,
   const auto header = format_npy_header(
       AnyView(nullptr, DType::float32, extents), {"write_npy", path});
   HEADWISE_TRY(header);
-  return write_file_in_turn(
+  return write_file_atomically(
       path, 1 + sources.count(),
       [&](std::size_t n) -> Result<std::span<const std::byte>> {
         if (n == 0) {
@@ -131,27 +98,19 @@ std::span<const std::byte> row_bytes(const Tensor<float, 2>& rows) {
 }  // namespace
 
 RowParts::RowParts(const std::string& output, const Extents<2>& extents)
-    : output_(output), folder_(folder_of_parts(output)), extents_(extents) {}
-
-std::string RowParts::folder_of_parts(const std::string& output) {
-  return Journal::path_of(output);
-}
+    : output_(output), folder_(Journal::path_of(output)), extents_(extents) {}
 
 Result<std::vector<RowPiece>> RowParts::read() const {
   return catching_out_of_memory([&]() -> Result<std::vector<RowPiece>> {
-    std::vector<RowPiece> pieces;
-    SeenRows seen(extents_[0]);
+    RowSources sources(work_, extents_);
     HEADWISE_TRY(visit_parts(
         folder_, work_, extents_,
-        [&](const std::string& path, const RowPartFile& part) {
-          if (part.is_undamaged() && seen.add(part.pieces())) {
-            pieces.insert(pieces.end(), part.pieces().begin(),
-                          part.pieces().end());
-          } else {
+        [&](const std::string& path, const RowPart& part) {
+          if (!part.is_undamaged() || !sources.add_part(path, part)) {
             ::unlink(path.c_str());  // join() would take it for a good one
           }
         }));
-    return pieces;
+    return sources.pieces();
   });
 }
 
@@ -187,10 +146,10 @@ Status RowParts::save() {
     bytes.insert(bytes.begin(), std::as_bytes(std::span(header)));
     HEADWISE_TRY(make_folder(kRowParts, folder_));
     HEADWISE_TRY(check_folder_named_by_file(kRowParts, folder_));
-    HEADWISE_TRY(write_file_among_others(
+    HEADWISE_TRY(write_file_atomically(
         path_in(folder_,
                 std::string(kName) + std::to_string(pieces[0].ranges[0].first)),
-        bytes));
+        bytes, {.own_name = true, .shared_folder = true}));
     held_.clear();
     held_bytes_ = 0;
     return ok();
@@ -207,24 +166,16 @@ Result<std::vector<RowPiece>> RowParts::join() {
 }
 
 Result<std::vector<RowPiece>> RowParts::write_output() const {
-  std::vector<RowPiece> pieces;
-  SeenRows seen(extents_[0]);
   RowSources sources(work_, extents_);
-  HEADWISE_TRY(
-      visit_parts(folder_, work_, extents_,
-                  [&](const std::string& path, const RowPartFile& part) {
-                    if (seen.add(part.pieces())) {
-                      sources.add_part(path, part);
-                      pieces.insert(pieces.end(), part.pieces().begin(),
-                                    part.pieces().end());
-                    }
-                  }));
+  HEADWISE_TRY(visit_parts(folder_, work_, extents_,
+                           [&](const std::string& path, const RowPart& part) {
+                             sources.add_part(path, part);
+                           }));
   for (const Held& held : held_) {
     sources.add_held(held.piece, row_bytes(held.rows));
-    pieces.push_back(held.piece);
   }
   HEADWISE_TRY(write_rows(output_, extents_, sources));
-  return pieces;
+  return sources.pieces();
 }
 
 void RowParts::remove() const {

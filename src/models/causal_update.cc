@@ -1,16 +1,16 @@
 // A causal model's parameters: shown and replaced by name, and written.
 #include <vector>
 
+#include "base/assign.h"
 #include "base/out_of_memory.h"
 #include "headwise/interop/atomic_file.h"
 #include "headwise/interop/safetensors.h"
+#include "interop/atomic_folder.h"
 #include "interop/folder.h"
-#include "interop/new_folder.h"
 #include "models/causal_state.h"
 #include "models/kept_heads.h"
 #include "models/model_folder.h"
 #include "models/model_params.h"
-#include "models/placed_model.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -98,20 +98,21 @@ Status CausalModel::replace_attention(std::span<KeptAttention> layers) {
 
 Status CausalModel::write(const std::string& folder,
                           std::span<const std::string> keep) const try {
-  auto fresh = NewFolder::create(kCausalUpdate, folder);
-  HEADWISE_TRY(fresh);
-  if (Status s = write_files(*this, fresh->path()); !s) {
-    return fresh->in_place(s.error());
-  }
   std::vector<std::string> names(keep.begin(), keep.end());
   names.insert(names.end(),
                {std::string(kVocabularyFile), std::string(kParamsFile),
                 std::string(kConfigFile)});
-  const auto old = entries_of_files(kCausalUpdate, folder, names);
-  HEADWISE_TRY(old);
-  return put_in_place(
-      kCausalUpdate, *fresh, folder,
-      {.old = *old, .config = std::string(kConfigFile), .keep = keep});
+  FolderEntries old;
+  return write_folder_atomically(
+      {.operation = kCausalUpdate,
+       .place = folder,
+       .old = old,
+       .last = std::string(kConfigFile),
+       .keep = keep},
+      [&](const std::string& fresh) -> Status {
+        HEADWISE_TRY(write_files(*this, fresh));
+        return assign(old, entries_of_files(kCausalUpdate, folder, names));
+      });
 } catch (...) {
   return caught_out_of_memory();
 }

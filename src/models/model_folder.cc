@@ -11,8 +11,8 @@
 #include "interop/error_text.h"
 #include "interop/folder.h"
 #include "interop/input_file.h"
-#include "interop/leftovers.h"
 #include "interop/read_bytes.h"
+#include "interop/temporary.h"
 #include "models/model_files.h"
 
 namespace headwise::inline HEADWISE_ABI {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headwise/models/model_folder.h"  // IWYU pragma: export
+#include "interop/atomic_folder.h"
 
 namespace headwise::inline HEADWISE_ABI {
 
@@ -20,14 +21,10 @@ inline constexpr int kModelFolderDepth = 1;
 // Whether it is a file of settings, of the vocabulary or of the tokenizer.
 bool is_settings_file(std::string_view name);
 
-// The entries of a folder: paths below it, in the order of names. A folder in
-// it is one foreign entry unless it belongs to the model or is empty. Temporary
-// files are neither. Nothing where the folder is not there.
-struct FolderEntries {
-  std::vector<std::string> own;  // regular files of a model
-  std::vector<std::string> foreign;
-};
-
+// The entries of a folder in the order of names. A folder in it is one foreign
+// entry unless it belongs to the model or is empty. Temporary files are neither
+// own nor foreign. Nothing where the folder is not there.
+//
 // Of a model of BERT's family that is made from `source`. It has the files that
 // transformers, sentence-transformers and headwise write, and the settings that
 // `source` has; in folders: what `source` has there, and the modules that the

@@ -8,15 +8,14 @@
 #include "base/out_of_memory.h"
 #include "headwise/interop/layouts.h"
 #include "headwise/models/model_settings.h"
+#include "interop/atomic_folder.h"
 #include "interop/error_text.h"
 #include "interop/find_params.h"
 #include "interop/folder.h"
-#include "interop/new_folder.h"
 #include "interop/param_file.h"
 #include "models/bert_names.h"
 #include "models/kept_heads.h"
 #include "models/model_folder.h"
-#include "models/placed_model.h"
 
 namespace headwise::inline HEADWISE_ABI {
 namespace {
@@ -151,21 +150,17 @@ Status write(const std::string& source, const std::string& folder,
         ErrorCode::invalid_argument, "has " + printable(old->foreign.front()),
         "the files of a model only");
   }
-  auto fresh = NewFolder::create(kWriteModel, folder);
-  HEADWISE_TRY(fresh);
   // It is the source, or a folder in it.
   const std::string inner = settings->transformer_folder.substr(source.size());
-  if (Status s =
-          fill(fresh->path(), source, inner, *params, *settings, changes);
-      !s) {
-    return fresh->in_place(s.error());
-  }
-  return put_in_place(
-      kWriteModel, *fresh, folder,
-      {.old = *old,
-       .config =
-           inner.empty() ? "config.json" : inner.substr(1) + "/config.json",
-       .keep = changes.keep});
+  return write_folder_atomically(
+      {.operation = kWriteModel,
+       .place = folder,
+       .old = *old,
+       .last = inner.empty() ? "config.json" : inner.substr(1) + "/config.json",
+       .keep = changes.keep},
+      [&](const std::string& fresh) {
+        return fill(fresh, source, inner, *params, *settings, changes);
+      });
 }
 
 }  // namespace

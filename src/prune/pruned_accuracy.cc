@@ -58,12 +58,8 @@ class PrunedAccuracy::State {
 };
 
 void PrunedAccuracy::State::keep_in(Journal journal) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 26;
-  constexpr int kDeepest = 2;
   journal_ = std::move(journal);
-  const auto text = journal_->state();
-  const auto state =
-      text ? Json::parse(*text, kMostBytes, kDeepest) : std::optional<Json>();
+  const auto state = journal_->state();
   for (std::size_t n = 0; state && state->is_object() && n < state->size();
        ++n) {
     std::string digits;
@@ -102,7 +98,7 @@ void PrunedAccuracy::State::keep_all() {
   for (const auto& [name_and_count, digits] : done_) {
     state[name_and_count] = digits;
   }
-  static_cast<void>(journal_->keep(state.dump()));
+  static_cast<void>(journal_->keep(state));
 }
 
 Result<Answers> PrunedAccuracy::State::without(const std::vector<HeadId>& order,

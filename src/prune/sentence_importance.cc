@@ -152,7 +152,7 @@ class SentenceImportance::State {
   const ImportanceRun& run() const { return run_; }
   ImportanceRun& run() { return run_; }
   ImportanceFile result() const;
-  std::string work() const;
+  Json work() const;
 
  private:
   std::unique_ptr<Subject> subject_;
@@ -177,18 +177,17 @@ ImportanceFile SentenceImportance::State::result() const {
       .importance = run_.result()};
 }
 
-std::string SentenceImportance::State::work() const {
+Json SentenceImportance::State::work() const {
   const ImportanceOptions& importance = options_.importance;
-  return Json{{"headwise", version()},
-              {"model", subject_->model_digest},
-              {"data", subject_->text.sha256()},
-              {"method", name_of(importance.method)},
-              {"iterative", importance.share_a_round.value_or(0)},
-              {"examples", options_.examples},
-              {"max_tokens", options_.max_tokens},
-              {"batch", importance.batch},
-              {"seed", importance.seed.value}}
-      .dump();
+  return {{"headwise", version()},
+          {"model", subject_->model_digest},
+          {"data", subject_->text.sha256()},
+          {"method", name_of(importance.method)},
+          {"iterative", importance.share_a_round.value_or(0)},
+          {"examples", options_.examples},
+          {"max_tokens", options_.max_tokens},
+          {"batch", importance.batch},
+          {"seed", importance.seed.value}};
 }
 
 SentenceImportance::SentenceImportance(std::unique_ptr<State> state)
@@ -230,7 +229,7 @@ Status SentenceImportance::step() { return state_->run().step(); }
 ImportanceFile SentenceImportance::result() const { return state_->result(); }
 
 Journal SentenceImportance::journal(const std::string& output) const {
-  return Journal(output, state_->work());
+  return {output, state_->work()};
 }
 
 Status SentenceImportance::resume(const Journal& journal) try {
@@ -239,7 +238,7 @@ Status SentenceImportance::resume(const Journal& journal) try {
   Communicator* const group = state_->group();
   std::string text;
   if (group == nullptr || group->rank() == 0) {
-    text = journal.state().value_or("");
+    text = journal.state().value_or(Json()).dump();
   }
   if (group != nullptr) {
     HEADWISE_TRY(assign(text, share_text(*group, std::move(text), 0)));
@@ -263,7 +262,7 @@ Status SentenceImportance::keep_in(Journal& journal) const {
     return ok();
   }
   return catching_out_of_memory(
-      [&] { return journal.keep(json_of(state_->run().state()).dump()); });
+      [&] { return journal.keep(json_of(state_->run().state())); });
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

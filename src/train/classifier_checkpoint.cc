@@ -64,21 +64,16 @@ ModelConfig config_of(const ClassifierOrigin& run) {
 }
 
 Status check_checkpoint(const Checkpoint& checkpoint, const std::string& path,
-                        const ClassifierOrigin& run,
-                        const std::map<std::string, AnyView>& params) {
+                        const ClassifierOrigin& run, CheckpointView saved) {
   HEADWISE_TRY(check_hash(checkpoint, path, kDataHash, "other training data",
                           run.data_sha256));
   HEADWISE_TRY(check_hash(checkpoint, path, kModelHash, "another model",
                           run.model_sha256));
-  ResumedRun resumed{.config = config_of(run),
-                     .params = params,
-                     .seed = run.settings.seed,
-                     .records = {kLossRecord}};
   if (const auto* const epochs =
           setting_of<std::int64_t>(checkpoint, kEpochs)) {
-    resumed.config.insert_or_assign(kEpochs, *epochs);
+    saved.config.insert_or_assign(kEpochs, *epochs);
   }
-  HEADWISE_TRY(check_resumed(checkpoint, path, resumed));
+  HEADWISE_TRY(check_resumed(checkpoint, path, saved));
   if (checkpoint.step > run.total_steps) {
     return value_error(
         kClassifierCheckpoint, kEpochs,

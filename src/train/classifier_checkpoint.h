@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 
-#include "headwise/base/any_view.h"
 #include "headwise/interop/checkpoint.h"
 #include "headwise/train/classifier_run.h"
 #include "headwise/version.h"
@@ -25,11 +23,11 @@ struct ClassifierOrigin {
 };
 
 ModelConfig config_of(const ClassifierOrigin& run);
-// Whether the run may continue from the checkpoint, which was read from the
-// file `path`. Errors: bad_data for other data, another model or other
-// settings; invalid_argument for one with more steps than the run.
+// Whether the run, which would save `saved`, may continue from the checkpoint,
+// which was read from the file `path`. Errors: bad_data for other data, another
+// model or other settings; invalid_argument for one with more steps than the
+// run.
 Status check_checkpoint(const Checkpoint& checkpoint, const std::string& path,
-                        const ClassifierOrigin& run,
-                        const std::map<std::string, AnyView>& params);
+                        const ClassifierOrigin& run, CheckpointView saved);
 
 }  // namespace headwise::inline HEADWISE_ABI

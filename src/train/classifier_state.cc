@@ -183,18 +183,23 @@ Status ClassifierRun::State::update_classifier(Change change) {
 
 // ---- Files. ----
 
-std::map<std::string, AnyView> ClassifierRun::State::params() const {
-  std::map<std::string, AnyView> params = encoder_.encoder().params();
-  params.emplace(kClassifierWeight, probe_.linear().weight());
-  params.emplace(kClassifierBias, probe_.linear().bias());
-  return params;
-}
-
 ClassifierOrigin ClassifierRun::State::origin() const {
   return {.settings = settings_,
           .data_sha256 = examples_.sha256,
           .model_sha256 = source_sha256_,
           .total_steps = total_steps()};
+}
+
+// Without the optimiser.
+CheckpointView ClassifierRun::State::saved() const {
+  CheckpointView run{.step = losses_.size(),
+                     .seed = settings_.seed,
+                     .config = config_of(origin()),
+                     .params = encoder_.encoder().params(),
+                     .records = {{std::string(kLossRecord), losses_}}};
+  run.params.emplace(kClassifierWeight, probe_.linear().weight());
+  run.params.emplace(kClassifierBias, probe_.linear().bias());
+  return run;
 }
 
 Status ClassifierRun::State::write_checkpoint_to(const std::string& path) {
@@ -206,15 +211,7 @@ Status ClassifierRun::State::write_checkpoint_to(const std::string& path) {
   if (ranked_ && group_->rank() != 0) {
     return ok();
   }
-  return busy_with(group_, [&] {
-    return write_checkpoint(path,
-                            {.step = losses_.size(),
-                             .seed = settings_.seed,
-                             .config = config_of(origin()),
-                             .params = params(),
-                             .optimizer = &*state,
-                             .records = {{std::string(kLossRecord), losses_}}});
-  });
+  return busy_with(group_, [&] { return write_run(path, saved(), state); });
 }
 
 Status ClassifierRun::State::resume(const Checkpoint& checkpoint,
@@ -227,7 +224,7 @@ Status ClassifierRun::State::resume(const Checkpoint& checkpoint,
     }));
     HEADWISE_TRY(group_->check_same("the checkpoint", numbers));
   }
-  HEADWISE_TRY(check_checkpoint(checkpoint, path, origin(), params()));
+  HEADWISE_TRY(check_checkpoint(checkpoint, path, origin(), saved()));
   if (ranked_) {
     const auto own = ranked_->own_part(checkpoint.optimizer);
     HEADWISE_TRY(own);

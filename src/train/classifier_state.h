@@ -75,7 +75,7 @@ class ClassifierRun::State {
       FunctionRef<Status(std::string_view name, std::span<float> values)>;
   Status update(Change change);
   Status update_classifier(Change change);
-  std::map<std::string, AnyView> params() const;
+  CheckpointView saved() const;
   ClassifierOrigin origin() const;
 
   ClassifierSettings settings_;

@@ -156,41 +156,34 @@ Result<RaggedTokens> InductionRun::unseen_texts(std::size_t count) const {
 
 // ---- Checkpoints. ----
 
-ModelConfig InductionRun::config() const {
+// Without the optimiser.
+CheckpointView InductionRun::saved() const {
   const CausalConfig& config = model_.config();
   const auto number = [](std::size_t size) {
     return static_cast<std::int64_t>(size);
   };
-  ModelConfig settings = {{"task", std::string(kInductionTask)},
-                          {"hidden_size", number(config.hidden_size)},
-                          {"num_layers", number(config.num_layers)},
-                          {"num_heads", number(config.num_heads)},
-                          {"learning_rate", settings_.learning_rate}};
-  put_arithmetic(settings_.arithmetic, settings);
-  return settings;
+  CheckpointView run{.step = losses_.size(),
+                     .seed = settings_.seed,
+                     .config = {{"task", std::string(kInductionTask)},
+                                {"hidden_size", number(config.hidden_size)},
+                                {"num_layers", number(config.num_layers)},
+                                {"num_heads", number(config.num_heads)},
+                                {"learning_rate", settings_.learning_rate}},
+                     .params = model_.params(),
+                     .records = {{std::string(kInductionLoss), losses_}}};
+  put_arithmetic(settings_.arithmetic, run.config);
+  return run;
 }
 
 Status InductionRun::write_checkpoint_to(const std::string& path) const try {
-  const auto state = optimizer_.state();
-  HEADWISE_TRY(state);
-  return write_checkpoint(
-      path, {.step = losses_.size(),
-             .seed = settings_.seed,
-             .config = config(),
-             .params = model_.params(),
-             .optimizer = &*state,
-             .records = {{std::string(kInductionLoss), losses_}}});
+  return write_run(path, saved(), optimizer_.state());
 } catch (...) {
   return caught_out_of_memory();
 }
 
 Status InductionRun::resume(const Checkpoint& checkpoint,
                             const std::string& path) try {
-  HEADWISE_TRY(check_resumed(checkpoint, path,
-                             {.config = config(),
-                              .params = model_.params(),
-                              .seed = settings_.seed,
-                              .records = {kInductionLoss}}));
+  HEADWISE_TRY(check_resumed(checkpoint, path, saved()));
   HEADWISE_TRY(restore_optimizer(checkpoint.optimizer, path, optimizer_));
   HEADWISE_TRY(
       model_.update([&](std::string_view name, std::span<float> values) {

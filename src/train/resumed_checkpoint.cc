@@ -29,8 +29,15 @@ void put_arithmetic(Arithmetic arithmetic, ModelConfig& config) {
   }
 }
 
+Status write_run(const std::string& path, CheckpointView run,
+                 const Result<OptimizerState>& optimizer) {
+  HEADWISE_TRY(optimizer);
+  run.optimizer = &*optimizer;
+  return write_checkpoint(path, run);
+}
+
 Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
-                     const ResumedRun& run) {
+                     const CheckpointView& run) {
   ParamShapes shapes;
   for (const auto& [name, view] : run.params) {
     shapes.emplace(name, std::vector<std::size_t>(view.extents().begin(),
@@ -49,8 +56,8 @@ Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
         "has the seed " + std::to_string(checkpoint.seed.value),
         std::to_string(run.seed.value));
   }
-  const auto fits = [&](std::string_view record) {
-    const auto found = checkpoint.records.find(std::string(record));
+  const auto fits = [&](const Records::value_type& record) {
+    const auto found = checkpoint.records.find(record.first);
     return found != checkpoint.records.end() &&
            found->second.size() == checkpoint.step;
   };

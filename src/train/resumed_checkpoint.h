@@ -1,17 +1,12 @@
-// The checkpoint that a run resumes from: the settings it was written with, and
-// whether it belongs to the same run.
+// The checkpoint of a training run: written, and checked before a run resumes
+// from it.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
-#include "headwise/base/any_view.h"
 #include "headwise/base/arithmetic.h"
-#include "headwise/base/random.h"
 #include "headwise/base/result.h"
 #include "headwise/interop/checkpoint.h"
 #include "headwise/module/optimizer.h"
@@ -32,17 +27,15 @@ const T* setting_of(const Checkpoint& checkpoint, const std::string& name) {
 Arithmetic arithmetic_in(const ModelConfig& config);
 void put_arithmetic(Arithmetic arithmetic, ModelConfig& config);
 
-// The run that resumes.
-struct ResumedRun {
-  ModelConfig config{};
-  std::map<std::string, AnyView> params{};
-  Seed seed{};
-  std::vector<std::string_view> records{};  // each has one number per step
-};
-
-// Errors: bad_data for a checkpoint, read from the file `path`, of another run.
+// Writes what a run has, and the state of its optimiser. Errors: those of
+// write_checkpoint().
+Status write_run(const std::string& path, CheckpointView run,
+                 const Result<OptimizerState>& optimizer);
+// Whether `run`, which has the same records, may continue from a checkpoint
+// that was read from the file `path`. Each record has one number per step.
+// Errors: bad_data for one of another run.
 Status check_resumed(const Checkpoint& checkpoint, const std::string& path,
-                     const ResumedRun& run);
+                     const CheckpointView& run);
 
 // Copies a parameter from a checkpoint that has been checked.
 void restore_param(const Checkpoint& checkpoint, const std::string& name,

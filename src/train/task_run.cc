@@ -87,8 +87,7 @@ class TaskRun::State {
   const std::vector<double>& uniform_losses() const { return uniform_losses_; }
 
  private:
-  ModelConfig config() const;
-  std::map<std::string, AnyView> params() const;
+  CheckpointView saved() const;
   Result<double> step_of(TaskModel& model, std::string_view prefix,
                          const TaskBatch& batch, const Executor& executor);
 
@@ -172,37 +171,29 @@ Result<TaskScore> TaskRun::State::score_of(const TaskModel& model,
 
 // ---- Files. ----
 
-ModelConfig TaskRun::State::config() const {
-  ModelConfig config = {
-      {"task", std::string(name_of(settings_.task))},
-      {"embed_dim", static_cast<std::int64_t>(kModel.embed_dim)},
-      {"num_heads", static_cast<std::int64_t>(kModel.num_heads)},
-      {"scoring", std::string(name_of(settings_.scoring))},
-      {"batch", static_cast<std::int64_t>(kTaskBatch)},
-      {"learning_rate", settings_.learning_rate}};
-  put_arithmetic(settings_.arithmetic, config);
-  return config;
-}
-
-std::map<std::string, AnyView> TaskRun::State::params() const {
-  std::map<std::string, AnyView> params = model_.params();
+// Without the optimiser.
+CheckpointView TaskRun::State::saved() const {
+  CheckpointView run{
+      .step = losses_.size(),
+      .seed = settings_.seed,
+      .config = {{"task", std::string(name_of(settings_.task))},
+                 {"embed_dim", static_cast<std::int64_t>(kModel.embed_dim)},
+                 {"num_heads", static_cast<std::int64_t>(kModel.num_heads)},
+                 {"scoring", std::string(name_of(settings_.scoring))},
+                 {"batch", static_cast<std::int64_t>(kTaskBatch)},
+                 {"learning_rate", settings_.learning_rate}},
+      .params = model_.params(),
+      .records = {{std::string(kTaskLoss), losses_},
+                  {std::string(kUniformLoss), uniform_losses_}}};
+  put_arithmetic(settings_.arithmetic, run.config);
   for (const auto& [name, view] : uniform_.params()) {
-    params.emplace(std::string(kUniform) + name, view);
+    run.params.emplace(std::string(kUniform) + name, view);
   }
-  return params;
+  return run;
 }
 
 Status TaskRun::State::write_checkpoint_to(const std::string& path) const {
-  const auto state = optimizer_.state();
-  HEADWISE_TRY(state);
-  return write_checkpoint(
-      path, {.step = losses_.size(),
-             .seed = settings_.seed,
-             .config = config(),
-             .params = params(),
-             .optimizer = &*state,
-             .records = {{std::string(kTaskLoss), losses_},
-                         {std::string(kUniformLoss), uniform_losses_}}});
+  return write_run(path, saved(), optimizer_.state());
 }
 
 Status TaskRun::State::write_params_to(const std::string& path) const {
@@ -218,11 +209,7 @@ Status TaskRun::State::write_params_to(const std::string& path) const {
 
 Status TaskRun::State::resume(const Checkpoint& checkpoint,
                               const std::string& path) {
-  HEADWISE_TRY(check_resumed(checkpoint, path,
-                             {.config = config(),
-                              .params = params(),
-                              .seed = settings_.seed,
-                              .records = {kTaskLoss, kUniformLoss}}));
+  HEADWISE_TRY(check_resumed(checkpoint, path, saved()));
   HEADWISE_TRY(restore_optimizer(checkpoint.optimizer, path, optimizer_));
   const auto set = [&](TaskModel& model, std::string_view prefix) {
     return model.update([&](std::string_view name, std::span<float> values) {

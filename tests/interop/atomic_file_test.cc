@@ -16,10 +16,9 @@
 
 #include "headwise/interop/journal.h"
 #include "headwise/interop/signal_handlers.h"
+#include "interop/atomic_folder.h"
 #include "interop/files.h"
-#include "interop/leftovers.h"
-#include "interop/new_folder.h"
-#include "interop/other_atomic_files.h"
+#include "interop/temporary.h"
 #include "support/errors.h"
 
 namespace {
@@ -172,15 +171,18 @@ TEST(AtomicFileTest, ASignalHandlerRemovesWhatIsBeingWritten) {
       std::raise(signal);
     });
     std::filesystem::create_directory(folder / "model");
-    auto fresh = NewFolder::create("test", folder / "model");
-    put_file(fresh->path() + "/config.json", bytes_of("{}"));
-    static_cast<void>(write_file_in_turn(
-        folder / "file", 2,
-        [](std::size_t n) -> Result<std::span<const std::byte>> {
-          if (n == 1) {
-            std::raise(SIGTERM);
-          }
-          return std::span<const std::byte>();
+    static_cast<void>(write_folder_atomically(
+        {.operation = "test", .place = folder / "model", .old = {}, .last = {}},
+        [&](const std::string& fresh) {
+          put_file(fresh + "/config.json", bytes_of("{}"));
+          return write_file_atomically(
+              folder / "file", 2,
+              [](std::size_t n) -> Result<std::span<const std::byte>> {
+                if (n == 1) {
+                  std::raise(SIGTERM);
+                }
+                return std::span<const std::byte>();
+              });
         }));
     ::_exit(0);
   }
@@ -194,11 +196,11 @@ TEST(AtomicFileTest, ALinkThatHasTheNameOfAnOwnFileIsReplaced) {
   const TempFolder folder;
   put_file(folder / "victim", bytes_of("precious"));
   std::filesystem::create_symlink("victim", folder / "scores.json.partial");
-  Journal journal(folder / "scores.json", "{}");
+  Journal journal(folder / "scores.json", {{"model", "abc"}});
   EXPECT_FALSE(journal.state());
-  ASSERT_TRUE(journal.keep("{}"));
+  ASSERT_TRUE(journal.keep(Json::object()));
   EXPECT_EQ(file_bytes(folder / "victim"), bytes_of("precious"));
-  EXPECT_EQ(journal.state(), "{}");
+  EXPECT_TRUE(journal.state());
   // The user's own link stays.
   std::filesystem::create_symlink("victim", folder / "link");
   ASSERT_TRUE(write_file_atomically(folder / "link", bytes_of("new")));
@@ -309,12 +311,12 @@ TEST(AtomicFileTest, APieceThatFailsIsTheErrorAndTheOldFileStays) {
     }
     return std::span<const std::byte>(text);
   };
-  const Status written = write_file_in_turn(folder / "file", 3, piece);
+  const Status written = write_file_atomically(folder / "file", 3, piece);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code(), ErrorCode::bad_data);
   EXPECT_EQ(file_bytes(folder / "file"), bytes_of("old"));
   EXPECT_EQ(folder.count(), 1u);
-  ASSERT_TRUE(write_file_in_turn(folder / "file", 2, piece));
+  ASSERT_TRUE(write_file_atomically(folder / "file", 2, piece));
   EXPECT_EQ(file_bytes(folder / "file"), bytes_of("newnew"));
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 
+#include "headwise/interop/sha256.h"
 #include "interop/files.h"
 
 namespace headwise {
@@ -13,26 +14,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kWork = R"({"model":"abc","seed":3})";
-const std::string kState = R"({"done":12,"sums":[0.5,1e-300,-3.25]})";
+const Json kWork = {{"model", "abc"}, {"seed", 3}};
+const Json kState = {{"done", 12}, {"sums", {0.5, 1e-300, -3.25}}};
 
 TEST(JournalTest, GivesBackWhatWasKeptOfTheSameWork) {
   const TempFolder folder;
   const std::string out = folder / "scores.json";
   EXPECT_FALSE(Journal(out, kWork).state());
   ASSERT_TRUE(Journal(out, kWork).keep(kState));
-  EXPECT_EQ(Journal(out, kWork).state(), kState);
-  EXPECT_FALSE(Journal(out, R"({"model":"abd","seed":3})").state());
+  EXPECT_EQ(Journal(out, kWork).state().value().dump(), kState.dump());
+  EXPECT_FALSE(Journal(out, {{"model", "abd"}, {"seed", 3}}).state());
   EXPECT_FALSE(Journal(folder / "other.json", kWork).state());
   Journal(out, kWork).remove();
   EXPECT_EQ(folder.count(), 0u);
 }
 
-TEST(JournalTest, WorkMayHaveLineEnds) {
+// The bytes that version 0.1.0 wrote.
+TEST(JournalTest, OneOfAnEarlierVersionIsRead) {
   const TempFolder folder;
-  const std::string work = "{\n  \"model\": \"abc\"\n}\n";
-  ASSERT_TRUE(Journal(folder / "scores.json", work).keep(kState));
-  EXPECT_EQ(Journal(folder / "scores.json", work).state(), kState);
+  const std::string line =
+      R"({"of":{"model":"abc","seed":3},"state":{"done":12}})";
+  const std::string with_line_ends =
+      "{\"of\":{\n  \"seed\": 3,\n  \"model\": \"abc\"\n}\n,"
+      "\"state\":{\"done\":12}}";
+  for (const std::string& written : {line, with_line_ends}) {
+    const std::string lines = written + "\n" + sha256_of(written) + "\n";
+    put_file(folder / "o.json.partial", bytes_of(lines));
+    const auto state = Journal(folder / "o.json", kWork).state();
+    ASSERT_TRUE(state);
+    EXPECT_EQ(state->dump(), R"({"done":12})");
+    ASSERT_TRUE(Journal(folder / "o.json", kWork).keep(*state));
+    EXPECT_EQ(file_bytes(folder / "o.json.partial"),
+              bytes_of(line + "\n" + sha256_of(line) + "\n"));
+  }
 }
 
 TEST(JournalTest, AnyDamageMakesItAsIfItWereNotThere) {

@@ -9,7 +9,7 @@
 
 #include "headwise/interop/npy.h"
 #include "interop/files.h"
-#include "interop/leftovers.h"
+#include "interop/temporary.h"
 
 namespace headwise {
 namespace {
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kRows = 10;
 constexpr std::size_t kColumns = 3;
-const std::string kWork = R"({"model":"abc"})";
+const Json kWork = {{"model", "abc"}};
 
 // Row r is (100 r, 100 r + 1, ..).
 Tensor<float, 2> rows_of(const std::vector<RowInterval>& ranges) {
@@ -38,7 +38,7 @@ Tensor<float, 2> rows_of(const std::vector<RowInterval>& ranges) {
 
 class RowPartsTest : public testing::Test {
  protected:
-  RowParts parts(const std::string& work = kWork) const {
+  RowParts parts(const Json& work = kWork) const {
     RowParts made(out_, {kRows, kColumns});
     made.set_work(work);
     return made;
@@ -46,7 +46,7 @@ class RowPartsTest : public testing::Test {
 
   void save(const std::vector<RowInterval>& ranges) const {
     RowParts of_one = parts();
-    ASSERT_TRUE(of_one.add({ranges, R"({"n":1})"}, rows_of(ranges)));
+    ASSERT_TRUE(of_one.add({ranges, {{"n", 1}}}, rows_of(ranges)));
     ASSERT_TRUE(of_one.save());
   }
 
@@ -72,8 +72,8 @@ TEST_F(RowPartsTest, JoinsPartsOfSeveralProcessesInTheOrderOfTheRows) {
   save({{2, 3}, {8, 1}});
   save({{0, 2}, {5, 1}, {7, 1}});
   RowParts last = parts();
-  ASSERT_TRUE(last.add({{{9, 1}}, "{}"}, rows_of({{9, 1}})));
-  ASSERT_TRUE(last.add({{{6, 1}}, "{}"}, rows_of({{6, 1}})));
+  ASSERT_TRUE(last.add({.ranges = {{9, 1}}}, rows_of({{9, 1}})));
+  ASSERT_TRUE(last.add({.ranges = {{6, 1}}}, rows_of({{6, 1}})));
   const auto pieces = last.join();
   ASSERT_TRUE(pieces) << pieces.error().message();
   EXPECT_EQ(pieces->size(), 4u);
@@ -83,8 +83,8 @@ TEST_F(RowPartsTest, JoinsPartsOfSeveralProcessesInTheOrderOfTheRows) {
 
 TEST_F(RowPartsTest, WithoutSavingThereAreNoParts) {
   RowParts alone(out_, {kRows, kColumns});
-  ASSERT_TRUE(alone.add({{{0, 4}}, "{}"}, rows_of({{0, 4}})));
-  ASSERT_TRUE(alone.add({{{4, 6}}, "{}"}, rows_of({{4, 6}})));
+  ASSERT_TRUE(alone.add({.ranges = {{0, 4}}}, rows_of({{0, 4}})));
+  ASSERT_TRUE(alone.add({.ranges = {{4, 6}}}, rows_of({{4, 6}})));
   EXPECT_EQ(folder_.count(), 0u);
   ASSERT_TRUE(alone.join());
   EXPECT_EQ(file_bytes(out_), expected());
@@ -96,8 +96,8 @@ TEST_F(RowPartsTest, GivesBackWhatWasSavedOfTheSameWork) {
   ASSERT_TRUE(pieces);
   ASSERT_EQ(pieces->size(), 1u);
   EXPECT_EQ((*pieces)[0].ranges, (std::vector<RowInterval>{{2, 3}, {8, 1}}));
-  EXPECT_EQ((*pieces)[0].note, R"({"n":1})");
-  EXPECT_TRUE(parts(R"({"model":"abd"})").read()->empty());
+  EXPECT_EQ((*pieces)[0].note.dump(), R"({"n":1})");
+  EXPECT_TRUE(parts({{"model", "abd"}}).read()->empty());
   RowParts narrower(out_, {kRows, kColumns - 1});
   narrower.set_work(kWork);
   EXPECT_TRUE(narrower.read()->empty());
@@ -133,7 +133,7 @@ TEST_F(RowPartsTest, RowsOfADamagedPartAreComputedAgain) {
   put_file(part(0), damaged);
   RowParts resumed = parts();
   EXPECT_EQ(resumed.read()->size(), 1u);
-  ASSERT_TRUE(resumed.add({{{0, 4}}, "{}"}, rows_of({{0, 4}})));
+  ASSERT_TRUE(resumed.add({.ranges = {{0, 4}}}, rows_of({{0, 4}})));
   const auto pieces = resumed.join();
   ASSERT_TRUE(pieces) << pieces.error().message();
   EXPECT_EQ(file_bytes(out_), whole);
@@ -170,21 +170,20 @@ TEST_F(RowPartsTest, KeepsFilesThatAreNotItsOwn) {
 TEST_F(RowPartsTest, APartThatCannotBeWrittenStaysInMemory) {
   fs::create_directories(part(0));
   RowParts of_all = parts();
-  ASSERT_TRUE(of_all.add({{{0, kRows}}, "{}"}, rows_of({{0, kRows}})));
+  ASSERT_TRUE(of_all.add({.ranges = {{0, kRows}}}, rows_of({{0, kRows}})));
   EXPECT_FALSE(of_all.save());
   ASSERT_TRUE(of_all.join());
   EXPECT_EQ(file_bytes(out_), expected());
 }
 
 TEST_F(RowPartsTest, RowsThatDoNotFitThePieceAreRefused) {
-  EXPECT_EQ(parts().add({{{0, 3}}, "{}"}, rows_of({{0, 2}})).error().code(),
+  EXPECT_EQ(parts().add({.ranges = {{0, 3}}}, rows_of({{0, 2}})).error().code(),
             ErrorCode::shape_mismatch);
 }
 
 TEST_F(RowPartsTest, ADeviceHasNoParts) {
-  EXPECT_EQ(RowParts::folder_of_parts("/dev/stdout"), "");
   RowParts parts("/dev/null", {1, kColumns});
-  ASSERT_TRUE(parts.add({{{0, 1}}, "{}"}, rows_of({{0, 1}})));
+  ASSERT_TRUE(parts.add({.ranges = {{0, 1}}}, rows_of({{0, 1}})));
   EXPECT_FALSE(parts.due(std::chrono::seconds(0)));
   EXPECT_TRUE(parts.save());
   EXPECT_TRUE(parts.join());

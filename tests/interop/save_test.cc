@@ -25,7 +25,7 @@
 #include "headwise/interop/params.h"
 #include "headwise/interop/safetensors.h"
 #include "interop/files.h"
-#include "interop/leftovers.h"
+#include "interop/temporary.h"
 #include "support/errors.h"
 
 namespace headwise::testing_support {

@@ -203,7 +203,7 @@ TEST_F(PruningFailuresTest, EveryAllocationOfAnAccuracyMayFail) {
   const LabelProbe probe = *read().probe;
   const LabelledText one = parse_labelled_text("body\theads\n", "x").value();
   PrunedAccuracy kept(source_, probe, one, options_);
-  const auto journal = [&] { return Journal(folder_ / "curve.json", "{}"); };
+  const auto journal = [&] { return Journal(folder_ / "curve.json", {}); };
   EXPECT_GT(failures_of([&] { return kept.keep_in(not_counted(journal)); }), 0);
   // After each failure the next order goes on where the last one stopped.
   EXPECT_GT(failures_of([&] { return kept.without(order_, 2); }, 37), 10);

@@ -132,11 +132,11 @@ TEST_F(PruneExampleTest, AccuraciesInAJournalAreNotComputedAgain) {
   const auto model = SentenceClassifier::read(folder()).value();
   const std::vector<HeadId> order = scores().importance.order;
   PrunedAccuracy accuracy(folder(), *model.probe, text_);
-  ASSERT_TRUE(accuracy.keep_in(Journal(out / "pruned", "{}")));
+  ASSERT_TRUE(accuracy.keep_in(Journal(out / "pruned", {})));
   const Answers answers = accuracy.without(order, 2).value();
   // Of a folder that is not there.
   PrunedAccuracy resumed(out / "none", *model.probe, text_);
-  ASSERT_TRUE(resumed.keep_in(Journal(out / "pruned", "{}")));
+  ASSERT_TRUE(resumed.keep_in(Journal(out / "pruned", {})));
   EXPECT_EQ(resumed.without(order, 2).value().right, answers.right);
   EXPECT_EQ(resumed.without(order, 3).error().code(), ErrorCode::io_error);
   resumed.remove_journal();

@@ -59,8 +59,8 @@ TEST(OutOfMemoryTest, EveryAllocationOfLabelledTextMayFail) {
   put_file(path, bytes_of(bytes));
   EXPECT_GT(failures_of([&] { return read_labelled_text(path); }), 3);
   EXPECT_GT(failures_of([&] { return sha256_of_file(path); }), 1);
-  Journal journal(path, "{}");
-  EXPECT_GT(failures_of([&] { return journal.keep("3"); }), 3);
+  Journal journal(path, {});
+  EXPECT_GT(failures_of([&] { return journal.keep(3); }), 3);
 }
 
 TEST(OutOfMemoryTest, EveryAllocationOfAClassifierMayFail) {

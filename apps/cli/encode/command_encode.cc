@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "encode_corpus.h"
+#include "headwise/interop/journal.h"
 #include "headwise/interop/npy.h"
-#include "headwise/interop/row_parts.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/train/labelled_text.h"
 #include "operation/arithmetic_option.h"
@@ -113,8 +113,8 @@ FilePlan encode_files(const EncodeFlags& flags) {
   plan.input("FILE", flags.sentences);
   plan.output("--out", flags.out);
   if (!flags.out.empty()) {
-    plan.outputs_in("the parts of --out", RowParts::folder_of_parts(flags.out),
-                    {}, /*parents=*/false);
+    plan.outputs_in("the parts of --out", Journal::path_of(flags.out), {},
+                    /*parents=*/false);
   }
   if (flags.json) {
     plan.printed("--json");
@@ -132,7 +132,7 @@ Outcome check_job(const EncodeFlags& flags, std::size_t ranks) {
   if (flags.sentences == "-") {
     return usage("FILE", "is -", "a file that every process can read");
   }
-  return RowParts::folder_of_parts(flags.out).empty()
+  return Journal::path_of(flags.out).empty()
              ? usage("--out", "is " + flags.out,
                      "a regular file: every process writes a part of it")
              : Outcome();

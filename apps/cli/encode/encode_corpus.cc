@@ -8,6 +8,7 @@
 
 #include "deal_sentences.h"
 #include "headwise/distribute/share_text.h"
+#include "headwise/interop/journal.h"
 #include "headwise/interop/row_parts.h"
 #include "headwise/interop/sha256.h"
 #include "headwise/models/model_digest.h"
@@ -39,8 +40,8 @@ std::vector<RowInterval> ranges_of(const std::vector<RowPiece>& pieces) {
 
 // ---- What is known of a piece besides its embeddings. ----
 
-std::string note_of(const SentenceEmbeddings& done,
-                    const std::vector<RowInterval>& ranges) {
+Json note_of(const SentenceEmbeddings& done,
+             const std::vector<RowInterval>& ranges) {
   CorpusCounts counts;
   std::size_t n = 0;
   for (const RowInterval& range : ranges) {
@@ -52,17 +53,15 @@ std::string note_of(const SentenceEmbeddings& done,
       }
     }
   }
-  return Json{{"tokens", done.tokens},
-              {"cut", counts.cut},
-              {"most_cut", counts.most_cut},
-              {"most_cut_sentence", counts.most_cut_sentence}}
-      .dump();
+  return {{"tokens", done.tokens},
+          {"cut", counts.cut},
+          {"most_cut", counts.most_cut},
+          {"most_cut_sentence", counts.most_cut_sentence}};
 }
 
-void add_note(const std::string& note, CorpusCounts& counts) {
-  const auto json = Json::parse(note, note.size(), /*deepest=*/1);
-  const auto number = [&json](const char* key) {
-    const Json* const found = json ? json->find(key) : nullptr;
+void add_note(const Json& note, CorpusCounts& counts) {
+  const auto number = [&note](const char* key) {
+    const Json* const found = note.find(key);
     std::uint64_t value = 0;
     return found != nullptr && found->get(value) ? value : 0;
   };
@@ -107,7 +106,7 @@ class EncodeJob {
 
  private:
   bool alone() const { return group_.ranks() == 1; }
-  std::string folder() const { return RowParts::folder_of_parts(corpus_.out); }
+  std::string folder() const { return Journal::path_of(corpus_.out); }
 
   // Short runs save nothing, so they need no digest, for which the model is
   // read again.
@@ -119,12 +118,11 @@ class EncodeJob {
     HEADWISE_TRY(model);
     model_ = *model;
     text_ = sha256_of(corpus_.text);
-    parts_.set_work(Json{
-        {"command", "encode"},
-        {"headwise", version()},
-        {"model", model_},
-        {"arithmetic", name_of(corpus_.arithmetic)},
-        {"text", text_}}.dump());
+    parts_.set_work({{"command", "encode"},
+                     {"headwise", version()},
+                     {"model", model_},
+                     {"arithmetic", name_of(corpus_.arithmetic)},
+                     {"text", text_}});
     return ok();
   }
 
@@ -212,7 +210,7 @@ class EncodeJob {
     auto done = corpus_.model.encode(
         sentences, {.progress = progress, .executor = &executor_});
     HEADWISE_TRY(done);
-    std::string note = note_of(*done, ranges);
+    Json note = note_of(*done, ranges);
     HEADWISE_TRY(parts_.add({std::move(ranges), std::move(note)},
                             std::move(done->embeddings)));
     if (parts_.due(corpus_.save_every)) {

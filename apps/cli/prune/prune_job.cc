@@ -157,14 +157,13 @@ std::optional<Error> PruneJob::why_no_accuracy() const {
 }
 
 Journal PruneJob::journal(const std::string& output) const {
-  const Json work = {{"model", digest_},
-                     {"method", scores_.method},
-                     {"data", text_ ? text_->sha256() : ""},
-                     {"max_tokens", flags_.max_tokens},
-                     {"seed", flags_.seed},
-                     {"drop_constant", flags_.drop_constant},
-                     {"order", importance_json(scores_)}};
-  return Journal(output, work.dump());
+  return Journal(output, {{"model", digest_},
+                          {"method", scores_.method},
+                          {"data", text_ ? text_->sha256() : ""},
+                          {"max_tokens", flags_.max_tokens},
+                          {"seed", flags_.seed},
+                          {"drop_constant", flags_.drop_constant},
+                          {"order", importance_json(scores_)}});
 }
 
 PrunedAccuracy PruneJob::accuracy() const {

@@ -122,8 +122,7 @@ class CorpusJob {
                                         {"model", model_},
                                         {"corpus", text_},
                                         {"layers", in_.layers},
-                                        {"max_tokens", in_.max_tokens}}
-                                       .dump());
+                                        {"max_tokens", in_.max_tokens}});
       read_journal();
     }
     const auto done = share_text(group_, std::to_string(done_), 0);
@@ -133,10 +132,7 @@ class CorpusJob {
   }
 
   void read_journal() {
-    constexpr std::size_t kMostBytes = std::size_t{1} << 26;
-    constexpr int kDeepest = 2;
-    const auto state =
-        Json::parse(journal_->state().value_or(""), kMostBytes, kDeepest);
+    const auto state = journal_->state();
     const std::size_t count = CorpusSums::count_numbers(heads_.heads());
     const Json* const found = state ? state->find("numbers") : nullptr;
     const Json* const groups_done = state ? state->find("groups") : nullptr;
@@ -157,8 +153,7 @@ class CorpusJob {
   Status keep() {
     return journal_ && journal_->due(flags_.save_every.interval())
                ? journal_->keep(
-                     Json{{"groups", done_}, {"numbers", sums_.numbers()}}
-                         .dump())
+                     {{"groups", done_}, {"numbers", sums_.numbers()}})
                : ok();
   }
 
@@ -281,7 +276,7 @@ Outcome compute_corpus_stats(Communicator& group, const ViewedFlags& seen,
 
 void remove_journal(const CorpusFlags& flags) {
   if (!flags.corpus.empty() && !flags.out.empty()) {
-    Journal(flags.out, "").remove();
+    Journal(flags.out, {}).remove();
   }
 }
 

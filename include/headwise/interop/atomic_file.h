@@ -17,7 +17,8 @@
 // No signal reaches the program: SIGXFSZ and SIGPIPE are blocked in the calling
 // thread during the call and reported as errors.
 //
-// Errors: io_error with the path and the reason; out_of_memory.
+// Errors: io_error with the path and the reason; out_of_memory; those of a
+// piece that cannot be made.
 //   write_file_atomically: out.npy: No space left on device
 #pragma once
 
@@ -26,23 +27,46 @@
 #include <string>
 #include <string_view>
 
+#include "headwise/base/function_ref.h"
 #include "headwise/base/result.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
 
+struct FileSave {
+  // The program, not the user, chose the name: a symbolic link of that name is
+  // replaced and never followed, a FIFO or a device is an error, and the
+  // permissions are those of a new file.
+  bool own_name = false;
+  // Other machines write to the folder, too. Where locks are local to a
+  // machine, the file that another one is writing looks like a leftover: none
+  // is removed.
+  bool shared_folder = false;
+};
+
 Status write_file_atomically(const std::string& path,
-                             std::span<const std::byte> bytes);
+                             std::span<const std::byte> bytes,
+                             const FileSave& save = {});
 inline Status write_file_atomically(const std::string& path,
-                                    std::string_view text) {
-  return write_file_atomically(path, std::as_bytes(std::span(text)));
+                                    std::string_view text,
+                                    const FileSave& save = {}) {
+  return write_file_atomically(path, std::as_bytes(std::span(text)), save);
 }
 
 // The same for several pieces, written one after another.
-Status write_file_atomically(
-    const std::string& path,
-    std::span<const std::span<const std::byte>> pieces);
+Status write_file_atomically(const std::string& path,
+                             std::span<const std::span<const std::byte>> pieces,
+                             const FileSave& save = {});
+
+// The bytes of the n-th piece, valid until the next call. May throw only
+// std::bad_alloc.
+using FilePiece = FunctionRef<Result<std::span<const std::byte>>(std::size_t)>;
+
+// The same for `count` pieces, each asked for when it is written: more bytes
+// than a process holds at a time.
+Status write_file_atomically(const std::string& path, std::size_t count,
+                             const FilePiece& piece, const FileSave& save = {});
 
 }  // namespace headwise::inline HEADWISE_ABI
 #pragma GCC visibility pop

@@ -4,15 +4,15 @@
 //   OUTPUT.partial   {"of":WORK,"state":STATE}
 //                    SHA-256 of that line
 //
-// WORK identifies the computation and STATE is what it has computed; both are
-// JSON. A journal of other work, or a damaged one, is ignored. A symbolic link
-// that has its name is not followed: keep() replaces it.
+// WORK identifies the computation and STATE is what it has computed. A journal
+// of other work, or a damaged one, is ignored. A symbolic link that has its
+// name is not followed: keep() replaces it.
 //
 // Example:
-//   Journal journal("scores.json", R"({"model":"ab12","seed":3})");
+//   Journal journal("scores.json", {{"model", "ab12"}, {"seed", 3}});
 //   if (auto state = journal.state()) resume(*state);
 //   while (!is_done()) {
-//     if (journal.due()) Status s = journal.keep(R"({"done":12})");
+//     if (journal.due()) Status s = journal.keep({{"done", 12}});
 //   }
 //   journal.remove();  // scores.json is written
 #pragma once
@@ -20,9 +20,9 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "headwise/base/result.h"
+#include "headwise/json/json.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -30,17 +30,17 @@ namespace headwise::inline HEADWISE_ABI {
 
 class Journal {
  public:
-  Journal(const std::string& output, std::string work);
+  Journal(const std::string& output, Json work);
 
   // The journal's path for an output, which may be a file or a folder. Empty
   // for a pipe or a device: their work is not resumed.
   static std::string path_of(const std::string& output);
 
   // What keep() wrote for the same work; nothing if there is no such journal.
-  std::optional<std::string> state() const;
+  std::optional<Json> state() const;
   // Replaces the state. Makes the journal's folder if it is missing. Errors:
   // io_error; out_of_memory.
-  Status keep(std::string_view state);
+  Status keep(const Json& state);
   // Whether this time has passed since the last keep().
   bool due(std::chrono::seconds apart = std::chrono::seconds(3)) const;
   void remove() const;
@@ -49,7 +49,7 @@ class Journal {
   using Clock = std::chrono::steady_clock;
 
   std::string path_;
-  std::string work_;
+  Json work_;
   Clock::time_point last_ = Clock::now();
 };
 

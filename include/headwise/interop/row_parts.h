@@ -6,7 +6,7 @@
 //                               SHA-256 of that line
 //                               the rows, float32, little endian
 //
-// WORK, JSON on one line, identifies the computation: a part of other work, or
+// WORK identifies the computation: a part of other work, or
 // a damaged one, is ignored. Parts are written atomically (atomic_file.h), by
 // any process that sees the folder. Pieces stay in memory until save(); a
 // computation that never calls it writes OUTPUT alone.
@@ -15,9 +15,9 @@
 //
 // Example:
 //   RowParts parts("embeddings.npy", {5000, 384});
-//   parts.set_work(R"({"model":"ab12"})");
+//   parts.set_work({{"model", "ab12"}});
 //   auto pieces = parts.read().value();     // what need not be computed again
-//   Status s = parts.add({{{0, 1024}}, "{}"}, std::move(rows));
+//   Status s = parts.add({.ranges = {{0, 1024}}}, std::move(rows));
 //   if (parts.due()) s = parts.save();
 //   auto all = parts.join().value();        // embeddings.npy is written
 #pragma once
@@ -29,6 +29,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/base/tensor.h"
+#include "headwise/json/json.h"
 #include "headwise/version.h"
 
 #pragma GCC visibility push(default)
@@ -46,20 +47,18 @@ struct RowInterval {
 // Rows that were computed together.
 struct RowPiece {
   std::vector<RowInterval> ranges;  // in the order of the rows
-  std::string note;                 // JSON of the caller, on one line
+  Json note{};                      // of the caller
 };
 
 class RowParts {
  public:
-  // `extents`: rows and columns of the whole array.
+  // `extents`: rows and columns of the whole array. The parts are in the folder
+  // Journal::path_of(output); a pipe or a device has none.
   RowParts(const std::string& output, const Extents<2>& extents);
 
-  // The folder of the parts. Empty for a pipe or a device, which has none.
-  static std::string folder_of_parts(const std::string& output);
-
   // Before read() and save().
-  void set_work(std::string work) { work_ = std::move(work); }
-  bool has_work() const { return !work_.empty(); }
+  void set_work(Json work) { work_ = std::move(work); }
+  bool has_work() const { return !work_.is_null(); }
 
   // The saved pieces of the same work. Removes its parts whose rows are damaged
   // or saved twice, so no other process may save yet.
@@ -88,9 +87,9 @@ class RowParts {
   void remove() const;
 
   std::string output_;
-  std::string folder_;
+  std::string folder_;  // of the parts; empty: none
   Extents<2> extents_;
-  std::string work_;
+  Json work_;
   std::vector<Held> held_;
   std::size_t held_bytes_ = 0;
   Clock::time_point last_ = Clock::now();

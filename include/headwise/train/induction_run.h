@@ -86,7 +86,7 @@ class InductionRun {
   InductionRun(const InductionSettings& settings, CausalModel model,
                Optimizer optimizer);
 
-  ModelConfig config() const;
+  CheckpointView saved() const;
   Result<double> take_step(const Executor& executor);
 
   InductionSettings settings_;

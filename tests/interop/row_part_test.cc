@@ -1,4 +1,4 @@
-#include "interop/row_sources.h"
+#include "interop/row_part.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace headwise {
 namespace {
 
 constexpr std::size_t kRows = 4;
-const std::string kWork = R"({"model":"abc"})";
+const Json kWork = {{"model", "abc"}};
 
 // Row r is the number 10 + r.
 class RowSourcesTest : public testing::Test {
@@ -24,14 +24,14 @@ class RowSourcesTest : public testing::Test {
     parts.set_work(kWork);
     auto rows = Tensor<float, 2>::create({1, 1}).value();
     rows(0, 0) = value;
-    EXPECT_TRUE(parts.add({{{row, 1}}, "{}"}, std::move(rows)));
+    EXPECT_TRUE(parts.add({.ranges = {{row, 1}}}, std::move(rows)));
     EXPECT_TRUE(parts.save());
     return folder_ / ("o.npy.partial/rows-" + std::to_string(row));
   }
 
   void add(std::size_t row) {
     paths_.push_back(save(row, 10 + static_cast<float>(row)));
-    const auto part = RowPartFile::open(paths_.back(), kWork, {kRows, 1});
+    const auto part = RowPart::open(paths_.back(), kWork, {kRows, 1});
     sources_.add_part(paths_.back(), **part);
   }
 
@@ -64,7 +64,7 @@ TEST_F(RowSourcesTest, MapsOnePartAtATime) {
     add(row);
   }
   const float held = 11;
-  sources_.add_held({{{1, 1}}, "{}"}, std::as_bytes(std::span(&held, 1)));
+  sources_.add_held({.ranges = {{1, 1}}}, std::as_bytes(std::span(&held, 1)));
   ASSERT_EQ(sources_.sort(), kRows);
   ASSERT_EQ(sources_.count(), kRows);
   for (std::size_t row = 0; row < kRows; ++row) {

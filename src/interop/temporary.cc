@@ -1,4 +1,4 @@
-#include "interop/leftovers.h"
+#include "interop/temporary.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include "headwise/interop/paths.h"
 #include "headwise/interop/sha256.h"
 #include "headwise/interop/signal_handlers.h"
-#include "interop/descriptor.h"
 
 namespace headwise::internal::inline HEADWISE_ABI {
 namespace {
@@ -97,6 +96,31 @@ void remove_if_left_over(int folder, const char* name) {
   remove_entry(folder, name);
 }
 
+// Locks what was just made. False where another process has removed it.
+bool lock_temporary(int descriptor, const std::string& path) {
+  if (!lock(descriptor, LOCK_EX)) {
+    return true;  // a file system without locks, where nothing is removed
+  }
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(descriptor, &open) == 0 &&
+         ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
+// Without setuid and setgid for a file; for a folder they set the owner of new
+// entries.
+mode_t permissions_of(const struct stat& old) {
+  return old.st_mode & (S_ISDIR(old.st_mode) ? 07777 : 0777);
+}
+
+// If the group cannot be kept: the new group and others get only the
+// permissions that both the old group and others had.
+mode_t without_group(mode_t mode) {
+  const mode_t both = (mode >> 3) & mode & S_IRWXO;
+  return (mode & S_IRWXU) | (both << 3) | both;
+}
+
 }  // namespace
 
 bool is_temporary_name(std::string_view name) {
@@ -123,17 +147,6 @@ std::string old_name_of(const std::string& place) {
                              place.substr(folder.size()));
 }
 
-bool hold_temporary(int descriptor, const std::string& path) {
-  if (!lock(descriptor, LOCK_EX)) {
-    return true;  // a file system without locks, where nothing is removed
-  }
-  struct stat open {};
-  struct stat named {};
-  return ::fstat(descriptor, &open) == 0 &&
-         ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-         open.st_ino == named.st_ino;
-}
-
 void remove_leftovers(const std::string& folder) {
   visit_folder(::open(folder.empty() ? "." : folder.c_str(),
                       O_RDONLY | O_DIRECTORY | O_CLOEXEC),
@@ -144,7 +157,78 @@ int remove_folder(const std::string& path) {
   return remove_entry(AT_FDCWD, path.c_str());
 }
 
-Unfinished begin_unfinished(const std::string& path) {
+Temporary::~Temporary() {
+  if (!path_.empty()) {
+    remove_folder(path_);
+  }
+}
+
+// `make` returns the descriptor of what it made, or -1 and sets errno.
+template <class Make>
+int Temporary::create(const std::string& folder, const Make& make) {
+  constexpr int kAttempts = 100;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::string name = temporary_name();
+    if (name.empty()) {
+      return errno;
+    }
+    std::string path = folder + name;
+    unfinished_ = begin_unfinished(path);  // before anything is there
+    descriptor_ = Descriptor(retried([&] { return make(path.c_str()); }));
+    if (descriptor_.number() < 0 && errno != EEXIST) {
+      return errno;
+    }
+    if (descriptor_.number() >= 0 &&
+        lock_temporary(descriptor_.number(), path)) {
+      path_ = std::move(path);
+      return 0;
+    }
+  }
+  return EAGAIN;
+}
+
+int Temporary::create_file(const std::string& folder, mode_t mode) {
+  return create(folder, [&](const char* path) {
+    return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY,
+                  mode);
+  });
+}
+
+int Temporary::create_folder(const std::string& folder) {
+  constexpr mode_t kAsTheUmaskSays = 0777;
+  return create(folder, [&](const char* path) {
+    if (::mkdir(path, kAsTheUmaskSays) != 0) {
+      return -1;
+    }
+    const int opened = retried([&] { return ::open(path, kOpenFolder); });
+    if (opened < 0) {
+      const int error = errno;
+      ::rmdir(path);
+      errno = error;
+    }
+    return opened;
+  });
+}
+
+int Temporary::keep_owner(const struct stat& old) const {
+  constexpr auto kSameOwner = static_cast<uid_t>(-1);
+  // Only root may give a file away; a member of the group may keep that.
+  const bool kept =
+      ::fchown(descriptor_.number(), old.st_uid, old.st_gid) == 0 ||
+      ::fchown(descriptor_.number(), kSameOwner, old.st_gid) == 0;
+  struct stat now {};
+  if (!kept && ::fstat(descriptor_.number(), &now) != 0) {
+    return errno;
+  }
+  const mode_t mode = permissions_of(old);
+  const bool has_group = kept || now.st_gid == old.st_gid;
+  return ::fchmod(descriptor_.number(),
+                  has_group ? mode : without_group(mode)) == 0
+             ? 0
+             : errno;
+}
+
+Temporary::Unfinished Temporary::begin_unfinished(const std::string& path) {
   char* const copy = ::strdup(path.c_str());
   for (std::atomic<char*>& slot : unfinished) {
     char* none = nullptr;
@@ -156,7 +240,7 @@ Unfinished begin_unfinished(const std::string& path) {
   return nullptr;
 }
 
-void EndUnfinished::operator()(std::atomic<char*>* path) const {
+void Temporary::EndUnfinished::operator()(std::atomic<char*>* path) const {
   char* const mine = path->exchange(nullptr);
   while (mine == nullptr) {
     ::pause();
