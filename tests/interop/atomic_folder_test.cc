@@ -17,12 +17,10 @@
 #include "interop/temporary.h"
 #include "support/errors.h"
 
-namespace headwise {
+namespace headwise::testing_support {
 namespace {
 
 namespace fs = std::filesystem;
-
-using testing_support::HasError;
 
 // A folder `place` with the old files, and a new one that is to replace it.
 class AtomicFolderTest : public testing::TestWithParam<bool> {
@@ -236,4 +234,4 @@ TEST_F(AtomicFolderTest, AFolderThatCannotBeMadeIsNamed) {
 }
 
 }  // namespace
-}  // namespace headwise
+}  // namespace headwise::testing_support
