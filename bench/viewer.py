@@ -27,7 +27,7 @@ from playwright.sync_api import sync_playwright
 from harness import conditions, parsed, parser, results_file, rounded
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(PROJECT / "tests/inspect/page/viewer"))
+sys.path.insert(0, str(PROJECT / "tests/view/inspect/page/viewer"))
 import make_page  # noqa: E402
 import written_pages  # noqa: E402
 

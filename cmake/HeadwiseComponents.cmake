@@ -36,31 +36,62 @@ function(headwise_with_needed variable)
   set(${variable} "${result}" PARENT_SCOPE)
 endfunction()
 
-# headwise_component(NAME LINKS TARGETS... PRIVATE TARGETS... MODULES PACKAGES...
-# HEADERS... SOURCES...): the library headwise::NAME. MODULES are packages of pkg-config: Debian's CMake
-# package of libzip wants its command line tools installed as well.
+# headwise_component(NAME [LINKS TARGETS...] [PRIVATE TARGETS...] [MODULES PACKAGES...]
+#                    [HEADERS FILES...] [LEFT_OUT FILES...]): the library
+# headwise::NAME of the folder src/NAME; the core's is headwise::headwise. It is
+# everything in the rooms, the folders there: ROOM/**.cc, and the public headers
+# include/headwise/ROOM/*.h, but for files LEFT_OUT. HEADERS are public headers of
+# other folders. MODULES are packages of pkg-config: Debian's CMake package of libzip
+# wants its command line tools installed as well.
 function(headwise_component name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;PRIVATE;MODULES;HEADERS;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
+    "LINKS;PRIVATE;MODULES;HEADERS;LEFT_OUT")
   set(target headwise_${name})
+  set(export_name ${name})
+  if(name STREQUAL "core")
+    set(target headwise)
+    set(export_name headwise)
+  endif()
+  set(include ${PROJECT_SOURCE_DIR}/include)
+  file(GLOB rooms RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *)
+  list(FILTER rooms EXCLUDE REGEX "\.")
+  set(sources "")
+  set(headers ${arg_HEADERS})
+  foreach(room IN LISTS rooms)
+    file(GLOB_RECURSE of_room RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS
+      ${room}/*.cc ${room}/*.cu)
+    list(APPEND sources ${of_room})
+    if(NOT arg_HEADERS OR name STREQUAL "core")
+      file(GLOB of_room RELATIVE ${include}/headwise CONFIGURE_DEPENDS
+        ${include}/headwise/${room}/*.h)
+      list(APPEND headers ${of_room})
+    endif()
+  endforeach()
+  list(REMOVE_ITEM sources ${arg_LEFT_OUT} "")
+  list(REMOVE_ITEM headers ${arg_LEFT_OUT} "")
+  list(TRANSFORM headers PREPEND ${include}/headwise/)
+
   add_library(${target})
-  add_library(headwise::${name} ALIAS ${target})
+  add_library(headwise::${export_name} ALIAS ${target})
   headwise_library(${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${export_name})
   target_sources(${target}
-    PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${arg_HEADERS}
-    PRIVATE ${arg_SOURCES})
+    PUBLIC FILE_SET HEADERS BASE_DIRS ${include} FILES ${headers}
+    PRIVATE ${sources})
   target_link_libraries(${target} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE})
   if(arg_MODULES)
     find_package(PkgConfig REQUIRED)
   endif()
   foreach(module IN LISTS arg_MODULES)
     if(NOT TARGET PkgConfig::headwise_${module})
-      pkg_check_modules(headwise_${module} REQUIRED IMPORTED_TARGET ${module})
+      pkg_check_modules(headwise_${module} REQUIRED IMPORTED_TARGET GLOBAL ${module})
     endif()
     target_link_libraries(${target} PRIVATE PkgConfig::headwise_${module})
   endforeach()
   set_target_properties(${target} PROPERTIES HEADWISE_MODULES "${arg_MODULES}")
-  headwise_precompile(${target})
+  if(NOT name STREQUAL "mpi")  # whose few files have other flags
+    headwise_precompile(${target})
+  endif()
   headwise_unity(${target} 10)
   headwise_internals(${target})
 endfunction()
@@ -81,18 +112,18 @@ endif()
 # The libraries of all of headwise_components.
 macro(headwise_add_components)
   if("files" IN_LIST headwise_components)
-    include(HeadwiseFiles)
-    include(HeadwiseOnnx)
+    add_subdirectory(src/files)
+    add_subdirectory(src/onnx)
   endif()
   if("ranks" IN_LIST headwise_components)
-    include(HeadwiseRanks)
-    include(HeadwiseMpi)
+    add_subdirectory(src/ranks)
+    add_subdirectory(src/mpi)
   endif()
   if("view" IN_LIST headwise_components)
-    include(HeadwiseView)
+    add_subdirectory(src/view)
   endif()
   if("models" IN_LIST headwise_components)  # which links all of headwise::io
-    include(HeadwiseModels)
+    add_subdirectory(src/models)
     add_library(headwise_io INTERFACE)
     add_library(headwise::io ALIAS headwise_io)
     set_target_properties(headwise_io PROPERTIES EXPORT_NAME io)

@@ -25,7 +25,9 @@ function(headwise_target name)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:
       -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>>)
   endif()
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  foreach(component core files ranks mpi view models onnx)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/${component})
+  endforeach()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     # A sixth of the time to compile the kernels, for processors of 2006 to 2008.
     # They run the instructions of every x86-64 (docs/decisions/029-build-time.md).
@@ -107,13 +109,13 @@ function(headwise_unity_group group size)
   endforeach()
 endfunction()
 
-# headwise_unity(NAME SIZE): the same for each room, src/ROOM, of a library. Kernels
+# headwise_unity(NAME SIZE): the same for each room, src/NAME/ROOM, of a library. Kernels
 # stay apart.
 function(headwise_unity name size)
   get_target_property(sources ${name} SOURCES)
   set(rooms "")
   foreach(source IN LISTS sources)
-    if(source MATCHES "^src/([a-z]+)/.*\\.cc$" AND NOT CMAKE_MATCH_1 STREQUAL "kernels")
+    if(source MATCHES "^([a-z]+)/.*\\.cc$" AND NOT CMAKE_MATCH_1 STREQUAL "kernels")
       list(APPEND rooms ${CMAKE_MATCH_1})
       list(APPEND sources_${CMAKE_MATCH_1} ${source})
     endif()
@@ -133,6 +135,8 @@ function(headwise_library name)
   set_target_properties(${name} PROPERTIES
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+    ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
     CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden
     DEFINE_SYMBOL ""  # shared or static: ccache gives the same objects to both

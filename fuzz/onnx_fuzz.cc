@@ -1,5 +1,5 @@
 // Any bytes choose a model of ONNX and changes to it; what is read and run of
-// it keeps the promises (tests/onnx/onnx_case.h).
+// it keeps the promises (tests/onnx/onnx/onnx_case.h).
 #include <cstdint>
 #include <cstdlib>
 #include <span>

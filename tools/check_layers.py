@@ -16,6 +16,9 @@ import pathlib
 import re
 import sys
 
+# The libraries, each a folder of rooms.
+COMPONENTS = ("core", "files", "ranks", "mpi", "view", "models", "onnx")
+
 # The rooms on the data's way and their ranks.
 RANKS = {
     "base": 0,
@@ -67,59 +70,59 @@ ROOT_HEADERS = {
 
 # Who may include which third party: paths that start with one of these.
 THIRD_PARTIES = {
-    "hwy/": ["src/kernels/"],
-    "cuda": ["src/cuda/"],
-    "tbb/": ["src/run/tbb_executor.cc"],
-    "oneapi/tbb": ["src/run/tbb_executor.cc"],
-    "zip.h": ["src/interop/"],
-    "png.h": ["src/inspect/"],
-    "zlib.h": ["src/inspect/"],
+    "hwy/": ["src/core/kernels/"],
+    "cuda": ["src/core/cuda/"],
+    "tbb/": ["src/core/run/tbb_executor.cc"],
+    "oneapi/tbb": ["src/core/run/tbb_executor.cc"],
+    "zip.h": ["src/files/interop/"],
+    "png.h": ["src/view/inspect/"],
+    "zlib.h": ["src/view/inspect/"],
     "nlohmann/": [
-        "src/json/json.cc",
-        "src/interop/json_events.cc",
+        "src/files/json/json.cc",
+        "src/files/interop/json_events.cc",
     ],
-    "Eigen/": ["src/prune/"],
-    "utf8proc.h": ["src/interop/", "src/models/"],
+    "Eigen/": ["src/models/prune/"],
+    "utf8proc.h": ["src/files/interop/", "src/models/models/"],
     "CLI/": [
         "apps/cli/shell/args.cc",
         "apps/cli/shell/help_text.cc",
         "apps/cli/shell/parse_errors.cc",
     ],
-    "mpi.h": ["src/distribute/mpi", "apps/cli/shell/mpi_job.cc"],
-    "onnx/onnx_pb.h": ["src/onnx/messages.cc", "src/onnx/write_messages.cc"],
-    "google/protobuf/": ["src/onnx/messages.cc"],
+    "mpi.h": ["src/mpi/", "apps/cli/shell/mpi/mpi_job.cc"],
+    "onnx/onnx_pb.h": ["src/onnx/onnx/messages.cc", "src/onnx/onnx/write_messages.cc"],
+    "google/protobuf/": ["src/onnx/onnx/messages.cc"],
     "fmt/": ["apps/"],
     "cairo": ["apps/"],
     "gio/": ["apps/"],
     "librsvg/": ["apps/"],
-    "nettle/": ["src/inspect/", "src/interop/"],
+    "nettle/": ["src/view/inspect/", "src/files/interop/"],
     # The system, where the standard library has no word for it.
     "unistd.h": [
-        "src/interop/",
-        "src/onnx/external_data.cc",
-        "src/run/machine_memory.h",
+        "src/files/interop/",
+        "src/onnx/onnx/external_data.cc",
+        "src/core/run/machine_memory.h",
         "apps/",
     ],
     "dlfcn.h": ["apps/"],
-    "pthread.h": ["src/run/tbb_executor.cc"],
-    "dirent.h": ["src/interop/"],
+    "pthread.h": ["src/core/run/tbb_executor.cc"],
+    "dirent.h": ["src/files/interop/"],
     "fcntl.h": [
-        "src/interop/",
-        "src/onnx/external_data.cc",
+        "src/files/interop/",
+        "src/onnx/onnx/external_data.cc",
         "apps/cli/shell/in_child.cc",
-        "apps/cli/shell/shared_folder.cc",
+        "apps/cli/shell/ranks/shared_folder.cc",
     ],
     "sys/": [
-        "src/interop/",
-        "src/onnx/external_data.cc",
-        "src/run/",
+        "src/files/interop/",
+        "src/onnx/onnx/external_data.cc",
+        "src/core/run/",
         "apps/",
     ],
     "signal.h": ["apps/"],
     "spawn.h": ["apps/"],
-    "immintrin.h": ["src/kernels/"],
-    "xmmintrin.h": ["src/kernels/", "src/run/"],
-    "pmmintrin.h": ["src/kernels/", "src/run/"],
+    "immintrin.h": ["src/core/kernels/"],
+    "xmmintrin.h": ["src/core/kernels/", "src/core/run/"],
+    "pmmintrin.h": ["src/core/kernels/", "src/core/run/"],
 }
 
 STANDARD = set(
@@ -148,7 +151,7 @@ def room_of(path):
     parts = path.split("/")
     if parts[0] == "apps":
         return "/".join(parts[: min(3, len(parts) - 1)])
-    inside = parts[2:] if parts[:2] == ["include", "headwise"] else parts[1:]
+    inside = parts[2:]
     if len(inside) == 1:
         return ROOT_HEADERS.get(inside[0])
     return inside[0] if inside[0] in RANKS else None
@@ -166,15 +169,16 @@ def rank_of(room):
 def inner_room_of(path):
     """The folder in a divided room that a source is in, and its rank there."""
     parts = path.split("/")
-    if parts[0] != "src" or len(parts) < 4:
+    if parts[0] != "src" or len(parts) < 5:
         return ".", 0
-    return parts[2], INNER_RANKS.get(parts[1], {}).get(parts[2])
+    return parts[3], INNER_RANKS.get(parts[2], {}).get(parts[3])
 
 
 def find(root, path, name):
     """The file that `path` gets by including "name", from the root, or None."""
     beside = pathlib.PurePosixPath(path).parent.as_posix()
-    for folder in (beside, "include", "src", "apps/cli"):
+    sources = (f"src/{component}" for component in COMPONENTS)
+    for folder in (beside, "include", *sources, "apps/cli"):
         if (root / folder / name).is_file():
             return (root / folder / name).resolve().relative_to(root).as_posix()
     return None

@@ -13,7 +13,7 @@
 #include "shell/error_text.h"
 #include "shell/language.h"
 #include "shell/output.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 #include "shell/say.h"
 #include "shell/signals.h"
 #include "shell/terminal_text.h"

@@ -1,5 +1,5 @@
-// One inner loop of src/kernels as a benchmark. `share` is its rate over the
-// FMA peak taken before and after, in processor time.
+// One inner loop of src/core/kernels as a benchmark. `share` is its rate over
+// the FMA peak taken before and after, in processor time.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ CPP_ONLY = {
     "a layer without Linear::for_inference()",                # write_onnx_layer()
 }
 # Text of files and pages, not messages.
-NO_MESSAGES = ("src/inspect/words", "src/inspect/page", "src/inspect/pictures")
+NO_MESSAGES = ("src/view/inspect/words", "src/view/inspect/page", "src/view/inspect/pictures")
 
 
 def texts():

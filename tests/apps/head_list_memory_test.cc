@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "shell/head_list.h"
+#include "shell/models/head_list.h"
 #include "support/allocations.h"
 
 namespace headwise::cli {

@@ -52,7 +52,7 @@ OTHER_TEXTS = {
     "window_mask[0,0,i,j] = p - left <= j <= p + right, p = i + query_start"}
 # Where only the makers of errors are looked at: the rest is English on its way
 # to be put together, formulas and pictures.
-ERRORS_ONLY = ("src/base/error.cc", "src/inspect/")
+ERRORS_ONLY = ("src/core/base/error.cc", "src/view/inspect/")
 
 # Words of Latin letters that Korean keeps: names of values, axes and programs.
 NAMES = set("""
@@ -99,7 +99,7 @@ def error_texts():
     """[(where, maker and place, text)] of errors."""
     known = in_tables() | OTHER_TEXTS
     for name, texts in sources().items():
-        if "/korean" in name or name.startswith("src/inspect/words"):
+        if "/korean" in name or name.startswith("src/view/inspect/words"):
             continue
         for text in texts:
             if text.korean or text.callee.startswith("add_") or \
@@ -127,7 +127,7 @@ def sentences():
 
 
 def page_words(language):
-    path = ROOT / f"src/inspect/page/viewer/words.{language}.js"
+    path = ROOT / f"src/view/inspect/page/viewer/words.{language}.js"
     literal = r"'(?:[^'\\]|\\.)*'"
     return {key: re.sub(r"\\(.)", r"\1", "".join(
                 part[1:-1] for part in re.findall(literal, value)))

@@ -1,6 +1,6 @@
 """The texts in C++ sources: what each expression that holds a literal becomes.
 
-    texts_in("src/json/json.cc") -> [Text(line=7, callee="bad", position=0,
+    texts_in("src/files/json/json.cc") -> [Text(line=7, callee="bad", position=0,
                                          forms=["has no {}"]), ..]
 
 A form has {} for what is only known as the program runs. Literals that are

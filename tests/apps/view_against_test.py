@@ -1,5 +1,5 @@
 """Two models in one page: headwise view --against. How the page shows them is tested in
-tests/inspect/page/viewer."""
+tests/view/inspect/page/viewer."""
 import json
 import math
 import shutil

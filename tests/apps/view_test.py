@@ -1,5 +1,5 @@
 """Heads as a page, pictures and JSON: headwise view. What is in the page is held
-against a second writer in tests/inspect/page/viewer."""
+against a second writer in tests/view/inspect/page/viewer."""
 import base64
 import json
 import os

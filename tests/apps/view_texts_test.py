@@ -1,5 +1,5 @@
 """Several texts in one page, and pairs of sentences: headwise view --texts, --pair. How
-the page shows them is tested in tests/inspect/page/viewer."""
+the page shows them is tested in tests/view/inspect/page/viewer."""
 import base64
 import json
 import re

@@ -18,20 +18,20 @@ SOUND = {
     "include/headwise/run/executor.h": '#include "headwise/base/tensor.h"\n',
     "include/headwise/steps/mask.h": '#include "headwise/base/tensor.h"\n',
     "include/headwise/interop/npy.h": "",
-    "src/base/check.h": '#include "headwise/base/tensor.h"\n',
-    "src/kernels/gemm.h": "",
-    "src/kernels/gemm.cc": '#include <hwy/highway.h>\n#include "kernels/gemm.h"\n',
-    "src/run/tbb_executor.cc": "#include <tbb/task_arena.h>\n",
-    "src/steps/mask.cc": '#include "kernels/gemm.h"\n#include "base/check.h"\n',
-    "src/attention/spec.h": '#include "headwise/steps/mask.h"\n',
-    "src/attention/forward/query_tile.h": '#include "attention/spec.h"\n',
-    "src/attention/statistics/pool.h": "",
-    "src/attention/statistics/x.h": '#include "attention/forward/query_tile.h"\n'
+    "src/core/base/check.h": '#include "headwise/base/tensor.h"\n',
+    "src/core/kernels/gemm.h": "",
+    "src/core/kernels/gemm.cc": '#include <hwy/highway.h>\n#include "kernels/gemm.h"\n',
+    "src/core/run/tbb_executor.cc": "#include <tbb/task_arena.h>\n",
+    "src/core/steps/mask.cc": '#include "kernels/gemm.h"\n#include "base/check.h"\n',
+    "src/core/attention/spec.h": '#include "headwise/steps/mask.h"\n',
+    "src/core/attention/forward/query_tile.h": '#include "attention/spec.h"\n',
+    "src/core/attention/statistics/pool.h": "",
+    "src/core/attention/statistics/x.h": '#include "attention/forward/query_tile.h"\n'
     '#include "attention/statistics/pool.h"\n',
-    "src/attention/backward/kernel.h": '#include "attention/spec.h"\n',
-    "src/attention/reference/row.h": "",
-    "src/inspect/trace.cc": '#include "headwise/steps/mask.h"\n',
-    "src/interop/npz.cc": "#include <zip.h>\n",
+    "src/core/attention/backward/kernel.h": '#include "attention/spec.h"\n',
+    "src/core/attention/reference/row.h": "",
+    "src/view/inspect/trace.cc": '#include "headwise/steps/mask.h"\n',
+    "src/files/interop/npz.cc": "#include <zip.h>\n",
     "apps/cli/shell/args.h": "",
     "apps/cli/shell/args.cc": "#include <CLI/CLI.hpp>\n#include <headwise/headwise.h>\n",
     "apps/cli/operation/flags.h": '#include "shell/args.h"\n',
@@ -65,7 +65,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_upward_include(self):
         self.assert_named(
-            "src/base/check.cc", '#include "headwise/steps/mask.h"', "upward"
+            "src/core/base/check.cc", '#include "headwise/steps/mask.h"', "upward"
         )
 
     def test_upward_include_between_public_headers(self):
@@ -77,13 +77,13 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_sideways_includes(self):
         self.assert_named(
-            "src/run/pool.cc", '#include "kernels/gemm.h"', "sideways"
+            "src/core/run/pool.cc", '#include "kernels/gemm.h"', "sideways"
         )
         self.assert_named(
-            "src/kernels/exp2.cc", '#include "headwise/run/executor.h"', "sideways"
+            "src/core/kernels/exp2.cc", '#include "headwise/run/executor.h"', "sideways"
         )
         self.assert_named(
-            "src/inspect/svg.cc", '#include "headwise/interop/npy.h"', "sideways"
+            "src/view/inspect/svg.cc", '#include "headwise/interop/npy.h"', "sideways"
         )
 
     def test_private_header_in_the_command(self):
@@ -104,11 +104,11 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_named(
             "apps/cli/run/x.cc", '#include "view/view_flags.h"', "sideways"
         )
-        self.assert_named("src/prune/x.cc", '#include "shell/args.h"', "upward")
+        self.assert_named("src/models/prune/x.cc", '#include "shell/args.h"', "upward")
 
     def test_io_h_is_for_users_only(self):
         self.assert_named(
-            "src/prune/prune.cc", "#include <headwise/io.h>", "upward"
+            "src/models/prune/prune.cc", "#include <headwise/io.h>", "upward"
         )
 
     def test_includes_inside_a_divided_room(self):
@@ -120,21 +120,21 @@ class CheckLayersTest(unittest.TestCase):
         ):
             with self.subTest(path=path, line=line):
                 self.assert_named(
-                    f"src/attention/{path}",
+                    f"src/core/attention/{path}",
                     f'#include "attention/{line}"',
                     expected,
                 )
 
     def test_headwise_h_is_for_users_only(self):
         self.assert_named(
-            "src/prune/prune.cc", "#include <headwise/headwise.h>", "upward"
+            "src/models/prune/prune.cc", "#include <headwise/headwise.h>", "upward"
         )
 
     def test_third_party_in_the_wrong_folder(self):
         wrong = "may not include this third party"
-        self.assert_named("src/steps/softmax.cc", "#include <hwy/base.h>", wrong)
-        self.assert_named("src/run/pool.cc", "#include <tbb/task_arena.h>", wrong)
-        self.assert_named("src/inspect/svg.cc", "#include <zip.h>", wrong)
+        self.assert_named("src/core/steps/softmax.cc", "#include <hwy/base.h>", wrong)
+        self.assert_named("src/core/run/pool.cc", "#include <tbb/task_arena.h>", wrong)
+        self.assert_named("src/view/inspect/svg.cc", "#include <zip.h>", wrong)
 
     def test_unknown_third_party(self):
         self.assert_named("apps/cli/x.cc", "#include <boost/any.hpp>", "neither")
@@ -155,14 +155,14 @@ class CheckLayersTest(unittest.TestCase):
         )
 
     def test_include_that_cannot_be_read(self):
-        self.assert_named("src/base/x.cc", "#include HEADER", "preprocessor")
+        self.assert_named("src/core/base/x.cc", "#include HEADER", "preprocessor")
 
     def test_folder_that_is_no_room(self):
         violations = self.check({"src/utils/x.cc": ""})
         self.assertEqual(violations, ["src/utils/x.cc: in no room of the way"])
-        violations = self.check({"src/attention/utils/x.cc": ""})
+        violations = self.check({"src/core/attention/utils/x.cc": ""})
         self.assertEqual(
-            violations, ["src/attention/utils/x.cc: in no room of the way"]
+            violations, ["src/core/attention/utils/x.cc: in no room of the way"]
         )
 
 

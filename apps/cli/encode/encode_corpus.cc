@@ -16,9 +16,9 @@
 #include "shell/file_place.h"
 #include "shell/json.h"
 #include "shell/progress_bar.h"
-#include "shell/rank_job.h"
-#include "shell/same_file.h"
-#include "shell/shared_folder.h"
+#include "shell/ranks/rank_job.h"
+#include "shell/ranks/same_file.h"
+#include "shell/ranks/shared_folder.h"
 #include "shell/visible_work.h"
 
 namespace headwise::cli {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "examples.h"
+#include "explain/models/explain_model.h"
 #include "explain_job.h"
 #include "explain_json.h"
-#include "explain_model.h"
 #include "explain_picture.h"
 #include "explain_text.h"
 #include "headwise/interop/npy.h"

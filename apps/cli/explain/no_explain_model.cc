@@ -1,5 +1,5 @@
 // `explain --model` without headwise::models.
-#include "explain_model.h"
+#include "explain/models/explain_model.h"
 #include "shell/outcome.h"
 
 namespace headwise::cli {

@@ -10,13 +10,13 @@
 #include "heads_flags.h"
 #include "heads_report.h"
 #include "headwise/heads/find_heads.h"
-#include "operation/any_heads.h"
+#include "operation/models/any_heads.h"
 #include "searched_texts.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
+#include "shell/models/read_model.h"
 #include "shell/output.h"
 #include "shell/progress_bar.h"
-#include "shell/read_model.h"
 #include "shell/threads.h"
 
 namespace headwise::cli {

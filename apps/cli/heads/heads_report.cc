@@ -7,7 +7,7 @@
 #include <cmath>
 #include <span>
 
-#include "operation/text_file.h"
+#include "operation/models/text_file.h"
 #include "shell/json.h"
 #include "shell/quantity_text.h"
 #include "shell/read_text.h"

@@ -4,7 +4,7 @@
 
 #include "headwise/heads/repeated_tokens.h"
 #include "headwise/train/labelled_text.h"
-#include "operation/model_texts.h"
+#include "operation/models/model_texts.h"
 #include "shell/error_of_option.h"
 #include "shell/quantity_text.h"
 #include "shell/read_text.h"

@@ -8,7 +8,7 @@
 #include "headwise/base/result.h"
 #include "headwise/models/text_model.h"
 #include "headwise/steps/tokens.h"
-#include "operation/unknown_tokens.h"
+#include "operation/models/unknown_tokens.h"
 
 namespace headwise::cli {
 

@@ -8,10 +8,10 @@
 #include <span>
 #include <string_view>
 
-#include "operation/text_file.h"
+#include "operation/models/text_file.h"
 #include "shell/aligned_columns.h"
-#include "shell/head_list.h"
 #include "shell/json.h"
+#include "shell/models/head_list.h"
 #include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"

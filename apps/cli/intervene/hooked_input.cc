@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "operation/any_heads.h"
-#include "shell/read_model.h"
+#include "operation/models/any_heads.h"
+#include "shell/models/read_model.h"
 
 namespace headwise::cli {
 

@@ -16,7 +16,7 @@
 #include "headwise/models/label_probe.h"
 #include "headwise/models/sentence_encoder.h"
 #include "headwise/models/text_model.h"
-#include "operation/token_limit.h"
+#include "operation/models/token_limit.h"
 
 namespace headwise::cli {
 

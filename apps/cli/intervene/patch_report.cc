@@ -8,7 +8,7 @@
 
 #include "shell/aligned_columns.h"
 #include "shell/json.h"
-#include "shell/label_text.h"
+#include "shell/models/label_text.h"
 #include "shell/quantity_text.h"
 #include "shell/result_number.h"
 #include "shell/say.h"

@@ -6,7 +6,7 @@
 #include "headwise/inspect/accuracy_curve_svg.h"
 #include "shell/aligned_columns.h"
 #include "shell/json.h"
-#include "shell/label_text.h"
+#include "shell/models/label_text.h"
 #include "shell/progress_bar.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"

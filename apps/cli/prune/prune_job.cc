@@ -7,11 +7,11 @@
 
 #include "headwise/models/model_digest.h"
 #include "shell/error_of_option.h"
-#include "shell/head_list.h"
 #include "shell/json.h"
+#include "shell/models/head_list.h"
+#include "shell/models/read_labelled.h"
+#include "shell/models/read_model.h"
 #include "shell/outcome.h"
-#include "shell/read_labelled.h"
-#include "shell/read_model.h"
 #include "shell/read_text.h"
 
 namespace headwise::cli {

@@ -5,7 +5,7 @@
 
 #include "shell/error_text.h"
 #include "shell/json.h"
-#include "shell/label_text.h"
+#include "shell/models/label_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"
 

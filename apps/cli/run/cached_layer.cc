@@ -11,7 +11,7 @@
 #include "operation/number_type.h"
 #include "shared_cache.h"
 #include "shell/outcome.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 
 namespace headwise::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "run_results.h"
 #include "shell/add_command.h"
 #include "shell/file_plan.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 #include "shell/visible_work.h"
 
 namespace headwise::cli {

@@ -9,7 +9,7 @@
 #include "operation/number_type.h"
 #include "rank_pairs.h"
 #include "run_gradients.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 #include "shell/visible_work.h"
 
 namespace headwise::cli {

@@ -14,7 +14,7 @@
 #include "run_call.h"
 #include "run_gradients.h"
 #include "shell/outcome.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 #include "shell/visible_work.h"
 
 namespace headwise::cli {

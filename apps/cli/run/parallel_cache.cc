@@ -8,7 +8,7 @@
 #include "cached_tensors.h"
 #include "operation/number_type.h"
 #include "shared_cache.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 
 namespace headwise::cli {
 namespace {

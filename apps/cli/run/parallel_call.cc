@@ -15,7 +15,7 @@
 #include "rank_results.h"
 #include "rank_rows.h"
 #include "run_gradients.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 #include "shell/visible_work.h"
 
 namespace headwise::cli {

@@ -6,7 +6,7 @@
 
 #include "run_flags.h"
 #include "shell/args.h"
-#include "shell/deadline.h"
+#include "shell/ranks/deadline.h"
 
 namespace headwise::cli {
 namespace {

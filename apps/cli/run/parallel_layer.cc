@@ -6,7 +6,7 @@
 #include "layer_by_heads.h"
 #include "operands.h"
 #include "parallel_plan.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 #include "shell/visible_work.h"
 
 namespace headwise::cli {

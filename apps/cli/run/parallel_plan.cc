@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "operation/parallel_scheme.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 
 namespace headwise::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "headwise/distribute/mean_of_heads.h"
 #include "rank_results.h"
 #include "rank_rows.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 
 namespace headwise::cli {
 

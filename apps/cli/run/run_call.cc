@@ -9,7 +9,7 @@
 #include "parallel_call.h"
 #include "parallel_plan.h"
 #include "ready_call.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 #include "shell/visible_work.h"
 
 namespace headwise::cli {

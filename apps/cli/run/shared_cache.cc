@@ -13,7 +13,7 @@
 #include "cached_run.h"
 #include "headwise/base/checked_product.h"
 #include "headwise/interop/sha256.h"
-#include "shell/rank_job.h"
+#include "shell/ranks/rank_job.h"
 
 namespace headwise::cli {
 namespace {

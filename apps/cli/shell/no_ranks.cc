@@ -1,5 +1,5 @@
 // A command without headwise::ranks works alone.
-#include "rank_job.h"
+#include "shell/ranks/rank_job.h"
 
 namespace headwise::cli {
 

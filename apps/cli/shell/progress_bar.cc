@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "rank_job.h"
+#include "shell/ranks/rank_job.h"
 #include "terminal_text.h"
 #include "translation.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "shell/json.h"
+#include "json.h"
 
 namespace headwise::cli {
 

@@ -8,8 +8,8 @@
 
 #include "headwise/interop/file_subject.h"
 #include "shell/error_of_option.h"
-#include "shell/label_text.h"
-#include "shell/read_labelled.h"
+#include "shell/models/label_text.h"
+#include "shell/models/read_labelled.h"
 
 namespace headwise::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "shell/json.h"
-#include "shell/label_text.h"
+#include "shell/models/label_text.h"
 #include "shell/quantity_text.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headwise/models/heads_left.h"
-#include "shell/head_list.h"
+#include "shell/models/head_list.h"
 #include "shell/outcome.h"
 #include "shell/say.h"
 

@@ -10,9 +10,9 @@
 #include "headwise/heads/token_target.h"
 #include "headwise/models/vocabulary.h"
 #include "operation/option_errors.h"
-#include "shell/label_text.h"
+#include "shell/models/label_text.h"
+#include "shell/models/read_model.h"
 #include "shell/outcome.h"
-#include "shell/read_model.h"
 
 namespace headwise::cli {
 namespace {

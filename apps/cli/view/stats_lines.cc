@@ -8,7 +8,7 @@
 
 #include "headwise/inspect/position_statistics.h"
 #include "headwise/inspect/weights_statistics.h"
-#include "operation/any_heads.h"
+#include "operation/models/any_heads.h"
 #include "operation/option_errors.h"
 #include "shell/outcome.h"
 #include "statistic_names.h"

@@ -10,7 +10,7 @@
 #include "headwise/inspect/position_statistics.h"
 #include "shell/fold_table.h"
 #include "shell/json.h"
-#include "shell/label_text.h"
+#include "shell/models/label_text.h"
 #include "shell/result_number.h"
 #include "shell/say.h"
 #include "shell/terminal_text.h"

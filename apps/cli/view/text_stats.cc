@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "kept_heads.h"
-#include "operation/any_heads.h"
-#include "operation/model_texts.h"
+#include "operation/models/any_heads.h"
+#include "operation/models/model_texts.h"
+#include "shell/models/read_model.h"
 #include "shell/progress_bar.h"
-#include "shell/read_model.h"
 #include "shell/read_text.h"
 #include "shell/threads.h"
 #include "statistic_names.h"

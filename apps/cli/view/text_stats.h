@@ -8,7 +8,7 @@
 
 #include "headwise/base/result.h"
 #include "headwise/heads/text_statistics.h"
-#include "operation/unknown_tokens.h"
+#include "operation/models/unknown_tokens.h"
 #include "shell/outcome.h"
 #include "stats_lines.h"
 #include "viewed_flags.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "operation/text_file.h"
+#include "operation/models/text_file.h"
 #include "shell/fold_table.h"
 #include "shell/json.h"
 #include "shell/quantity_text.h"

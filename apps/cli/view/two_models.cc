@@ -11,11 +11,11 @@
 
 #include "ablated_gates.h"
 #include "headwise/models/text_model.h"
-#include "operation/text_file.h"
-#include "operation/token_limit.h"
-#include "shell/head_list.h"
+#include "operation/models/text_file.h"
+#include "operation/models/token_limit.h"
+#include "shell/models/head_list.h"
+#include "shell/models/read_model.h"
 #include "shell/progress_bar.h"
-#include "shell/read_model.h"
 #include "shell/threads.h"
 #include "statistic_names.h"
 

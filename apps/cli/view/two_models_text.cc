@@ -4,10 +4,10 @@
 #include <cmath>
 #include <string_view>
 
-#include "operation/text_file.h"
+#include "operation/models/text_file.h"
 #include "shell/fold_table.h"
-#include "shell/head_list.h"
 #include "shell/json.h"
+#include "shell/models/head_list.h"
 #include "shell/quantity_text.h"
 #include "shell/result_number.h"
 #include "shell/say.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "operation/comma_parts.h"
+#include "operation/models/unknown_tokens.h"
 #include "operation/option_errors.h"
-#include "operation/unknown_tokens.h"
 #include "shell/checks.h"
 #include "shell/output.h"
 #include "shell/say.h"

@@ -20,7 +20,7 @@
 // equals, the second) keeps the odd one.
 //
 // An empty sentence is [CLS] [SEP]. Ids and offsets are those of the reference
-// tokenizer (tests/models/reference_test.py, docs/tokenizer.md). Time is
+// tokenizer (tests/models/models/reference_test.py, docs/tokenizer.md). Time is
 // proportional to the sentence's length; memory, besides the result, to its
 // longest run of combining marks.
 //

@@ -1,7 +1,7 @@
 // Step 7: which keys a query may attend to. True = may attend, everywhere in
 // headwise. Masks are values that combine with &: a query may attend to a key
 // if all of them allow it. Each row of the table is one rule of
-// src/steps/mask_rules.cc.
+// src/core/steps/mask_rules.cc.
 //
 //   masked_scores[b,h,i,j] = scores[b,h,i,j] where allowed, -inf elsewhere
 //
@@ -55,7 +55,7 @@ namespace headwise::internal::inline HEADWISE_ABI {
 inline constexpr std::size_t kMaskRuleBytes = 200;
 inline constexpr std::size_t kMaskRuleAlignment = 8;
 
-// One rule of a mask. Only src/steps/stored_rule.h looks inside.
+// One rule of a mask. Only src/core/steps/stored_rule.h looks inside.
 struct MaskRuleType;
 struct StoredMaskRule {
   const MaskRuleType* type;

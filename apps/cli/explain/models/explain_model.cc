@@ -1,0 +1,159 @@
+#include "explain_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "headwise/models/sentence_encoder.h"
+#include "headwise/run/executor.h"
+#include "headwise/steps/scores.h"
+#include "shell/models/read_model.h"
+#include "shell/outcome.h"
+#include "shell/terminal_text.h"
+#include "shell/threads.h"
+
+namespace headwise::cli {
+namespace {
+
+// The options that a model's layer can have beside --model.
+constexpr std::array<std::string_view, 10> kTaken = {
+    "--model", "SENTENCE", "--layer", "--threads", "--shapes-only",
+    "--step",  "--json",   "--lang",  "--out",     "--picture"};
+
+Status check_options(const ExplainFlags& flags) {
+  if (flags.model.empty()) {
+    return usage_error(
+        fmt::format("unexpected argument \"{}\": a sentence needs --model DIR",
+                    cut_to(shown(*flags.sentence), 60)));
+  }
+  const auto other = std::ranges::find_if(flags.given, [](const auto& name) {
+    return std::ranges::find(kTaken, name) == kTaken.end();
+  });
+  if (other != flags.given.end()) {
+    return usage_error(
+        fmt::format("{} cannot be used with --model: the model folder defines "
+                    "the layers and masks, and the text gives the tokens",
+                    *other));
+  }
+  if (!flags.sentence) {
+    return option_error("--model", "has no sentence",
+                        "one: headwise explain --model DIR \"a sentence\"");
+  }
+  return ok();
+}
+
+Result<ExplainedSentence> sentence_of(const ExplainFlags& flags,
+                                      const SentenceEncoder& model) {
+  const ModelSettings& settings = model.settings();
+  ExplainedSentence sentence{
+      .text = *flags.sentence,
+      .model = flags.model,
+      .layer = flags.layer.number.value_or(0),
+      .num_layers = settings.config.num_layers,
+      .token_types = settings.config.type_vocab_size != 0,
+      .max_tokens = settings.max_tokens};
+  if (sentence.layer >= sentence.num_layers) {
+    return option_error(
+        "--layer", fmt::format("is {}", sentence.layer),
+        fmt::format("0 to {}: {} has {} layer{}", sentence.num_layers - 1,
+                    sentence.model, sentence.num_layers,
+                    sentence.num_layers == 1 ? "" : "s"));
+  }
+  const auto encoded =
+      model.tokenizer().encode(sentence.text, settings.max_tokens);
+  HEADWISE_TRY(encoded);
+  sentence.cut = encoded->cut;
+  for (std::size_t t = 0; t < encoded->ids.size(); ++t) {
+    const TokenId id = encoded->ids[t];
+    sentence.tokens.push_back(
+        {id, std::string(model.tokenizer().vocabulary().token(id)),
+         encoded->offsets[t].begin, encoded->offsets[t].end});
+  }
+  return sentence;
+}
+
+// Everything that is known without computing.
+ExplainedJob describe(const SentenceEncoder& model,
+                      const MultiHeadAttention& attention,
+                      ExplainedSentence sentence) {
+  const MultiHeadAttentionConfig& config = attention.config();
+  ExplainedJob job;
+  job.biased = biased_projections(*attention.params());
+  job.batch = 1;
+  job.query_length = sentence.tokens.size();
+  job.key_length = job.query_length;
+  job.vocab_size = model.settings().config.vocab_size;
+  job.embed_dim = config.embed_dim;
+  job.num_heads = config.num_heads;
+  job.num_kv_heads = *config.num_kv_heads;
+  job.scale = default_scale(*config.head_dim);
+  job.query_ids.emplace_back();
+  for (const ExplainedToken& token : sentence.tokens) {
+    job.query_ids.front().push_back(token.id);
+  }
+  job.key_ids = job.query_ids;
+  job.sentence = std::move(sentence);
+  return job;
+}
+
+std::vector<TracedStep> shapes(const ExplainedJob& job,
+                               const MultiHeadAttentionConfig& config) {
+  return list_steps({.from_hidden = true,
+                     .B = 1,
+                     .Lq = job.query_length,
+                     .Lkv = job.key_length,
+                     .num_heads = job.num_heads,
+                     .head_dim = *config.head_dim,
+                     .v_head_dim = *config.v_head_dim,
+                     .embed_dim = job.embed_dim,
+                     .num_kv_heads = job.num_kv_heads});
+}
+
+Result<std::vector<TracedStep>> run(const ExplainedJob& job,
+                                    const BertEncoder& encoder,
+                                    const Executor& executor) {
+  const std::size_t layer = job.sentence->layer;
+  const auto before = encoder.forward(
+      job.query_ids, {.before_layer = layer, .executor = &executor});
+  HEADWISE_TRY(before);
+  const TensorView<const float, 3> hidden(before->hidden.data(),
+                                          {1, job.query_length, job.embed_dim});
+  Trace trace;
+  trace.on_step("hidden", std::to_array<std::string_view>({"B", "L", "E"}),
+                hidden);
+  const MultiHeadAttention& attention = encoder.layers()[layer].attention;
+  AttentionOptions options;
+  options.executor = &executor;
+  const auto result =
+      attention.forward(hidden, hidden, hidden, options, {}, &trace);
+  HEADWISE_TRY(result);
+  return std::vector<TracedStep>(trace.steps().begin(), trace.steps().end());
+}
+
+}  // namespace
+
+Result<ExplainedJob> run_model_job(const ExplainFlags& flags) {
+  HEADWISE_TRY(check_options(flags));
+  const auto executor = executor_with(flags.operation.threads);
+  HEADWISE_TRY(executor);
+  const auto model = read_model(flags.model);
+  HEADWISE_TRY(model);
+  auto sentence = sentence_of(flags, *model);
+  HEADWISE_TRY(sentence);
+  const MultiHeadAttention& attention =
+      model->encoder().layers()[sentence->layer].attention;
+  ExplainedJob job = describe(*model, attention, *std::move(sentence));
+  if (flags.shapes_only) {
+    job.steps = shapes(job, attention.config());
+    return job;
+  }
+  auto steps = run(job, model->encoder(), *executor);
+  HEADWISE_TRY(steps);
+  job.steps = *std::move(steps);
+  return job;
+}
+
+}  // namespace headwise::cli
