@@ -54,7 +54,7 @@ function(headwise_component name)
   endif()
   set(include ${PROJECT_SOURCE_DIR}/include)
   file(GLOB rooms RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *)
-  list(FILTER rooms EXCLUDE REGEX "\.")
+  list(FILTER rooms EXCLUDE REGEX "[.]")  # files
   set(sources "")
   set(headers ${arg_HEADERS})
   foreach(room IN LISTS rooms)
