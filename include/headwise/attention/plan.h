@@ -20,10 +20,12 @@
 #include "headwise/run/workspace.h"
 #include "headwise/version.h"
 
+namespace headwise::inline HEADWISE_ABI {
+class PlannedCall;  // not exported
+}  // namespace headwise::inline HEADWISE_ABI
+
 #pragma GCC visibility push(default)
 namespace headwise::inline HEADWISE_ABI {
-
-class PlannedCall;
 
 class AttentionPlan {
  public:
