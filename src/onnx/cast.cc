@@ -58,12 +58,11 @@ Result<Outputs> cast_to(const Array& x, DType to) {
 }  // namespace
 
 Result<Outputs> run_cast(const NodeCall& node) {
-  const auto number = node.integer("to", 0);
-  HEADWISE_TRY(number);
-  const auto to = dtype_of_onnx(*number);
+  HEADWISE_ASSIGN(const auto number, node.integer("to", 0));
+  const auto to = dtype_of_onnx(number);
   if (!to) {
     return node.attribute("to").error(
-        ErrorCode::unsupported, "is " + onnx_type_name(*number),
+        ErrorCode::unsupported, "is " + onnx_type_name(number),
         "bool, integers or floating-point numbers");
   }
   return cast_to(node.in(0), *to);

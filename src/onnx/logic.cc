@@ -20,22 +20,22 @@ template <class Compare>
 Result<Outputs> compared(const NodeCall& node, Compare compare) {
   const DType dtype = node.in(0).dtype;
   HEADWISE_TRY(check_same_type(node));
-  auto shape = broadcast_shape(node, std::array<std::size_t, 2>{0, 1});
-  HEADWISE_TRY(shape);
+  HEADWISE_ASSIGN(auto shape,
+                  broadcast_shape(node, std::array<std::size_t, 2>{0, 1}));
   if (is_floating(dtype)) {
-    return one(combined(node, *std::move(shape), doubles_of(node.in(0)),
+    return one(combined(node, std::move(shape), doubles_of(node.in(0)),
                         doubles_of(node.in(1)), DType::boolean, compare));
   }
   const auto a = integers_of(node.in(0));
   const auto b = integers_of(node.in(1));
   if (dtype == DType::uint64) {
-    return one(combined(node, *std::move(shape), a, b, DType::boolean,
+    return one(combined(node, std::move(shape), a, b, DType::boolean,
                         [compare](std::int64_t x, std::int64_t y) {
                           return compare(static_cast<std::uint64_t>(x),
                                          static_cast<std::uint64_t>(y));
                         }));
   }
-  return one(combined(node, *std::move(shape), a, b, DType::boolean, compare));
+  return one(combined(node, std::move(shape), a, b, DType::boolean, compare));
 }
 
 template <class Compare>

@@ -20,21 +20,20 @@ template <class Elements, class Fold>
 Result<Outputs> folded(const NodeCall& node, Elements elements, Fold fold) {
   std::vector<std::size_t> inputs(node.input_count());
   std::iota(inputs.begin(), inputs.end(), std::size_t{0});
-  const auto shape = broadcast_shape(node, inputs);
-  HEADWISE_TRY(shape);
-  HEADWISE_TRY(check_size(*shape));
+  HEADWISE_ASSIGN(const auto shape, broadcast_shape(node, inputs));
+  HEADWISE_TRY(check_size(shape));
   decltype(elements(node.in(0))) result;
   for (const std::size_t input : inputs) {
     const auto each = elements(node.in(input));
-    const auto steps = broadcast_strides(node.in(input).shape, *shape);
-    result.resize(element_count(*shape));
+    const auto steps = broadcast_strides(node.in(input).shape, shape);
+    result.resize(element_count(shape));
     std::size_t i = 0;
-    for (Odometer at(*shape); !at.done(); at.next(), ++i) {
+    for (Odometer at(shape); !at.done(); at.next(), ++i) {
       const auto next = each[at.offset(steps)];
       result[i] = input == 0 ? next : fold(result[i], next);
     }
   }
-  return one(array_from(result, *shape, node.in(0).dtype));
+  return one(array_from(result, shape, node.in(0).dtype));
 }
 
 Status check_inputs(const NodeCall& node) {
