@@ -12,6 +12,7 @@
 #include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
+namespace {
 
 Result<Outputs> run_shape(const NodeCall& node) {
   const auto rank = static_cast<std::int64_t>(node.in(0).shape.size());
@@ -77,6 +78,23 @@ Result<Outputs> run_constant_of_shape(const NodeCall& node) {
     }
   }
   return one(gathered(*value, shape, std::vector<std::size_t>(shape.size())));
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> constant_operators() {
+  return {
+      {"Constant",
+       13,
+       0,
+       0,
+       1,
+       {"value", "value_float", "value_floats", "value_int", "value_ints"},
+       run_constant},
+      {"ConstantOfShape", 13, 1, 1, 1, {"value"}, run_constant_of_shape},
+      {"Shape", 13, 1, 1, 1, {"end", "start"}, run_shape},
+      {"Size", 13, 1, 1, 1, {}, run_size},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

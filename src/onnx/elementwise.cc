@@ -8,8 +8,8 @@
 #include <functional>
 #include <numbers>
 #include <string>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "onnx/broadcast.h"
 #include "onnx/extremes.h"
@@ -46,6 +46,11 @@ auto wrapping(Combine combine) {
     return static_cast<std::int64_t>(
         combine(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)));
   };
+}
+
+template <class Combine>
+Result<Outputs> arithmetic(const NodeCall& node) {
+  return binary(node, Combine(), wrapping(Combine()));
 }
 
 Status check_divisors(const NodeCall& node) {
@@ -90,6 +95,11 @@ Result<Outputs> unary(const NodeCall& node, Function function) {
   return one(array_from(numbers, x.shape, x.dtype));
 }
 
+template <auto function>
+Result<Outputs> real(const NodeCall& node) {
+  return unary(node, function);
+}
+
 // `wholes` for integers, as the bits of int64.
 template <class Reals, class Wholes>
 Result<Outputs> unary(const NodeCall& node, Reals reals, Wholes wholes) {
@@ -103,20 +113,6 @@ Result<Outputs> unary(const NodeCall& node, Reals reals, Wholes wholes) {
   }
   return one(array_from(numbers, x.shape, x.dtype));
 }
-
-// Functions of one real number, by the name of their operator.
-constexpr std::pair<std::string_view, double (*)(double)> kRealFunctions[] = {
-    {"Cos", [](double x) { return std::cos(x); }},
-    {"Erf", [](double x) { return std::erf(x); }},
-    {"Exp", [](double x) { return std::exp(x); }},
-    {"Floor", [](double x) { return std::floor(x); }},
-    {"Log", [](double x) { return std::log(x); }},
-    {"Reciprocal", [](double x) { return 1 / x; }},
-    {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
-    {"Sin", [](double x) { return std::sin(x); }},
-    {"Sqrt", [](double x) { return std::sqrt(x); }},
-    {"Tanh", [](double x) { return std::tanh(x); }},
-};
 
 // Whether an integer, given as the bits of int64, is below 0.
 bool is_negative(std::int64_t number, DType dtype) {
@@ -142,24 +138,10 @@ Result<Outputs> clipped(const NodeCall& node, Numbers numbers_of_input) {
   return one(array_from(numbers, node.in(0).shape, node.in(0).dtype));
 }
 
-}  // namespace
-
-Result<Outputs> run_add(const NodeCall& node) {
-  return binary(node, std::plus<>(), wrapping(std::plus<>()));
-}
-
-Result<Outputs> run_sub(const NodeCall& node) {
-  return binary(node, std::minus<>(), wrapping(std::minus<>()));
-}
-
-Result<Outputs> run_mul(const NodeCall& node) {
-  return binary(node, std::multiplies<>(), wrapping(std::multiplies<>()));
-}
-
 Result<Outputs> run_div(const NodeCall& node) {
   HEADWISE_TRY(check_divisors(node));
   if (node.in(0).dtype == DType::uint64) {
-    return binary(node, std::divides<>(), wrapping(std::divides<>()));
+    return arithmetic<std::divides<>>(node);
   }
   return binary(node, std::divides<>(), [](std::int64_t a, std::int64_t b) {
     // The lowest number by -1 wraps to itself.
@@ -242,12 +224,6 @@ Result<Outputs> run_clip(const NodeCall& node) {
                                        : clipped(node, integers_of);
 }
 
-Result<Outputs> run_real_function(const NodeCall& node) {
-  const auto* const named = std::ranges::find(
-      kRealFunctions, node.op(), [](const auto& each) { return each.first; });
-  return unary(node, named->second);
-}
-
 Result<Outputs> run_neg(const NodeCall& node) {
   return unary(
       node, [](double x) { return -x; }, negated);
@@ -289,6 +265,37 @@ Result<Outputs> run_where(const NodeCall& node) {
     }
   }
   return one(std::move(result));
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> elementwise_operators() {
+  return {
+      {"Abs", 13, 1, 1, 1, {}, run_abs},
+      {"Add", 13, 2, 2, 1, {}, arithmetic<std::plus<>>},
+      {"Clip", 13, 1, 3, 1, {}, run_clip},
+      {"Cos", 13, 1, 1, 1, {}, real<[](double x) { return std::cos(x); }>},
+      {"Div", 13, 2, 2, 1, {}, run_div},
+      {"Erf", 13, 1, 1, 1, {}, real<[](double x) { return std::erf(x); }>},
+      {"Exp", 13, 1, 1, 1, {}, real<[](double x) { return std::exp(x); }>},
+      {"Floor", 13, 1, 1, 1, {}, real<[](double x) { return std::floor(x); }>},
+      {"Gelu", 20, 1, 1, 1, {"approximate"}, run_gelu},
+      {"Log", 13, 1, 1, 1, {}, real<[](double x) { return std::log(x); }>},
+      {"Mod", 13, 2, 2, 1, {"fmod"}, run_mod},
+      {"Mul", 13, 2, 2, 1, {}, arithmetic<std::multiplies<>>},
+      {"Neg", 13, 1, 1, 1, {}, run_neg},
+      {"Pow", 13, 2, 2, 1, {}, run_pow},
+      {"Reciprocal", 13, 1, 1, 1, {}, real<[](double x) { return 1 / x; }>},
+      {"Relu", 13, 1, 1, 1, {}, run_relu},
+      {"Sigmoid", 13, 1, 1, 1, {}, real<[](double x) {
+         return 1 / (1 + std::exp(-x));
+       }>},
+      {"Sin", 13, 1, 1, 1, {}, real<[](double x) { return std::sin(x); }>},
+      {"Sqrt", 13, 1, 1, 1, {}, real<[](double x) { return std::sqrt(x); }>},
+      {"Sub", 13, 2, 2, 1, {}, arithmetic<std::minus<>>},
+      {"Tanh", 13, 1, 1, 1, {}, real<[](double x) { return std::tanh(x); }>},
+      {"Where", 13, 3, 3, 1, {}, run_where},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -150,8 +150,6 @@ Result<Outputs> along_axis(const NodeCall& node, Change change) {
   return one(array_from(numbers, x.shape, x.dtype));
 }
 
-}  // namespace
-
 Result<Outputs> run_layer_normalization(const NodeCall& node) {
   HEADWISE_TRY(check_same_type(node, 1));
   if (node.has(2)) {
@@ -175,6 +173,23 @@ Result<Outputs> run_softmax(const NodeCall& node) {
 
 Result<Outputs> run_log_softmax(const NodeCall& node) {
   return along_axis(node, log_softmax);
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> normalization_operators() {
+  const std::vector<std::string_view> of_norms = {"axis", "epsilon",
+                                                  "stash_type"};
+  return {
+      // ONNX Runtime has had it, and its optimiser writes it, in older opsets.
+      {"LayerNormalization", 13, 2, 3, 3, of_norms, run_layer_normalization},
+      {"LogSoftmax", 13, 1, 1, 1, {"axis"}, run_log_softmax},
+      {"RMSNormalization", 23, 2, 2, 1, of_norms, run_rms_normalization},
+      // Written by ONNX Runtime's optimiser, which has it in this domain.
+      {"SimplifiedLayerNormalization", 13, 2, 2, 1, of_norms,
+       run_rms_normalization},
+      {"Softmax", 13, 1, 1, 1, {"axis"}, run_softmax},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

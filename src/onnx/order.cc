@@ -69,7 +69,8 @@ std::vector<std::int64_t> places_in_order(const Array& x, const Lines& lines,
   return first_places(wholes, lines, count, rule);
 }
 
-Result<Outputs> place_of_extreme(const NodeCall& node, bool largest) {
+template <bool largest>
+Result<Outputs> place_of_extreme(const NodeCall& node) {
   const Array& x = node.in(0);
   HEADWISE_ASSIGN(const auto axis, node.axis("axis", 0, x.shape.size()));
   HEADWISE_ASSIGN(const auto keeps, node.integer("keepdims", 1));
@@ -86,16 +87,6 @@ Result<Outputs> place_of_extreme(const NodeCall& node, bool largest) {
   }
   return one(array_from(places_in_order(x, lines, 1, {largest, last}),
                         std::move(shape), DType::int64));
-}
-
-}  // namespace
-
-Result<Outputs> run_arg_max(const NodeCall& node) {
-  return place_of_extreme(node, /*largest=*/true);
-}
-
-Result<Outputs> run_arg_min(const NodeCall& node) {
-  return place_of_extreme(node, /*largest=*/false);
 }
 
 // In order, whether it is asked for or not.
@@ -133,6 +124,18 @@ Result<Outputs> run_top_k(const NodeCall& node) {
   outputs.push_back(std::move(values));
   outputs.push_back(std::move(places));
   return outputs;
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> order_operators() {
+  const std::vector<std::string_view> attributes = {"axis", "keepdims",
+                                                    "select_last_index"};
+  return {
+      {"ArgMax", 13, 1, 1, 1, attributes, place_of_extreme<true>},
+      {"ArgMin", 13, 1, 1, 1, attributes, place_of_extreme<false>},
+      {"TopK", 13, 2, 2, 2, {"axis", "largest", "sorted"}, run_top_k},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

@@ -89,7 +89,8 @@ std::vector<T> reduced(const NodeCall& node, const Reduction& reduction,
   return result;
 }
 
-Result<Outputs> reduce_to_extreme(const NodeCall& node, bool largest) {
+template <bool largest>
+Result<Outputs> reduce_to_extreme(const NodeCall& node) {
   const DType dtype = node.in(0).dtype;
   const bool bools = dtype == DType::boolean;
   if (bools && node.opset() < 20) {
@@ -156,8 +157,6 @@ void accumulate(const Lines& lines, bool exclusive, bool backwards,
   }
 }
 
-}  // namespace
-
 Result<Outputs> run_cum_sum(const NodeCall& node) {
   const Array& x = node.in(0);
   HEADWISE_TRY(check_numbers(node));
@@ -176,14 +175,6 @@ Result<Outputs> run_cum_sum(const NodeCall& node) {
                               : accumulated(integers_of(x), wrapped_sum);
 }
 
-Result<Outputs> run_reduce_max(const NodeCall& node) {
-  return reduce_to_extreme(node, true);
-}
-
-Result<Outputs> run_reduce_min(const NodeCall& node) {
-  return reduce_to_extreme(node, false);
-}
-
 Result<Outputs> run_reduce_sum(const NodeCall& node) {
   HEADWISE_TRY(check_numbers(node));
   HEADWISE_ASSIGN(const auto reduction, reduction_of(node, 13));
@@ -197,6 +188,20 @@ Result<Outputs> run_reduce_mean(const NodeCall& node) {
     return node.wrong_shape(0, "at least 1 element to average (integer mean)");
   }
   return sums(node, reduction, reduction.count);
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> reduce_operators() {
+  const std::vector<std::string_view> attributes = {"axes", "keepdims",
+                                                    "noop_with_empty_axes"};
+  return {
+      {"CumSum", 13, 2, 2, 1, {"exclusive", "reverse"}, run_cum_sum},
+      {"ReduceMax", 13, 1, 2, 1, attributes, reduce_to_extreme<true>},
+      {"ReduceMean", 13, 1, 2, 1, attributes, run_reduce_mean},
+      {"ReduceMin", 13, 1, 2, 1, attributes, reduce_to_extreme<false>},
+      {"ReduceSum", 13, 1, 2, 1, attributes, run_reduce_sum},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

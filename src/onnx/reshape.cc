@@ -21,6 +21,50 @@
 
 namespace headwise::inline HEADWISE_ABI {
 
+std::optional<std::vector<std::size_t>> reshaped(
+    std::span<const std::size_t> from, std::span<const std::int64_t> wanted,
+    bool keep_zero) {
+  std::vector<std::size_t> shape;
+  std::optional<std::size_t> inferred;
+  for (std::size_t axis = 0; axis < wanted.size(); ++axis) {
+    const std::int64_t extent = wanted[axis];
+    if (extent < -1 || (extent == -1 && inferred) ||
+        (extent == 0 && !keep_zero && axis >= from.size())) {
+      return std::nullopt;
+    }
+    if (extent == -1) {
+      inferred = axis;
+    }
+    shape.push_back(extent == -1 ? 1
+                    : extent == 0 && !keep_zero
+                        ? from[axis]
+                        : static_cast<std::size_t>(extent));
+  }
+  const auto known = checked_product(shape);
+  const std::size_t count = element_count(from);
+  if (!known ||
+      (inferred ? *known == 0 || count % *known != 0 : *known != count)) {
+    return std::nullopt;
+  }
+  if (inferred) {
+    shape[*inferred] = count / *known;
+  }
+  return shape;
+}
+
+std::optional<std::vector<std::size_t>> flattened(
+    std::span<const std::size_t> from, std::int64_t axis) {
+  const auto rank = static_cast<std::int64_t>(from.size());
+  if (axis < -rank || axis > rank) {
+    return std::nullopt;
+  }
+  const auto split = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+  return std::vector{element_count(from.first(split)),
+                     element_count(from.subspan(split))};
+}
+
+namespace {
+
 Result<Outputs> run_identity(const NodeCall& node) {
   return one(copy_of(node.in(0), node.in(0).shape));
 }
@@ -67,48 +111,6 @@ Result<Outputs> run_transpose(const NodeCall& node) {
     });
   }
   return one(permuted(x, order));
-}
-
-std::optional<std::vector<std::size_t>> reshaped(
-    std::span<const std::size_t> from, std::span<const std::int64_t> wanted,
-    bool keep_zero) {
-  std::vector<std::size_t> shape;
-  std::optional<std::size_t> inferred;
-  for (std::size_t axis = 0; axis < wanted.size(); ++axis) {
-    const std::int64_t extent = wanted[axis];
-    if (extent < -1 || (extent == -1 && inferred) ||
-        (extent == 0 && !keep_zero && axis >= from.size())) {
-      return std::nullopt;
-    }
-    if (extent == -1) {
-      inferred = axis;
-    }
-    shape.push_back(extent == -1 ? 1
-                    : extent == 0 && !keep_zero
-                        ? from[axis]
-                        : static_cast<std::size_t>(extent));
-  }
-  const auto known = checked_product(shape);
-  const std::size_t count = element_count(from);
-  if (!known ||
-      (inferred ? *known == 0 || count % *known != 0 : *known != count)) {
-    return std::nullopt;
-  }
-  if (inferred) {
-    shape[*inferred] = count / *known;
-  }
-  return shape;
-}
-
-std::optional<std::vector<std::size_t>> flattened(
-    std::span<const std::size_t> from, std::int64_t axis) {
-  const auto rank = static_cast<std::int64_t>(from.size());
-  if (axis < -rank || axis > rank) {
-    return std::nullopt;
-  }
-  const auto split = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
-  return std::vector{element_count(from.first(split)),
-                     element_count(from.subspan(split))};
 }
 
 Result<Outputs> run_reshape(const NodeCall& node) {
@@ -230,6 +232,22 @@ Result<Outputs> run_expand(const NodeCall& node) {
     own = own == 1 ? static_cast<std::size_t>(extent) : own;
   }
   return one(gathered(x, shape, broadcast_strides(x.shape, shape)));
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> reshape_operators() {
+  return {
+      {"Dropout", 13, 1, 3, 2, {"seed"}, run_dropout},
+      {"Expand", 13, 2, 2, 1, {}, run_expand},
+      {"Flatten", 13, 1, 1, 1, {"axis"}, run_flatten},
+      {"Identity", 13, 1, 1, 1, {}, run_identity},
+      {"Reshape", 13, 2, 2, 1, {"allowzero"}, run_reshape},
+      {"Squeeze", 13, 1, 2, 1, {}, run_squeeze},
+      {"Tile", 13, 2, 2, 1, {}, run_tile},
+      {"Transpose", 13, 1, 1, 1, {"perm"}, run_transpose},
+      {"Unsqueeze", 13, 2, 2, 1, {}, run_unsqueeze},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

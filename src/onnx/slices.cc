@@ -17,6 +17,7 @@
 #include "onnx/tensor_data.h"
 
 namespace headwise::inline HEADWISE_ABI {
+namespace {
 
 Result<Outputs> run_concat(const NodeCall& node) {
   if (node.find("axis") == nullptr) {
@@ -45,8 +46,6 @@ Result<Outputs> run_concat(const NodeCall& node) {
   }
   return one(std::move(result));
 }
-
-namespace {
 
 // How long the parts of a split axis are.
 Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
@@ -100,8 +99,6 @@ Result<std::vector<std::size_t>> split_lengths(const NodeCall& node,
   return lengths;
 }
 
-}  // namespace
-
 Result<Outputs> run_split(const NodeCall& node) {
   const Array& x = node.in(0);
   HEADWISE_ASSIGN(const auto axis, node.axis("axis", 0, x.shape.size()));
@@ -153,8 +150,6 @@ Result<Outputs> run_gather(const NodeCall& node) {
   return one(std::move(result));
 }
 
-namespace {
-
 // A range of one axis, as Slice gives it.
 struct AxisRange {
   std::int64_t start = 0;
@@ -180,8 +175,6 @@ AxisRange range_of_axis(std::int64_t start, std::int64_t end, std::int64_t step,
       from, step > 0 ? width : -width,
       distance <= 0 ? 0 : static_cast<std::size_t>((distance - 1) / width + 1)};
 }
-
-}  // namespace
 
 Result<Outputs> run_slice(const NodeCall& node) {
   const Array& x = node.in(0);
@@ -228,6 +221,17 @@ Result<Outputs> run_slice(const NodeCall& node) {
     strides[axis] *= static_cast<std::size_t>(step[axis]);
   }
   return one(gathered(x, shape, strides, offset));
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> slices_operators() {
+  return {
+      {"Concat", 13, 1, kAnyNumber, 1, {"axis"}, run_concat},
+      {"Gather", 13, 2, 2, 1, {"axis"}, run_gather},
+      {"Slice", 13, 3, 5, 1, {}, run_slice},
+      {"Split", 13, 1, 2, kAnyNumber, {"axis", "num_outputs"}, run_split},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI

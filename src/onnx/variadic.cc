@@ -43,7 +43,8 @@ Status check_inputs(const NodeCall& node) {
   return ok();
 }
 
-Result<Outputs> extreme(const NodeCall& node, bool largest) {
+template <bool largest>
+Result<Outputs> run_extreme(const NodeCall& node) {
   const DType dtype = node.in(0).dtype;
   HEADWISE_TRY(check_numbers(node));
   HEADWISE_TRY(check_inputs(node));
@@ -54,16 +55,20 @@ Result<Outputs> extreme(const NodeCall& node, bool largest) {
                             : folded(node, integers_of, fold);
 }
 
-}  // namespace
-
-Result<Outputs> run_max(const NodeCall& node) { return extreme(node, true); }
-
-Result<Outputs> run_min(const NodeCall& node) { return extreme(node, false); }
-
 Result<Outputs> run_sum(const NodeCall& node) {
   HEADWISE_TRY(check_floating(node, 0));
   HEADWISE_TRY(check_inputs(node));
   return folded(node, doubles_of, std::plus<>());
+}
+
+}  // namespace
+
+std::vector<OnnxOperator> variadic_operators() {
+  return {
+      {"Max", 13, 1, kAnyNumber, 1, {}, run_extreme<true>},
+      {"Min", 13, 1, kAnyNumber, 1, {}, run_extreme<false>},
+      {"Sum", 13, 1, kAnyNumber, 1, {}, run_sum},
+  };
 }
 
 }  // namespace headwise::inline HEADWISE_ABI
