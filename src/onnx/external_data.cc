@@ -163,7 +163,7 @@ Result<AlignedBytes> read_external(
                             "a tensor that is in the file itself");
   }
   HEADWISE_ASSIGN(const auto names, names_of(place.location, subject));
-  if (place.length && place.length != bytes) {
+  if (place.length && *place.length != bytes) {
     return subject.of_entry("length").bad_data(
         "is " + std::to_string(*place.length),
         std::to_string(bytes) + " bytes");
